@@ -1,0 +1,27 @@
+#![doc = include_str!("../README.md")]
+
+mod content;
+mod duplicate_text;
+mod import_line;
+mod item;
+mod item_record;
+mod login;
+mod moment;
+mod outcome_event;
+mod pull_changes;
+mod repo_name;
+mod since;
+mod words;
+
+pub use content::{BODY_LIMIT, ContentHash, TEXT_LIMIT, TITLE_LIMIT, content_hash, normalise_text, raw_text};
+pub use duplicate_text::named_duplicate;
+pub use import_line::{ImportError, ImportLine, parse_import_value};
+pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
+pub use item_record::{Change, ItemRecord, Merged, merge_record};
+pub use login::{InvalidLogin, Login};
+pub use moment::{InvalidMoment, parse_moment, whole_micros};
+pub use outcome_event::{OutcomeEvent, OutcomeKind, discovered_event};
+pub use pull_changes::PullChanges;
+pub use repo_name::{InvalidRepoName, RepoName};
+pub use since::{InvalidSince, Since};
+pub use words::UnknownWord;

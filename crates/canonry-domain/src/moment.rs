@@ -1,0 +1,54 @@
+//! Times as GitHub and trackers write them, cut to what both engines can keep.
+
+use jiff::Timestamp;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+
+/// A text that is not a time.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{text:?} is not a time; write it as 2026-02-01T12:00:00Z")]
+pub struct InvalidMoment {
+    text: String,
+}
+
+/// Reads a time. One without a zone is in UTC, a date alone is its midnight.
+pub fn parse_moment(text: &str) -> Result<Timestamp, InvalidMoment> {
+    let text = text.trim();
+    let moment = text.parse::<Timestamp>().or_else(|_| {
+        let civil: DateTime = text.parse()?;
+        Ok::<_, jiff::Error>(civil.to_zoned(TimeZone::UTC)?.timestamp())
+    });
+    moment.map(whole_micros).map_err(|_| InvalidMoment { text: text.chars().take(60).collect() })
+}
+
+/// Cuts a time to whole microseconds, which is what both engines store: a time that was stored and
+/// read again must equal the one that was not.
+pub fn whole_micros(moment: Timestamp) -> Timestamp {
+    Timestamp::from_microsecond(moment.as_microsecond()).unwrap_or(moment)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse_moment;
+
+    #[test]
+    fn zones_dates_and_fractions() {
+        for (text, expected) in [
+            ("2026-02-01T12:00:00Z", "2026-02-01T12:00:00Z"),
+            ("2026-02-01T12:00:00+02:00", "2026-02-01T10:00:00Z"),
+            ("2026-02-01T12:00:00", "2026-02-01T12:00:00Z"),
+            ("2026-02-01 12:00:00", "2026-02-01T12:00:00Z"),
+            ("2026-02-01", "2026-02-01T00:00:00Z"),
+            ("2026-02-01T12:00:00.123456789Z", "2026-02-01T12:00:00.123456Z"),
+        ] {
+            assert_eq!(parse_moment(text).expect(text).to_string(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        for text in ["", "yesterday", "2026-13-01", "2026-02-30T00:00:00Z", "1700000000"] {
+            assert!(parse_moment(text).is_err(), "{text:?} was accepted");
+        }
+    }
+}
