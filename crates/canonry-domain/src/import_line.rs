@@ -67,7 +67,7 @@ pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
         merged: fields.boolean("merged")?.or(merged_at.map(|at| at.is_some())),
         draft: fields.boolean("draft")?,
         author: fields.author()?,
-        assignees: fields.names("assignees", "login")?.map(|names| logins("assignees", names)).transpose()?,
+        assignees: fields.names("assignees", "login")?.map(|names| logins("assignees", &names)).transpose()?,
         labels: fields.names("labels", "name")?,
         comments: fields.count("comments")?,
         review_comments: fields.count("review_comments")?,
@@ -254,7 +254,7 @@ fn login(field: &'static str, name: &str) -> Result<Login, ImportError> {
     name.parse().map_err(|error| ImportError::Field { field, problem: format!("is wrong: {error}") })
 }
 
-fn logins(field: &'static str, names: Vec<String>) -> Result<Vec<Login>, ImportError> {
+fn logins(field: &'static str, names: &[String]) -> Result<Vec<Login>, ImportError> {
     names.iter().map(|name| login(field, name)).collect()
 }
 

@@ -10,6 +10,7 @@ mod moment;
 mod outcome_event;
 mod pull_changes;
 mod repo_name;
+mod score;
 mod since;
 mod words;
 
@@ -23,5 +24,6 @@ pub use moment::{InvalidMoment, parse_moment, whole_micros};
 pub use outcome_event::{OutcomeEvent, OutcomeKind, discovered_event};
 pub use pull_changes::PullChanges;
 pub use repo_name::{InvalidRepoName, RepoName};
+pub use score::{InvalidScore, Probability, Similarity};
 pub use since::{InvalidSince, Since};
 pub use words::UnknownWord;

@@ -1,0 +1,108 @@
+//! Which database: `sqlite:PATH` or `postgres://…`.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+/// Where the store is.
+#[derive(Clone, PartialEq, Eq)]
+pub enum DatabaseUrl {
+    /// A file on this machine.
+    Sqlite(PathBuf),
+    /// A PostgreSQL server.
+    Postgres(String),
+}
+
+/// A text that names no database.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{shown} is not a database; write sqlite:PATH or postgres://user@host/name")]
+pub struct InvalidDatabaseUrl {
+    shown: String,
+}
+
+impl DatabaseUrl {
+    /// The file of a SQLite database.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::Sqlite(path) => Some(path),
+            Self::Postgres(_) => None,
+        }
+    }
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = InvalidDatabaseUrl;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        match text.strip_prefix("sqlite:") {
+            Some(path) => {
+                let path = path.strip_prefix("//").unwrap_or(path);
+                // A database in memory would be gone with the connection that made it.
+                if path.is_empty() || path.starts_with(":memory:") {
+                    return Err(InvalidDatabaseUrl { shown: format!("{text:?}") });
+                }
+                Ok(Self::Sqlite(PathBuf::from(path)))
+            }
+            None => Err(InvalidDatabaseUrl { shown: format!("{:?}", without_password(text)) }),
+        }
+    }
+}
+
+/// Shows the address without its password.
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(formatter, "sqlite:{}", path.display()),
+            Self::Postgres(url) => formatter.write_str(&without_password(url)),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DatabaseUrl({self})")
+    }
+}
+
+/// Cuts `:password` out of `scheme://user:password@host`, and every parameter behind `?`.
+fn without_password(url: &str) -> String {
+    let url = url.split('?').next().unwrap_or(url);
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_owned();
+    };
+    let Some((user, host)) = rest.rsplit_once('@') else {
+        return url.to_owned();
+    };
+    let user = user.split(':').next().unwrap_or(user);
+    format!("{scheme}://{user}@{host}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::DatabaseUrl;
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let url: DatabaseUrl = "postgres://me:s3cr3t@db.example:5432/canonry?password=s3cr3t".parse().expect("valid");
+        assert_eq!(url.to_string(), "postgres://me@db.example:5432/canonry");
+        assert_eq!(format!("{url:?}"), "DatabaseUrl(postgres://me@db.example:5432/canonry)");
+        let error = "mysql://me:s3cr3t@host/db".parse::<DatabaseUrl>().expect_err("unknown engine").to_string();
+        assert!(!error.contains("s3cr3t"), "{error}");
+    }
+
+    #[test]
+    fn sqlite_paths() {
+        for (text, path) in
+            [("sqlite:a b.db", "a b.db"), ("sqlite:///var/x.db", "/var/x.db"), ("sqlite:/var/x.db", "/var/x.db")]
+        {
+            let url: DatabaseUrl = text.parse().expect(text);
+            assert_eq!(url.file().expect("a file").to_str(), Some(path));
+        }
+        for text in ["", "sqlite:", "sqlite::memory:", "canonry.db"] {
+            assert!(text.parse::<DatabaseUrl>().is_err(), "{text:?} was accepted");
+        }
+    }
+}

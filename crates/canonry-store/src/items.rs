@@ -1,0 +1,201 @@
+//! Reading items, and marking those that left their repository.
+
+use canonry_domain::{
+    ContentHash, ContentVersion, GithubId, Gone, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
+};
+use jiff::Timestamp;
+use sqlx::types::Json;
+
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::row_values::{optional_moment, optional_word, word};
+use crate::transaction::{StoreError, on_pool};
+
+/// The columns of an item, in the order of [`ItemRow`].
+pub(crate) const COLUMNS: &str = "type, number, github_id, title, body, state, state_reason, merged, draft, author, \
+    assignees, labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
+    content_hash, content_version, last_synced_at, gone";
+
+#[derive(sqlx::FromRow)]
+pub(crate) struct ItemRow {
+    r#type: String,
+    number: i64,
+    github_id: Option<i64>,
+    title: String,
+    body: String,
+    state: String,
+    state_reason: Option<String>,
+    merged: bool,
+    draft: bool,
+    author: Option<String>,
+    assignees: Option<Json<Vec<Login>>>,
+    labels: Json<Vec<String>>,
+    comments: i64,
+    review_comments: i64,
+    created_at: Option<i64>,
+    updated_at: Option<i64>,
+    closed_at: Option<i64>,
+    url: Option<String>,
+    duplicate_of: Option<i64>,
+    changes: Option<Json<PullChanges>>,
+    content_hash: String,
+    content_version: i64,
+    last_synced_at: Option<i64>,
+    gone: Option<String>,
+}
+
+impl ItemRow {
+    pub(crate) fn read(self) -> Result<Item, StoreError> {
+        Ok(Item {
+            item_type: word(&self.r#type)?,
+            number: ItemNumber::new(self.number).map_err(StoreError::damaged)?,
+            github_id: self.github_id.map(GithubId),
+            title: self.title,
+            body: self.body,
+            state: word(&self.state)?,
+            state_reason: optional_word(self.state_reason.as_deref())?,
+            merged: self.merged,
+            draft: self.draft,
+            author: optional_word(self.author.as_deref())?,
+            assignees: self.assignees.map(|Json(logins)| logins),
+            labels: self.labels.0,
+            comments: u32::try_from(self.comments).map_err(StoreError::damaged)?,
+            review_comments: u32::try_from(self.review_comments).map_err(StoreError::damaged)?,
+            created_at: optional_moment(self.created_at)?,
+            updated_at: optional_moment(self.updated_at)?,
+            closed_at: optional_moment(self.closed_at)?,
+            url: self.url,
+            duplicate_of: self.duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
+            changes: self.changes.map(|Json(changes)| changes),
+            content_hash: ContentHash::stored(self.content_hash),
+            content_version: ContentVersion::stored(self.content_version),
+            last_synced_at: optional_moment(self.last_synced_at)?,
+            gone: optional_word(self.gone.as_deref())?,
+        })
+    }
+}
+
+/// Which items are meant; `None` leaves a question open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemFilter {
+    /// Of this type.
+    pub item_type: Option<ItemType>,
+    /// In this state.
+    pub state: Option<ItemState>,
+    /// Those that left the repository as well.
+    pub with_gone: bool,
+}
+
+/// How many items a repository has, those that are gone not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemCounts {
+    /// Open issues.
+    pub open_issues: u64,
+    /// Closed issues.
+    pub closed_issues: u64,
+    /// Open pull requests.
+    pub open_prs: u64,
+    /// Closed pull requests, merged ones among them.
+    pub closed_prs: u64,
+}
+
+impl ItemCounts {
+    /// All of them.
+    pub fn total(self) -> u64 {
+        self.open_issues + self.closed_issues + self.open_prs + self.closed_prs
+    }
+}
+
+impl Store {
+    /// One item.
+    pub async fn item(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<Item>, StoreError> {
+        let query = "SELECT type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, \
+            labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
+            content_hash, content_version, last_synced_at, gone \
+            FROM items WHERE repo_id = $1 AND type = $2 AND number = $3";
+        let row: Option<ItemRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
+        });
+        row.map(ItemRow::read).transpose()
+    }
+
+    /// A page of items by number, behind `after`. Read page by page, so that a large repository never
+    /// has to fit in memory.
+    pub async fn items_after(
+        &self,
+        repo: RepoId,
+        filter: ItemFilter,
+        after: Option<(ItemNumber, ItemType)>,
+        limit: u32,
+    ) -> Result<Vec<Item>, StoreError> {
+        let query = "SELECT type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, \
+            labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
+            content_hash, content_version, last_synced_at, gone \
+            FROM items WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) \
+            AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7";
+        let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
+        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(filter.item_type.map(ItemType::as_str))
+                .bind(filter.state.map(ItemState::as_str))
+                .bind(filter.with_gone)
+                .bind(number)
+                .bind(item_type)
+                .bind(i64::from(limit))
+                .fetch_all(db)
+                .await?
+        });
+        rows.into_iter().map(ItemRow::read).collect()
+    }
+
+    /// How many items a repository has.
+    pub async fn item_counts(&self, repo: RepoId) -> Result<ItemCounts, StoreError> {
+        let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
+        let rows: Vec<(String, String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let mut counts = ItemCounts::default();
+        for (item_type, state, count) in rows {
+            let place = match (word(&item_type)?, word(&state)?) {
+                (ItemType::Issue, ItemState::Open) => &mut counts.open_issues,
+                (ItemType::Issue, ItemState::Closed) => &mut counts.closed_issues,
+                (ItemType::Pr, ItemState::Open) => &mut counts.open_prs,
+                (ItemType::Pr, ItemState::Closed) => &mut counts.closed_prs,
+            };
+            *place = u64::try_from(count).map_err(StoreError::damaged)?;
+        }
+        Ok(counts)
+    }
+
+    /// The numbers of all items that are in the repository, with the type of each.
+    pub async fn item_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
+        let query = "SELECT number, type FROM items WHERE repo_id = $1 AND gone IS NULL ORDER BY number";
+        let rows: Vec<(i64, String)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter()
+            .map(|(number, item_type)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, word(&item_type)?)))
+            .collect()
+    }
+
+    /// Marks an item that left the repository. It keeps its history; nothing is deleted.
+    pub async fn mark_gone(
+        &self,
+        repo: RepoId,
+        number: ItemNumber,
+        gone: Gone,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update =
+            "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 AND gone IS NULL";
+        let marked = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(number.get()).bind(gone.as_str());
+            query.bind(crate::row_values::micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(marked > 0)
+    }
+}

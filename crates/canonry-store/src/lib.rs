@@ -1,0 +1,26 @@
+#![doc = include_str!("../README.md")]
+
+mod candidate_sets;
+mod database_url;
+mod etags;
+mod items;
+mod maintainer_lists;
+mod migrations;
+mod open;
+mod outcome_events;
+mod repos;
+mod row_values;
+mod sync_progress;
+mod take_in;
+mod transaction;
+
+pub use candidate_sets::{CandidateMember, CandidateSet, NewCandidateSet, Representation, SetStatus};
+pub use database_url::{DatabaseUrl, InvalidDatabaseUrl};
+pub use items::{ItemCounts, ItemFilter};
+pub use maintainer_lists::{MaintainerList, MaintainerSource};
+pub use migrations::{NEWEST_SCHEMA, SchemaVersion};
+pub use open::{OpenError, Store};
+pub use repos::{Repo, RepoId};
+pub use sync_progress::{SyncPage, SyncProgress};
+pub use take_in::TakenIn;
+pub use transaction::StoreError;

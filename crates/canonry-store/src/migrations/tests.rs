@@ -1,0 +1,246 @@
+//! Both engines end with the same logical schema, and every migration applies to a filled database.
+
+use std::collections::BTreeMap;
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use jiff::Timestamp;
+use sqlx::{Connection, PgConnection, SqliteConnection};
+
+use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
+use crate::{DatabaseUrl, OpenError, Store};
+
+/// Rows as each version would have written them, the same text for both engines.
+const SAMPLES: &[&str] = &[
+    include_str!("../../migrations/samples/0001_corpus.sql"),
+    include_str!("../../migrations/samples/0002_candidate_sets.sql"),
+    include_str!("../../migrations/samples/0003_sync.sql"),
+];
+
+fn now() -> Timestamp {
+    "2026-02-01T00:00:00Z".parse().expect("valid")
+}
+
+#[test]
+fn every_migration_has_a_sample() {
+    assert_eq!(SAMPLES.len(), MIGRATIONS.len());
+    for (number, migration) in (1..).zip(MIGRATIONS) {
+        assert!(migration.name.starts_with(&format!("{number:04}_")), "{} is not number {number}", migration.name);
+    }
+}
+
+/// Each migration runs on what all earlier versions left behind; then the newest program reads it.
+#[tokio::test]
+async fn each_migration_applies_to_a_filled_sqlite_database() {
+    let database = TestDatabase::sqlite();
+    let path = database.url().trim_start_matches("sqlite:").to_owned();
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(true);
+    let mut connection = SqliteConnection::connect_with(&options).await.expect("opens");
+    sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
+    for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
+        sqlx::raw_sql(migration.sqlite).execute(&mut connection).await.expect(migration.name);
+        sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64).execute(&mut connection).await.expect("noted");
+        sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
+    }
+    assert_eq!(migrate_sqlite(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
+    connection.close().await.expect("closes");
+    reads_the_samples(&database).await;
+}
+
+#[tokio::test]
+async fn each_migration_applies_to_a_filled_postgres_database() {
+    let database = TestDatabase::postgres().await;
+    let mut connection = PgConnection::connect(database.url()).await.expect("opens");
+    sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
+    for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
+        sqlx::raw_sql(migration.postgres).execute(&mut connection).await.expect(migration.name);
+        sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64).execute(&mut connection).await.expect("noted");
+        sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
+    }
+    assert_eq!(migrate_postgres(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
+    reads_the_samples(&database).await;
+}
+
+async fn reads_the_samples(database: &TestDatabase) {
+    let url: DatabaseUrl = database.url().parse().expect("valid");
+    let store = Store::open_existing(&url).await.expect("opens");
+    let repo = store.repo(&"tide/POOL".parse().expect("valid")).await.expect("reads").expect("known");
+    let issue = "issue".parse().expect("valid");
+    let number = "1".parse().expect("valid");
+    let item = store.item(repo.id, issue, number).await.expect("reads").expect("known");
+    assert_eq!(
+        (item.title.as_str(), item.content_version.get(), item.labels.as_slice()),
+        ("Sync stops", 2, &["bug".to_owned()][..])
+    );
+    let sets = store.candidate_sets(repo.id, issue, number).await.expect("reads");
+    assert_eq!((sets.len(), sets[0].members[0].score), (2, 0.9132));
+    assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
+    assert!(store.sync_progress(repo.id).await.expect("reads").next_page.is_some());
+    store.close().await;
+}
+
+/// A table's columns with type family and nullability, its keys and what it refers to.
+type Schema = BTreeMap<String, Vec<String>>;
+
+#[tokio::test]
+async fn both_engines_have_the_same_logical_schema() {
+    let (sqlite, postgres) = (TestDatabase::sqlite(), TestDatabase::postgres().await);
+    for database in [&sqlite, &postgres] {
+        Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens").close().await;
+    }
+    let one = sqlite_schema(&sqlite).await;
+    let other = postgres_schema(&postgres).await;
+    assert!(one.len() >= 9, "{one:#?}");
+    assert_eq!(one, other);
+}
+
+/// What a column can hold, by a name that both engines share.
+fn family(declared: &str, column: &str) -> &'static str {
+    match declared.to_ascii_lowercase().as_str() {
+        "bigint" | "integer" => "integer",
+        "boolean" => "boolean",
+        "double precision" => "real",
+        "blob" | "bytea" => "bytes",
+        "jsonb" => "text",
+        "text" => "text",
+        other => panic!("{column} has the unknown type {other}"),
+    }
+}
+
+async fn sqlite_schema(database: &TestDatabase) -> Schema {
+    let mut connection = SqliteConnection::connect(database.url()).await.expect("opens");
+    let columns =
+        "SELECT m.name, p.name, p.type, p.\"notnull\" OR p.pk > 0 FROM sqlite_master m, pragma_table_info(m.name) p
+        WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%'";
+    let keys = "SELECT m.name, (SELECT group_concat(name, ',') FROM (SELECT name FROM pragma_index_info(l.name) ORDER BY seqno)),
+        l.partial FROM sqlite_master m, pragma_index_list(m.name) l
+        WHERE m.type = 'table' AND l.\"unique\" = 1 AND l.origin <> 'pk'";
+    let references =
+        "SELECT m.name, f.\"from\", f.\"table\", f.on_delete FROM sqlite_master m, pragma_foreign_key_list(m.name) f
+        WHERE m.type = 'table'";
+    let columns: Vec<(String, String, String, bool)> =
+        sqlx::query_as(columns).fetch_all(&mut connection).await.expect("columns");
+    let keys: Vec<(String, String, bool)> = sqlx::query_as(keys).fetch_all(&mut connection).await.expect("keys");
+    let references: Vec<(String, String, String, String)> =
+        sqlx::query_as(references).fetch_all(&mut connection).await.expect("references");
+    schema(columns, keys, references)
+}
+
+async fn postgres_schema(database: &TestDatabase) -> Schema {
+    let mut connection = PgConnection::connect(database.url()).await.expect("opens");
+    let columns = "SELECT table_name::text, column_name::text, data_type::text, is_nullable = 'NO'
+        FROM information_schema.columns WHERE table_schema = 'public'";
+    let keys = "SELECT t.relname::text, (SELECT string_agg(a.attname, ',' ORDER BY k.place)
+            FROM unnest(i.indkey) WITH ORDINALITY k (column_number, place)
+            JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.column_number), i.indpred IS NOT NULL
+        FROM pg_index i JOIN pg_class t ON t.oid = i.indrelid JOIN pg_namespace n ON n.oid = t.relnamespace
+        WHERE n.nspname = 'public' AND i.indisunique AND NOT i.indisprimary";
+    let references = "SELECT c.conrelid::regclass::text, a.attname::text, c.confrelid::regclass::text,
+            CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END
+        FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1] WHERE c.contype = 'f'";
+    let columns: Vec<(String, String, String, bool)> =
+        sqlx::query_as(columns).fetch_all(&mut connection).await.expect("columns");
+    let keys: Vec<(String, String, bool)> = sqlx::query_as(keys).fetch_all(&mut connection).await.expect("keys");
+    let references: Vec<(String, String, String, String)> =
+        sqlx::query_as(references).fetch_all(&mut connection).await.expect("references");
+    schema(columns, keys, references)
+}
+
+fn schema(
+    columns: Vec<(String, String, String, bool)>,
+    keys: Vec<(String, String, bool)>,
+    references: Vec<(String, String, String, String)>,
+) -> Schema {
+    let mut schema = Schema::new();
+    for (table, column, declared, required) in columns {
+        let family = family(&declared, &format!("{table}.{column}"));
+        let required = if required { " required" } else { "" };
+        schema.entry(table).or_default().push(format!("{column}: {family}{required}"));
+    }
+    for (table, columns, partial) in keys {
+        let partial = if partial { " (partial)" } else { "" };
+        schema.entry(table).or_default().push(format!("unique {columns}{partial}"));
+    }
+    for (table, column, other, on_delete) in references {
+        schema.entry(table).or_default().push(format!("{column} refers to {other}, on delete {on_delete}"));
+    }
+    schema.values_mut().for_each(|facts| facts.sort());
+    schema
+}
+
+on_both_engines! {
+    async fn processes_that_start_at_once_migrate_once(database: TestDatabase) {
+        let url: DatabaseUrl = database.url().parse().expect("valid");
+        let starts = (0..6).map(|_| { let url = url.clone(); tokio::spawn(async move { Store::open(&url, now()).await.map(|_| ()) }) });
+        let starts: Vec<_> = starts.collect();
+        for start in starts {
+            start.await.expect("runs").expect("opens");
+        }
+        assert_eq!(Store::schema_version(&url).await.expect("reads"), NEWEST_SCHEMA);
+    }
+}
+
+on_both_engines! {
+    async fn a_newer_schema_is_left_alone(database: TestDatabase) {
+        let url: DatabaseUrl = database.url().parse().expect("valid");
+        let store = Store::open(&url, now()).await.expect("opens");
+        crate::transaction::on_pool!(&store.pool, |db| {
+            sqlx::query(NOTE).bind(NEWEST_SCHEMA.0 + 1).bind("from the future").bind(0_i64).execute(db).await.expect("noted");
+        });
+        store.close().await;
+        for opened in [Store::open(&url, now()).await, Store::open_existing(&url).await] {
+            let error = opened.expect_err("refused");
+            assert!(matches!(error, OpenError::NewerSchema { .. }), "{error}");
+            assert!(error.to_string().contains("use a newer canonry"), "{error}");
+        }
+        assert_eq!(Store::schema_version(&url).await.expect("reads").0, NEWEST_SCHEMA.0 + 1);
+    }
+}
+
+on_both_engines! {
+    async fn reading_never_migrates(database: TestDatabase) {
+        let url: DatabaseUrl = database.url().parse().expect("valid");
+        let error = Store::open_existing(&url).await.expect_err("nothing there");
+        assert!(matches!(error, OpenError::Absent { .. }), "{error}");
+        assert!(url.file().is_none_or(|path| !path.exists()), "a file was created by looking");
+
+        let store = Store::open(&url, now()).await.expect("opens");
+        crate::transaction::on_pool!(&store.pool, |db| {
+            sqlx::query("DELETE FROM schema_migrations WHERE version = $1").bind(NEWEST_SCHEMA.0).execute(db).await.expect("forgotten");
+        });
+        store.close().await;
+        let error = Store::open_existing(&url).await.expect_err("older");
+        assert!(matches!(error, OpenError::OlderSchema { .. }), "{error}");
+        assert!(error.to_string().contains("run `canonry init"), "{error}");
+        assert_eq!(Store::schema_version(&url).await.expect("reads").0, NEWEST_SCHEMA.0 - 1);
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_database_is_left_alone() {
+    let folder = TestDatabase::sqlite();
+    let path = std::path::PathBuf::from(folder.url().trim_start_matches("sqlite:"));
+    std::fs::write(
+        &path,
+        "this is a letter to my aunt, and certainly longer than a SQLite header would be at its shortest",
+    )
+    .expect("written");
+    let error = Store::open(&DatabaseUrl::Sqlite(path.clone()), now()).await.expect_err("no database");
+    assert!(matches!(error, OpenError::NotADatabase { .. }), "{error}");
+    assert!(std::fs::read_to_string(&path).expect("still there").starts_with("this is a letter"));
+
+    let foreign = path.with_file_name("foreign.db");
+    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(&foreign).create_if_missing(true);
+    let mut connection = SqliteConnection::connect_with(&options).await.expect("opens");
+    sqlx::raw_sql("CREATE TABLE recipes (id INTEGER)").execute(&mut connection).await.expect("created");
+    connection.close().await.expect("closes");
+    let before = std::fs::read(&foreign).expect("reads");
+    let error = Store::open(&DatabaseUrl::Sqlite(foreign.clone()), now()).await.expect_err("another program's");
+    assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
+    assert_eq!(std::fs::read(&foreign).expect("reads"), before);
+
+    for url in ["sqlite:/no/such/folder/x.db", "postgres://nobody@127.0.0.1:1/none"] {
+        let error = Store::open(&url.parse().expect("valid"), now()).await.expect_err("unusable");
+        assert!(matches!(error, OpenError::Unusable { .. }), "{url}: {error}");
+    }
+}

@@ -1,0 +1,217 @@
+//! Opening a store: for writing (which migrates) and for reading (which never does).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
+
+use crate::database_url::DatabaseUrl;
+use crate::migrations::{
+    NEWEST_SCHEMA, SchemaVersion, migrate_postgres, migrate_sqlite, version_of_postgres, version_of_sqlite,
+};
+use crate::row_values::micros;
+use crate::transaction::{Pool, StoreError};
+
+/// Everything that Canonry keeps, on SQLite or PostgreSQL.
+#[derive(Debug, Clone)]
+pub struct Store {
+    pub(crate) pool: Pool,
+}
+
+/// Why a store could not be opened. Each sentence says what to do next.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no database yet.
+    #[error("there is no database at {url}; create it with `canonry init --db {url}`, or name another one with --db")]
+    Absent {
+        /// The database's address, without its password.
+        url: String,
+    },
+    /// The file or server cannot be used.
+    #[error("the database at {url} cannot be opened: {reason}; check the address and your rights to it")]
+    Unusable {
+        /// The database's address, without its password.
+        url: String,
+        /// What the engine said.
+        reason: String,
+    },
+    /// The file is no SQLite database.
+    #[error("{path} is not a SQLite database; nothing was changed; name another file with --db", path = path.display())]
+    NotADatabase {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is the database of another program.
+    #[error("{path} is another program's database; nothing was changed; name another file with --db", path = path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The schema is older than this program's, and this command only reads.
+    #[error(
+        "the database at {url} has schema {found} and this program needs {needed}; run `canonry init --db {url}` to bring it up to date",
+        found = found.0, needed = NEWEST_SCHEMA.0
+    )]
+    OlderSchema {
+        /// The database's address, without its password.
+        url: String,
+        /// The schema it has.
+        found: SchemaVersion,
+    },
+    /// A newer program wrote this database.
+    #[error(
+        "the database at {url} has schema {found}, newer than the {known} that this program knows; nothing was changed; use a newer canonry",
+        found = found.0, known = NEWEST_SCHEMA.0
+    )]
+    NewerSchema {
+        /// The database's address, without its password.
+        url: String,
+        /// The schema it has.
+        found: SchemaVersion,
+    },
+}
+
+impl Store {
+    /// Opens a store to write: creates a SQLite file that is not there, and brings the schema up to date.
+    pub async fn open(url: &DatabaseUrl, now: Timestamp) -> Result<Self, OpenError> {
+        let (pool, version) = match url {
+            DatabaseUrl::Sqlite(path) => {
+                let pool = connect_sqlite(url, sqlite_options(path).create_if_missing(true)).await?;
+                let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
+                if is_foreign(&mut connection).await.map_err(|error| from_sqlx(url, &error))? {
+                    return Err(OpenError::Foreign { path: path.clone() });
+                }
+                let version = migrate_sqlite(&mut connection, micros(now)).await;
+                (Pool::Sqlite(pool), version.map_err(|error| from_store(url, &error))?)
+            }
+            DatabaseUrl::Postgres(text) => {
+                let pool = connect_postgres(url, text).await?;
+                let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
+                let version = migrate_postgres(&mut connection, micros(now)).await;
+                (Pool::Postgres(pool), version.map_err(|error| from_store(url, &error))?)
+            }
+        };
+        if version > NEWEST_SCHEMA {
+            return Err(OpenError::NewerSchema { url: url.to_string(), found: version });
+        }
+        Ok(Self { pool })
+    }
+
+    /// Opens a store that is there and up to date, without changing anything.
+    pub async fn open_existing(url: &DatabaseUrl) -> Result<Self, OpenError> {
+        let (pool, found) = Self::look(url).await?;
+        if found == SchemaVersion(0) {
+            return Err(OpenError::Absent { url: url.to_string() });
+        }
+        if found < NEWEST_SCHEMA {
+            return Err(OpenError::OlderSchema { url: url.to_string(), found });
+        }
+        if found > NEWEST_SCHEMA {
+            return Err(OpenError::NewerSchema { url: url.to_string(), found });
+        }
+        Ok(Self { pool })
+    }
+
+    /// The schema of a database, without changing anything; 0 for an empty one.
+    pub async fn schema_version(url: &DatabaseUrl) -> Result<SchemaVersion, OpenError> {
+        Self::look(url).await.map(|(_, found)| found)
+    }
+
+    async fn look(url: &DatabaseUrl) -> Result<(Pool, SchemaVersion), OpenError> {
+        Ok(match url {
+            DatabaseUrl::Sqlite(path) => {
+                if !path.exists() {
+                    return Err(OpenError::Absent { url: url.to_string() });
+                }
+                let pool = connect_sqlite(url, sqlite_options(path)).await?;
+                let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
+                let found = version_of_sqlite(&mut connection).await.map_err(|error| from_store(url, &error))?;
+                drop(connection);
+                (Pool::Sqlite(pool), found)
+            }
+            DatabaseUrl::Postgres(text) => {
+                let pool = connect_postgres(url, text).await?;
+                let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
+                let found = version_of_postgres(&mut connection).await.map_err(|error| from_store(url, &error))?;
+                drop(connection);
+                (Pool::Postgres(pool), found)
+            }
+        })
+    }
+
+    /// Closes every connection; SQLite folds its write-ahead log into the file.
+    pub async fn close(self) {
+        match self.pool {
+            Pool::Sqlite(pool) => pool.close().await,
+            Pool::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+/// How long a writer waits for another one. Long enough for a batch of an import on a slow disk.
+const BUSY: Duration = Duration::from_secs(30);
+
+fn sqlite_options(path: &std::path::Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(path)
+        // NORMAL would lose the last transactions with the power, and Canonry promises what it stored.
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(BUSY)
+}
+
+/// Whether a SQLite file has tables, but none of ours.
+async fn is_foreign(connection: &mut sqlx::SqliteConnection) -> Result<bool, sqlx::Error> {
+    let query = "SELECT count(*) > 0 AND count(*) FILTER (WHERE name = 'schema_migrations') = 0
+        FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'";
+    sqlx::query_scalar(query).fetch_one(connection).await
+}
+
+async fn connect_sqlite(url: &DatabaseUrl, options: SqliteConnectOptions) -> Result<sqlx::SqlitePool, OpenError> {
+    SqlitePoolOptions::new()
+        .max_connections(8)
+        .acquire_timeout(BUSY)
+        .connect_with(options)
+        .await
+        .map_err(|error| from_sqlx(url, &error))
+}
+
+async fn connect_postgres(url: &DatabaseUrl, text: &str) -> Result<sqlx::PgPool, OpenError> {
+    let options: PgConnectOptions = text.parse().map_err(|error: sqlx::Error| from_sqlx(url, &error))?;
+    PgPoolOptions::new()
+        .max_connections(8)
+        .acquire_timeout(Duration::from_secs(10))
+        .connect_with(options.application_name("canonry"))
+        .await
+        .map_err(|error| from_sqlx(url, &error))
+}
+
+/// SQLite's code for a file that is something else.
+const SQLITE_NOTADB: &str = "26";
+/// PostgreSQL's code for a database that does not exist.
+const INVALID_CATALOG_NAME: &str = "3D000";
+
+fn from_sqlx(url: &DatabaseUrl, error: &sqlx::Error) -> OpenError {
+    let code = error.as_database_error().and_then(|error| error.code().map(|code| code.into_owned()));
+    match (url, code.as_deref()) {
+        (DatabaseUrl::Sqlite(path), Some(SQLITE_NOTADB)) => OpenError::NotADatabase { path: path.clone() },
+        (DatabaseUrl::Postgres(_), Some(INVALID_CATALOG_NAME)) => OpenError::Unusable {
+            url: url.to_string(),
+            reason: "the server has no database of that name, create it with createdb".to_owned(),
+        },
+        _ => unusable(url, error),
+    }
+}
+
+fn from_store(url: &DatabaseUrl, error: &StoreError) -> OpenError {
+    match error {
+        StoreError::Database(error) => from_sqlx(url, error),
+        StoreError::Damaged(_) => unusable(url, error),
+    }
+}
+
+fn unusable(url: &DatabaseUrl, error: &dyn std::fmt::Display) -> OpenError {
+    OpenError::Unusable { url: url.to_string(), reason: error.to_string() }
+}

@@ -1,0 +1,95 @@
+//! One set of SQL texts for both engines: pools, transactions, and the macros that choose.
+
+use sqlx::{PgPool, Postgres, Sqlite, SqlitePool};
+
+/// A failure of the database while the store was used.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The engine said no, or could not be reached.
+    #[error("the database failed: {0}")]
+    Database(#[from] sqlx::Error),
+    /// A row holds something that this program never writes.
+    #[error("the database holds a row that cannot be read: {0}")]
+    Damaged(String),
+}
+
+impl StoreError {
+    /// For a stored word that is not one of ours.
+    pub(crate) fn damaged(error: impl std::fmt::Display) -> Self {
+        Self::Damaged(error.to_string())
+    }
+}
+
+/// The connections of one engine.
+#[derive(Debug, Clone)]
+pub(crate) enum Pool {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+/// A transaction of one engine.
+pub(crate) enum Transaction {
+    Sqlite(sqlx::Transaction<'static, Sqlite>),
+    Postgres(sqlx::Transaction<'static, Postgres>),
+}
+
+/// Runs the same code on the pool of whichever engine it is: `on_pool!(pool, |db| query.fetch_all(db))`.
+macro_rules! on_pool {
+    ($pool:expr, |$db:ident| $body:expr) => {
+        match $pool {
+            $crate::transaction::Pool::Sqlite($db) => $body,
+            $crate::transaction::Pool::Postgres($db) => $body,
+        }
+    };
+}
+
+/// The same for a transaction; `$db` is a `&mut` connection.
+macro_rules! on_tx {
+    ($tx:expr, |$db:ident| $body:expr) => {
+        match $tx {
+            $crate::transaction::Transaction::Sqlite(transaction) => {
+                let $db = &mut **transaction;
+                $body
+            }
+            $crate::transaction::Transaction::Postgres(transaction) => {
+                let $db = &mut **transaction;
+                $body
+            }
+        }
+    };
+}
+
+pub(crate) use {on_pool, on_tx};
+
+impl Pool {
+    /// Begins a transaction that writes. SQLite takes its write lock at once: one that is upgraded
+    /// later fails at once when another writer came first, whatever the busy timeout says.
+    pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            Self::Sqlite(pool) => Transaction::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
+            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+        })
+    }
+}
+
+impl Transaction {
+    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => transaction.commit().await?,
+            Self::Postgres(transaction) => transaction.commit().await?,
+        }
+        Ok(())
+    }
+
+    /// Makes writers of one repository queue up, so that what one read is still true when it writes.
+    /// SQLite has one writer at a time anyway.
+    pub(crate) async fn lock_items_of(&mut self, repo: crate::RepoId) -> Result<(), StoreError> {
+        if let Self::Postgres(transaction) = self {
+            sqlx::query("SELECT id FROM repos WHERE id = $1 FOR UPDATE")
+                .bind(repo.0)
+                .execute(&mut **transaction)
+                .await?;
+        }
+        Ok(())
+    }
+}
