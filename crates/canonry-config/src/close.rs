@@ -1,0 +1,40 @@
+//! The section `close`: when a duplicate may be closed, and what always keeps it open.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// When a duplicate may be closed, and what always keeps it open.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct CloseSettings {
+    /// The least confidence with which two items are taken for duplicates.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_edge: f64,
+    /// The least confidence with which an item is closed.
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub min_close: f64,
+    /// Which items a duplicate may be closed in favour of.
+    pub target_policy: TargetPolicy,
+    /// How many hours people have to object before an item is closed in the mode `grace`.
+    #[schemars(range(min = 1, max = 8760))]
+    pub grace_hours: u32,
+    /// Labels whose items are never closed.
+    #[schemars(length(max = 200), inner(length(min = 1, max = 100)))]
+    pub protected_labels: Vec<String>,
+    /// How many items are closed in a day at most without a person's approval.
+    #[schemars(range(min = 0, max = 1000))]
+    pub max_per_day: u32,
+    /// An own template for the closing comment; null uses Canonry's.
+    #[schemars(length(min = 1, max = 4000))]
+    pub message: Option<String>,
+}
+
+/// Which items a duplicate may be closed in favour of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TargetPolicy {
+    /// Only the canonical item, and only when the two were judged directly.
+    CanonicalOnly,
+    /// The canonical item, or else one that was judged directly.
+    DirectFallback,
+}

@@ -1,0 +1,50 @@
+//! One hash for the settings that were in force.
+
+use std::fmt;
+
+use serde::Serialize;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+
+use crate::RepoConfig;
+
+/// SHA-256 of the settings, as 64 hexadecimal digits.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(transparent)]
+pub struct ConfigHash(String);
+
+impl ConfigHash {
+    /// The digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ConfigHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The hash of the settings that are in force, defaults included: two files that mean the same have
+/// the same hash.
+///
+/// It is taken over JSON with sorted keys and no spaces, so the order of fields in the code is free
+/// to change.
+pub fn config_hash(config: &RepoConfig) -> ConfigHash {
+    let value = serde_json::to_value(config).expect("invariant: settings are plain data");
+    let digest = Sha256::digest(sorted(value).to_string().as_bytes());
+    ConfigHash(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+fn sorted(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let mut entries: Vec<(String, Value)> = map.into_iter().collect();
+            entries.sort_by(|(a, _), (b, _)| a.cmp(b));
+            entries.into_iter().map(|(key, value)| (key, sorted(value))).collect()
+        }
+        Value::Array(items) => items.into_iter().map(sorted).collect(),
+        scalar => scalar,
+    }
+}

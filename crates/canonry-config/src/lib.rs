@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+
+mod check;
+mod close;
+mod config_hash;
+mod defaults;
+mod document;
+mod nearest;
+mod parse;
+mod pattern;
+mod problem;
+mod quoting;
+mod reference;
+mod repo_config;
+mod review;
+mod schema;
+mod section;
+mod to_yaml;
+mod triage;
+
+pub use close::{CloseSettings, TargetPolicy};
+pub use config_hash::{ConfigHash, config_hash};
+pub use parse::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
+pub use pattern::{PathGlob, Pattern, PatternError};
+pub use problem::{Effect, Problem};
+pub use reference::reference_markdown;
+pub use repo_config::{
+    AutoSuppress, AutoSuppressThresholds, BudgetSettings, FeedbackSettings, KnowledgeSettings, MentionSettings,
+    RepoConfig, RetrievalSettings,
+};
+pub use review::{
+    Category, PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, Severity, SeverityFloor, SeveritySettings,
+    Suppression,
+};
+pub use schema::json_schema;
+pub use section::Section;
+pub use to_yaml::to_yaml;
+pub use triage::{LearningRule, LearningSettings, TriageMode, TriageSettings};

@@ -1,0 +1,190 @@
+//! The settings of a file, section by section.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::check::{Fault, check, duplicate_key, no_mapping, unknown_key};
+use crate::document::{Content, Key, Node, Position, read_document};
+use crate::schema::SCHEMA;
+use crate::{Effect, Problem, RepoConfig, Section};
+
+/// The largest file that is looked at, in bytes: the default settings take about one thousand.
+pub const MAX_FILE_BYTES: usize = 256 * 1024;
+
+/// From here on the file is something else under our name, and telling each key helps nobody.
+const MAX_UNKNOWN_SECTIONS: usize = 50;
+
+/// The settings a file gives, and what was wrong with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parsed {
+    /// The settings, with defaults wherever the file says nothing or nothing usable.
+    pub config: RepoConfig,
+    /// What was wrong, by line and column.
+    pub problems: Vec<Problem>,
+}
+
+impl Parsed {
+    /// Whether a section has its defaults because of a mistake rather than by choice.
+    ///
+    /// Nothing may be closed while `close` or `triage` fell back: a protected label may be among
+    /// what could not be read. A top-level key that was probably meant to be the section, or one of
+    /// its keys, counts as well.
+    pub fn fell_back(&self, section: Section) -> bool {
+        self.problems.iter().any(|problem| match problem.effect {
+            Effect::FileDefaults => true,
+            Effect::SectionDefaults => problem.section == Some(section),
+            Effect::EntryDropped => false,
+            Effect::KeyIgnored => problem
+                .suggestion
+                .as_deref()
+                .is_some_and(|suggestion| suggestion.split('.').next() == Some(section.as_str())),
+        })
+    }
+
+    fn all_defaults(at: Position, message: String) -> Self {
+        Self {
+            config: RepoConfig::default(),
+            problems: vec![Problem {
+                section: None,
+                path: String::new(),
+                line: at.line,
+                column: at.column,
+                message,
+                suggestion: None,
+                effect: Effect::FileDefaults,
+            }],
+        }
+    }
+}
+
+/// Reads a settings file as it was stored, which may not even be text.
+pub fn parse_bytes(bytes: &[u8]) -> Parsed {
+    if bytes.len() > MAX_FILE_BYTES {
+        return too_large(bytes.len());
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => parse(text),
+        Err(error) => {
+            let before = String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
+            let last_line = before.rsplit('\n').next().unwrap_or_default();
+            let at = Position { line: 1 + before.matches('\n').count(), column: 1 + last_line.chars().count() };
+            Parsed::all_defaults(at, "the file is not UTF-8 text".to_owned())
+        }
+    }
+}
+
+/// Reads a settings file.
+///
+/// No text makes this fail: what cannot be used is told in [`Parsed::problems`], and the rest
+/// stands.
+pub fn parse(text: &str) -> Parsed {
+    if text.len() > MAX_FILE_BYTES {
+        return too_large(text.len());
+    }
+    let root = match read_document(text) {
+        Ok(root) => root,
+        Err(error) => return Parsed::all_defaults(error.at, error.message),
+    };
+    match root.content.as_ref() {
+        Content::Null => Parsed { config: RepoConfig::default(), problems: Vec::new() },
+        Content::Map(entries) => parse_sections(entries),
+        _ => Parsed::all_defaults(root.at, format!("the file {}", no_mapping(&root))),
+    }
+}
+
+fn too_large(bytes: usize) -> Parsed {
+    Parsed::all_defaults(
+        Position { line: 1, column: 1 },
+        format!("the file has {bytes} bytes, and at most {MAX_FILE_BYTES} are read"),
+    )
+}
+
+fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
+    let mut config = RepoConfig::default();
+    let mut problems = Vec::new();
+    for (key, _) in entries {
+        if Section::named(&key.text).is_some() {
+            continue;
+        }
+        if problems.len() == MAX_UNKNOWN_SECTIONS {
+            return Parsed::all_defaults(
+                key.at,
+                format!("the file has more than {MAX_UNKNOWN_SECTIONS} unknown sections"),
+            );
+        }
+        let fault = unknown_key(&SCHEMA, key, "");
+        problems.push(problem(fault, None, Effect::KeyIgnored));
+    }
+    for section in Section::ALL {
+        let mut written = entries.iter().filter(|(key, _)| key.text == section.as_str());
+        let Some((first, node)) = written.next() else {
+            continue;
+        };
+        let (read, faults) = match written.next() {
+            // Which of the two was meant cannot be told, so neither counts.
+            Some((second, _)) => (Read::Defaults, vec![duplicate_key(second, first.at, "")]),
+            None => read_section(&mut config, section, node),
+        };
+        // When the section falls back, nothing of its lists stands either.
+        let effect = match read {
+            Read::Written => Effect::EntryDropped,
+            Read::Defaults => Effect::SectionDefaults,
+        };
+        problems.extend(faults.into_iter().map(|fault| problem(fault, Some(section), effect)));
+    }
+    problems.sort_by_key(|problem| (problem.line, problem.column));
+    Parsed { config, problems }
+}
+
+/// What became of a section.
+enum Read {
+    Written,
+    Defaults,
+}
+
+/// Puts a section into the settings unless something is wrong with the whole of it.
+fn read_section(config: &mut RepoConfig, section: Section, node: &Node) -> (Read, Vec<Fault>) {
+    let schema = &SCHEMA["properties"][section.as_str()];
+    let (value, mut faults) = check(schema, node, section.as_str());
+    let Some(value) = value else {
+        return (Read::Defaults, faults);
+    };
+    let filled = match section {
+        Section::Review => fill(&mut config.review, value),
+        Section::Feedback => fill(&mut config.feedback, value),
+        Section::Knowledge => fill(&mut config.knowledge, value),
+        Section::Triage => fill(&mut config.triage, value),
+        Section::Close => fill(&mut config.close, value),
+        Section::Mentions => fill(&mut config.mentions, value),
+        Section::Budget => fill(&mut config.budget, value),
+    };
+    // The schema is made from the types, so this cannot differ; if it ever did, the section must
+    // count as fallen back rather than as read.
+    if let Err(error) = filled {
+        faults.push(Fault {
+            path: section.to_string(),
+            at: node.at,
+            message: format!("`{section}` cannot be used: {error}"),
+            suggestion: None,
+        });
+        return (Read::Defaults, faults);
+    }
+    (Read::Written, faults)
+}
+
+fn fill<T: DeserializeOwned>(slot: &mut T, value: Value) -> Result<(), serde_json::Error> {
+    *slot = serde_json::from_value(value)?;
+    Ok(())
+}
+
+fn problem(fault: Fault, section: Option<Section>, effect: Effect) -> Problem {
+    Problem {
+        section,
+        path: fault.path,
+        line: fault.at.line,
+        column: fault.at.column,
+        message: fault.message,
+        suggestion: fault.suggestion,
+        effect,
+    }
+}

@@ -1,0 +1,110 @@
+//! The whole of a repository's settings, and its small sections.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{CloseSettings, ReviewSettings, TriageSettings};
+
+/// Settings of Canonry for one repository, read from `.canonry.yml` on its default branch.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RepoConfig {
+    /// What is reviewed, by whom, and which findings are shown.
+    pub review: ReviewSettings,
+    /// What people's reactions to findings may change.
+    pub feedback: FeedbackSettings,
+    /// What is remembered between reviews, and with whom it is shared.
+    pub knowledge: KnowledgeSettings,
+    /// What happens to a new issue or pull request that looks like a duplicate.
+    pub triage: TriageSettings,
+    /// When a duplicate may be closed, and what always keeps it open.
+    pub close: CloseSettings,
+    /// How people call Canonry in a comment.
+    pub mentions: MentionSettings,
+    /// What hosted models may cost.
+    pub budget: BudgetSettings,
+}
+
+/// What people's reactions to findings may change.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FeedbackSettings {
+    /// Hiding of findings that people keep rejecting.
+    pub auto_suppress: AutoSuppress,
+}
+
+/// Hiding of findings that people keep rejecting.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AutoSuppress {
+    /// Whether findings that people keep rejecting are hidden; confidence follows feedback either way.
+    pub enabled: bool,
+    /// How much rejection it takes; all of them must be reached.
+    pub thresholds: AutoSuppressThresholds,
+}
+
+/// How much rejection hides a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct AutoSuppressThresholds {
+    /// The least number of thumbs-down.
+    #[schemars(range(min = 1, max = 50))]
+    pub min_thumbs_down: u32,
+    /// The least number of different people who gave them.
+    #[schemars(range(min = 1, max = 50))]
+    pub min_distinct_reactors: u32,
+    /// The least number of different pull requests they were given on.
+    #[serde(rename = "minDistinctPRs")]
+    #[schemars(range(min = 1, max = 50))]
+    pub min_distinct_prs: u32,
+}
+
+/// What is remembered between reviews, and with whom it is shared.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct KnowledgeSettings {
+    /// Whether anonymised counts of this repository's patterns join the global statistics.
+    pub share_global: bool,
+    /// Whether other repositories of the same owner may use what was learned here.
+    pub share_within_owner: bool,
+    /// What a review is told about similar findings of the past.
+    pub retrieval: RetrievalSettings,
+}
+
+/// What a review is told about similar findings of the past.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct RetrievalSettings {
+    /// Whether similar findings of the past are looked up at all.
+    pub enabled: bool,
+    /// How many of them are used at most.
+    #[schemars(range(min = 1, max = 20))]
+    pub top_k: u32,
+    /// The greatest distance (1 − cosine) at which a past finding still counts as similar.
+    #[schemars(range(min = 0.0, max = 2.0))]
+    pub distance_threshold: f64,
+    /// How many characters they may take in what the reviewer reads.
+    #[schemars(range(min = 0, max = 5000))]
+    pub max_context_chars: u32,
+}
+
+/// How people call Canonry in a comment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct MentionSettings {
+    /// The name to mention, without `@`; `/name` works too and cannot ping a stranger.
+    #[schemars(
+        regex(pattern = r"^[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})$"),
+        extend("patternErrorMessage" = "must be a name of at most 39 letters, digits and hyphens, without `@`")
+    )]
+    pub handle: String,
+}
+
+/// What hosted models may cost.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct BudgetSettings {
+    /// What hosted models may cost this repository in a calendar month, in US dollars; 0 allows none beyond the operator's own limit.
+    #[schemars(range(min = 0.0, max = 100_000.0))]
+    pub monthly_cost_usd: f64,
+}

@@ -1,0 +1,204 @@
+//! The section `review`: what is reviewed, by whom, and which findings are shown.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{PathGlob, Pattern};
+
+/// What is reviewed, by whom, and which findings are shown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ReviewSettings {
+    /// Whether pull requests are reviewed at all.
+    pub enabled: bool,
+    /// Which events start a review.
+    pub triggers: ReviewTriggers,
+    /// Who reviews; the operator configures how `llm` and `command` are run.
+    #[schemars(length(max = 5))]
+    pub reviewers: Vec<Reviewer>,
+    /// Logins whose pull requests are not reviewed.
+    #[schemars(length(max = 200), inner(length(min = 1, max = 100)))]
+    pub skip_authors: Vec<String>,
+    /// Paths in which nothing is reviewed, CRITICAL findings included.
+    #[schemars(length(max = 200), extend("x-entries" = "independent"))]
+    pub skip_paths: Vec<PathGlob>,
+    /// What the `llm` reviewer is told about files at certain paths.
+    #[schemars(length(max = 100), extend("x-entries" = "independent"))]
+    pub path_instructions: Vec<PathInstruction>,
+    /// Categories to report; empty reports all.
+    #[schemars(length(max = 5))]
+    pub focus_areas: Vec<Category>,
+    /// Categories not to report.
+    #[schemars(length(max = 5))]
+    pub ignored_areas: Vec<Category>,
+    /// The filter by severity, one of several that stack; CRITICAL findings pass it.
+    pub severity: SeveritySettings,
+    /// Patterns whose findings have at least a given severity.
+    #[schemars(length(max = 100), extend("x-entries" = "independent"))]
+    pub severity_floors: Vec<SeverityFloor>,
+    /// Findings not to report: a pattern, or a pattern with limits; CRITICAL findings are never suppressed.
+    #[schemars(length(max = 100), extend("x-entries" = "independent"))]
+    pub suppressions: Vec<Suppression>,
+    /// The confidence below which a finding is folded away.
+    #[schemars(range(min = 0, max = 100))]
+    pub min_confidence: u8,
+    /// How many findings are commented inline at most.
+    #[schemars(range(min = 1, max = 25))]
+    pub max_comments: u8,
+    /// The language of the review, as a language tag such as `en` or `pt-BR`.
+    #[schemars(
+        regex(pattern = r"^[A-Za-z]{2,3}(?:-[A-Za-z0-9]{2,8}){0,3}$"),
+        extend("patternErrorMessage" = "must be a language tag such as `en` or `pt-BR`")
+    )]
+    pub output_language: String,
+}
+
+/// Which events start a review.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct ReviewTriggers {
+    /// Review when a pull request is opened.
+    pub on_opened: bool,
+    /// Review when a draft becomes ready for review.
+    pub on_ready_for_review: bool,
+    /// Review when someone asks Canonry for a review.
+    pub on_review_requested: bool,
+    /// Review every push to an open pull request.
+    pub on_synchronize: bool,
+}
+
+/// Who reviews.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Reviewer {
+    /// Deterministic checks that need no key.
+    Builtin,
+    /// A language model of the operator's choice.
+    Llm,
+    /// Results of other tools in SARIF.
+    Sarif,
+    /// Results of other tools in the Reviewdog Diagnostic Format.
+    Rdjson,
+    /// A program of the operator's choice.
+    Command,
+}
+
+/// How much a finding matters, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Severity {
+    /// Nice to have.
+    Minor,
+    /// Should be looked at.
+    Medium,
+    /// Should be fixed before merging.
+    Major,
+    /// Must be fixed; never filtered, suppressed or capped.
+    Critical,
+}
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Category {
+    /// Somebody could do harm.
+    Security,
+    /// The program does the wrong thing.
+    Correctness,
+    /// The program is slower or larger than it should be.
+    Performance,
+    /// The code is harder to read than it should be.
+    Style,
+    /// Text for people is missing or wrong.
+    Documentation,
+}
+
+/// The filter by severity.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct SeveritySettings {
+    /// The least severity that is reported.
+    pub min_level: Severity,
+}
+
+/// What the `llm` reviewer is told about files at certain paths.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PathInstruction {
+    /// The files meant, as globs in which `*` stays within a folder and `**` crosses folders.
+    #[schemars(length(min = 1, max = 20))]
+    pub paths: Vec<PathGlob>,
+    /// What to look for in them.
+    #[schemars(length(min = 1, max = 4000))]
+    pub instructions: String,
+}
+
+/// The least severity of findings that match a pattern.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SeverityFloor {
+    /// What the finding's title or message must match: text, `glob:…` or `regex:…`.
+    pub pattern: Pattern,
+    /// The severity that such a finding has at least.
+    pub severity: Severity,
+}
+
+/// Findings not to report. An empty list of severities, categories or paths means all of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(from = "WrittenSuppression")]
+pub struct Suppression {
+    /// What the finding's title or message must match.
+    pub pattern: Pattern,
+    /// The severities it is limited to.
+    pub severity: Vec<Severity>,
+    /// The categories it is limited to.
+    pub category: Vec<Category>,
+    /// The files it is limited to.
+    pub paths: Vec<PathGlob>,
+}
+
+/// A suppression as people write it: a pattern alone, or with limits.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum WrittenSuppression {
+    /// A pattern alone: text, `glob:…` or `regex:…`.
+    Pattern(Pattern),
+    /// A pattern with limits.
+    Limited(LimitedSuppression),
+}
+
+/// A pattern with limits.
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct LimitedSuppression {
+    /// What the finding's title or message must match: text, `glob:…` or `regex:…`.
+    pattern: Pattern,
+    /// The severities it is limited to; empty means all but CRITICAL.
+    #[serde(default)]
+    #[schemars(length(max = 4))]
+    severity: Vec<Severity>,
+    /// The categories it is limited to; empty means all.
+    #[serde(default)]
+    #[schemars(length(max = 5))]
+    category: Vec<Category>,
+    /// The files it is limited to, as globs; empty means all.
+    #[serde(default)]
+    #[schemars(length(max = 20))]
+    paths: Vec<PathGlob>,
+}
+
+impl From<WrittenSuppression> for Suppression {
+    fn from(written: WrittenSuppression) -> Self {
+        match written {
+            WrittenSuppression::Pattern(pattern) => {
+                Self { pattern, severity: Vec::new(), category: Vec::new(), paths: Vec::new() }
+            }
+            WrittenSuppression::Limited(limited) => Self {
+                pattern: limited.pattern,
+                severity: limited.severity,
+                category: limited.category,
+                paths: limited.paths,
+            },
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The section `triage`: what happens to a new item that looks like a duplicate.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What happens to a new issue or pull request that looks like a duplicate.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct TriageSettings {
+    /// How far Canonry goes.
+    pub mode: TriageMode,
+    /// The score, times 100, from which Canonry speaks, until it has learned a better one.
+    #[schemars(range(min = 50, max = 95))]
+    pub duplicate_threshold: u8,
+    /// How many similar items a comment shows at most.
+    #[schemars(range(min = 1, max = 8))]
+    pub max_candidates: u8,
+    /// Labels whose items are left alone.
+    #[schemars(length(max = 200), inner(length(min = 1, max = 100)))]
+    pub exclude_labels: Vec<String>,
+    /// For how many hours no second comment is made on the same item.
+    #[schemars(range(min = 0, max = 8760))]
+    pub cooldown_hours: u32,
+    /// How the threshold follows from outcomes.
+    pub learning: LearningSettings,
+}
+
+/// How far Canonry goes with a new item that looks like a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum TriageMode {
+    /// Nothing is looked at.
+    Off,
+    /// Everything is recorded and nothing is written.
+    Shadow,
+    /// A comment and the label `possible-duplicate`.
+    Suggest,
+    /// As `suggest`, and the item is closed after the hours of grace unless anyone objects.
+    Grace,
+}
+
+/// How the threshold follows from outcomes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct LearningSettings {
+    /// The rule by which the threshold moves.
+    pub rule: LearningRule,
+    /// The share of suggestions that should be right, for the rule `precision-target`.
+    #[schemars(range(min = 0.5, max = 0.99))]
+    pub target_precision: f64,
+}
+
+/// The rule by which the threshold moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LearningRule {
+    /// The lowest threshold whose suggestions are right often enough.
+    PrecisionTarget,
+    /// 100 times the mean of the Beta distribution of outcomes.
+    BetaMean,
+    /// 100 times one minus that mean.
+    BetaComplement,
+}
