@@ -21,7 +21,7 @@ pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, 
 pub use item_record::{Change, ItemRecord, Merged, merge_record};
 pub use login::{InvalidLogin, Login};
 pub use moment::{InvalidMoment, parse_moment, whole_micros};
-pub use outcome_event::{OutcomeEvent, OutcomeKind, discovered_event};
+pub use outcome_event::{OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing};
 pub use pull_changes::PullChanges;
 pub use repo_name::{InvalidRepoName, RepoName};
 pub use score::{InvalidScore, Probability, Similarity};

@@ -1,6 +1,6 @@
 //! What people did with an item, as an event with an id of its own.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
@@ -64,9 +64,27 @@ pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, no
     })
 }
 
+/// The label by which people mark duplicates. Canonry's own is `possible-duplicate`, which is never evidence.
+const HUMAN_LABEL: &str = "duplicate";
+
+/// Whether people closed this issue as a duplicate.
+pub fn closed_as_duplicate(item: &Item) -> bool {
+    item.item_type == ItemType::Issue
+        && item.state == ItemState::Closed
+        && (item.state_reason == Some(StateReason::Duplicate)
+            || item.labels.iter().any(|label| label.eq_ignore_ascii_case(HUMAN_LABEL)))
+}
+
+/// Whether a comment of this time belongs to a closing: from a day before to an hour after, because
+/// people explain a closing before, while or right after they do it.
+pub fn explains_closing(commented_at: Timestamp, closed_at: Timestamp) -> bool {
+    let before = commented_at.duration_since(closed_at);
+    before >= SignedDuration::from_hours(-24) && before <= SignedDuration::from_hours(1)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::{OutcomeKind, discovered_event};
+    use super::{OutcomeKind, closed_as_duplicate, discovered_event, explains_closing};
     use crate::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
     use crate::item_record::{ItemRecord, merge_record};
     use crate::moment::parse_moment;
@@ -102,5 +120,30 @@ mod tests {
         let now = parse_moment("2026-03-01").expect("valid");
         let (open, closed) = (item(ItemType::Pr, ItemState::Open), item(ItemType::Pr, ItemState::Closed));
         assert_eq!(discovered_event(&repo, Some(&open), &closed, now), None);
+    }
+
+    #[test]
+    fn closed_as_a_duplicate_by_reason_or_by_a_persons_label() {
+        let closed = item(ItemType::Issue, ItemState::Closed);
+        assert!(!closed_as_duplicate(&closed));
+        assert!(!closed_as_duplicate(&Item { labels: vec!["possible-duplicate".into()], ..closed.clone() }));
+        assert!(closed_as_duplicate(&Item { labels: vec!["Duplicate".into()], ..closed.clone() }));
+        let by_reason = Item { state_reason: Some(StateReason::Duplicate), ..closed };
+        assert!(closed_as_duplicate(&by_reason));
+        assert!(!closed_as_duplicate(&Item { state: ItemState::Open, ..by_reason.clone() }));
+        assert!(!closed_as_duplicate(&Item { item_type: ItemType::Pr, ..by_reason }));
+    }
+
+    #[test]
+    fn a_comment_explains_a_closing_that_is_near() {
+        let closed = parse_moment("2026-02-02T12:00:00Z").expect("valid");
+        for (commented, expected) in [
+            ("2026-02-01T11:59:59Z", false),
+            ("2026-02-01T12:00:00Z", true),
+            ("2026-02-02T13:00:00Z", true),
+            ("2026-02-02T13:00:01Z", false),
+        ] {
+            assert_eq!(explains_closing(parse_moment(commented).expect("valid"), closed), expected, "{commented}");
+        }
     }
 }

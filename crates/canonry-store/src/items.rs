@@ -198,4 +198,20 @@ impl Store {
         });
         Ok(marked > 0)
     }
+
+    /// Notes what people said an item is a duplicate of; `false` when there is no such item.
+    pub async fn set_duplicate_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        target: ItemNumber,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE items SET duplicate_of = $4 WHERE repo_id = $1 AND type = $2 AND number = $3";
+        let noted = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(target.get()).execute(db).await?.rows_affected()
+        });
+        Ok(noted > 0)
+    }
 }

@@ -10,12 +10,10 @@ use crate::take_in::{TakenIn, take_in};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// How far a repository's sync has come.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SyncProgress {
     /// Everything that changed up to here has been taken in.
     pub watermark: Option<Timestamp>,
-    /// GitHub's own link to where an unfinished run goes on.
-    pub next_page: Option<String>,
     /// When a run last came to its end.
     pub finished_at: Option<Timestamp>,
     /// When the repository was last looked through for items that left it.
@@ -31,20 +29,19 @@ pub struct SyncPage {
     pub progress: Option<SyncProgress>,
 }
 
-type ProgressRow = (Option<i64>, Option<String>, Option<i64>, Option<i64>);
+type ProgressRow = (Option<i64>, Option<i64>, Option<i64>);
 
 impl Store {
     /// How far the sync of a repository has come.
     pub async fn sync_progress(&self, repo: RepoId) -> Result<SyncProgress, StoreError> {
-        let query = "SELECT watermark, next_page, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";
+        let query = "SELECT watermark, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";
         let row: Option<ProgressRow> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
-        let Some((watermark, next_page, finished_at, swept_at)) = row else {
+        let Some((watermark, finished_at, swept_at)) = row else {
             return Ok(SyncProgress::default());
         };
         Ok(SyncProgress {
             watermark: optional_moment(watermark)?,
-            next_page,
             finished_at: optional_moment(finished_at)?,
             swept_at: optional_moment(swept_at)?,
         })
@@ -71,15 +68,13 @@ impl Store {
 }
 
 async fn write_progress(tx: &mut Transaction, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
-    let upsert =
-        "INSERT INTO sync_progress (repo_id, watermark, next_page, finished_at, swept_at) VALUES ($1, $2, $3, $4, $5)
-        ON CONFLICT (repo_id) DO UPDATE SET watermark = excluded.watermark, next_page = excluded.next_page,
+    let upsert = "INSERT INTO sync_progress (repo_id, watermark, finished_at, swept_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (repo_id) DO UPDATE SET watermark = excluded.watermark,
             finished_at = excluded.finished_at, swept_at = excluded.swept_at";
     on_tx!(tx, |db| {
         sqlx::query(upsert)
             .bind(repo.0)
             .bind(progress.watermark.map(micros))
-            .bind(progress.next_page.as_deref())
             .bind(progress.finished_at.map(micros))
             .bind(progress.swept_at.map(micros))
             .execute(db)

@@ -106,6 +106,11 @@ on_both_engines! {
         store.take_in(&repo, vec![record(ItemType::Issue, 3, "Second", "")], now).await.expect("taken in");
         assert_eq!(store.item_counts(repo.id).await.expect("counts").total(), 3);
 
+        assert!(store.set_duplicate_of(repo.id, ItemType::Issue, number(3), number(1)).await.expect("noted"));
+        assert!(!store.set_duplicate_of(repo.id, ItemType::Pr, number(3), number(1)).await.expect("unknown"));
+        let third = store.item(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("known");
+        assert_eq!(third.duplicate_of, Some(number(1)));
+
         // Maintainers.
         assert_eq!(store.maintainers(repo.id).await.expect("reads"), None);
         let logins = ["zoe", "Mona", "mona"].map(|login| login.parse().expect("valid"));
@@ -174,8 +179,8 @@ on_both_engines! {
         let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now).await.expect("created");
         assert_eq!(store.sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
         let open_issue = ItemRecord { state: Some(ItemState::Open), synced_at: Some(now), ..record(ItemType::Issue, 1, "T", "B") };
-        let progress = SyncProgress { watermark: Some(at("2026-01-05")), next_page: Some("https://x/?after=1".into()), ..SyncProgress::default() };
-        let page = SyncPage { records: vec![open_issue.clone()], progress: Some(progress.clone()) };
+        let progress = SyncProgress { watermark: Some(at("2026-01-05")), ..SyncProgress::default() };
+        let page = SyncPage { records: vec![open_issue.clone()], progress: Some(progress) };
         store.take_in_page(&repo, page, now).await.expect("taken in");
         assert_eq!(store.sync_progress(repo.id).await.expect("reads"), progress);
         assert_eq!(store.outcome_events(repo.id, number(1)).await.expect("reads"), []);
@@ -207,7 +212,7 @@ on_both_engines! {
         store.take_in_page(&repo, SyncPage { records: vec![reopened], progress: None }, now).await.expect("taken in");
         let events = store.outcome_events(repo.id, number(1)).await.expect("reads");
         assert_eq!((events.len(), events[1].kind, events[1].delivery_id.as_str()), (2, OutcomeKind::Reopened, "sync:o/n#1:2026-01-07T00:00:00Z"));
-        let finished = SyncProgress { next_page: None, finished_at: Some(now), swept_at: Some(now), ..progress };
+        let finished = SyncProgress { finished_at: Some(now), swept_at: Some(now), ..progress };
         store.write_sync_progress(repo.id, &finished).await.expect("written");
         assert_eq!(store.sync_progress(repo.id).await.expect("reads"), finished);
     }

@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(read("\u{feff}{}".as_bytes(), 9), ["1! number is missing"]);
         assert_eq!(read(&[0xff, 0xfe, b'{', 0], 9), ["it is UTF-16 text; save it as UTF-8"]);
         assert_eq!(read(&[b'{', 0, b'}', 0], 9), ["it is UTF-16 text; save it as UTF-8"]);
-        assert_eq!(read(b"{\"number\":1,\"title\":\"\xe9\"}", 9), ["1! byte 23 is not UTF-8"]);
+        assert_eq!(read(b"{\"number\":1,\"title\":\"\xe9\"}", 9), ["1! byte 22 is not UTF-8"]);
         assert!(read(b"", 9).is_empty());
     }
 

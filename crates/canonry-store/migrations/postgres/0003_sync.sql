@@ -2,8 +2,6 @@ CREATE TABLE sync_progress (
     repo_id BIGINT PRIMARY KEY REFERENCES repos (id) ON DELETE CASCADE,
     -- Everything that changed up to here has been taken in.
     watermark BIGINT,
-    -- Where an unfinished run goes on, as GitHub's own link; null between runs.
-    next_page TEXT,
     finished_at BIGINT,
     swept_at BIGINT
 );

@@ -75,7 +75,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     let sets = store.candidate_sets(repo.id, issue, number).await.expect("reads");
     assert_eq!((sets.len(), sets[0].members[0].score), (2, 0.9132));
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
-    assert!(store.sync_progress(repo.id).await.expect("reads").next_page.is_some());
+    assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
 }
 

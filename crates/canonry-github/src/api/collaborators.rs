@@ -1,0 +1,154 @@
+//! Who may do what in a repository.
+
+use canonry_domain::{Login, RepoName};
+use serde::Deserialize;
+
+use super::RestUser;
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+
+/// What an account may do in a repository, from least to most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Permission {
+    /// Nothing, or what anybody may.
+    None,
+    /// Read.
+    Read,
+    /// Sort issues.
+    Triage,
+    /// Push.
+    Write,
+    /// Push, and run the repository.
+    Maintain,
+    /// Everything.
+    Admin,
+}
+
+impl Permission {
+    /// Whether an account with it counts as a maintainer.
+    pub fn is_maintainer(self) -> bool {
+        self >= Self::Write
+    }
+
+    /// GitHub's words for permissions and built-in roles; own roles are told by the permission they
+    /// are based on.
+    fn from_word(word: &str) -> Option<Self> {
+        Some(match word {
+            "none" => Self::None,
+            "read" | "pull" => Self::Read,
+            "triage" => Self::Triage,
+            "write" | "push" => Self::Write,
+            "maintain" => Self::Maintain,
+            "admin" => Self::Admin,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Granted {
+    #[serde(deserialize_with = "lenient::or_default")]
+    triage: bool,
+    #[serde(deserialize_with = "lenient::or_default")]
+    push: bool,
+    #[serde(deserialize_with = "lenient::or_default")]
+    maintain: bool,
+    #[serde(deserialize_with = "lenient::or_default")]
+    admin: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct Collaborator {
+    #[serde(flatten)]
+    user: RestUser,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    permissions: Granted,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    role_name: String,
+}
+
+impl Collaborator {
+    fn permission(&self) -> Permission {
+        let granted = match &self.permissions {
+            Granted { admin: true, .. } => Permission::Admin,
+            Granted { maintain: true, .. } => Permission::Maintain,
+            Granted { push: true, .. } => Permission::Write,
+            Granted { triage: true, .. } => Permission::Triage,
+            _ => Permission::Read,
+        };
+        granted.max(Permission::from_word(&self.role_name).unwrap_or(Permission::None))
+    }
+}
+
+#[derive(Debug, Deserialize)]
+struct PermissionAnswer {
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    permission: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    role_name: String,
+}
+
+impl GitHub {
+    /// The collaborators who may push or more, sorted. Bots are left out: no App is a maintainer.
+    pub async fn maintainers(&self, repo: &RepoName) -> Result<Vec<Login>, GitHubError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "collaborators"], &[("affiliation", "all"), PER_PAGE]);
+        let pages: Pages<Collaborator> = Pages::new(self, Scope::Repo(repo.clone()), url);
+        let all = pages.all().await.map_err(|error| match error {
+            // GitHub shows the list to those who may push; to others it says 403, or 404 on private
+            // repositories.
+            GitHubError::Forbidden { message, .. } => {
+                GitHubError::CollaboratorsHidden { repo: repo.to_string(), message }
+            }
+            GitHubError::NotFound { .. } => {
+                GitHubError::CollaboratorsHidden { repo: repo.to_string(), message: "Not Found".to_owned() }
+            }
+            error => error,
+        })?;
+        let mut logins: Vec<Login> = all
+            .iter()
+            .filter(|collaborator| collaborator.permission().is_maintainer() && !collaborator.user.is_bot())
+            .filter_map(|collaborator| collaborator.user.to_login())
+            .collect();
+        logins.sort();
+        logins.dedup();
+        Ok(logins)
+    }
+
+    /// What one account may do in a repository.
+    pub async fn permission(&self, repo: &RepoName, login: &Login) -> Result<Permission, GitHubError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "collaborators", login.as_str(), "permission"], &[]);
+        match self.get_json::<PermissionAnswer>(&Scope::Repo(repo.clone()), url).await {
+            Ok(answer) => {
+                let word = |word: &str| Permission::from_word(word).unwrap_or(Permission::None);
+                // The old word folds maintain into write and triage into read; the role says it exactly.
+                Ok(word(&answer.permission).max(word(&answer.role_name)))
+            }
+            Err(GitHubError::NotFound { .. }) => Ok(Permission::None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Collaborator, Permission};
+
+    #[test]
+    fn the_strongest_word_counts() {
+        let table = [
+            (r#"{"login":"a","permissions":{"pull":true,"push":true}}"#, Permission::Write),
+            (r#"{"login":"a","permissions":{"pull":true,"triage":true,"push":false}}"#, Permission::Triage),
+            (r#"{"login":"a","role_name":"maintain"}"#, Permission::Maintain),
+            (r#"{"login":"a","role_name":"release captain","permissions":{"push":true}}"#, Permission::Write),
+            (r#"{"login":"a","permissions":null}"#, Permission::Read),
+        ];
+        for (json, expected) in table {
+            let collaborator: Collaborator = serde_json::from_str(json).expect("lenient");
+            assert_eq!(collaborator.permission(), expected, "{json}");
+        }
+    }
+}

@@ -1,0 +1,70 @@
+//! Small files from a repository's default branch.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use canonry_domain::RepoName;
+use serde::Deserialize;
+
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::lenient;
+
+/// A file's text and the hash of its blob.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepoFile {
+    /// The text.
+    pub text: String,
+    /// Git's hash of it.
+    pub sha: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Contents {
+    #[serde(default, rename = "type", deserialize_with = "lenient::or_default")]
+    kind: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    encoding: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    content: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    sha: String,
+}
+
+impl GitHub {
+    /// A text file of the default branch, whatever any pull request says; `None` when there is none.
+    ///
+    /// A file larger than `limit` bytes, a folder, or bytes that are not UTF-8 are a
+    /// [`GitHubError::BadAnswer`].
+    pub async fn default_branch_file(
+        &self,
+        repo: &RepoName,
+        path: &str,
+        limit: usize,
+    ) -> Result<Option<RepoFile>, GitHubError> {
+        let mut segments = vec!["repos", repo.owner(), repo.name(), "contents"];
+        segments.extend(path.split('/'));
+        let got = match self.get(&Scope::Repo(repo.clone()), self.url(&segments, &[])).await {
+            Err(GitHubError::NotFound { .. }) => return Ok(None),
+            answer => answer?,
+        };
+        let bad = |detail: String| GitHubError::BadAnswer { what: format!("{path} of {repo}"), detail };
+        // A folder answers with a list.
+        let contents: Contents = got.json().map_err(|_| bad("it is not a file".to_owned()))?;
+        if contents.kind != "file" {
+            return Err(bad("it is not a file".to_owned()));
+        }
+        // Above a megabyte GitHub leaves the content out and says so in the encoding.
+        let too_large = || bad(format!("it is larger than {limit} bytes"));
+        if contents.encoding != "base64" {
+            return Err(too_large());
+        }
+        let packed: Vec<u8> = contents.content.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
+        let bytes = STANDARD.decode(packed).map_err(|_| bad("its content is not base64".to_owned()))?;
+        if bytes.len() > limit {
+            return Err(too_large());
+        }
+        let text = String::from_utf8(bytes).map_err(|_| bad("it is not UTF-8 text".to_owned()))?;
+        Ok(Some(RepoFile { text, sha: contents.sha }))
+    }
+}

@@ -1,0 +1,88 @@
+//! Labels of a repository and of its items.
+
+use canonry_domain::{ItemNumber, RepoName};
+use reqwest::Method;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+use crate::write::WriteError;
+
+/// A label.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestLabel {
+    /// Its name.
+    pub name: String,
+    /// Six hexadecimal digits.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub color: String,
+    /// What it is for.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub description: Option<String>,
+}
+
+/// A label to be made.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NewLabel<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Six hexadecimal digits, without `#`.
+    pub color: &'a str,
+    /// What it is for; GitHub takes at most 100 characters.
+    pub description: &'a str,
+}
+
+impl GitHub {
+    /// All labels of a repository.
+    pub fn labels(&self, repo: &RepoName) -> Pages<RestLabel> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// The labels of one item.
+    pub fn item_labels(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestLabel> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number.to_string(), "labels"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// Adds labels to an item and answers with all it has then. Labels it has already stay as they
+    /// are; GitHub makes labels that the repository does not have.
+    pub async fn add_labels(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+        labels: &[&str],
+    ) -> Result<Vec<RestLabel>, WriteError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number.to_string(), "labels"], &[]);
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "labels": labels })).await
+    }
+
+    /// Takes a label off an item; status 404 when it has no such label.
+    pub async fn remove_label(&self, repo: &RepoName, number: ItemNumber, label: &str) -> Result<(), WriteError> {
+        let number = number.to_string();
+        let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number, "labels", label], &[]);
+        self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
+    }
+
+    /// Makes a label; status 422 when the repository has one of that name.
+    pub async fn create_label(&self, repo: &RepoName, label: &NewLabel<'_>) -> Result<RestLabel, WriteError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[]);
+        let body = serde_json::to_value(label).expect("invariant: a label is plain data");
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &body).await
+    }
+}
+
+/// Labels as they stand in issues: objects, or bare names in old answers; the nameless are skipped.
+pub(super) fn label_list<'de, D: Deserializer<'de>>(reader: D) -> Result<Vec<RestLabel>, D::Error> {
+    let values: Vec<Value> = lenient::fitting(reader)?;
+    Ok(values
+        .into_iter()
+        .filter_map(|value| match value {
+            Value::String(name) => Some(RestLabel { name, color: String::new(), description: None }),
+            value => serde_json::from_value(value).ok(),
+        })
+        .collect())
+}

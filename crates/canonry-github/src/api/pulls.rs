@@ -1,0 +1,130 @@
+//! Pull requests and the files they change.
+
+use canonry_domain::{ItemNumber, RepoName};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::issues::ListState;
+use super::labels::{RestLabel, label_list};
+use super::{RestRepo, RestUser};
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+
+/// A pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestPull {
+    /// Its id as a pull request, which differs from its id as an issue.
+    pub id: i64,
+    /// Its number in the repository.
+    pub number: i64,
+    /// The title.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub title: String,
+    /// The body; null when empty.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub body: Option<String>,
+    /// `open` or `closed`.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub state: String,
+    /// Whether it is a draft.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub draft: bool,
+    /// When it was merged.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub merged_at: Option<Timestamp>,
+    /// Who wrote it; null once the account is deleted.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub user: Option<RestUser>,
+    /// Who it is assigned to.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub assignees: Vec<RestUser>,
+    /// Its labels.
+    #[serde(default, deserialize_with = "label_list")]
+    pub labels: Vec<RestLabel>,
+    /// How many comments it has; only in the answer about one pull request.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub comments: Option<i64>,
+    /// How many comments on its diff it has; only in the answer about one pull request.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub review_comments: Option<i64>,
+    /// Where it wants to go.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub base: RestBranch,
+    /// Where it comes from.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub head: RestBranch,
+    /// When it was opened.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub updated_at: Option<Timestamp>,
+    /// When it was closed or merged.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub closed_at: Option<Timestamp>,
+    /// Where a person can read it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub html_url: Option<String>,
+}
+
+/// One end of a pull request.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestBranch {
+    /// The branch's name.
+    #[serde(rename = "ref", deserialize_with = "lenient::or_default")]
+    pub branch: String,
+    /// The commit it points to.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub sha: String,
+    /// Its repository; null once a fork is deleted.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub repo: Option<RestRepo>,
+}
+
+/// A file that a pull request changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestPullFile {
+    /// Its path after the change.
+    pub filename: String,
+    /// `added`, `removed`, `modified`, `renamed`, `copied`, `changed`, `unchanged`.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub status: String,
+    /// Its path before, when it was renamed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub previous_filename: Option<String>,
+    /// Lines added.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub additions: i64,
+    /// Lines removed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub deletions: i64,
+    /// The diff; absent for binary and very large files.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub patch: Option<String>,
+}
+
+impl GitHub {
+    /// The repository's pull requests, latest change first: this list has no `since`, so whoever
+    /// wants only recent ones stops reading.
+    pub fn pulls(&self, repo: &RepoName, state: ListState) -> Pages<RestPull> {
+        let pairs = [("state", state.as_str()), ("sort", "updated"), ("direction", "desc"), PER_PAGE];
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls"], &pairs);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// One pull request.
+    pub async fn pull(&self, repo: &RepoName, number: ItemNumber) -> Result<RestPull, GitHubError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string()], &[]);
+        self.get_json(&Scope::Repo(repo.clone()), url).await
+    }
+
+    /// The files a pull request changes; GitHub lists at most 3,000.
+    pub fn pull_files(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestPullFile> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "files"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+}

@@ -1,0 +1,68 @@
+//! Repositories, by name and by id.
+
+use canonry_domain::{GithubId, RepoName};
+use serde::{Deserialize, Serialize};
+
+use super::RestUser;
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::lenient;
+
+/// A repository.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestRepo {
+    /// Its id, which stays when it is renamed or moved.
+    pub id: i64,
+    /// `owner/name` as of now.
+    pub full_name: String,
+    /// The branch that new work goes to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub default_branch: String,
+    /// Whether only some can see it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub private: bool,
+    /// Whether it is read-only.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub archived: bool,
+    /// Whether issues are switched on.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub has_issues: Option<bool>,
+    /// Who it belongs to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub owner: Option<RestUser>,
+    /// Where a person can look at it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub html_url: Option<String>,
+}
+
+impl RestRepo {
+    /// The repository's id.
+    pub fn github_id(&self) -> GithubId {
+        GithubId(self.id)
+    }
+
+    /// The name it has now, when that is not the name it was asked by.
+    pub fn renamed_from(&self, asked: &RepoName) -> Option<RepoName> {
+        let now: RepoName = self.full_name.parse().ok()?;
+        (now.key() != asked.key()).then_some(now)
+    }
+}
+
+impl GitHub {
+    /// A repository by name. A former name finds it too: see [`RestRepo::renamed_from`].
+    pub async fn repo(&self, repo: &RepoName) -> Result<RestRepo, GitHubError> {
+        let url = self.url(&["repos", repo.owner(), repo.name()], &[]);
+        match self.get_json(&Scope::Repo(repo.clone()), url).await {
+            Err(GitHubError::NotFound { .. }) => Err(GitHubError::NotFound { what: format!("repository {repo}") }),
+            answer => answer,
+        }
+    }
+
+    /// A repository by id, whatever it is called now; `known_as` is the last name we knew, which says
+    /// whose installation asks.
+    pub async fn repo_by_id(&self, known_as: &RepoName, id: GithubId) -> Result<RestRepo, GitHubError> {
+        let url = self.url(&["repositories", &id.0.to_string()], &[]);
+        self.get_json(&Scope::Repo(known_as.clone()), url).await
+    }
+}

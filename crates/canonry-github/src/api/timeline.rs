@@ -1,0 +1,51 @@
+//! What happened to an item, in order.
+
+use canonry_domain::{ItemNumber, RepoName};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{RestLabel, RestUser};
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+
+/// One event of a timeline. The kinds have little in common; what is not named here is in `other`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestTimelineEvent {
+    /// The event's id; commits have none.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: Option<i64>,
+    /// `closed`, `reopened`, `labeled`, `marked_as_duplicate`, `cross-referenced`, `commented`, …
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub event: String,
+    /// Who did it.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub actor: Option<RestUser>,
+    /// When.
+    #[serde(deserialize_with = "lenient::moment")]
+    pub created_at: Option<Timestamp>,
+    /// Why it was closed, on `closed`.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub state_reason: Option<String>,
+    /// The label, on `labeled` and `unlabeled`.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub label: Option<RestLabel>,
+    /// What was said, on `commented`.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub body: Option<String>,
+    /// Everything else.
+    #[serde(flatten)]
+    pub other: Map<String, Value>,
+}
+
+impl GitHub {
+    /// An item's timeline, oldest first.
+    pub fn timeline(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestTimelineEvent> {
+        let number = number.to_string();
+        let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number, "timeline"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+}

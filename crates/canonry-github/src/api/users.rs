@@ -1,0 +1,44 @@
+//! Accounts as they stand in answers.
+
+use canonry_domain::Login;
+use serde::{Deserialize, Serialize};
+
+use crate::lenient;
+
+/// An account: a person, an organisation or a bot.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestUser {
+    /// Its login.
+    pub login: String,
+    /// Its id.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: i64,
+    /// `User`, `Organization`, `Bot`, `Mannequin`.
+    #[serde(rename = "type", deserialize_with = "lenient::or_default")]
+    pub account_type: String,
+}
+
+impl RestUser {
+    /// Whether it is a bot's account. GitHub marks Apps by type and by the ending of the login.
+    pub fn is_bot(&self) -> bool {
+        self.account_type.eq_ignore_ascii_case("bot") || self.login.to_lowercase().ends_with("[bot]")
+    }
+
+    /// Its login, if it is one.
+    pub fn to_login(&self) -> Option<Login> {
+        self.login.parse().ok()
+    }
+}
+
+/// The App through which something was done.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AppSlug {
+    /// Its id.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub id: i64,
+    /// Its name in URLs; the App's account is `slug[bot]`.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub slug: String,
+}

@@ -1,0 +1,101 @@
+//! The clock that every wait goes through.
+
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+
+/// What time it is, and waiting for a later one.
+pub trait Clock: Send + Sync {
+    /// The present moment.
+    fn now(&self) -> Timestamp;
+
+    /// Returns when `until` has come; at once when it is past.
+    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()>;
+}
+
+/// The machine's own clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::now()
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
+        let left = until.duration_since(Timestamp::now());
+        Box::pin(async move {
+            if let Ok(left) = std::time::Duration::try_from(left) {
+                tokio::time::sleep(left).await;
+            }
+        })
+    }
+}
+
+/// A clock that stands still until somebody moves it; whoever sleeps on it moves it to the moment
+/// slept for, so that an hour's wait takes no time and is still seen.
+#[derive(Debug)]
+pub struct ManualClock {
+    state: Mutex<ManualState>,
+}
+
+#[derive(Debug)]
+struct ManualState {
+    now: Timestamp,
+    slept_until: Vec<Timestamp>,
+}
+
+impl ManualClock {
+    /// A clock that shows `now`.
+    pub fn new(now: Timestamp) -> Self {
+        Self { state: Mutex::new(ManualState { now, slept_until: Vec::new() }) }
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&self, by: SignedDuration) {
+        let mut state = self.lock();
+        state.now = state.now.saturating_add(by).unwrap_or(Timestamp::MAX);
+    }
+
+    /// Every moment that somebody waited for, in order.
+    pub fn slept_until(&self) -> Vec<Timestamp> {
+        self.lock().slept_until.clone()
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ManualState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        self.lock().now
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut state = self.lock();
+            if until > state.now {
+                state.now = until;
+                state.slept_until.push(until);
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Clock, ManualClock};
+    use jiff::{SignedDuration, Timestamp};
+
+    #[tokio::test]
+    async fn sleeping_moves_the_manual_clock_forward_only() {
+        let start: Timestamp = "2026-01-01T00:00:00Z".parse().expect("valid");
+        let clock = ManualClock::new(start);
+        let later = start + SignedDuration::from_hours(1);
+        clock.sleep_until(later).await;
+        clock.sleep_until(start).await;
+        assert_eq!((clock.now(), clock.slept_until()), (later, vec![later]));
+    }
+}

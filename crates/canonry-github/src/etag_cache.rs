@@ -1,0 +1,50 @@
+//! Where the ETags of earlier answers are kept.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use futures_util::future::BoxFuture;
+
+/// The ETag of one URL's answer.
+///
+/// It is handed to the caller, who gives it to an [`EtagCache`] once the answer itself is stored: an
+/// ETag kept before its answer would make GitHub say "not modified" about something never seen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Etag {
+    /// The URL that was asked.
+    pub url: String,
+    /// GitHub's tag, quotes and weakness mark included.
+    pub value: String,
+}
+
+/// Remembers ETags by URL. The store has one that outlives the process; [`MemoryEtags`] is for a
+/// process that asks the same thing again and again.
+///
+/// A cache that cannot answer says `None`: the only cost is a full answer.
+pub trait EtagCache: Send + Sync {
+    /// The tag kept for a URL.
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>>;
+
+    /// Keeps a tag in place of the URL's earlier one.
+    fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()>;
+}
+
+/// ETags kept in memory.
+#[derive(Debug, Default)]
+pub struct MemoryEtags {
+    tags: Mutex<HashMap<String, String>>,
+}
+
+impl EtagCache for MemoryEtags {
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+        let tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = tags.get(url).cloned();
+        Box::pin(std::future::ready(found))
+    }
+
+    fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()> {
+        let mut tags = self.tags.lock().unwrap_or_else(PoisonError::into_inner);
+        tags.insert(etag.url.clone(), etag.value.clone());
+        Box::pin(std::future::ready(()))
+    }
+}

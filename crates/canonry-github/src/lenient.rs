@@ -1,0 +1,55 @@
+//! Reading JSON from GitHub without breaking on what it did not promise.
+
+use jiff::Timestamp;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// The value, or the type's default when it is null or of another shape than expected.
+pub(crate) fn or_default<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(reader: D) -> Result<T, D::Error> {
+    let value = Value::deserialize(reader)?;
+    Ok(serde_json::from_value(value).unwrap_or_default())
+}
+
+/// A time, which GitHub writes as RFC 3339 text and, in push events, as seconds since 1970.
+pub(crate) fn moment<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Timestamp>, D::Error> {
+    Ok(match Value::deserialize(reader)? {
+        Value::String(text) => canonry_domain::parse_moment(&text).ok(),
+        Value::Number(number) => number.as_i64().and_then(|seconds| Timestamp::from_second(seconds).ok()),
+        _ => None,
+    })
+}
+
+/// The elements of a list that fit; the others are skipped. Null is an empty list.
+pub(crate) fn fitting<'de, D: Deserializer<'de>, T: DeserializeOwned>(reader: D) -> Result<Vec<T>, D::Error> {
+    Ok(match Value::deserialize(reader)? {
+        Value::Array(values) => values.into_iter().filter_map(|value| serde_json::from_value(value).ok()).collect(),
+        _ => Vec::new(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use serde::Deserialize;
+
+    #[derive(Debug, Default, PartialEq, Deserialize)]
+    #[serde(default)]
+    struct Sample {
+        #[serde(deserialize_with = "super::moment")]
+        at: Option<Timestamp>,
+        #[serde(deserialize_with = "super::or_default")]
+        count: i64,
+        #[serde(deserialize_with = "super::fitting")]
+        words: Vec<String>,
+    }
+
+    #[test]
+    fn unexpected_shapes_become_nothing() {
+        let read = |text: &str| serde_json::from_str::<Sample>(text).expect("lenient");
+        assert_eq!(read(r#"{"at":{"x":1},"count":"many","words":null}"#), Sample::default());
+        let sample = read(r#"{"at":1609459200,"count":3,"words":["a",1,"b"]}"#);
+        assert_eq!(sample.at, Some("2021-01-01T00:00:00Z".parse().expect("valid")));
+        assert_eq!((sample.count, sample.words), (3, vec!["a".to_owned(), "b".to_owned()]));
+    }
+}

@@ -1,0 +1,382 @@
+//! How far an entry has come: a state machine without any I/O.
+//!
+//! What was sent without an answer may turn up or not. So each such send is followed by a minute's wait
+//! and two looks before anything is sent again, and a comment that was sent again is followed by looks
+//! for a twin.
+
+#[cfg(test)]
+mod tests;
+
+use canonry_domain::GithubId;
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How long a write without an answer may take to show. GitHub ends its own work on a request after ten
+/// seconds; the rest is for queues and for listings that lag.
+const DOUBT_WAIT: SignedDuration = SignedDuration::from_secs(60);
+/// Between two looks, so that the second does not meet the same lagging replica.
+const LOOK_GAP: SignedDuration = SignedDuration::from_secs(10);
+/// After a look that failed. In doubt there is no last try: only a look can say how it ended.
+const LOOK_RETRY: SignedDuration = SignedDuration::from_secs(120);
+/// How many looks must find nothing before it is sent again.
+const LOOKS_IN_DOUBT: u8 = 2;
+/// How many looks must show one comment and no twin.
+const CALM_LOOKS: u8 = 2;
+/// A listing that still lacks our comment after so many looks lacks it because somebody deleted it.
+const MOST_LOOKS: u8 = 6;
+/// With the pauses below it is about an hour until a write is given up.
+const MOST_TRIES: u32 = 8;
+const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(15);
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
+
+/// What is done for an entry, one after the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Act {
+    /// Writing its comment.
+    Comment,
+    /// Changing something that can be read back: a label, a state, the text of a comment.
+    Set,
+    /// Making its comment say that the change did not come about.
+    Correct,
+}
+
+/// Which acts an entry consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    Comment,
+    Set,
+    /// The comment goes first, so that nobody finds an item closed without a word.
+    CommentThenSet,
+}
+
+/// A comment of ours on GitHub.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrittenComment {
+    /// Its id.
+    pub id: GithubId,
+    /// When GitHub says it was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+}
+
+/// What is kept of an entry that was sent: [`canonry_store::OutboxEntry::answer`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// The comment that was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comment: Option<WrittenComment>,
+    /// Everything was so already, and nothing was sent.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub already: bool,
+    /// It was carried out, and somebody has taken it back before we knew.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub objected: bool,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+/// Why an entry ends without being sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Verdict {
+    /// Somebody or something said no.
+    Refuse(String),
+    /// It was tried for long enough.
+    Fail(String),
+}
+
+/// How far an entry has come; stored with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Progress {
+    pub(super) act: Act,
+    pub(super) phase: Phase,
+    /// How often the act went wrong.
+    #[serde(default)]
+    pub(super) tries: u32,
+    /// How many sends of the act may still turn up.
+    #[serde(default)]
+    pub(super) unsure: u32,
+    /// The comment, once it is written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) comment: Option<WrittenComment>,
+    /// How it ends once the comment is corrected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) verdict: Option<Verdict>,
+}
+
+/// Where an act stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Phase {
+    /// It may be sent.
+    Ready,
+    /// It is being sent. Stored before the send: whoever finds it stored does not know how it ended.
+    Sending,
+    /// A send may turn up or not.
+    Doubt {
+        /// How many looks in a row found nothing.
+        absent: u8,
+        /// How it ends when nothing is found; without a verdict it is sent again.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        otherwise: Option<Verdict>,
+    },
+    /// The comment was sent more than once: a twin may turn up.
+    Settling { known: WrittenComment, calm: u8, looks: u8 },
+    /// A newer twin is to be deleted.
+    Twin { keep: WrittenComment, twin: WrittenComment },
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Event {
+    /// The send is about to begin.
+    SendBegins,
+    /// A stored send was found whose end nobody saw.
+    Died,
+    /// GitHub has carried it out.
+    Done(Option<WrittenComment>),
+    /// Nothing was sent, or GitHub has certainly not carried it out; it may be tried again.
+    NotSent { retry_at: Option<Timestamp>, reason: String },
+    /// The caller's check or GitHub said no.
+    Refused(String),
+    /// No answer came.
+    NoAnswer(String),
+    /// GitHub could not be asked how things stand.
+    LookFailed { retry_at: Option<Timestamp>, reason: String },
+    /// The item is not there any more.
+    ItemGone(Verdict),
+    /// Our own comments with the entry's marker, oldest first.
+    SawComments(Vec<WrittenComment>),
+    /// What is to be set is not so yet.
+    SawAbsent,
+    /// What is to be set is so.
+    SawThere { objected: bool },
+    /// What is to be set cannot be set any more.
+    SawAgainst(String),
+    /// The newer twin is gone.
+    TwinGone,
+    /// The newer twin cannot be deleted.
+    TwinStays,
+}
+
+/// What follows from an event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Move {
+    /// Go on at once.
+    On(Progress),
+    /// Go on at that moment.
+    Wait { progress: Progress, until: Timestamp, reason: Option<String> },
+    /// It is over.
+    End(End),
+}
+
+/// How an entry ends.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum End {
+    Sent(Receipt),
+    Without(Verdict),
+}
+
+/// An event that cannot happen in that phase.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the outbox met {event} in the phase {phase}")]
+pub struct OutOfPlace {
+    event: String,
+    phase: String,
+}
+
+impl Progress {
+    pub(super) fn begin(shape: Shape) -> Self {
+        let act = if shape == Shape::Set { Act::Set } else { Act::Comment };
+        Self { act, phase: Phase::Ready, tries: 0, unsure: 0, comment: None, verdict: None }
+    }
+
+    pub(super) fn advance(self, shape: Shape, event: Event, now: Timestamp) -> Result<Move, OutOfPlace> {
+        Ok(match (self.phase.clone(), event) {
+            (Phase::Ready, Event::SendBegins) => Move::On(self.in_phase(Phase::Sending)),
+            (Phase::Ready, Event::SawAbsent) => Move::On(self),
+            (Phase::Ready, Event::SawThere { objected }) => {
+                let already = self.unsure == 0;
+                self.act_done(shape, None, already, objected)
+            }
+            (Phase::Ready, Event::SawAgainst(reason)) => self.refused(reason, now),
+            (Phase::Ready, Event::LookFailed { retry_at, reason }) => self.later(retry_at, reason, now),
+            (Phase::Ready | Phase::Doubt { .. }, Event::ItemGone(verdict)) => self.give_up(verdict),
+            (Phase::Ready | Phase::Sending, Event::NotSent { retry_at, reason }) => self.later(retry_at, reason, now),
+            (Phase::Ready | Phase::Sending, Event::Refused(reason)) => self.refused(reason, now),
+
+            (Phase::Sending, Event::Died) => self.doubt("the program ended while it was sent".to_owned(), now),
+            (Phase::Sending, Event::NoAnswer(reason)) => self.doubt(reason, now),
+            (Phase::Sending, Event::Done(comment)) => match comment {
+                Some(known) if self.unsure > 0 && self.act == Act::Comment => self.settle(known, now),
+                comment => self.act_done(shape, comment, false, false),
+            },
+
+            (Phase::Doubt { absent, otherwise }, Event::SawAbsent) => self.not_found(absent, otherwise, now),
+            (Phase::Doubt { .. }, Event::SawThere { objected }) => self.act_done(shape, None, false, objected),
+            (Phase::Doubt { .. }, Event::SawAgainst(reason)) => self.give_up(Verdict::Refuse(reason)),
+            (Phase::Doubt { absent, otherwise }, Event::SawComments(found)) => match found.as_slice() {
+                [] => self.not_found(absent, otherwise, now),
+                [only] if self.unsure == 1 => self.act_done(shape, Some(*only), false, false),
+                [oldest, ..] => self.settle(*oldest, now),
+            },
+            (Phase::Settling { known, calm, looks }, Event::SawComments(found)) => {
+                self.settling(shape, known, calm, looks, &found, now)
+            }
+            (Phase::Doubt { .. } | Phase::Settling { .. }, Event::LookFailed { retry_at, reason }) => {
+                let until = retry_at.unwrap_or(now + LOOK_RETRY).max(now);
+                Move::Wait { progress: self, until, reason: Some(reason) }
+            }
+            (Phase::Settling { known, .. }, Event::ItemGone(_)) => self.act_done(shape, Some(known), false, false),
+
+            (Phase::Twin { keep, .. }, Event::TwinGone) => self.settle(keep, now),
+            (Phase::Twin { keep, .. }, Event::TwinStays) => self.act_done(shape, Some(keep), false, false),
+            (Phase::Twin { .. }, Event::NotSent { retry_at, reason }) => {
+                let until = retry_at.unwrap_or(now + LOOK_RETRY).max(now);
+                Move::Wait { progress: self, until, reason: Some(reason) }
+            }
+            // Deleting twice does no harm: a twin that is gone answers so.
+            (Phase::Twin { .. }, Event::NoAnswer(reason)) => {
+                Move::Wait { progress: self, until: now + LOOK_GAP, reason: Some(reason) }
+            }
+            (phase, event) => {
+                return Err(OutOfPlace { event: format!("{event:?}"), phase: format!("{phase:?}") });
+            }
+        })
+    }
+
+    fn in_phase(self, phase: Phase) -> Self {
+        Self { phase, ..self }
+    }
+
+    /// A send that may turn up. When it was the last one, a look still decides how it ended.
+    fn doubt(self, reason: String, now: Timestamp) -> Move {
+        let tries = self.tries + 1;
+        let otherwise = (tries >= MOST_TRIES).then(|| Verdict::Fail(reason.clone()));
+        let progress = Self { tries, unsure: self.unsure + 1, phase: Phase::Doubt { absent: 0, otherwise }, ..self };
+        Move::Wait { progress, until: now + DOUBT_WAIT, reason: Some(reason) }
+    }
+
+    /// Nothing left this time. An earlier send may have turned up meanwhile, so the looks begin anew.
+    fn later(self, retry_at: Option<Timestamp>, reason: String, now: Timestamp) -> Move {
+        // A limit is not the write's fault: it waits as long as it takes.
+        let tries = if retry_at.is_some() { self.tries } else { self.tries + 1 };
+        let until = retry_at.unwrap_or(now + pause(tries)).max(now);
+        let given_up = (tries >= MOST_TRIES).then(|| Verdict::Fail(reason.clone()));
+        let progress = Self { tries, ..self };
+        if progress.unsure > 0 {
+            let progress = progress.in_phase(Phase::Doubt { absent: 0, otherwise: given_up });
+            return Move::Wait { progress, until, reason: Some(reason) };
+        }
+        match given_up {
+            Some(verdict) => progress.give_up(verdict),
+            None => Move::Wait { progress: progress.in_phase(Phase::Ready), until, reason: Some(reason) },
+        }
+    }
+
+    fn refused(self, reason: String, now: Timestamp) -> Move {
+        let verdict = Verdict::Refuse(reason.clone());
+        if self.unsure == 0 {
+            return self.give_up(verdict);
+        }
+        // What was sent before may have arrived all the same.
+        let progress = self.in_phase(Phase::Doubt { absent: 0, otherwise: Some(verdict) });
+        Move::Wait { progress, until: now + LOOK_GAP, reason: Some(reason) }
+    }
+
+    fn not_found(self, absent: u8, otherwise: Option<Verdict>, now: Timestamp) -> Move {
+        let absent = absent + 1;
+        if absent < LOOKS_IN_DOUBT {
+            let progress = self.in_phase(Phase::Doubt { absent, otherwise });
+            return Move::Wait { progress, until: now + LOOK_GAP, reason: None };
+        }
+        match otherwise {
+            Some(verdict) => self.give_up(verdict),
+            None => Move::On(self.in_phase(Phase::Ready)),
+        }
+    }
+
+    fn settle(self, known: WrittenComment, now: Timestamp) -> Move {
+        let progress = self.in_phase(Phase::Settling { known, calm: 0, looks: 0 });
+        Move::Wait { progress, until: now + LOOK_GAP, reason: None }
+    }
+
+    fn settling(
+        self,
+        shape: Shape,
+        known: WrittenComment,
+        calm: u8,
+        looks: u8,
+        found: &[WrittenComment],
+        now: Timestamp,
+    ) -> Move {
+        if let [keep, .., twin] = found {
+            return Move::On(self.in_phase(Phase::Twin { keep: *keep, twin: *twin }));
+        }
+        // A listing without the comment we know of lags, and may hide a twin as well.
+        let shown = found.first().is_some_and(|only| only.id == known.id);
+        let (calm, looks) = (if shown { calm + 1 } else { 0 }, looks + 1);
+        if calm >= CALM_LOOKS || looks >= MOST_LOOKS {
+            let comment = found.first().copied().unwrap_or(known);
+            return self.act_done(shape, Some(comment), false, false);
+        }
+        let progress = self.in_phase(Phase::Settling { known, calm, looks });
+        Move::Wait { progress, until: now + LOOK_GAP, reason: None }
+    }
+
+    fn act_done(self, shape: Shape, comment: Option<WrittenComment>, already: bool, objected: bool) -> Move {
+        let comment = comment.or(self.comment);
+        match (self.act, shape) {
+            (Act::Comment, Shape::CommentThenSet) => {
+                Move::On(Self { act: Act::Set, phase: Phase::Ready, tries: 0, unsure: 0, comment, verdict: None })
+            }
+            (Act::Correct, _) => {
+                let unknown = || Verdict::Refuse("the change did not come about".to_owned());
+                Move::End(End::Without(self.verdict.unwrap_or_else(unknown)))
+            }
+            _ => Move::End(End::Sent(Receipt { comment, already, objected })),
+        }
+    }
+
+    /// Ends without having sent it; a comment that says otherwise is corrected first.
+    fn give_up(self, verdict: Verdict) -> Move {
+        match (self.act, self.comment) {
+            (Act::Set, Some(_)) => Move::On(Self {
+                act: Act::Correct,
+                phase: Phase::Ready,
+                tries: 0,
+                unsure: 0,
+                verdict: Some(verdict),
+                ..self
+            }),
+            (Act::Correct, _) => Move::End(End::Without(self.verdict.map_or(verdict.clone(), |first| {
+                first.with_note(&verdict)
+            }))),
+            _ => Move::End(End::Without(verdict)),
+        }
+    }
+}
+
+impl Verdict {
+    pub(super) fn reason(&self) -> &str {
+        match self {
+            Self::Refuse(reason) | Self::Fail(reason) => reason,
+        }
+    }
+
+    fn with_note(self, note: &Self) -> Self {
+        let add = |reason: String| format!("{reason}; its comment could not be corrected: {}", note.reason());
+        match self {
+            Self::Refuse(reason) => Self::Refuse(add(reason)),
+            Self::Fail(reason) => Self::Fail(add(reason)),
+        }
+    }
+}
+
+fn pause(tries: u32) -> SignedDuration {
+    FIRST_PAUSE.saturating_mul(1 << tries.saturating_sub(1).min(16)).min(LONGEST_PAUSE)
+}

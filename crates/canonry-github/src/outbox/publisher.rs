@@ -1,0 +1,148 @@
+//! The outbox itself: storing writes, and seeing them through.
+
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD_NO_PAD;
+use canonry_domain::{ItemNumber, Login};
+use canonry_store::{NewOutboxEntry, OutboxEntry, OutboxId, OutboxScope, OutboxState, RepoId, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+
+use super::checkpoint::{Checkpoint, Point};
+use super::progress::OutOfPlace;
+use super::recheck::Recheck;
+use super::work::{Job, LEASE};
+use super::write::Write;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::marker::{InvalidMarker, Marker, MarkerSigner};
+use crate::secret::Secret;
+
+/// Why the outbox could not do its work. What was stored is kept.
+#[derive(Debug, thiserror::Error)]
+pub enum OutboxError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// GitHub did not say which account is ours.
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    /// The key cannot be put into a marker.
+    #[error("the write cannot be stored: {0}")]
+    Key(#[from] InvalidMarker),
+    /// There is no such entry.
+    #[error("the outbox has no such entry")]
+    Unknown,
+    /// The checkpoint said to end here.
+    #[error("the work was ended between two steps ({0:?}); it goes on when it is started again")]
+    Stopped(Point),
+    /// A bug: the state machine met something that cannot be.
+    #[error(transparent)]
+    OutOfPlace(#[from] OutOfPlace),
+}
+
+/// The one door through which every write to GitHub goes.
+#[derive(Clone)]
+pub struct Outbox {
+    pub(super) store: Store,
+    pub(super) github: GitHub,
+    pub(super) signer: MarkerSigner,
+    /// The account whose texts may carry markers.
+    pub(super) own: Login,
+    checkpoint: Checkpoint,
+}
+
+impl Outbox {
+    /// Opens the outbox of a store. The first time, `fresh_secret` becomes the secret that signs
+    /// markers: it must be random.
+    pub async fn open(store: Store, github: GitHub, fresh_secret: [u8; 32]) -> Result<Self, OutboxError> {
+        let secret = store.marker_secret(fresh_secret, github.now()).await?;
+        let signer = MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(secret)));
+        let own = github.own_login().await?;
+        Ok(Self { store, github, signer, own, checkpoint: Arc::new(|_| ControlFlow::Continue(())) })
+    }
+
+    /// The same outbox, which asks between two steps whether to go on.
+    #[must_use]
+    pub fn with_checkpoint(self, checkpoint: Checkpoint) -> Self {
+        Self { checkpoint, ..self }
+    }
+
+    /// Stores a write, to be sent later. Under a key that was used before it is the entry of before,
+    /// and nothing is written twice. A text with a secret in it is refused at once, and stored without
+    /// the secret.
+    pub async fn enqueue(
+        &self,
+        repo: RepoId,
+        number: ItemNumber,
+        key: &str,
+        write: Write,
+    ) -> Result<OutboxEntry, OutboxError> {
+        let kind = write.kind();
+        Marker::new(kind, key)?;
+        let refused = write.forbidden(&self.signer, &self.own);
+        let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
+        let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };
+        Ok(self.store.enqueue(&new, self.now()).await?)
+    }
+
+    /// Sees an entry through, and those of its item that come before it, waiting as long as the client
+    /// is allowed to wait. Answers with the entry as it is then: still pending when the wait is longer.
+    pub async fn publish(&self, id: OutboxId, recheck: &dyn Recheck) -> Result<OutboxEntry, OutboxError> {
+        loop {
+            let entry = self.store.outbox_entry(id).await?.ok_or(OutboxError::Unknown)?;
+            if entry.state != OutboxState::Pending {
+                return Ok(entry);
+            }
+            let scope = OutboxScope::Item(entry.repo.id, entry.number);
+            if self.work_on_next(scope, recheck).await? {
+                continue;
+            }
+            let now = self.now();
+            let next = self.store.next_outbox_moment(scope).await?.unwrap_or(now);
+            if next.duration_since(now) > self.github.options().longest_wait {
+                return Ok(entry);
+            }
+            // Another worker may be about to end; it is not asked more often than each second.
+            let until = next.max(now + SignedDuration::from_secs(1));
+            tracing::info!(%until, waiting_for = entry.reason, "the outbox waits");
+            self.github.options().clock.sleep_until(until).await;
+        }
+    }
+
+    /// Works on everything that is due and says when something will be due next.
+    pub async fn publish_due(&self, recheck: &dyn Recheck) -> Result<Option<Timestamp>, OutboxError> {
+        while self.work_on_next(OutboxScope::All, recheck).await? {}
+        Ok(self.store.next_outbox_moment(OutboxScope::All).await?)
+    }
+
+    /// Takes one entry and brings it to its end or its next wait; `false` when none can be taken now.
+    async fn work_on_next(&self, scope: OutboxScope, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
+        let now = self.now();
+        let owner = format!("{:032x}", rand::random::<u128>());
+        let Some(entry) = self.store.claim_outbox_entry(scope, &owner, now, now + LEASE).await? else {
+            return Ok(false);
+        };
+        Job::run(self, entry, owner, recheck).await?;
+        Ok(true)
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.github.now()
+    }
+
+    pub(super) fn pass(&self, point: Point) -> Result<(), OutboxError> {
+        match (self.checkpoint)(point) {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => Err(OutboxError::Stopped(point)),
+        }
+    }
+}
+
+impl fmt::Debug for Outbox {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Outbox").field("own", &self.own).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,38 @@
+//! The caller's last look at live state before something is sent.
+
+use canonry_store::OutboxEntry;
+use futures_util::future::{BoxFuture, ready};
+
+use super::progress::Act;
+
+/// Whether a write still makes sense.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ruling {
+    /// It does.
+    Proceed,
+    /// It does not; nothing more is sent, and what was said already is corrected.
+    Refuse {
+        /// Why, in one word or sentence, such as `drift:source_edited`.
+        reason: String,
+    },
+}
+
+/// Why a check could not be made. Nothing is sent until it can.
+pub type RecheckError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Reads live state again right before each send.
+pub trait Recheck: Send + Sync {
+    /// Rules on what is about to be done for an entry: its comment ([`Act::Comment`]) or the change
+    /// itself ([`Act::Set`]). Corrections of our own comments are not asked about.
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>>;
+}
+
+/// For writes that hold whatever has changed meanwhile.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Unconditional;
+
+impl Recheck for Unconditional {
+    fn recheck<'a>(&'a self, _: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(ready(Ok(Ruling::Proceed)))
+    }
+}

@@ -1,0 +1,97 @@
+//! Sending one act of an entry, once.
+
+use std::time::Duration;
+
+use canonry_domain::GithubId;
+
+use super::look::written;
+use super::progress::{Act, Event, Phase, Progress};
+use super::work::Job;
+use super::write::Write;
+use crate::api::IssuePatch;
+use crate::write::WriteError;
+
+/// The longest that a send may take, fetching a token included. The lease is longer, so that nobody
+/// else works on the entry while its request is under way.
+const SEND_LIMIT: Duration = Duration::from_secs(120);
+
+impl Job<'_> {
+    pub(super) async fn send(&self, progress: &Progress) -> Event {
+        match tokio::time::timeout(SEND_LIMIT, self.send_act(progress)).await {
+            Ok(event) => event,
+            Err(_) => Event::NoAnswer("no answer in time".to_owned()),
+        }
+    }
+
+    async fn send_act(&self, progress: &Progress) -> Event {
+        let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
+        let done = |()| Event::Done(None);
+        if let Phase::Twin { twin, .. } = &progress.phase {
+            return match github.delete_comment(repo, twin.id).await {
+                Ok(()) | Err(WriteError::Refused { status: 404 | 410, .. }) => Event::TwinGone,
+                Err(WriteError::Refused { status, message }) if status != 401 => {
+                    tracing::error!(%repo, %number, comment = twin.id.0, status, message, "a comment stands there twice");
+                    Event::TwinStays
+                }
+                Err(error) => self.unsent(&error).await,
+            };
+        }
+        let sent = match (progress.act, &self.write) {
+            (Act::Comment, _) => {
+                let sent = github.create_comment(repo, number, &self.comment_text(Act::Comment)).await;
+                sent.map(|comment| Event::Done(Some(written(&comment))))
+            }
+            (Act::Correct, _) => self.edit(progress.comment.map(|comment| comment.id), Act::Correct).await,
+            (Act::Set, Write::EditComment { .. }) => self.edit(self.edited, Act::Set).await,
+            (Act::Set, Write::DeleteComment { .. }) => match self.edited {
+                Some(id) => gone_is_done(github.delete_comment(repo, id).await).map(done),
+                None => Ok(Event::Refused("the comment was never written".to_owned())),
+            },
+            (Act::Set, Write::Label { name }) => {
+                github.add_labels(repo, number, &[name.as_str()]).await.map(|_| Event::Done(None))
+            }
+            (Act::Set, Write::Unlabel { name }) => {
+                gone_is_done(github.remove_label(repo, number, name).await).map(done)
+            }
+            (Act::Set, Write::Close(close)) => self.patch(close.close_as.patch()).await,
+            (Act::Set, Write::Reopen | Write::Comment { .. }) => self.patch(IssuePatch::reopen()).await,
+        };
+        match sent {
+            Ok(event) => event,
+            Err(error) => self.unsent(&error).await,
+        }
+    }
+
+    async fn edit(&self, id: Option<GithubId>, act: Act) -> Result<Event, WriteError> {
+        let Some(id) = id else { return Ok(Event::Refused("the comment was never written".to_owned())) };
+        let edited = self.outbox.github.edit_comment(&self.entry.repo.name, id, &self.comment_text(act)).await;
+        edited.map(|comment| Event::Done(Some(written(&comment))))
+    }
+
+    async fn patch(&self, patch: IssuePatch) -> Result<Event, WriteError> {
+        let patched = self.outbox.github.patch_issue(&self.entry.repo.name, self.entry.number, patch).await;
+        patched.map(|_| Event::Done(None))
+    }
+
+    async fn unsent(&self, error: &WriteError) -> Event {
+        let reason = error.to_string();
+        match error {
+            WriteError::NotSent(_) => Event::NotSent { retry_at: error.retry_at(), reason },
+            // A token that is not accepted says nothing about the write: a new one may be on its way.
+            WriteError::Refused { status: 401, .. } => Event::NotSent { retry_at: None, reason },
+            WriteError::Refused { status: 300..=399, .. } if self.learn_new_name().await => {
+                Event::NotSent { retry_at: Some(self.outbox.now()), reason }
+            }
+            WriteError::Refused { .. } => Event::Refused(reason),
+            WriteError::Ambiguous { .. } => Event::NoAnswer(reason),
+        }
+    }
+}
+
+/// What is to be taken away and is not there, is taken away.
+fn gone_is_done(answer: Result<(), WriteError>) -> Result<(), WriteError> {
+    match answer {
+        Err(WriteError::Refused { status: 404 | 410, .. }) => Ok(()),
+        answer => answer,
+    }
+}

@@ -1,0 +1,204 @@
+//! Working on one entry: from where it stands to its end, or to the next wait.
+
+use std::ops::ControlFlow;
+
+use canonry_domain::GithubId;
+use canonry_store::{Lease, OutboxEnd, OutboxEntry, OutboxState, Reservation};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+use super::checkpoint::Point;
+use super::progress::{Act, End, Event, Move, Phase, Progress, Receipt, Verdict};
+use super::publisher::{Outbox, OutboxError};
+use super::recheck::{Recheck, Ruling};
+use super::write::Write;
+use crate::marker::Marker;
+use crate::pacing::next_write_at;
+
+/// Longer than a send can take (see `SEND_LIMIT`): a worker that finds an entry whose lease has ended
+/// knows that no request for it is under way.
+pub(super) const LEASE: SignedDuration = SignedDuration::from_mins(5);
+
+/// The longest window of the pace.
+const PACE_WINDOW: SignedDuration = SignedDuration::from_hours(1);
+
+/// One entry being worked on.
+pub(super) struct Job<'a> {
+    pub(super) outbox: &'a Outbox,
+    pub(super) entry: OutboxEntry,
+    pub(super) write: Write,
+    /// What its comment is known by.
+    pub(super) marker: Marker,
+    /// The comment that is to be edited or deleted.
+    pub(super) edited: Option<GithubId>,
+    owner: String,
+}
+
+/// Whether the loop goes on.
+type Flow = ControlFlow<(), Progress>;
+
+impl<'a> Job<'a> {
+    pub(super) async fn run(
+        outbox: &'a Outbox,
+        entry: OutboxEntry,
+        owner: String,
+        recheck: &dyn Recheck,
+    ) -> Result<(), OutboxError> {
+        outbox.pass(Point::Claimed)?;
+        let lease = Lease { id: entry.id, owner: &owner, until: outbox.now() + LEASE };
+        let unreadable = |error: &dyn std::fmt::Display| format!("the stored write cannot be read: {error}");
+        let write: Write = match serde_json::from_value(entry.payload.clone()) {
+            Ok(write) => write,
+            Err(error) => return outbox.end(lease, &End::Without(Verdict::Fail(unreadable(&error)))).await,
+        };
+        // Texts are scanned when they are stored; again here, since this is the last door.
+        if let Some(reason) = write.forbidden(&outbox.signer, &outbox.own) {
+            return outbox.end(lease, &End::Without(Verdict::Refuse(reason))).await;
+        }
+        let progress: Progress = match entry.step.clone().map(serde_json::from_value).transpose() {
+            Ok(step) => step.unwrap_or_else(|| Progress::begin(write.shape())),
+            Err(error) => return outbox.end(lease, &End::Without(Verdict::Fail(unreadable(&error)))).await,
+        };
+        let (marker, edited) = marked_comment(outbox, &entry, &write).await?;
+        let job = Self { outbox, entry, write, marker, edited, owner };
+        job.go(progress, recheck).await
+    }
+
+    async fn go(&self, mut progress: Progress, recheck: &dyn Recheck) -> Result<(), OutboxError> {
+        loop {
+            let flow = match &progress.phase {
+                Phase::Sending => self.store(progress, Event::Died).await?,
+                Phase::Doubt { .. } | Phase::Settling { .. } => {
+                    let event = self.look(&progress).await;
+                    self.outbox.pass(Point::Looked)?;
+                    self.store(progress, event).await?
+                }
+                Phase::Twin { .. } => self.send_stored(progress.clone(), progress).await?,
+                Phase::Ready => self.ready(progress, recheck).await?,
+            };
+            match flow {
+                ControlFlow::Continue(next) => progress = next,
+                ControlFlow::Break(()) => return Ok(()),
+            }
+        }
+    }
+
+    /// Looks, asks the caller, and sends.
+    async fn ready(&self, progress: Progress, recheck: &dyn Recheck) -> Result<Flow, OutboxError> {
+        let against = self.look_before_sending(&progress).await;
+        self.outbox.pass(Point::Looked)?;
+        if let Some(event) = against {
+            return self.store(progress, event).await;
+        }
+        if progress.act != Act::Correct {
+            match recheck.recheck(&self.entry, progress.act).await {
+                Ok(Ruling::Proceed) => {}
+                Ok(Ruling::Refuse { reason }) => return self.store(progress, Event::Refused(reason)).await,
+                Err(error) => {
+                    let reason = format!("the check before sending failed: {error}");
+                    return self.store(progress, Event::NotSent { retry_at: None, reason }).await;
+                }
+            }
+            self.outbox.pass(Point::Checked)?;
+        }
+        let sending = Progress { phase: Phase::Sending, ..progress.clone() };
+        self.send_stored(progress, sending).await
+    }
+
+    /// Stores that it is sent, at the pace GitHub asks for, sends it, and stores what came of it.
+    async fn send_stored(&self, before: Progress, sending: Progress) -> Result<Flow, OutboxError> {
+        let now = self.outbox.now();
+        let lease = self.lease(now);
+        let pace = |earlier: &[Timestamp]| next_write_at(earlier, now);
+        let window = now - PACE_WINDOW;
+        match self.outbox.store.reserve_outbox_send(lease, &json(&sending), now, window, pace).await? {
+            Reservation::Go => self.outbox.pass(Point::SendStored)?,
+            Reservation::LeaseLost => return Ok(ControlFlow::Break(())),
+            Reservation::Later(until) => {
+                let reason = "waiting to keep the pace that GitHub asks for".to_owned();
+                return self.store(before, Event::NotSent { retry_at: Some(until), reason }).await;
+            }
+        }
+        let event = self.send(&sending).await;
+        self.outbox.pass(Point::Answered)?;
+        self.store(sending, event).await
+    }
+
+    async fn store(&self, progress: Progress, event: Event) -> Result<Flow, OutboxError> {
+        let (outbox, now) = (self.outbox, self.outbox.now());
+        let (repo, number, key) = (&self.entry.repo.name, self.entry.number, &self.entry.key);
+        tracing::debug!(%repo, %number, key, ?event, "outbox");
+        let lease = self.lease(now);
+        let ours = match progress.advance(self.write.shape(), event, now)? {
+            Move::On(next) => {
+                let stored = outbox.store.record_outbox_step(lease, &json(&next), now).await?;
+                outbox.pass(Point::StepStored)?;
+                return Ok(if stored { ControlFlow::Continue(next) } else { ControlFlow::Break(()) });
+            }
+            Move::Wait { progress, until, reason } => {
+                outbox.store.postpone_outbox_entry(lease, &json(&progress), until, reason.as_deref(), now).await?
+            }
+            Move::End(end) => {
+                outbox.end(lease, &end).await?;
+                true
+            }
+        };
+        if !ours {
+            tracing::warn!(%repo, %number, key, "another worker has taken over");
+        }
+        outbox.pass(Point::StepStored)?;
+        Ok(ControlFlow::Break(()))
+    }
+
+    fn lease(&self, now: Timestamp) -> Lease<'_> {
+        Lease { id: self.entry.id, owner: &self.owner, until: now + LEASE }
+    }
+
+    /// What the comment says in an act, with its marker.
+    pub(super) fn comment_text(&self, act: Act) -> String {
+        let text = match (&self.write, act) {
+            (Write::Close(close), Act::Correct) => &close.comment_if_refused,
+            (Write::Close(close), _) => &close.comment,
+            (Write::Comment { body } | Write::EditComment { body, .. }, _) => body,
+            _ => "",
+        };
+        format!("{}\n\n{}", text.trim_end(), self.outbox.signer.sign(&self.marker))
+    }
+}
+
+impl Outbox {
+    pub(super) async fn end(&self, lease: Lease<'_>, end: &End) -> Result<(), OutboxError> {
+        let receipt;
+        let end = match end {
+            End::Sent(sent) => {
+                receipt = json(sent);
+                OutboxEnd::Sent(&receipt)
+            }
+            End::Without(Verdict::Refuse(reason)) => OutboxEnd::Refused(reason),
+            End::Without(Verdict::Fail(reason)) => OutboxEnd::Failed(reason),
+        };
+        self.store.finish_outbox_entry(lease, end, self.now()).await?;
+        Ok(())
+    }
+}
+
+/// The marker of the entry's comment; for edits, of the comment that is edited, and that comment's id.
+async fn marked_comment(
+    outbox: &Outbox,
+    entry: &OutboxEntry,
+    write: &Write,
+) -> Result<(Marker, Option<GithubId>), OutboxError> {
+    let (Write::EditComment { comment_key, .. } | Write::DeleteComment { comment_key }) = write else {
+        return Ok((Marker::new(&entry.kind, &entry.key)?, None));
+    };
+    let origin = outbox.store.outbox_entry_of_key(comment_key).await?;
+    let origin = origin.filter(|origin| origin.state == OutboxState::Sent && origin.repo.id == entry.repo.id);
+    let receipt: Option<Receipt> =
+        origin.and_then(|origin| origin.answer).and_then(|answer| serde_json::from_value(answer).ok());
+    let comment = receipt.and_then(|receipt| receipt.comment).map(|comment| comment.id);
+    Ok((Marker::new(&entry.kind, comment_key)?, comment))
+}
+
+fn json<T: serde::Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).expect("invariant: plain data")
+}

@@ -1,0 +1,145 @@
+//! The kinds of writes, as they are stored.
+
+use std::collections::BTreeSet;
+
+use canonry_domain::{GithubId, Login, StateReason};
+use serde::{Deserialize, Serialize};
+
+use super::progress::Shape;
+use crate::api::IssuePatch;
+use crate::marker::MarkerSigner;
+use crate::secret_scan::{redact, scan_secrets};
+
+/// Something to be written to an issue or a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Write {
+    /// A comment.
+    Comment {
+        /// What it says. A signed marker is added below.
+        body: String,
+    },
+    /// Another text for a comment that the outbox wrote.
+    EditComment {
+        /// The key of the entry that wrote it.
+        comment_key: String,
+        /// What it shall say.
+        body: String,
+    },
+    /// The end of a comment that the outbox wrote.
+    DeleteComment {
+        /// The key of the entry that wrote it.
+        comment_key: String,
+    },
+    /// A label to be set.
+    Label {
+        /// Its name.
+        name: String,
+    },
+    /// A label to be taken off.
+    Unlabel {
+        /// Its name.
+        name: String,
+    },
+    /// A comment, then the close it announces.
+    Close(Close),
+    /// Opening an item again.
+    Reopen,
+}
+
+/// A close and what is said about it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Close {
+    /// How the item is closed.
+    pub close_as: CloseAs,
+    /// What the comment says, which comes before the close.
+    pub comment: String,
+    /// What the comment says instead when the close does not come about after all.
+    pub comment_if_refused: String,
+}
+
+/// How an item is closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CloseAs {
+    /// An issue, as a duplicate of the issue with this id.
+    DuplicateOf(GithubId),
+    /// An issue, for another reason.
+    Reason(StateReason),
+    /// A pull request, which GitHub closes without a reason.
+    Pull,
+}
+
+impl CloseAs {
+    pub(super) fn patch(self) -> IssuePatch {
+        match self {
+            Self::DuplicateOf(target) => IssuePatch::close_as_duplicate_of(target),
+            Self::Reason(reason) => IssuePatch::close(Some(reason)),
+            Self::Pull => IssuePatch::close(None),
+        }
+    }
+}
+
+impl Write {
+    /// The stored word for its kind.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Comment { .. } => "comment",
+            Self::EditComment { .. } => "edit_comment",
+            Self::DeleteComment { .. } => "delete_comment",
+            Self::Label { .. } => "label",
+            Self::Unlabel { .. } => "unlabel",
+            Self::Close(_) => "close",
+            Self::Reopen => "reopen",
+        }
+    }
+
+    pub(super) const fn shape(&self) -> Shape {
+        match self {
+            Self::Comment { .. } => Shape::Comment,
+            Self::Close(_) => Shape::CommentThenSet,
+            _ => Shape::Set,
+        }
+    }
+
+    /// Why this must not leave, whatever anybody checks: a secret, or a marker that somebody smuggled
+    /// into the text.
+    pub(super) fn forbidden(&self, signer: &MarkerSigner, own: &Login) -> Option<String> {
+        let texts = self.texts();
+        let kinds: BTreeSet<_> =
+            texts.iter().flat_map(|text| scan_secrets(text)).map(|finding| finding.kind.to_string()).collect();
+        if !kinds.is_empty() {
+            let kinds: Vec<String> = kinds.into_iter().collect();
+            return Some(format!("the text holds a secret ({})", kinds.join(", ")));
+        }
+        let marked = texts.iter().any(|text| !signer.find(text, own, own).is_empty());
+        marked.then(|| "the text holds a marker of Canonry's, which only the outbox may add".to_owned())
+    }
+
+    /// The same without secrets, and without what a database cannot keep.
+    pub(super) fn storable(mut self) -> Self {
+        for text in self.texts_mut() {
+            // PostgreSQL keeps no NUL in a text, and GitHub shows none.
+            *text = redact(&text.replace('\0', "\u{fffd}"));
+        }
+        self
+    }
+
+    fn texts(&self) -> Vec<&str> {
+        match self {
+            Self::Comment { body } | Self::EditComment { body, .. } => vec![body],
+            Self::Label { name } | Self::Unlabel { name } => vec![name],
+            Self::Close(close) => vec![&close.comment, &close.comment_if_refused],
+            Self::DeleteComment { .. } | Self::Reopen => Vec::new(),
+        }
+    }
+
+    fn texts_mut(&mut self) -> Vec<&mut String> {
+        match self {
+            Self::Comment { body } | Self::EditComment { body, .. } => vec![body],
+            Self::Label { name } | Self::Unlabel { name } => vec![name],
+            Self::Close(close) => vec![&mut close.comment, &mut close.comment_if_refused],
+            Self::DeleteComment { .. } | Self::Reopen => Vec::new(),
+        }
+    }
+}

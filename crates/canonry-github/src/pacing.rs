@@ -1,0 +1,90 @@
+//! How fast content may be written: GitHub's advice, kept to exactly.
+
+use jiff::{SignedDuration, Timestamp};
+
+/// GitHub asks for at most this many content-creating requests a minute (its secondary limits).
+pub const WRITES_PER_MINUTE: usize = 80;
+/// GitHub asks for at most this many content-creating requests an hour (its secondary limits).
+pub const WRITES_PER_HOUR: usize = 500;
+
+const WINDOWS: [(usize, SignedDuration); 2] =
+    [(WRITES_PER_MINUTE, SignedDuration::from_secs(60)), (WRITES_PER_HOUR, SignedDuration::from_hours(1))];
+
+/// When the next content write may go, given when the earlier ones went (in any order): `now`, or
+/// the first later moment at which neither limit would be broken.
+///
+/// Only the last hour's writes matter; older ones may be left out or not. Times later than `now`
+/// (another replica's clock runs ahead) count as well, so the answer never breaks a limit.
+pub fn next_write_at(earlier: &[Timestamp], now: Timestamp) -> Timestamp {
+    let mut latest_first = earlier.to_vec();
+    latest_first.sort_unstable_by(|one, other| other.cmp(one));
+    WINDOWS.iter().fold(now, |allowed, (most, window)| {
+        // The write that has to leave the window before one more fits in.
+        match latest_first.get(most - 1) {
+            Some(oldest_in_window) => allowed.max(oldest_in_window.saturating_add(*window).unwrap_or(Timestamp::MAX)),
+            None => allowed,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WINDOWS, next_write_at};
+    use jiff::{SignedDuration, Timestamp};
+    use proptest::prelude::{ProptestConfig, prop_assert, prop_assert_eq, proptest};
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(1_800_000_000 + second).expect("in range")
+    }
+
+    #[test]
+    fn the_eighty_first_write_waits_for_the_first_to_be_a_minute_old() {
+        let writes: Vec<_> = (0..80).map(|index| at(index / 2)).collect();
+        assert_eq!(next_write_at(&writes[..79], at(40)), at(40));
+        assert_eq!(next_write_at(&writes, at(40)), at(60));
+        assert_eq!(next_write_at(&writes, at(61)), at(61));
+    }
+
+    #[test]
+    fn the_hour_counts_too() {
+        let writes: Vec<_> = (0..500).map(|index| at(index * 2)).collect();
+        assert_eq!(next_write_at(&writes, at(1000)), at(3600));
+        assert_eq!(next_write_at(&[], at(7)), at(7));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 32, ..ProptestConfig::default() })]
+        #[test]
+        fn following_the_rule_never_breaks_a_limit(gaps in proptest::collection::vec(0i64..3, 400..1200)) {
+            let mut clock = at(0);
+            let mut writes: Vec<Timestamp> = Vec::new();
+            for gap in gaps {
+                clock += SignedDuration::from_secs(gap);
+                let allowed = next_write_at(&writes, clock);
+                prop_assert!(allowed >= clock);
+                clock = allowed;
+                writes.push(clock);
+            }
+            for (most, window) in WINDOWS {
+                for (index, write) in writes.iter().enumerate().skip(most) {
+                    prop_assert!(write.duration_since(writes[index - most]) >= window, "{} writes within {}", most + 1, window);
+                }
+            }
+        }
+
+        #[test]
+        fn waiting_is_never_longer_than_needed(seconds in proptest::collection::vec(0i64..4000, 0..700), now in 0i64..4000) {
+            let writes: Vec<_> = seconds.iter().copied().map(at).collect();
+            let allowed = next_write_at(&writes, at(now));
+            let fits = |moment: Timestamp| WINDOWS.iter().all(|(most, window)| {
+                writes.iter().filter(|write| write.duration_since(moment) > -*window).count() < *most
+            });
+            prop_assert!(fits(allowed));
+            if allowed > at(now) {
+                prop_assert!(!fits(allowed - SignedDuration::from_secs(1)));
+            } else {
+                prop_assert_eq!(allowed, at(now));
+            }
+        }
+    }
+}

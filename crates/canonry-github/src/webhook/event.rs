@@ -1,0 +1,175 @@
+//! Reading a webhook: typed where Canonry acts on it, kept as ignored where it does not.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::payloads::{
+    CheckEvent, InstallationEvent, InstallationRepositoriesEvent, IssueCommentEvent, IssuesEvent, LabelEvent,
+    PingEvent, PullRequestEvent, PullRequestReviewCommentEvent, PullRequestReviewEvent, PullRequestReviewThreadEvent,
+    PushEvent, RepositoryEvent,
+};
+use crate::api::{RestRepo, RestUser};
+use crate::lenient;
+
+/// A webhook's content.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// The name from `X-GitHub-Event`.
+    pub name: String,
+    /// What happened, for events that have several actions.
+    pub action: Option<String>,
+    /// The repository it is about.
+    pub repository: Option<RestRepo>,
+    /// Who did it.
+    pub sender: Option<RestUser>,
+    /// The installation it was sent for.
+    pub installation_id: Option<i64>,
+    /// What it says.
+    pub body: EventBody,
+    /// All of it, as it came.
+    pub raw: Value,
+}
+
+/// What an event says, for the events that Canonry acts on.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EventBody {
+    /// `issues`.
+    Issues(IssuesEvent),
+    /// `issue_comment`.
+    IssueComment(IssueCommentEvent),
+    /// `pull_request`.
+    PullRequest(PullRequestEvent),
+    /// `pull_request_review`.
+    PullRequestReview(PullRequestReviewEvent),
+    /// `pull_request_review_comment`.
+    PullRequestReviewComment(PullRequestReviewCommentEvent),
+    /// `pull_request_review_thread`.
+    PullRequestReviewThread(PullRequestReviewThreadEvent),
+    /// `push`.
+    Push(PushEvent),
+    /// `installation`.
+    Installation(InstallationEvent),
+    /// `installation_repositories`.
+    InstallationRepositories(InstallationRepositoriesEvent),
+    /// `repository`.
+    Repository(RepositoryEvent),
+    /// `label`.
+    Label(LabelEvent),
+    /// `check_run` and `check_suite`.
+    Check(CheckEvent),
+    /// `ping`.
+    Ping(PingEvent),
+    /// An event Canonry does not act on, or one of another shape than expected.
+    Ignored,
+}
+
+/// A body that is not JSON.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the webhook's body is not JSON ({0})")]
+pub struct NotJson(String);
+
+/// What all events may carry.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Envelope {
+    #[serde(deserialize_with = "lenient::or_default")]
+    action: Option<String>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    repository: Option<RestRepo>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    sender: Option<RestUser>,
+    #[serde(deserialize_with = "lenient::or_default")]
+    installation: Option<InstallationId>,
+}
+
+#[derive(Debug, Deserialize)]
+struct InstallationId {
+    id: i64,
+}
+
+/// Reads a webhook. Only a body that is not JSON is an error: unknown names, actions and shapes are
+/// [`EventBody::Ignored`], with everything that was sent in [`Event::raw`].
+pub fn parse_event(name: &str, body: &[u8]) -> Result<Event, NotJson> {
+    let raw: Value = serde_json::from_slice(body).map_err(|error| NotJson(error.to_string()))?;
+    let envelope = Envelope::deserialize(&raw).unwrap_or_default();
+    Ok(Event {
+        name: name.to_owned(),
+        action: envelope.action,
+        repository: envelope.repository,
+        sender: envelope.sender,
+        installation_id: envelope.installation.map(|installation| installation.id),
+        body: read_body(name, &raw),
+        raw,
+    })
+}
+
+fn read_body(name: &str, raw: &Value) -> EventBody {
+    match name {
+        "issues" => typed(raw, EventBody::Issues),
+        "issue_comment" => typed(raw, EventBody::IssueComment),
+        "pull_request" => typed(raw, EventBody::PullRequest),
+        "pull_request_review" => typed(raw, EventBody::PullRequestReview),
+        "pull_request_review_comment" => typed(raw, EventBody::PullRequestReviewComment),
+        "pull_request_review_thread" => typed(raw, EventBody::PullRequestReviewThread),
+        "push" => typed(raw, EventBody::Push),
+        "installation" => typed(raw, EventBody::Installation),
+        "installation_repositories" => typed(raw, EventBody::InstallationRepositories),
+        "repository" => typed(raw, EventBody::Repository),
+        "label" => typed(raw, EventBody::Label),
+        "check_run" | "check_suite" => typed(raw, EventBody::Check),
+        "ping" => typed(raw, EventBody::Ping),
+        _ => EventBody::Ignored,
+    }
+}
+
+fn typed<T: DeserializeOwned>(raw: &Value, wrap: fn(T) -> EventBody) -> EventBody {
+    // An array would be read as a payload by position.
+    if !raw.is_object() {
+        return EventBody::Ignored;
+    }
+    T::deserialize(raw).map_or(EventBody::Ignored, wrap)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EventBody, parse_event};
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    #[test]
+    fn unknown_values_and_missing_fields_are_no_error() {
+        let event = parse_event(
+            "issues",
+            br#"{"action":"teleported","issue":{"id":9007199254740993,"number":1,"state":"ajar","state_reason":"boredom"},"sender":null}"#,
+        )
+        .expect("JSON");
+        assert_eq!(event.action.as_deref(), Some("teleported"));
+        let EventBody::Issues(issues) = &event.body else { panic!("{event:?}") };
+        assert_eq!((issues.issue.id, issues.issue.state.as_str()), (9_007_199_254_740_993, "ajar"));
+    }
+
+    #[test]
+    fn other_shapes_are_kept_as_ignored() {
+        for body in ["{}", "[]", "null", "3", r#"{"issue":{"id":"x"}}"#, r#"[{"id":1,"number":1}]"#] {
+            let event = parse_event("issues", body.as_bytes()).expect("JSON");
+            assert_eq!((event.body, event.raw.to_string()), (EventBody::Ignored, body.to_owned()));
+        }
+        let event = parse_event("brand_new", br#"{"action":"done","installation":{"id":5}}"#).expect("JSON");
+        assert_eq!((event.action.as_deref(), event.installation_id), (Some("done"), Some(5)));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused() {
+        for body in [&b""[..], b"{", b"payload=%7B%7D", b"{} x", b"\xff"] {
+            assert!(parse_event("issues", body).is_err(), "{body:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_object_is_an_event(keys in proptest::collection::btree_map("(action|issue|comment|repository|sender|pull_request|installation)", any::<Option<i64>>(), 0..6), name in "(issues|push|ping|installation|pull_request|x)") {
+            let body = serde_json::to_vec(&keys).expect("plain data");
+            prop_assert_eq!(parse_event(&name, &body).expect("JSON").name, name);
+        }
+    }
+}

@@ -1,0 +1,321 @@
+//! The parts of webhooks that Canonry reads. What an event cannot do without is required; all else
+//! may be missing, null or of a shape that does not exist yet.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::api::{RestComment, RestIssue, RestLabel, RestPull, RestUser};
+use crate::lenient;
+
+/// Something happened to an issue.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct IssuesEvent {
+    /// The issue as it is now.
+    pub issue: RestIssue,
+    /// The label, when one was added or removed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub label: Option<RestLabel>,
+    /// The person, when one was assigned or unassigned.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub assignee: Option<RestUser>,
+    /// What was there before.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: IssueChanges,
+}
+
+/// What an edit replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct IssueChanges {
+    /// The title before, when it was edited.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub title: Option<TextBefore>,
+    /// The body before, when it was edited.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub body: Option<TextBefore>,
+    /// The issue in its new repository, when it was transferred.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub new_issue: Option<RestIssue>,
+}
+
+/// A text before an edit.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TextBefore {
+    /// The text.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub from: String,
+}
+
+/// Something happened to a comment on an issue or a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct IssueCommentEvent {
+    /// The issue or pull request.
+    pub issue: RestIssue,
+    /// The comment.
+    pub comment: RestComment,
+    /// What was there before.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: IssueChanges,
+}
+
+/// Something happened to a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullRequestEvent {
+    /// The pull request as it is now.
+    pub pull_request: RestPull,
+    /// The label, when one was added or removed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub label: Option<RestLabel>,
+    /// Who was asked for a review, when somebody was.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub requested_reviewer: Option<RestUser>,
+    /// The head before, when commits were pushed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub before: Option<String>,
+    /// The head after, when commits were pushed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub after: Option<String>,
+    /// What was there before.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: IssueChanges,
+}
+
+/// A review was submitted, edited or dismissed.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullRequestReviewEvent {
+    /// The pull request.
+    pub pull_request: RestPull,
+    /// The review.
+    pub review: RestReview,
+}
+
+/// A review of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestReview {
+    /// Its id.
+    pub id: i64,
+    /// What it says.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub body: Option<String>,
+    /// `approved`, `changes_requested`, `commented`, `dismissed`, `pending`; upper case in answers.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub state: String,
+    /// Who wrote it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub user: Option<RestUser>,
+    /// The commit it is about.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub commit_id: Option<String>,
+    /// When it was submitted.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub submitted_at: Option<Timestamp>,
+}
+
+/// Something happened to a comment on a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullRequestReviewCommentEvent {
+    /// The pull request.
+    pub pull_request: RestPull,
+    /// The comment.
+    pub comment: RestReviewComment,
+    /// What was there before.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: IssueChanges,
+}
+
+/// A comment on a line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestReviewComment {
+    /// Its id.
+    pub id: i64,
+    /// What it says.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub body: String,
+    /// Who wrote it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub user: Option<RestUser>,
+    /// The file.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub path: String,
+    /// The line in the file now; null once the code is outdated.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub line: Option<i64>,
+    /// The line when it was written.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub original_line: Option<i64>,
+    /// `LEFT` or `RIGHT`.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub side: Option<String>,
+    /// The commit it is about now.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub commit_id: Option<String>,
+    /// The commit it was written on.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub original_commit_id: Option<String>,
+    /// The comment it answers.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub in_reply_to_id: Option<i64>,
+    /// The review it belongs to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub pull_request_review_id: Option<i64>,
+    /// When it was written.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// A conversation on a diff was resolved, or opened again.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullRequestReviewThreadEvent {
+    /// The pull request.
+    pub pull_request: RestPull,
+    /// The conversation.
+    pub thread: ReviewThread,
+}
+
+/// A conversation on a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewThread {
+    /// Its id in the GraphQL API; it has no other.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub node_id: String,
+    /// What was said.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub comments: Vec<RestReviewComment>,
+}
+
+/// Commits arrived on a branch, or a branch or tag came or went.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PushEvent {
+    /// `refs/heads/…` or `refs/tags/…`.
+    #[serde(rename = "ref")]
+    pub reference: String,
+    /// The commit before; zeros when the branch is new.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub before: String,
+    /// The commit after; zeros when the branch is gone.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub after: String,
+    /// Whether the branch is gone.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub deleted: bool,
+    /// Whether history was rewritten.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub forced: bool,
+}
+
+/// The App was installed, removed, suspended, or given other permissions.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct InstallationEvent {
+    /// The repositories it was installed on or removed from.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub repositories: Vec<InstalledRepo>,
+}
+
+/// The App got or lost repositories.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct InstallationRepositoriesEvent {
+    /// New ones.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub repositories_added: Vec<InstalledRepo>,
+    /// Lost ones.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub repositories_removed: Vec<InstalledRepo>,
+}
+
+/// A repository as installations name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InstalledRepo {
+    /// Its id.
+    pub id: i64,
+    /// `owner/name`.
+    pub full_name: String,
+}
+
+/// A repository was renamed, moved, archived, deleted …; it stands in the event itself.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct RepositoryEvent {
+    /// What was there before, by what changed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: serde_json::Map<String, serde_json::Value>,
+}
+
+impl RepositoryEvent {
+    /// The name before a renaming, without the owner.
+    pub fn name_before(&self) -> Option<&str> {
+        self.changes.get("repository")?["name"]["from"].as_str()
+    }
+
+    /// The owner before a move.
+    pub fn owner_before(&self) -> Option<&str> {
+        let from = &self.changes.get("owner")?["from"];
+        from["user"]["login"].as_str().or_else(|| from["organization"]["login"].as_str())
+    }
+}
+
+/// A label was made, edited or deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct LabelEvent {
+    /// The label as it is now.
+    pub label: RestLabel,
+    /// What was there before.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub changes: Edited,
+}
+
+/// What an edit of a label replaced.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Edited {
+    /// The name before.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub name: Option<TextBefore>,
+}
+
+/// Something happened to a check run or a check suite.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckEvent {
+    /// The run or suite.
+    #[serde(alias = "check_run", alias = "check_suite")]
+    pub check: CheckRun,
+}
+
+/// A check run or a check suite.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRun {
+    /// Its id.
+    pub id: i64,
+    /// The commit it is about.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub head_sha: String,
+    /// The key its maker gave it; runs only.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub external_id: Option<String>,
+    /// `queued`, `in_progress`, `completed`, …
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub status: Option<String>,
+    /// `success`, `failure`, `neutral`, …
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub conclusion: Option<String>,
+    /// The pull requests it belongs to; empty for forks.
+    #[serde(default, deserialize_with = "lenient::fitting")]
+    pub pull_requests: Vec<PullLink>,
+}
+
+/// A pull request as checks name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullLink {
+    /// Its number.
+    pub number: i64,
+}
+
+/// GitHub tries a new webhook out.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PingEvent {
+    /// A word of wisdom.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub zen: String,
+}

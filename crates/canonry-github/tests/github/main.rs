@@ -1,0 +1,9 @@
+//! The client against the emulated GitHub, and webhooks against GitHub's own examples.
+
+mod app_auth;
+mod calls;
+mod emulated;
+mod paging;
+mod reading;
+mod webhook_examples;
+mod writing;

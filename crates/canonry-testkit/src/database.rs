@@ -1,0 +1,214 @@
+//! Fresh, empty databases on both engines, and the macro that runs one test on each.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection};
+use tempfile::TempDir;
+
+/// Names the PostgreSQL server on which tests create their databases; `cargo xtask test` sets it.
+pub const POSTGRES_URL_VARIABLE: &str = "CANONRY_TEST_POSTGRES_URL";
+
+/// How long removing a database may take before the test gives up on it: a server that hangs must
+/// not make a finished test hang too.
+const REMOVAL_LIMIT: Duration = Duration::from_secs(10);
+
+/// The two storage engines that every behaviour holds on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Engine {
+    /// The embedded engine: one file.
+    Sqlite,
+    /// The server engine.
+    Postgres,
+}
+
+/// An empty database of its own for one test, removed when dropped.
+#[derive(Debug)]
+pub struct TestDatabase {
+    url: String,
+    place: Place,
+}
+
+/// Where the database lives, and so what removes it.
+#[derive(Debug)]
+enum Place {
+    Folder(TempDir),
+    Server { server: String, name: String },
+}
+
+impl TestDatabase {
+    /// A SQLite file, not yet created, in a temporary folder of its own.
+    ///
+    /// # Panics
+    ///
+    /// When no temporary folder can be made, or its path is not UTF-8.
+    #[must_use]
+    pub fn sqlite() -> Self {
+        let folder = tempfile::Builder::new()
+            .prefix("canonry-test-")
+            .tempdir()
+            .expect("a temporary folder for a SQLite database");
+        let path = folder.path().join("canonry.db");
+        let path = path.to_str().expect("a temporary folder with a UTF-8 path");
+        Self { url: format!("sqlite:{path}"), place: Place::Folder(folder) }
+    }
+
+    /// A new database on the server that [`POSTGRES_URL_VARIABLE`] names.
+    ///
+    /// # Panics
+    ///
+    /// When the variable is missing or the server does not create the database: a missing engine
+    /// is a failed test, never a skipped one.
+    pub async fn postgres() -> Self {
+        let server = std::env::var(POSTGRES_URL_VARIABLE).unwrap_or_else(|_| {
+            panic!(
+                "{POSTGRES_URL_VARIABLE} is not set: run the tests with `cargo xtask test`, \
+                 which starts PostgreSQL and sets it"
+            )
+        });
+        let name = create_database(&server)
+            .await
+            .unwrap_or_else(|error| panic!("no test database on {POSTGRES_URL_VARIABLE}: {error}"));
+        Self { url: with_database(&server, &name), place: Place::Server { server, name } }
+    }
+
+    /// The URL that opens this database.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The engine behind the URL.
+    #[must_use]
+    pub fn engine(&self) -> Engine {
+        match self.place {
+            Place::Folder(_) => Engine::Sqlite,
+            Place::Server { .. } => Engine::Postgres,
+        }
+    }
+
+    /// The folder that holds the SQLite file and what belongs to it; `None` on PostgreSQL.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match &self.place {
+            Place::Folder(folder) => Some(folder.path()),
+            Place::Server { .. } => None,
+        }
+    }
+}
+
+impl Drop for TestDatabase {
+    fn drop(&mut self) {
+        let Place::Server { server, name } = &self.place else {
+            return;
+        };
+        let (server, name) = (server.clone(), name.clone());
+        // A runtime cannot be entered from within another one, and a test's runtime may already be
+        // shutting down here; a thread with a runtime of its own works in every case. What fails
+        // stays behind on the server, which `cargo xtask test` throws away as a whole.
+        let _ = thread::spawn(move || {
+            let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else {
+                return;
+            };
+            let _ =
+                runtime.block_on(async { tokio::time::timeout(REMOVAL_LIMIT, drop_database(&server, &name)).await });
+        })
+        .join();
+    }
+}
+
+async fn create_database(server: &str) -> Result<String, sqlx::Error> {
+    let mut connection = PgConnection::connect(server).await?;
+    // The server makes the name unique, so that test processes need not know of each other.
+    let name: String = sqlx::query_scalar("select 'canonry_test_' || replace(gen_random_uuid()::text, '-', '')")
+        .fetch_one(&mut connection)
+        .await?;
+    let statement = format!(r#"create database "{name}""#);
+    sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
+    connection.close().await?;
+    Ok(name)
+}
+
+async fn drop_database(server: &str, name: &str) -> Result<(), sqlx::Error> {
+    let mut connection = PgConnection::connect(server).await?;
+    // With force: pools that the test leaked, or processes that it killed, may still be connected.
+    let statement = format!(r#"drop database if exists "{name}" with (force)"#);
+    sqlx::query(AssertSqlSafe(statement)).execute(&mut connection).await?;
+    connection.close().await
+}
+
+/// The server's URL with its database replaced; user, host and parameters stay.
+fn with_database(server: &str, name: &str) -> String {
+    let (location, parameters) = match server.split_once('?') {
+        Some((location, parameters)) => (location, Some(parameters)),
+        None => (server, None),
+    };
+    let authority = location.find("://").map_or(0, |at| at + "://".len());
+    let end = location[authority..].find('/').map_or(location.len(), |at| authority + at);
+    let mut url = format!("{}/{name}", &location[..end]);
+    if let Some(parameters) = parameters {
+        url.push('?');
+        url.push_str(parameters);
+    }
+    url
+}
+
+/// Writes a test once and runs it on SQLite and on PostgreSQL.
+///
+/// Each function gets a fresh [`TestDatabase`](crate::database::TestDatabase) and becomes two
+/// tests, `NAME::sqlite` and `NAME::postgres`, on a multi-threaded runtime. The crate that uses
+/// the macro needs `tokio` among its dependencies.
+///
+/// ```
+/// use canonry_testkit::database::TestDatabase;
+/// use canonry_testkit::on_both_engines;
+///
+/// on_both_engines! {
+///     async fn has_an_address(database: TestDatabase) {
+///         assert!(database.url().contains(':'));
+///     }
+/// }
+/// ```
+#[macro_export]
+macro_rules! on_both_engines {
+    ($(
+        $(#[$attribute:meta])*
+        async fn $name:ident($database:ident: $type:ty) $body:block
+    )+) => {$(
+        // A function and a module may share a name; the body stays in the scope it was written in.
+        $(#[$attribute])*
+        async fn $name($database: $type) $body
+
+        mod $name {
+            #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                super::$name($crate::database::TestDatabase::sqlite()).await;
+            }
+
+            #[::tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                super::$name($crate::database::TestDatabase::postgres().await).await;
+            }
+        }
+    )+};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_database;
+
+    #[test]
+    fn only_the_database_of_a_url_is_replaced() {
+        for (server, expected) in [
+            ("postgres://u@h:5/postgres", "postgres://u@h:5/new"),
+            ("postgres://u:p@h/", "postgres://u:p@h/new"),
+            ("postgres://h", "postgres://h/new"),
+            ("postgres://h/a?sslmode=disable&options=-c%20a=/b", "postgres://h/new?sslmode=disable&options=-c%20a=/b"),
+            ("postgres://h?host=/run/pg", "postgres://h/new?host=/run/pg"),
+        ] {
+            assert_eq!(with_database(server, "new"), expected);
+        }
+    }
+}

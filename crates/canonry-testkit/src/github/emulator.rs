@@ -1,0 +1,219 @@
+//! The handle of a running emulator: its address, its world, its records, its faults.
+
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::faults::{ArmedFault, FaultHandle};
+use super::server::{Inner, lock, run};
+use super::webhooks::{Attempt, Delivery};
+use super::world::World;
+
+/// The emulated GitHub, serving on 127.0.0.1 from a thread of its own until it is dropped.
+///
+/// Dropping it panics when a request came that no route serves.
+pub struct Emulator {
+    address: SocketAddr,
+    shared: Arc<Mutex<Inner>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+/// One request as it came.
+#[derive(Debug, Clone)]
+pub struct Recorded {
+    /// The HTTP method.
+    pub method: String,
+    /// The path as it was sent.
+    pub path: String,
+    /// The path with `/repositories/{id}` turned into `/repos/{owner}/{repo}`.
+    pub named_path: String,
+    /// The decoded query.
+    pub query: Vec<(String, String)>,
+    /// The JSON body.
+    pub body: Option<Value>,
+    /// Login of the caller; `None` for strangers and for the App itself.
+    pub user: Option<String>,
+    /// The template of the route that served it.
+    pub route: Option<&'static str>,
+    /// The status of the answer; `None` while it is under way or when the connection was cut.
+    pub status: Option<u16>,
+    /// The JSON answer, when [`Emulator::keep_answers`] was called.
+    pub answer: Option<Value>,
+}
+
+impl Recorded {
+    /// A parameter of the query.
+    pub fn query(&self, name: &str) -> Option<&str> {
+        self.query.iter().rev().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
+    }
+
+    /// Whether it may change something.
+    pub fn is_write(&self) -> bool {
+        self.method != "GET"
+    }
+}
+
+/// The world, locked. Let it go before awaiting a request: the server needs it too.
+pub struct WorldGuard<'emulator> {
+    inner: MutexGuard<'emulator, Inner>,
+    before: Option<World>,
+}
+
+impl Deref for WorldGuard<'_> {
+    type Target = World;
+
+    fn deref(&self) -> &World {
+        &self.inner.world
+    }
+}
+
+impl DerefMut for WorldGuard<'_> {
+    fn deref_mut(&mut self) -> &mut World {
+        &mut self.inner.world
+    }
+}
+
+impl Drop for WorldGuard<'_> {
+    fn drop(&mut self) {
+        if let Some(before) = self.before.take() {
+            self.inner.remember(before);
+        }
+    }
+}
+
+impl Emulator {
+    /// Serves a world on a free port of 127.0.0.1.
+    #[expect(clippy::unused_async, reason = "starting is awaited like every other step of a test")]
+    pub async fn start(world: World) -> Self {
+        Self::start_blocking(world)
+    }
+
+    /// The same for tests without a runtime. The server has its own thread and runtime either way, so
+    /// it answers while the test blocks on a child process.
+    pub fn start_blocking(mut world: World) -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
+        listener.set_nonblocking(true).expect("a socket that does not block");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        world.api_url = format!("http://{address}");
+        let shared = Arc::new(Mutex::new(Inner::new(world)));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let state = Arc::clone(&shared);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime for the emulator").block_on(run(listener, state, stopped));
+        });
+        Self { address, shared, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// The base of the API, for `--github-api`.
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The world, to look at it or to change it as people would.
+    pub fn world(&self) -> WorldGuard<'_> {
+        let mut inner = self.lock();
+        inner.apply_due();
+        let before = inner.history.is_some().then(|| inner.world.clone());
+        WorldGuard { inner, before }
+    }
+
+    /// Every request so far, in the order they arrived.
+    pub fn requests(&self) -> Vec<Recorded> {
+        self.lock().requests.clone()
+    }
+
+    /// Every request so far that may have changed something.
+    pub fn writes(&self) -> Vec<Recorded> {
+        self.lock().requests.iter().filter(|request| request.is_write()).cloned().collect()
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget_requests(&self) {
+        let mut inner = self.lock();
+        inner.forgotten += inner.requests.len();
+        inner.requests.clear();
+    }
+
+    /// Keeps the JSON of answers from now on, to hold them against GitHub's description.
+    pub fn keep_answers(&self) {
+        self.lock().keeps_answers = true;
+    }
+
+    /// Sets a fault.
+    pub fn fault(&self, fault: ArmedFault) -> FaultHandle {
+        let mut inner = self.lock();
+        if fault.wants_history() {
+            inner.keep_history();
+        }
+        inner.faults.add(fault)
+    }
+
+    /// Takes all faults back.
+    pub fn clear_faults(&self) {
+        self.lock().faults.clear();
+    }
+
+    /// Sends every delivery that waits, oldest first, and returns them with what came of each.
+    pub async fn deliver_pending(&self) -> Vec<Delivery> {
+        let (pending, webhook) = {
+            let inner = self.lock();
+            let pending = inner.world.deliveries.iter().filter(|delivery| delivery.attempt.is_none());
+            (pending.cloned().collect::<Vec<_>>(), inner.world.webhook.clone())
+        };
+        let Some(webhook) = webhook else { return Vec::new() };
+        let client = reqwest::Client::new();
+        let mut delivered = Vec::new();
+        for mut delivery in pending {
+            let (headers, body) = delivery.signed(&webhook.secret);
+            let mut request = client.post(&webhook.url).body(body);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let status = request.send().await.map_or(0, |response| response.status().as_u16());
+            let mut inner = self.lock();
+            let attempt = Some(Attempt { at: inner.world.stamp(), status });
+            delivery.attempt.clone_from(&attempt);
+            if let Some(kept) = inner.world.deliveries.iter_mut().find(|kept| kept.id == delivery.id) {
+                kept.attempt = attempt;
+            }
+            delivered.push(delivery);
+        }
+        delivered
+    }
+
+    /// # Panics
+    /// When a request came that no route serves.
+    pub fn assert_no_unknown_routes(&self) {
+        let unknown = self.lock().unknown.clone();
+        assert!(unknown.is_empty(), "the emulator has no route for: {}", unknown.join(", "));
+    }
+
+    /// Forgets unknown routes, for tests that mean to send them.
+    pub fn forgive_unknown_routes(&self) {
+        self.lock().unknown.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        lock(&self.shared)
+    }
+}
+
+impl Drop for Emulator {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // An error means that the server has ended already.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if !std::thread::panicking() {
+            self.assert_no_unknown_routes();
+        }
+    }
+}

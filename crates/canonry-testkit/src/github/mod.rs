@@ -1,0 +1,42 @@
+//! The emulated GitHub: its state is plain data ([`World`]), served over HTTP on loopback ([`Emulator`]).
+
+mod app;
+mod assignees;
+mod call;
+mod changes;
+mod collaborators;
+mod comments;
+mod connection;
+mod departures;
+mod emulator;
+mod faults;
+mod issue_list;
+mod issues;
+mod labels;
+mod milestones;
+mod paging;
+mod people;
+mod pulls;
+mod rate_limit;
+mod reactions;
+mod repositories;
+mod routes;
+mod server;
+mod timeline;
+mod webhooks;
+mod world;
+
+pub use app::{App, Installation, TEST_APP_PRIVATE_KEY, TEST_APP_PUBLIC_KEY};
+pub use call::Answer;
+pub use changes::{CloseReason, NewIssue};
+pub use emulator::{Emulator, Recorded, WorldGuard};
+pub use faults::{Age, ArmedFault, Fault, FaultHandle, Gate, Late};
+pub use people::{Account, Permission, Token, TokenKind, User};
+pub use pulls::{ChangedFile, Pull};
+pub use rate_limit::{RateLimits, SecondaryLimit};
+pub use reactions::Reaction;
+pub use repositories::Repo;
+pub use routes::{Route, routes};
+pub use timeline::{Event, EventKind};
+pub use webhooks::{Attempt, Delivery, Webhook};
+pub use world::{Comment, Gone, Issue, Label, Milestone, State, World};

@@ -1,0 +1,276 @@
+//! Repositories and their files.
+
+use std::collections::BTreeMap;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use super::call::{Answer, Call, Reply};
+use super::issues::time;
+use super::people::{Actor, CONTENTS, METADATA, Permission};
+use super::world::{Comment, Gone, Issue, Label, Milestone, State, World};
+
+/// A repository; its id stays when its name changes.
+#[derive(Debug, Clone)]
+pub struct Repo {
+    /// GitHub's id.
+    pub id: u64,
+    /// Login of the owner.
+    pub owner: String,
+    /// The name.
+    pub name: String,
+    /// Full names it had before; they redirect.
+    pub old_names: Vec<String>,
+    /// Whether strangers see it at all.
+    pub private: bool,
+    /// Whether it is read-only.
+    pub archived: bool,
+    /// Whether it has issues; without them GitHub answers 410.
+    pub issues_enabled: bool,
+    /// Name of the default branch.
+    pub default_branch: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// File contents by branch (or commit) and path.
+    pub files: BTreeMap<(String, String), Vec<u8>>,
+    /// Issues and pull requests by number.
+    pub issues: BTreeMap<u64, Issue>,
+    /// Comments by id.
+    pub comments: BTreeMap<u64, Comment>,
+    /// Labels by lower-case name.
+    pub labels: BTreeMap<String, Label>,
+    /// Milestones by number.
+    pub milestones: BTreeMap<u64, Milestone>,
+    /// Roles by lower-case login.
+    pub collaborators: BTreeMap<String, Permission>,
+    /// What became of numbers that were issues once.
+    pub gone: BTreeMap<u64, Gone>,
+    /// The highest number given so far.
+    pub last_number: u64,
+}
+
+impl Repo {
+    pub(super) fn new(id: u64, owner: &str, name: &str, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            owner: owner.to_owned(),
+            name: name.to_owned(),
+            old_names: Vec::new(),
+            private: false,
+            archived: false,
+            issues_enabled: true,
+            default_branch: String::from("main"),
+            created_at,
+            files: BTreeMap::new(),
+            issues: BTreeMap::new(),
+            comments: BTreeMap::new(),
+            labels: BTreeMap::new(),
+            milestones: BTreeMap::new(),
+            collaborators: BTreeMap::new(),
+            gone: BTreeMap::new(),
+            last_number: 0,
+        }
+    }
+
+    /// `owner/name`.
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.owner, self.name)
+    }
+
+    /// Writes a file on the default branch.
+    pub fn file(&mut self, path: &str, text: &str) -> &mut Self {
+        let branch = self.default_branch.clone();
+        self.file_at(&branch, path, text)
+    }
+
+    /// Writes a file on a branch or at a commit.
+    pub fn file_at(&mut self, git_ref: &str, path: &str, text: &str) -> &mut Self {
+        self.files.insert((git_ref.to_owned(), path.to_owned()), text.as_bytes().to_vec());
+        self
+    }
+
+    /// The next number that issues and pull requests share.
+    pub(super) fn take_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    pub(super) fn api(&self, base: &str) -> String {
+        format!("{base}/repos/{}/{}", self.owner, self.name)
+    }
+}
+
+/// `GET /repos/{owner}/{repo}`
+pub(super) fn show(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, METADATA)?;
+    let repo = call.repo(world);
+    let mut value = world.repo_json(repo);
+    value["network_count"] = json!(0);
+    value["subscribers_count"] = json!(0);
+    if let Actor::Token(token) = &call.actor {
+        value["permissions"] = world.permission_of(repo, &token.login).json();
+    }
+    Ok(Answer::ok(value))
+}
+
+/// `GET …/contents/{path}`: a file, or the list of a folder.
+pub(super) fn contents(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, CONTENTS)?;
+    let repo = call.repo(world);
+    let path = call.param("path").trim_matches('/');
+    let git_ref = call.query("ref").unwrap_or(&repo.default_branch);
+    let git_ref = git_ref.strip_prefix("refs/heads/").unwrap_or(git_ref);
+    if let Some(bytes) = repo.files.get(&(git_ref.to_owned(), path.to_owned())) {
+        if call.accept.contains("raw") {
+            let mut answer = Answer::empty(200);
+            answer.raw = Some(bytes.clone());
+            return Ok(answer);
+        }
+        let mut value = entry_json(world, repo, git_ref, path, Some(bytes));
+        value["encoding"] = json!("base64");
+        value["content"] = json!(wrapped(&STANDARD.encode(bytes)));
+        return Ok(Answer::ok(value));
+    }
+    let prefix = if path.is_empty() { String::new() } else { format!("{path}/") };
+    let mut entries: BTreeMap<String, Option<&Vec<u8>>> = BTreeMap::new();
+    for ((branch, file), bytes) in &repo.files {
+        let Some(rest) = file.strip_prefix(&prefix).filter(|_| branch == git_ref) else { continue };
+        match rest.split_once('/') {
+            Some((folder, _)) => entries.insert(format!("{prefix}{folder}"), None),
+            None => entries.insert(file.clone(), Some(bytes)),
+        };
+    }
+    if entries.is_empty() {
+        return Err(Answer::not_found());
+    }
+    let entries = entries.iter().map(|(path, bytes)| entry_json(world, repo, git_ref, path, bytes.map(Vec::as_slice)));
+    Ok(Answer::ok(entries.collect()))
+}
+
+/// GitHub breaks base64 into lines of 60 characters.
+fn wrapped(encoded: &str) -> String {
+    let mut text = String::new();
+    for (index, character) in encoded.chars().enumerate() {
+        text.push(character);
+        if index % 60 == 59 {
+            text.push('\n');
+        }
+    }
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+fn entry_json(world: &World, repo: &Repo, git_ref: &str, path: &str, bytes: Option<&[u8]>) -> Value {
+    let sha: String =
+        Sha256::digest(bytes.unwrap_or(path.as_bytes())).iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+    let (kind, word) = if bytes.is_some() { ("file", "blob") } else { ("dir", "tree") };
+    let api = repo.api(&world.api_url);
+    let url = format!("{api}/contents/{path}?ref={git_ref}");
+    let git_url = format!("{api}/git/{word}s/{sha}");
+    let html_url = format!("https://github.com/{}/{word}/{git_ref}/{path}", repo.full_name());
+    json!({
+        "name": path.rsplit('/').next(),
+        "path": path,
+        "sha": sha,
+        "size": bytes.map_or(0, <[u8]>::len),
+        "url": url,
+        "html_url": html_url,
+        "git_url": git_url,
+        "download_url": bytes.map(|_| format!("https://raw.githubusercontent.com/{}/{git_ref}/{path}", repo.full_name())),
+        "type": kind,
+        "_links": { "self": url, "git": git_url, "html": html_url },
+    })
+}
+
+impl World {
+    /// A repository as other objects carry it.
+    pub(super) fn repo_json(&self, repo: &Repo) -> Value {
+        let api = repo.api(&self.api_url);
+        let html = format!("https://github.com/{}", repo.full_name());
+        let open = repo.issues.values().filter(|issue| issue.state == State::Open).count();
+        let mut value = json!({
+            "id": repo.id,
+            "node_id": format!("R_{}", repo.id),
+            "name": repo.name,
+            "full_name": repo.full_name(),
+            "private": repo.private,
+            "visibility": if repo.private { "private" } else { "public" },
+            "owner": self.user_json(&repo.owner),
+            "html_url": html,
+            "description": null,
+            "fork": false,
+            "url": api,
+            "clone_url": format!("{html}.git"),
+            "git_url": format!("git://github.com/{}.git", repo.full_name()),
+            "ssh_url": format!("git@github.com:{}.git", repo.full_name()),
+            "svn_url": html,
+            "default_branch": repo.default_branch,
+            "archived": repo.archived,
+            "has_issues": repo.issues_enabled,
+            "open_issues": open,
+            "open_issues_count": open,
+            "created_at": time(repo.created_at),
+            "updated_at": time(repo.created_at),
+            "pushed_at": time(repo.created_at),
+        });
+        for key in ["mirror_url", "homepage", "language", "license"] {
+            value[key] = Value::Null;
+        }
+        for key in ["disabled", "has_projects", "has_wiki", "has_pages", "has_downloads", "is_template"] {
+            value[key] = json!(false);
+        }
+        for key in ["forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size"] {
+            value[key] = json!(0);
+        }
+        value["has_discussions"] = json!(true);
+        for (key, tail) in REPO_URLS {
+            value[*key] = json!(format!("{api}/{tail}"));
+        }
+        value
+    }
+}
+
+/// The URL templates every repository carries.
+const REPO_URLS: &[(&str, &str)] = &[
+    ("archive_url", "{archive_format}{/ref}"),
+    ("assignees_url", "assignees{/user}"),
+    ("blobs_url", "git/blobs{/sha}"),
+    ("branches_url", "branches{/branch}"),
+    ("collaborators_url", "collaborators{/collaborator}"),
+    ("comments_url", "comments{/number}"),
+    ("commits_url", "commits{/sha}"),
+    ("compare_url", "compare/{base}...{head}"),
+    ("contents_url", "contents/{+path}"),
+    ("contributors_url", "contributors"),
+    ("deployments_url", "deployments"),
+    ("downloads_url", "downloads"),
+    ("events_url", "events"),
+    ("forks_url", "forks"),
+    ("git_commits_url", "git/commits{/sha}"),
+    ("git_refs_url", "git/refs{/sha}"),
+    ("git_tags_url", "git/tags{/sha}"),
+    ("hooks_url", "hooks"),
+    ("issue_comment_url", "issues/comments{/number}"),
+    ("issue_events_url", "issues/events{/number}"),
+    ("issues_url", "issues{/number}"),
+    ("keys_url", "keys{/key_id}"),
+    ("labels_url", "labels{/name}"),
+    ("languages_url", "languages"),
+    ("merges_url", "merges"),
+    ("milestones_url", "milestones{/number}"),
+    ("notifications_url", "notifications{?since,all,participating}"),
+    ("pulls_url", "pulls{/number}"),
+    ("releases_url", "releases{/id}"),
+    ("stargazers_url", "stargazers"),
+    ("statuses_url", "statuses/{sha}"),
+    ("subscribers_url", "subscribers"),
+    ("subscription_url", "subscription"),
+    ("tags_url", "tags"),
+    ("teams_url", "teams"),
+    ("trees_url", "git/trees{/sha}"),
+];

@@ -1,0 +1,173 @@
+//! The table of routes, named by GitHub's own path templates, and how a request finds its handler.
+
+use super::call::{Answer, Call, Reply};
+use super::people::METADATA;
+use super::world::World;
+use super::{
+    app, assignees, collaborators, comments, issue_list, issues, labels, milestones, people, pulls, rate_limit,
+    reactions, repositories, timeline, webhooks,
+};
+
+/// One route of the emulator.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    /// The HTTP method.
+    pub method: &'static str,
+    /// The path template in the words of GitHub's description.
+    pub template: &'static str,
+    handler: fn(&mut World, &Call) -> Reply,
+}
+
+/// Every route. Each one under `/repos/{owner}/{repo}` also answers under `/repositories/{id}`.
+pub fn routes() -> &'static [Route] {
+    ROUTES
+}
+
+macro_rules! routes {
+    ($($method:literal $template:literal => $handler:path,)*) => {
+        &[$(Route { method: $method, template: $template, handler: $handler }),*]
+    };
+}
+
+// The first match wins: fixed words stand before parameters.
+const ROUTES: &[Route] = routes![
+    "GET" "/rate_limit" => rate_limit::show,
+    "GET" "/user" => people::show_me,
+    "GET" "/users/{username}" => people::show_user,
+    "GET" "/app" => app::show,
+    "GET" "/app/installations" => app::list_installations,
+    "GET" "/app/installations/{installation_id}" => app::show_installation,
+    "POST" "/app/installations/{installation_id}/access_tokens" => app::create_token,
+    "GET" "/installation/repositories" => app::list_repositories,
+    "GET" "/app/hook/deliveries" => webhooks::list,
+    "GET" "/app/hook/deliveries/{delivery_id}" => webhooks::show,
+    "POST" "/app/hook/deliveries/{delivery_id}/attempts" => webhooks::redeliver,
+    "GET" "/repos/{owner}/{repo}" => repositories::show,
+    "GET" "/repos/{owner}/{repo}/installation" => app::show_installation_of_repo,
+    "GET" "/repos/{owner}/{repo}/contents/{path}" => repositories::contents,
+    "GET" "/repos/{owner}/{repo}/collaborators" => collaborators::list,
+    "GET" "/repos/{owner}/{repo}/collaborators/{username}/permission" => collaborators::show_permission,
+    "GET" "/repos/{owner}/{repo}/assignees" => assignees::list,
+    "GET" "/repos/{owner}/{repo}/milestones" => milestones::list,
+    "GET" "/repos/{owner}/{repo}/labels" => labels::list_all,
+    "POST" "/repos/{owner}/{repo}/labels" => labels::create,
+    "GET" "/repos/{owner}/{repo}/labels/{name}" => labels::show,
+    "GET" "/repos/{owner}/{repo}/issues" => issue_list::list,
+    "POST" "/repos/{owner}/{repo}/issues" => issues::create,
+    "GET" "/repos/{owner}/{repo}/issues/comments" => comments::list_all,
+    "GET" "/repos/{owner}/{repo}/issues/comments/{comment_id}" => comments::show,
+    "PATCH" "/repos/{owner}/{repo}/issues/comments/{comment_id}" => comments::edit,
+    "DELETE" "/repos/{owner}/{repo}/issues/comments/{comment_id}" => comments::delete,
+    "GET" "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions" => reactions::list_of_comment,
+    "POST" "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions" => reactions::react_to_comment,
+    "DELETE" "/repos/{owner}/{repo}/issues/comments/{comment_id}/reactions/{reaction_id}" => reactions::delete_from_comment,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}" => issues::show,
+    "PATCH" "/repos/{owner}/{repo}/issues/{issue_number}" => issues::patch,
+    "PUT" "/repos/{owner}/{repo}/issues/{issue_number}/lock" => issues::lock,
+    "DELETE" "/repos/{owner}/{repo}/issues/{issue_number}/lock" => issues::unlock,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}/comments" => comments::list,
+    "POST" "/repos/{owner}/{repo}/issues/{issue_number}/comments" => comments::create,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}/labels" => labels::list,
+    "POST" "/repos/{owner}/{repo}/issues/{issue_number}/labels" => labels::add,
+    "PUT" "/repos/{owner}/{repo}/issues/{issue_number}/labels" => labels::replace,
+    "DELETE" "/repos/{owner}/{repo}/issues/{issue_number}/labels/{name}" => labels::remove,
+    "POST" "/repos/{owner}/{repo}/issues/{issue_number}/assignees" => assignees::add,
+    "DELETE" "/repos/{owner}/{repo}/issues/{issue_number}/assignees" => assignees::remove,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}/reactions" => reactions::list_of_issue,
+    "POST" "/repos/{owner}/{repo}/issues/{issue_number}/reactions" => reactions::react_to_issue,
+    "DELETE" "/repos/{owner}/{repo}/issues/{issue_number}/reactions/{reaction_id}" => reactions::delete_from_issue,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}/timeline" => timeline::timeline,
+    "GET" "/repos/{owner}/{repo}/issues/{issue_number}/events" => timeline::events,
+    "GET" "/repos/{owner}/{repo}/pulls" => pulls::list,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}" => pulls::show,
+    "PATCH" "/repos/{owner}/{repo}/pulls/{pull_number}" => pulls::patch,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/files" => pulls::files,
+];
+
+/// The route of a request, or `None` when nobody serves it.
+pub(super) fn find(method: &str, path: &str) -> Option<(&'static Route, Vec<(&'static str, String)>)> {
+    ROUTES.iter().filter(|route| route.method == method).find_map(|route| Some((route, bind(route.template, path)?)))
+}
+
+/// `/repositories/{id}/…` as `/repos/{owner}/{repo}/…`.
+pub(super) fn by_name(world: &World, path: &str) -> String {
+    let Some(rest) = path.strip_prefix("/repositories/") else { return path.to_owned() };
+    let (id, tail) = rest.split_once('/').map_or((rest, ""), |(id, tail)| (id, tail));
+    let repo = world.repos.iter().find(|repo| repo.id.to_string() == id);
+    let name = repo.map_or_else(|| format!("unknown/{id}"), super::repositories::Repo::full_name);
+    if tail.is_empty() { format!("/repos/{name}") } else { format!("/repos/{name}/{tail}") }
+}
+
+/// Finds the repository a call is about, follows nothing: an old name is answered with the new place.
+pub(super) fn dispatch(world: &mut World, route: &Route, call: &mut Call) -> Reply {
+    if !route.template.starts_with("/repos/{owner}/{repo}") {
+        return (route.handler)(world, call);
+    }
+    let full_name = format!("{}/{}", call.param("owner"), call.param("repo"));
+    let is = |name: &String| name.eq_ignore_ascii_case(&full_name);
+    call.repo = world.repos.iter().position(|repo| is(&repo.full_name()));
+    if call.repo.is_none() {
+        let Some(repo) = world.repos.iter().find(|repo| repo.old_names.iter().any(is)) else {
+            return Err(Answer::not_found());
+        };
+        let tail = call.named_path.get("/repos/".len() + full_name.len()..).unwrap_or_default();
+        let status = if call.method == "GET" { 301 } else { 307 };
+        return Err(Answer::moved(status, &format!("{}/repositories/{}{tail}", world.api_url, repo.id)));
+    }
+    // An App's JWT opens this one place of a repository.
+    if !route.template.ends_with("/installation") {
+        world.may_read(call, METADATA)?;
+    }
+    (route.handler)(world, call)
+}
+
+fn bind(template: &'static str, path: &str) -> Option<Vec<(&'static str, String)>> {
+    let mut params = Vec::new();
+    let mut rest = path.strip_prefix('/')?;
+    let mut parts = template.trim_start_matches('/').split('/').peekable();
+    while let Some(part) = parts.next() {
+        let name = part.strip_prefix('{').and_then(|part| part.strip_suffix('}'));
+        if name == Some("path") {
+            params.push(("path", super::paging::decode(rest, false)));
+            return Some(params);
+        }
+        let (segment, tail) = rest.split_once('/').map_or((rest, None), |(segment, tail)| (segment, Some(tail)));
+        match name {
+            Some(name) if !segment.is_empty() => params.push((name, super::paging::decode(segment, false))),
+            None if segment == part => {}
+            _ => return None,
+        }
+        match (tail, parts.peek().is_some()) {
+            (Some(tail), true) => rest = tail,
+            (None, false) => return Some(params),
+            // The root folder of a repository has an empty path.
+            (None, true) if parts.peek() == Some(&"{path}") => rest = "",
+            _ => return None,
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fixed_words_win_over_parameters() {
+        let (route, params) = find("GET", "/repos/acme/widgets/issues/comments").expect("a route");
+        assert_eq!(route.template, "/repos/{owner}/{repo}/issues/comments");
+        assert_eq!(params, [("owner", String::from("acme")), ("repo", String::from("widgets"))]);
+    }
+
+    #[test]
+    fn a_file_path_keeps_its_slashes() {
+        let (_, params) = find("GET", "/repos/acme/widgets/contents/a/b%20c.yml").expect("a route");
+        assert_eq!(params.last(), Some(&("path", String::from("a/b c.yml"))));
+    }
+
+    #[test]
+    fn what_nobody_serves_is_unknown() {
+        assert!(find("GET", "/repos/acme/widgets/nonsense").is_none());
+        assert!(find("DELETE", "/repos/acme/widgets").is_none());
+    }
+}

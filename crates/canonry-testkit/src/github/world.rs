@@ -1,0 +1,299 @@
+//! The state of the emulated GitHub: plain data that tests build, change and look at.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::app::{App, Installation};
+use super::people::{Account, Permission, Token, TokenKind, User};
+use super::pulls::Pull;
+use super::rate_limit::RateLimits;
+use super::reactions::Reaction;
+use super::repositories::Repo;
+use super::timeline::Event;
+use super::webhooks::{Delivery, Webhook};
+
+/// Everything the emulated GitHub knows.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// The time on GitHub's clock; every `created_at` and `updated_at` comes from here.
+    pub now: Timestamp,
+    /// When true, each request first sets `now` to the machine's clock (for real processes and the demo).
+    pub follows_wall_clock: bool,
+    /// The base of all API URLs in answers; set when the emulator starts.
+    pub api_url: String,
+    /// People, bots and organisations by lower-case login.
+    pub users: BTreeMap<String, User>,
+    /// Tokens that are valid (or were, see [`Token::expires_at`]), by their text.
+    pub tokens: BTreeMap<String, Token>,
+    /// The one GitHub App, when the test has one.
+    pub app: Option<App>,
+    /// Where the App is installed.
+    pub installations: Vec<Installation>,
+    /// All repositories.
+    pub repos: Vec<Repo>,
+    /// Primary and secondary limits.
+    pub rate: RateLimits,
+    /// Where webhooks go; without it no deliveries are made.
+    pub webhook: Option<Webhook>,
+    /// Deliveries in the order they were made, attempted or not.
+    pub deliveries: Vec<Delivery>,
+    /// `page=` may not reach past this many entries of an issue list: GitHub wants cursors there.
+    pub deepest_offset: usize,
+    pub(super) next_id: u64,
+    /// Grows with every change, so that the server knows whether a request was one.
+    pub(super) revision: u64,
+}
+
+/// An issue or, with [`Issue::pull`], a pull request.
+#[derive(Debug, Clone)]
+pub struct Issue {
+    /// GitHub's id, unique over all repositories.
+    pub id: u64,
+    /// The number within its repository, shared with pull requests.
+    pub number: u64,
+    /// Login of the author; shown as `null` when no such user exists any more.
+    pub author: String,
+    /// The title.
+    pub title: String,
+    /// The body; GitHub shows `null` when nobody wrote one.
+    pub body: Option<String>,
+    /// Open or closed.
+    pub state: State,
+    /// `completed`, `not_planned`, `duplicate` or `reopened`.
+    pub state_reason: Option<String>,
+    /// Id of the issue this one was closed as a duplicate of; REST shows it nowhere.
+    pub duplicate_of: Option<u64>,
+    /// Names of its labels, in the order they were set.
+    pub labels: Vec<String>,
+    /// Logins of the assignees.
+    pub assignees: Vec<String>,
+    /// Number of its milestone.
+    pub milestone: Option<u64>,
+    /// Whether only people with write access may comment.
+    pub locked: bool,
+    /// Why it is locked.
+    pub lock_reason: Option<String>,
+    /// How many comments it has; kept by the changes.
+    pub comments: u64,
+    /// When it was opened.
+    pub created_at: Timestamp,
+    /// When anything about it changed last.
+    pub updated_at: Timestamp,
+    /// When it was closed, while it is closed.
+    pub closed_at: Option<Timestamp>,
+    /// Login of whoever closed it, while it is closed.
+    pub closed_by: Option<String>,
+    /// Reactions on the body.
+    pub reactions: Vec<Reaction>,
+    /// What happened to it, oldest first; comments are kept apart.
+    pub events: Vec<Event>,
+    /// What only pull requests have.
+    pub pull: Option<Pull>,
+}
+
+/// Whether an issue is open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Open.
+    Open,
+    /// Closed, or merged.
+    Closed,
+}
+
+impl State {
+    /// The word in GitHub's JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Closed => "closed",
+        }
+    }
+}
+
+/// A comment on an issue or a pull request.
+#[derive(Debug, Clone)]
+pub struct Comment {
+    /// GitHub's id.
+    pub id: u64,
+    /// Number of the issue it stands under.
+    pub issue: u64,
+    /// Login of the author.
+    pub author: String,
+    /// Its text.
+    pub body: String,
+    /// When it was written.
+    pub created_at: Timestamp,
+    /// When it was edited last.
+    pub updated_at: Timestamp,
+    /// Reactions on it.
+    pub reactions: Vec<Reaction>,
+}
+
+/// A label of a repository.
+#[derive(Debug, Clone)]
+pub struct Label {
+    /// GitHub's id.
+    pub id: u64,
+    /// The name as it was first written.
+    pub name: String,
+    /// Six hexadecimal digits.
+    pub color: String,
+    /// What it is for.
+    pub description: Option<String>,
+}
+
+/// A milestone of a repository.
+#[derive(Debug, Clone)]
+pub struct Milestone {
+    /// GitHub's id.
+    pub id: u64,
+    /// The number that issues refer to.
+    pub number: u64,
+    /// The title.
+    pub title: String,
+    /// Open or closed.
+    pub state: State,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// Why a number no longer leads to an issue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Gone {
+    /// Deleted: answers 410.
+    Deleted,
+    /// Moved to another repository (by id) under another number: answers 301.
+    Transferred {
+        /// Id of the repository it went to.
+        repo_id: u64,
+        /// Its number there.
+        number: u64,
+    },
+    /// Converted to a discussion: answers 404.
+    Converted,
+}
+
+impl World {
+    /// An empty world at noon of 15 January 2026.
+    pub fn new() -> Self {
+        Self {
+            now: Timestamp::from_second(1_768_478_400).expect("invariant: a valid second"),
+            follows_wall_clock: false,
+            api_url: String::from("https://api.github.com"),
+            users: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+            app: None,
+            installations: Vec::new(),
+            repos: Vec::new(),
+            rate: RateLimits::default(),
+            webhook: None,
+            deliveries: Vec::new(),
+            deepest_offset: 10_000,
+            next_id: 1_000,
+            revision: 0,
+        }
+    }
+
+    /// Moves the clock forward.
+    pub fn advance(&mut self, seconds: i64) {
+        self.now += SignedDuration::from_secs(seconds);
+    }
+
+    /// Adds a person.
+    pub fn user(&mut self, login: &str) -> &mut User {
+        self.account(login, Account::User)
+    }
+
+    /// Adds a bot, by its full login (`stale[bot]`).
+    pub fn bot(&mut self, login: &str) -> &mut User {
+        self.account(login, Account::Bot)
+    }
+
+    /// Adds a user with that kind of account, or returns the one that has the login already.
+    pub fn account(&mut self, login: &str, account: Account) -> &mut User {
+        let id = self.fresh_id();
+        self.users.entry(login.to_ascii_lowercase()).or_insert_with(|| User { login: login.to_owned(), id, account })
+    }
+
+    /// Adds a classic token of `login` (who is added too) with scope `repo`.
+    pub fn token(&mut self, text: &str, login: &str) -> &mut Token {
+        self.user(login);
+        let kind = TokenKind::Classic { scopes: BTreeSet::from([String::from("repo")]) };
+        self.tokens.insert(text.to_owned(), Token { login: login.to_owned(), kind, expires_at: None });
+        self.tokens.get_mut(text).expect("invariant: just inserted")
+    }
+
+    /// Adds a public repository `owner/name`; an unknown owner becomes an organisation.
+    pub fn repo(&mut self, full_name: &str) -> &mut Repo {
+        let (owner, name) = full_name.split_once('/').expect("a repository is named owner/name");
+        self.account(owner, Account::Organization);
+        let repo = Repo::new(self.fresh_id(), owner, name, self.stamp());
+        self.repos.push(repo);
+        self.repos.last_mut().expect("invariant: just pushed")
+    }
+
+    /// Gives `login` (who is added) a role in a repository.
+    pub fn collaborator(&mut self, repo: &str, login: &str, permission: Permission) {
+        self.user(login);
+        self.get_mut(repo).collaborators.insert(login.to_ascii_lowercase(), permission);
+    }
+
+    /// A repository by its present name.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn get(&self, repo: &str) -> &Repo {
+        &self.repos[self.position(repo)]
+    }
+
+    /// A repository by its present name, to change it.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn get_mut(&mut self, repo: &str) -> &mut Repo {
+        let position = self.position(repo);
+        &mut self.repos[position]
+    }
+
+    /// An issue or pull request that is there.
+    ///
+    /// # Panics
+    /// When it is not.
+    pub fn issue(&self, repo: &str, number: u64) -> &Issue {
+        let found = self.get(repo).issues.get(&number);
+        found.unwrap_or_else(|| panic!("{repo}#{number} is not in the emulated GitHub"))
+    }
+
+    /// The comments of an issue, oldest first.
+    pub fn comments(&self, repo: &str, number: u64) -> Vec<&Comment> {
+        self.get(repo).comments.values().filter(|comment| comment.issue == number).collect()
+    }
+
+    /// The comments that `login` wrote under an issue, oldest first.
+    pub fn comments_by(&self, repo: &str, number: u64, login: &str) -> Vec<&Comment> {
+        self.comments(repo, number).into_iter().filter(|comment| comment.author.eq_ignore_ascii_case(login)).collect()
+    }
+
+    pub(super) fn position(&self, repo: &str) -> usize {
+        let found = self.repos.iter().position(|candidate| candidate.full_name().eq_ignore_ascii_case(repo));
+        found.unwrap_or_else(|| panic!("{repo} is not in the emulated GitHub"))
+    }
+
+    pub(super) fn fresh_id(&mut self) -> u64 {
+        self.revision += 1;
+        self.next_id += 1;
+        self.next_id
+    }
+
+    /// Now, as GitHub stores it: its times have whole seconds.
+    pub(super) fn stamp(&self) -> Timestamp {
+        Timestamp::from_second(self.now.as_second()).expect("invariant: within range")
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,90 @@
+//! Which repository a name means: GitHub's id decides, and renames are followed.
+
+use canonry_domain::{GithubId, RepoName};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{Repo, Store, StoreError};
+use jiff::Timestamp;
+
+/// Why a repository cannot be worked on.
+#[derive(Debug, thiserror::Error)]
+pub enum IdentifyError {
+    /// GitHub did not tell.
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The name now belongs to another repository than the one whose items are stored.
+    #[error(
+        "{name} on GitHub is not the repository whose items are stored under that name (its id is {found}, not {known}); \
+         it was deleted and made anew, or renamed: use another database with --db, or the repository's new name"
+    )]
+    AnotherRepository {
+        /// The name.
+        name: RepoName,
+        /// The id that is stored.
+        known: i64,
+        /// The id that GitHub gives.
+        found: i64,
+    },
+    /// The repository was renamed to a name under which other items are stored.
+    #[error(
+        "{from} is now called {to}, and the database already has items under that name; export one of the two to another database"
+    )]
+    NameTaken {
+        /// The name that was asked for.
+        from: RepoName,
+        /// The name it has now.
+        to: RepoName,
+    },
+}
+
+/// What a name turned out to mean.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identified {
+    /// GitHub's id.
+    pub github_id: GithubId,
+    /// The name it has now.
+    pub name: RepoName,
+    /// The repository in the store, under whatever name; `None` when it is not there.
+    pub known: Option<Repo>,
+}
+
+/// Asks GitHub what a name means, and finds it in the store. Writes nothing.
+pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<Identified, IdentifyError> {
+    let answer = github.repo(asked).await?;
+    let github_id = answer.github_id();
+    let name = answer.renamed_from(asked).unwrap_or_else(|| asked.clone());
+    let by_id = store.repo_by_github_id(github_id).await?;
+    let by_name = store.repo(asked).await?;
+    let known = match (by_id, by_name) {
+        (Some(by_id), _) => Some(by_id),
+        (None, Some(by_name)) => match by_name.github_id {
+            None => Some(by_name),
+            Some(other) => {
+                return Err(IdentifyError::AnotherRepository {
+                    name: asked.clone(),
+                    known: other.0,
+                    found: github_id.0,
+                });
+            }
+        },
+        (None, None) => None,
+    };
+    Ok(Identified { github_id, name, known })
+}
+
+/// The repository in the store, created or renamed as GitHub says.
+pub(crate) async fn remember(
+    store: &Store,
+    asked: &RepoName,
+    identified: &Identified,
+    now: Timestamp,
+) -> Result<Repo, IdentifyError> {
+    let repo = match &identified.known {
+        Some(repo) => repo.clone(),
+        None => store.ensure_repo(&identified.name, now).await?,
+    };
+    let noted = store.identify_repo(repo.id, identified.github_id, &identified.name).await?;
+    noted.ok_or_else(|| IdentifyError::NameTaken { from: asked.clone(), to: identified.name.clone() })
+}

@@ -1,0 +1,32 @@
+//! ETags that outlive the process.
+
+use canonry_github::{Etag, EtagCache};
+use canonry_store::{RepoId, Store};
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+/// The ETags of one repository in the store. A store that fails costs a full answer, nothing more.
+pub(crate) struct StoredEtags<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) repo: RepoId,
+    pub(crate) now: Timestamp,
+}
+
+impl EtagCache for StoredEtags<'_> {
+    fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>> {
+        Box::pin(async move {
+            self.store.etag(self.repo, url).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "an ETag could not be read");
+                None
+            })
+        })
+    }
+
+    fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.store.put_etag(self.repo, &etag.url, &etag.value, self.now).await {
+                tracing::warn!(%error, "an ETag could not be kept");
+            }
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! `sync --sweep`: finds the items that left the repository, which no list of changes shows.
+
+use std::collections::HashSet;
+
+use canonry_domain::{Gone, ItemNumber, RepoName};
+use canonry_github::api::{IssueQuery, ListState};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{Repo, Store, SyncProgress};
+
+use crate::identify::{identify, remember};
+use crate::sync::SyncError;
+
+/// What a sweep found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    /// Items that were looked for.
+    pub checked: u64,
+    /// Items that are gone, and how.
+    pub gone: Vec<(ItemNumber, Gone)>,
+}
+
+/// Lists the numbers that GitHub has and asks for each stored one that is missing there. Only an answer
+/// about the item itself marks it: a list may lag.
+pub async fn sweep(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<SweepReport, SyncError> {
+    let identified = identify(store, github, asked).await?;
+    let repo = remember(store, asked, &identified, github.now()).await?;
+    let stored = store.item_numbers(repo.id).await?;
+    let mut listed = HashSet::new();
+    let mut pages = github.issues(&repo.name, IssueQuery { state: ListState::All, since: None });
+    while let Some(page) = pages.next().await? {
+        listed.extend(page.items.iter().map(|issue| issue.number));
+        progress(listed.len() as u64);
+    }
+    let mut report = SweepReport { checked: stored.len() as u64, gone: Vec::new() };
+    for (number, _) in stored {
+        if listed.contains(&number.get()) {
+            continue;
+        }
+        if let Some(gone) = what_became_of(github, &repo, number).await? {
+            store.mark_gone(repo.id, number, gone, github.now()).await?;
+            report.gone.push((number, gone));
+        }
+    }
+    let known = store.sync_progress(repo.id).await?;
+    store.write_sync_progress(repo.id, &SyncProgress { swept_at: Some(github.now()), ..known }).await?;
+    Ok(report)
+}
+
+async fn what_became_of(github: &GitHub, repo: &Repo, number: ItemNumber) -> Result<Option<Gone>, GitHubError> {
+    match github.issue(&repo.name, number).await {
+        Ok(_) => Ok(None),
+        Err(GitHubError::Gone { .. }) => Ok(Some(Gone::Deleted)),
+        Err(GitHubError::Moved { .. }) => Ok(Some(Gone::Transferred)),
+        // The repository itself was just read, so this is about the item: it is a discussion now.
+        Err(GitHubError::NotFound { .. }) => Ok(Some(Gone::Converted)),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,91 @@
+//! `cargo xtask bench`: figures of a release build, as Markdown for docs/benchmarks.md.
+
+mod import;
+
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, bail};
+use clap::builder::PossibleValuesParser;
+
+use crate::process::{cargo, root};
+
+/// A benchmark: its name, and what runs it and prints its table.
+type Benchmark = (&'static str, fn() -> Result<()>);
+
+const BENCHMARKS: [Benchmark; 1] = [("import", import::run)];
+
+/// The names that `cargo xtask bench NAME` takes.
+pub(crate) fn names() -> PossibleValuesParser {
+    PossibleValuesParser::new(BENCHMARKS.map(|(name, _)| name))
+}
+
+pub(crate) fn bench(name: Option<&str>) -> Result<()> {
+    for (benchmark, run) in BENCHMARKS {
+        if name.is_none_or(|name| name == benchmark) {
+            eprintln!("==> {benchmark}");
+            run().with_context(|| format!("benchmark \"{benchmark}\""))?;
+        }
+    }
+    Ok(())
+}
+
+/// The folder of benchmark corpora, which is not part of the repository.
+fn data(file: &str) -> Result<PathBuf> {
+    let folder = std::env::var_os("CANONRY_BENCH_DATA")
+        .filter(|value| !value.is_empty())
+        .map_or_else(|| root().join("../shared/bench"), PathBuf::from);
+    let path = folder.join(file);
+    if !path.is_file() {
+        bail!(
+            "the data is absent: there is no {}; put the corpora into shared/bench beside the \
+             repository, or set CANONRY_BENCH_DATA to their folder",
+            path.display()
+        );
+    }
+    Ok(path.canonicalize()?)
+}
+
+/// Builds `canonry` for release and asks cargo where it lies.
+fn release_binary() -> Result<PathBuf> {
+    eprintln!("==> release build");
+    let output = cargo()
+        .args(["build", "--release", "--package", "canonry"])
+        .arg("--message-format=json-render-diagnostics")
+        .stderr(Stdio::inherit())
+        .output()
+        .context("cargo could not be started")?;
+    if !output.status.success() {
+        bail!("the release build failed ({})", output.status);
+    }
+    executable(&String::from_utf8_lossy(&output.stdout), "canonry").context("cargo built no program named canonry")
+}
+
+fn executable(messages: &str, name: &str) -> Option<PathBuf> {
+    messages
+        .lines()
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .find(|message| message["target"]["name"] == name && message["executable"].is_string())
+        .and_then(|message| message["executable"].as_str().map(PathBuf::from))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::executable;
+
+    #[test]
+    fn the_program_is_found_among_cargos_messages() {
+        let messages = concat!(
+            r#"{"reason":"compiler-artifact","target":{"name":"canonry"},"executable":null}"#,
+            "\nnot JSON\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"other"},"executable":"/t/other"}"#,
+            "\n",
+            r#"{"reason":"compiler-artifact","target":{"name":"canonry"},"executable":"/t/canonry"}"#,
+            "\n",
+        );
+        assert_eq!(executable(messages, "canonry").as_deref(), Some(Path::new("/t/canonry")));
+        assert_eq!(executable(messages, "absent"), None);
+    }
+}

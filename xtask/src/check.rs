@@ -1,0 +1,17 @@
+//! `cargo xtask check`: what must be clean before anything is tested.
+
+use anyhow::Result;
+
+use crate::process::{cargo, step};
+
+pub(crate) fn check() -> Result<()> {
+    step("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    step(
+        "clippy",
+        cargo().args(["clippy", "--workspace", "--all-targets", "--all-features"]).args(["--", "-D", "warnings"]),
+    )?;
+    step(
+        "rustdoc",
+        cargo().args(["doc", "--workspace", "--no-deps", "--all-features"]).env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}

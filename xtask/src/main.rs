@@ -1,0 +1,77 @@
+//! The task runner: the same names on a developer's machine and in CI.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to the terminal")]
+
+mod bench;
+mod check;
+mod docs;
+mod environment;
+mod postgres;
+mod process;
+mod run_tests;
+mod supervisor;
+mod tools;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The tasks of this workspace.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Formatting, clippy and rustdoc, with warnings denied.
+    Check,
+    /// Every test on both engines; installs and starts what the tests need.
+    ///
+    /// Without arguments the documentation's examples run too.
+    Test {
+        /// Passed on to `cargo nextest run`, for example `-p canonry-store` or a part of a name.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        nextest: Vec<String>,
+    },
+    /// Measures a release build and prints Markdown tables; without a name, everything.
+    Bench {
+        #[arg(value_parser = bench::names())]
+        name: Option<String>,
+    },
+    /// The long versions of the kill and property tests.
+    Soak {
+        /// Passed on to `cargo nextest run`.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        nextest: Vec<String>,
+    },
+    /// Writes the generated parts of docs/.
+    Docs {
+        /// Change nothing; fail when a file is not what would be written.
+        #[arg(long)]
+        check: bool,
+    },
+    /// Runs one PostgreSQL server until stdin ends.
+    #[command(hide = true)]
+    PostgresServer(supervisor::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().task {
+        Task::Check => check::check(),
+        Task::Test { nextest } => run_tests::test(&nextest),
+        Task::Bench { name } => bench::bench(name.as_deref()),
+        Task::Soak { nextest } => run_tests::soak(&nextest),
+        Task::Docs { check: false } => docs::write(),
+        Task::Docs { check: true } => docs::check(),
+        Task::PostgresServer(arguments) => supervisor::supervise(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
