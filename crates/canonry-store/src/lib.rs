@@ -2,10 +2,12 @@
 
 mod candidate_sets;
 mod database_url;
+mod embeddings;
 mod etags;
 mod items;
 mod maintainer_lists;
 mod migrations;
+mod nearest;
 mod open;
 mod outbox;
 mod outcome_events;
@@ -18,6 +20,7 @@ mod transaction;
 
 pub use candidate_sets::{CandidateMember, CandidateSet, NewCandidateSet, Representation, SetStatus};
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl};
+pub use embeddings::{EmbedFilter, Embedding, EmbeddingKey, NewEmbedding};
 pub use items::{ItemCounts, ItemFilter};
 pub use maintainer_lists::{MaintainerList, MaintainerSource};
 pub use migrations::{NEWEST_SCHEMA, SchemaVersion};

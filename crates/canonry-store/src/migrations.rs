@@ -28,8 +28,13 @@ macro_rules! migration {
 }
 
 /// In order: the first one leads to version 1. Only ever appended to.
-const MIGRATIONS: &[Migration] =
-    &[migration!("0001_corpus"), migration!("0002_candidate_sets"), migration!("0003_sync"), migration!("0004_outbox")];
+const MIGRATIONS: &[Migration] = &[
+    migration!("0001_corpus"),
+    migration!("0002_candidate_sets"),
+    migration!("0003_sync"),
+    migration!("0004_outbox"),
+    migration!("0005_embeddings"),
+];
 
 /// The schema that this program reads and writes.
 pub const NEWEST_SCHEMA: SchemaVersion = SchemaVersion(MIGRATIONS.len() as i64);

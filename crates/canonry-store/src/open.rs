@@ -49,6 +49,14 @@ pub enum OpenError {
         /// The file.
         path: PathBuf,
     },
+    /// The server has no pgvector.
+    #[error(
+        "the PostgreSQL server of {url} has no extension \"vector\"; install pgvector 0.8 or newer there and try again"
+    )]
+    NoVectors {
+        /// The database's address, without its password.
+        url: String,
+    },
     /// The schema is older than this program's, and this command only reads.
     #[error(
         "the database at {url} has schema {found} and this program needs {needed}; run `canonry init --db {url}` to bring it up to date",
@@ -193,6 +201,10 @@ const SQLITE_NOTADB: &str = "26";
 /// PostgreSQL's code for a database that does not exist.
 const INVALID_CATALOG_NAME: &str = "3D000";
 
+/// PostgreSQL's codes for an extension that is not installed on the server, before and since version 16.
+const UNDEFINED_FILE: &str = "58P01";
+const FEATURE_NOT_SUPPORTED: &str = "0A000";
+
 fn from_sqlx(url: &DatabaseUrl, error: &sqlx::Error) -> OpenError {
     let code = error.as_database_error().and_then(|error| error.code().map(|code| code.into_owned()));
     match (url, code.as_deref()) {
@@ -201,6 +213,9 @@ fn from_sqlx(url: &DatabaseUrl, error: &sqlx::Error) -> OpenError {
             url: url.to_string(),
             reason: "the server has no database of that name, create it with createdb".to_owned(),
         },
+        (DatabaseUrl::Postgres(_), Some(UNDEFINED_FILE | FEATURE_NOT_SUPPORTED)) => {
+            OpenError::NoVectors { url: url.to_string() }
+        }
         _ => unusable(url, error),
     }
 }

@@ -15,6 +15,8 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0001_corpus.sql"),
     include_str!("../../migrations/samples/0002_candidate_sets.sql"),
     include_str!("../../migrations/samples/0003_sync.sql"),
+    include_str!("../../migrations/samples/0004_outbox.sql"),
+    include_str!("../../migrations/samples/0005_embeddings.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -100,7 +102,8 @@ fn family(declared: &str, column: &str) -> &'static str {
         "bigint" | "integer" => "integer",
         "boolean" => "boolean",
         "double precision" => "real",
-        "blob" | "bytea" => "bytes",
+        // A vector is a type of its own on PostgreSQL.
+        "blob" | "bytea" | "user-defined" => "bytes",
         "jsonb" => "text",
         "text" => "text",
         other => panic!("{column} has the unknown type {other}"),
