@@ -11,6 +11,7 @@ mod item_from_rest;
 mod lenient;
 mod link_header;
 mod marker;
+pub mod outbox;
 mod pacing;
 mod pages;
 mod quote;

@@ -34,6 +34,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0003_sync"),
     migration!("0004_outbox"),
     migration!("0005_embeddings"),
+    migration!("0006_intent_cards"),
 ];
 
 /// The schema that this program reads and writes.

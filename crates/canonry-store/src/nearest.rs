@@ -1,7 +1,9 @@
 //! Nearest vectors by the database itself: pgvector's index on PostgreSQL.
 
+use std::collections::HashMap;
+
 use canonry_domain::{ItemNumber, ItemType};
-use sqlx::AssertSqlSafe;
+use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use crate::embeddings::EmbeddingKey;
 use crate::open::Store;
@@ -52,7 +54,8 @@ impl Store {
             "WITH near AS MATERIALIZED (
                 SELECT e.item_id, e.vector FROM embeddings e
                 WHERE e.dim = {dim} AND e.model = $2 AND e.representation = $3
-                AND EXISTS (SELECT 1 FROM items i WHERE i.id = e.item_id AND i.repo_id = $4 AND i.type = $5 AND i.gone IS NULL)
+                AND EXISTS (SELECT 1 FROM items i WHERE i.id = e.item_id AND i.repo_id = $4 AND i.type = $5 AND i.gone IS NULL
+                    AND i.content_hash = e.embedded_hash)
                 ORDER BY {distance} LIMIT $6)
              SELECT i.number, CAST(-(near.vector <#> CAST(CAST($1 AS real[]) AS vector)) AS real) AS product
              FROM near JOIN items i ON i.id = near.item_id ORDER BY product DESC, i.number"
@@ -72,5 +75,41 @@ impl Store {
         tx.commit().await?;
         let read = |(number, product)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, product));
         rows.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Whether the database itself finds the nearest vectors.
+    pub fn searches_vectors(&self) -> bool {
+        matches!(self.pool, Pool::Postgres(_))
+    }
+
+    /// The inner products of these items' vectors with this one, where they have one. Nothing on SQLite.
+    pub async fn inner_products(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        item_type: ItemType,
+        vector: &[f32],
+        numbers: &[ItemNumber],
+    ) -> Result<HashMap<ItemNumber, f32>, StoreError> {
+        let Pool::Postgres(pool) = &self.pool else { return Ok(HashMap::new()) };
+        if numbers.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let mut query = QueryBuilder::new("SELECT i.number, CAST(-(e.vector <#> CAST(CAST(");
+        query
+            .push_bind(vector)
+            .push(" AS real[]) AS vector)) AS real) FROM embeddings e JOIN items i ON i.id = e.item_id ");
+        query.push("AND i.content_hash = e.embedded_hash WHERE i.repo_id = ").push_bind(repo.0);
+        query.push(" AND i.type = ").push_bind(item_type.as_str());
+        query.push(" AND e.representation = ").push_bind(key.representation.as_str());
+        query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
+        let mut listed = query.separated(", ");
+        for number in numbers {
+            listed.push_bind(number.get());
+        }
+        query.push(")");
+        let rows: Vec<(i64, f32)> = query.build_query_as().fetch_all(pool).await?;
+        let read = |(number, product)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, product));
+        rows.into_iter().map(read).collect()
     }
 }

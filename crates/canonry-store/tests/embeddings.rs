@@ -87,6 +87,27 @@ on_both_engines! {
         assert_eq!(store.embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
     }
 
+    async fn an_index_is_built_from_rows_and_entries(database: TestDatabase) {
+        let (store, repo) = filled(&database, 3).await;
+        let model = key("one");
+        embed(&store, &repo, &model, 2, 3).await;
+        let edited = ItemRecord {
+            body: Some("Edited".into()),
+            duplicate_of: Some(Some(number(1))),
+            changes: Some(canonry_domain::PullChanges { files: vec!["a.rs".into()], diff: "+x\n".into() }),
+            ..ItemRecord::new(ItemType::Issue, number(2), "Title")
+        };
+        store.take_in(&repo, vec![edited], now()).await.expect("taken in");
+        let rows = store.index_rows(repo.id, &model, ItemType::Issue).await.expect("reads");
+        assert_eq!(rows.iter().map(|row| (row.number.get(), row.embedded)).collect::<Vec<_>>(), [(1, true), (2, false), (3, false)]);
+        assert_eq!((rows[1].duplicate_of, rows[0].changes_length, rows[1].changes_length > 0), (Some(number(1)), 0, true));
+        let numbers = [number(2), number(1), number(9)];
+        let entries = store.index_entries(repo.id, ItemType::Issue, &numbers, Some(&model)).await.expect("reads");
+        let seen: Vec<_> = entries.iter().map(|entry| (entry.number.get(), entry.body.as_str(), entry.vector.clone())).collect();
+        assert_eq!(seen, [(1, "Body 1", Some(vector(1, 3))), (2, "Edited", None)]);
+        assert_eq!(entries[1].changes.as_ref().map(|changes| changes.files.as_slice()), Some(&["a.rs".to_owned()][..]));
+    }
+
     async fn a_calibration_is_kept_for_each_model(database: TestDatabase) {
         let (store, _) = filled(&database, 1).await;
         assert_eq!(store.calibration("remote").await.expect("reads"), None);

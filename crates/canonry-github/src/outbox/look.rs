@@ -30,9 +30,10 @@ impl Job<'_> {
     /// about closing what is closed. `None` when nothing stands against sending.
     pub(super) async fn look_before_sending(&self, progress: &Progress) -> Option<Event> {
         let seen = match (progress.act, &self.write) {
-            (Act::Comment, Write::Close(_)) => self.is_open().await.map(|open| {
-                if open { Event::SawAbsent } else { Event::Refused(SOURCE_CLOSED.to_owned()) }
-            }),
+            (Act::Comment, Write::Close(_)) => self
+                .is_open()
+                .await
+                .map(|open| if open { Event::SawAbsent } else { Event::Refused(SOURCE_CLOSED.to_owned()) }),
             (Act::Comment, _) => Ok(Event::SawAbsent),
             (Act::Set | Act::Correct, _) => self.look_at_set(progress).await,
         };

@@ -14,7 +14,7 @@ mod work;
 mod write;
 
 pub use checkpoint::{Checkpoint, Point};
-pub use progress::{Act, Receipt, WrittenComment};
+pub use progress::{Act, OutOfPlace, Receipt, WrittenComment};
 pub use publisher::{Outbox, OutboxError};
 pub use recheck::{Recheck, RecheckError, Ruling, Unconditional};
 pub use write::{Close, CloseAs, Write};

@@ -74,7 +74,6 @@ pub struct Receipt {
     pub objected: bool,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }
@@ -133,8 +132,6 @@ pub(super) enum Phase {
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
-    /// The send is about to begin.
-    SendBegins,
     /// A stored send was found whose end nobody saw.
     Died,
     /// GitHub has carried it out.
@@ -143,6 +140,8 @@ pub(super) enum Event {
     NotSent { retry_at: Option<Timestamp>, reason: String },
     /// The caller's check or GitHub said no.
     Refused(String),
+    /// GitHub says that what is to be taken away is not there, or that we cannot see it.
+    NotThere(String),
     /// No answer came.
     NoAnswer(String),
     /// GitHub could not be asked how things stand.
@@ -195,9 +194,14 @@ impl Progress {
         Self { act, phase: Phase::Ready, tries: 0, unsure: 0, comment: None, verdict: None }
     }
 
+    /// What is stored right before the act is sent.
+    pub(super) fn sending(self) -> Self {
+        self.in_phase(Phase::Sending)
+    }
+
+    /// What follows when something happens.
     pub(super) fn advance(self, shape: Shape, event: Event, now: Timestamp) -> Result<Move, OutOfPlace> {
         Ok(match (self.phase.clone(), event) {
-            (Phase::Ready, Event::SendBegins) => Move::On(self.in_phase(Phase::Sending)),
             (Phase::Ready, Event::SawAbsent) => Move::On(self),
             (Phase::Ready, Event::SawThere { objected }) => {
                 let already = self.unsure == 0;
@@ -205,24 +209,30 @@ impl Progress {
             }
             (Phase::Ready, Event::SawAgainst(reason)) => self.refused(reason, now),
             (Phase::Ready, Event::LookFailed { retry_at, reason }) => self.later(retry_at, reason, now),
-            (Phase::Ready | Phase::Doubt { .. }, Event::ItemGone(verdict)) => self.give_up(verdict),
+            (Phase::Ready, Event::ItemGone(verdict)) => self.give_up(verdict),
             (Phase::Ready | Phase::Sending, Event::NotSent { retry_at, reason }) => self.later(retry_at, reason, now),
             (Phase::Ready | Phase::Sending, Event::Refused(reason)) => self.refused(reason, now),
 
+            (Phase::Sending, Event::NotThere(reason)) => self.refused_unless_seen(reason, now),
             (Phase::Sending, Event::Died) => self.doubt("the program ended while it was sent".to_owned(), now),
             (Phase::Sending, Event::NoAnswer(reason)) => self.doubt(reason, now),
             (Phase::Sending, Event::Done(comment)) => match comment {
-                Some(known) if self.unsure > 0 && self.act == Act::Comment => self.settle(known, now),
+                Some(known) if self.unsure > 0 && self.act == Act::Comment => self.settle(known, 0, now),
                 comment => self.act_done(shape, comment, false, false),
             },
 
             (Phase::Doubt { absent, otherwise }, Event::SawAbsent) => self.not_found(absent, otherwise, now),
+            // A lagging replica may not know a young item yet.
+            (Phase::Doubt { absent, otherwise }, Event::ItemGone(verdict)) => match absent + 1 < LOOKS_IN_DOUBT {
+                true => self.not_found(absent, otherwise, now),
+                false => self.give_up(verdict),
+            },
             (Phase::Doubt { .. }, Event::SawThere { objected }) => self.act_done(shape, None, false, objected),
             (Phase::Doubt { .. }, Event::SawAgainst(reason)) => self.give_up(Verdict::Refuse(reason)),
             (Phase::Doubt { absent, otherwise }, Event::SawComments(found)) => match found.as_slice() {
                 [] => self.not_found(absent, otherwise, now),
                 [only] if self.unsure == 1 => self.act_done(shape, Some(*only), false, false),
-                [oldest, ..] => self.settle(*oldest, now),
+                [oldest, ..] => self.settle(*oldest, 0, now),
             },
             (Phase::Settling { known, calm, looks }, Event::SawComments(found)) => {
                 self.settling(shape, known, calm, looks, &found, now)
@@ -233,7 +243,10 @@ impl Progress {
             }
             (Phase::Settling { known, .. }, Event::ItemGone(_)) => self.act_done(shape, Some(known), false, false),
 
-            (Phase::Twin { keep, .. }, Event::TwinGone) => self.settle(keep, now),
+            (Phase::Twin { keep, .. }, Event::TwinGone) => {
+                let tries = self.tries + 1;
+                self.settle(keep, tries, now)
+            }
             (Phase::Twin { keep, .. }, Event::TwinStays) => self.act_done(shape, Some(keep), false, false),
             (Phase::Twin { .. }, Event::NotSent { retry_at, reason }) => {
                 let until = retry_at.unwrap_or(now + LOOK_RETRY).max(now);
@@ -279,11 +292,15 @@ impl Progress {
     }
 
     fn refused(self, reason: String, now: Timestamp) -> Move {
-        let verdict = Verdict::Refuse(reason.clone());
         if self.unsure == 0 {
-            return self.give_up(verdict);
+            return self.give_up(Verdict::Refuse(reason));
         }
         // What was sent before may have arrived all the same.
+        self.refused_unless_seen(reason, now)
+    }
+
+    fn refused_unless_seen(self, reason: String, now: Timestamp) -> Move {
+        let verdict = Verdict::Refuse(reason.clone());
         let progress = self.in_phase(Phase::Doubt { absent: 0, otherwise: Some(verdict) });
         Move::Wait { progress, until: now + LOOK_GAP, reason: Some(reason) }
     }
@@ -300,8 +317,9 @@ impl Progress {
         }
     }
 
-    fn settle(self, known: WrittenComment, now: Timestamp) -> Move {
-        let progress = self.in_phase(Phase::Settling { known, calm: 0, looks: 0 });
+    /// From here on the tries count deletions of twins.
+    fn settle(self, known: WrittenComment, tries: u32, now: Timestamp) -> Move {
+        let progress = Self { tries, phase: Phase::Settling { known, calm: 0, looks: 0 }, ..self };
         Move::Wait { progress, until: now + LOOK_GAP, reason: None }
     }
 
@@ -315,6 +333,10 @@ impl Progress {
         now: Timestamp,
     ) -> Move {
         if let [keep, .., twin] = found {
+            // GitHub says each time that it is gone and shows it all the same: two are better than none.
+            if self.tries >= MOST_TRIES {
+                return self.act_done(shape, Some(*keep), false, false);
+            }
             return Move::On(self.in_phase(Phase::Twin { keep: *keep, twin: *twin }));
         }
         // A listing without the comment we know of lags, and may hide a twin as well.
@@ -353,9 +375,9 @@ impl Progress {
                 verdict: Some(verdict),
                 ..self
             }),
-            (Act::Correct, _) => Move::End(End::Without(self.verdict.map_or(verdict.clone(), |first| {
-                first.with_note(&verdict)
-            }))),
+            (Act::Correct, _) => {
+                Move::End(End::Without(self.verdict.map_or(verdict.clone(), |first| first.with_note(&verdict))))
+            }
             _ => Move::End(End::Without(verdict)),
         }
     }

@@ -25,7 +25,6 @@ impl Job<'_> {
 
     async fn send_act(&self, progress: &Progress) -> Event {
         let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
-        let done = |()| Event::Done(None);
         if let Phase::Twin { twin, .. } = &progress.phase {
             return match github.delete_comment(repo, twin.id).await {
                 Ok(()) | Err(WriteError::Refused { status: 404 | 410, .. }) => Event::TwinGone,
@@ -44,17 +43,16 @@ impl Job<'_> {
             (Act::Correct, _) => self.edit(progress.comment.map(|comment| comment.id), Act::Correct).await,
             (Act::Set, Write::EditComment { .. }) => self.edit(self.edited, Act::Set).await,
             (Act::Set, Write::DeleteComment { .. }) => match self.edited {
-                Some(id) => gone_is_done(github.delete_comment(repo, id).await).map(done),
+                Some(id) => taken_away(github.delete_comment(repo, id).await),
                 None => Ok(Event::Refused("the comment was never written".to_owned())),
             },
             (Act::Set, Write::Label { name }) => {
                 github.add_labels(repo, number, &[name.as_str()]).await.map(|_| Event::Done(None))
             }
-            (Act::Set, Write::Unlabel { name }) => {
-                gone_is_done(github.remove_label(repo, number, name).await).map(done)
-            }
+            (Act::Set, Write::Unlabel { name }) => taken_away(github.remove_label(repo, number, name).await),
             (Act::Set, Write::Close(close)) => self.patch(close.close_as.patch()).await,
-            (Act::Set, Write::Reopen | Write::Comment { .. }) => self.patch(IssuePatch::reopen()).await,
+            (Act::Set, Write::Reopen) => self.patch(IssuePatch::reopen()).await,
+            (Act::Set, Write::Comment { .. }) => Ok(Event::Refused("a comment has nothing to be set".to_owned())),
         };
         match sent {
             Ok(event) => event,
@@ -88,10 +86,10 @@ impl Job<'_> {
     }
 }
 
-/// What is to be taken away and is not there, is taken away.
-fn gone_is_done(answer: Result<(), WriteError>) -> Result<(), WriteError> {
+/// A 404 may say that somebody else was faster, or that we may not: a look tells which.
+fn taken_away(answer: Result<(), WriteError>) -> Result<Event, WriteError> {
     match answer {
-        Err(WriteError::Refused { status: 404 | 410, .. }) => Ok(()),
-        answer => answer,
+        Err(error @ WriteError::Refused { status: 404 | 410, .. }) => Ok(Event::NotThere(error.to_string())),
+        answer => answer.map(|()| Event::Done(None)),
     }
 }

@@ -101,7 +101,7 @@ impl<'a> Job<'a> {
             }
             self.outbox.pass(Point::Checked)?;
         }
-        let sending = Progress { phase: Phase::Sending, ..progress.clone() };
+        let sending = progress.clone().sending();
         self.send_stored(progress, sending).await
     }
 
@@ -193,10 +193,10 @@ async fn marked_comment(
     };
     let origin = outbox.store.outbox_entry_of_key(comment_key).await?;
     let origin = origin.filter(|origin| origin.state == OutboxState::Sent && origin.repo.id == entry.repo.id);
-    let receipt: Option<Receipt> =
-        origin.and_then(|origin| origin.answer).and_then(|answer| serde_json::from_value(answer).ok());
+    let Some(origin) = origin else { return Ok((Marker::new(&entry.kind, comment_key)?, None)) };
+    let receipt: Option<Receipt> = origin.answer.and_then(|answer| serde_json::from_value(answer).ok());
     let comment = receipt.and_then(|receipt| receipt.comment).map(|comment| comment.id);
-    Ok((Marker::new(&entry.kind, comment_key)?, comment))
+    Ok((Marker::new(&origin.kind, comment_key)?, comment))
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Value {

@@ -189,7 +189,7 @@ async fn an_answer_beyond_the_limit_is_refused_at_once() {
 async fn what_is_no_json_is_told_as_such() {
     let setting = Setting::new().await;
     let mut login_page = Answer::empty(200);
-    login_page.raw = Some(b"<html>sign in to the proxy</html>".to_vec());
+    login_page.raw = Some(b"<html>sign in to the proxy</html>".to_vec().into());
     setting.emulator.fault(Fault::on("GET", ANY).answer_with(login_page));
     let error = setting.github.repo(&repo()).await.expect_err("a proxy's page");
     assert!(matches!(error, GitHubError::BadAnswer { .. }), "{error:?}");

@@ -17,6 +17,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0003_sync.sql"),
     include_str!("../../migrations/samples/0004_outbox.sql"),
     include_str!("../../migrations/samples/0005_embeddings.sql"),
+    include_str!("../../migrations/samples/0006_intent_cards.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -76,6 +77,10 @@ async fn reads_the_samples(database: &TestDatabase) {
     );
     let sets = store.candidate_sets(repo.id, issue, number).await.expect("reads");
     assert_eq!((sets.len(), sets[0].members[0].score), (2, 0.9132));
+    let cards = store.intent_cards(repo.id, issue, number).await.expect("reads");
+    let told: Vec<_> =
+        cards.iter().map(|card| (card.maker.extractor.as_str(), card.outcome.status(), card.fresh)).collect();
+    assert_eq!(told, [("local", "ready", true), ("openai", "failed", false)]);
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;

@@ -16,7 +16,7 @@ pub struct Answer {
     /// The JSON body, when there is one.
     pub body: Option<Value>,
     /// A body that is not JSON (raw file contents); it stands in for `body`.
-    pub raw: Option<Vec<u8>>,
+    pub raw: Option<Box<[u8]>>,
 }
 
 /// A handler's answer; a refusal is an answer too and leaves early through `?`.

@@ -126,7 +126,7 @@ pub(super) fn contents(world: &mut World, call: &Call) -> Reply {
     if let Some(bytes) = repo.files.get(&(git_ref.to_owned(), path.to_owned())) {
         if call.accept.contains("raw") {
             let mut answer = Answer::empty(200);
-            answer.raw = Some(bytes.clone());
+            answer.raw = Some(bytes.clone().into());
             return Ok(answer);
         }
         let mut value = entry_json(world, repo, git_ref, path, Some(bytes));

@@ -219,7 +219,7 @@ impl Inner {
         let mut answer = answer.unwrap_or_else(|| self.apply(arrived));
         answer.headers.extend(headers);
         let mut bytes = match (&answer.raw, &answer.body) {
-            (Some(raw), _) => raw.clone(),
+            (Some(raw), _) => raw.to_vec(),
             (None, Some(body)) => body.to_string().into_bytes(),
             (None, None) => Vec::new(),
         };

@@ -1,0 +1,271 @@
+//! Whatever GitHub answers and wherever the program dies, nothing is sent twice without a look.
+
+use canonry_domain::GithubId;
+use jiff::Timestamp;
+use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+use super::{
+    Act, DOUBT_WAIT, End, Event, LOOK_GAP, LOOKS_IN_DOUBT, MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict,
+    WrittenComment,
+};
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+}
+
+fn comment(id: i64) -> WrittenComment {
+    WrittenComment { id: GithubId(id), created_at: None }
+}
+
+fn go(progress: Progress, shape: Shape, event: Event) -> Move {
+    progress.advance(shape, event, at(0)).expect("in place")
+}
+
+fn waits(step: Move) -> (Progress, i64) {
+    match step {
+        Move::Wait { progress, until, .. } => (progress, until.as_second() - at(0).as_second()),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_comment_in_doubt_is_looked_for_twice_after_a_minute() {
+    let (doubt, wait) =
+        waits(go(Progress::begin(Shape::Comment).sending(), Shape::Comment, Event::NoAnswer("x".into())));
+    assert_eq!((wait, doubt.unsure), (DOUBT_WAIT.as_secs(), 1));
+    let (once, wait) = waits(go(doubt.clone(), Shape::Comment, Event::SawComments(vec![])));
+    assert_eq!(wait, LOOK_GAP.as_secs());
+    let Move::On(ready) = go(once, Shape::Comment, Event::SawComments(vec![])) else { panic!("not ready") };
+    assert_eq!((&ready.phase, ready.unsure), (&Phase::Ready, 1));
+    let found = go(doubt, Shape::Comment, Event::SawComments(vec![comment(7)]));
+    assert_eq!(found, Move::End(End::Sent(Receipt { comment: Some(comment(7)), ..Receipt::default() })));
+    // Sent again, it is not over: the first one may turn up.
+    let (settling, _) = waits(go(ready.sending(), Shape::Comment, Event::Done(Some(comment(9)))));
+    let Move::On(twin) = go(settling, Shape::Comment, Event::SawComments(vec![comment(8), comment(9)])) else {
+        panic!("no twin")
+    };
+    assert_eq!(twin.phase, Phase::Twin { keep: comment(8), twin: comment(9) });
+}
+
+#[test]
+fn a_refused_close_corrects_its_comment() {
+    let shape = Shape::CommentThenSet;
+    let Move::On(set) = go(Progress::begin(shape).sending(), shape, Event::Done(Some(comment(1)))) else {
+        panic!("the close follows")
+    };
+    let Move::On(correct) = go(set.sending(), shape, Event::Refused("no".into())) else {
+        panic!("a correction follows")
+    };
+    assert_eq!((correct.act, &correct.phase), (Act::Correct, &Phase::Ready));
+    let end = go(correct.clone().sending(), shape, Event::Done(Some(comment(1))));
+    assert_eq!(end, Move::End(End::Without(Verdict::Refuse("no".into()))));
+    let end = go(correct, shape, Event::SawAgainst("it is gone".into()));
+    let Move::End(End::Without(Verdict::Refuse(reason))) = end else { panic!("{end:?}") };
+    assert_eq!(reason, "no; its comment could not be corrected: it is gone");
+}
+
+#[test]
+fn events_out_of_place_are_errors() {
+    let ready = Progress::begin(Shape::Set);
+    assert!(ready.clone().advance(Shape::Set, Event::TwinGone, at(0)).is_err());
+    assert!(ready.advance(Shape::Set, Event::Died, at(0)).is_err());
+}
+
+#[test]
+fn progress_survives_being_stored() {
+    let verdict = Some(Verdict::Fail("x".into()));
+    for phase in [
+        Phase::Ready,
+        Phase::Sending,
+        Phase::Doubt { absent: 1, otherwise: verdict.clone() },
+        Phase::Settling { known: comment(1), calm: 1, looks: 2 },
+        Phase::Twin { keep: comment(1), twin: comment(2) },
+    ] {
+        let progress =
+            Progress { phase, comment: Some(comment(3)), verdict: verdict.clone(), ..Progress::begin(Shape::Set) };
+        let stored = serde_json::to_string(&progress).expect("plain data");
+        assert_eq!(serde_json::from_str::<Progress>(&stored).expect("reads"), progress, "{stored}");
+    }
+}
+
+/// What the outside world does next, whatever the phase; those that make no sense there are turned
+/// into the nearest that does.
+#[derive(Debug, Clone)]
+enum Fate {
+    Die,
+    Success,
+    NotSent(bool),
+    Refused,
+    NotThere,
+    NoAnswer,
+    LookFails(bool),
+    Gone,
+    Absent,
+    There(u8),
+    Against,
+}
+
+fn fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        2 => Just(Fate::Die),
+        4 => Just(Fate::Success),
+        2 => any::<bool>().prop_map(Fate::NotSent),
+        1 => Just(Fate::Refused),
+        1 => Just(Fate::NotThere),
+        4 => Just(Fate::NoAnswer),
+        2 => any::<bool>().prop_map(Fate::LookFails),
+        1 => Just(Fate::Gone),
+        5 => Just(Fate::Absent),
+        2 => (1u8..4).prop_map(Fate::There),
+        1 => Just(Fate::Against),
+    ]
+}
+
+fn shape() -> impl Strategy<Value = Shape> {
+    prop_oneof![Just(Shape::Comment), Just(Shape::Set), Just(Shape::CommentThenSet)]
+}
+
+/// A simulated driver: it keeps what the database would keep, and counts.
+struct Simulation {
+    shape: Shape,
+    progress: Progress,
+    now: i64,
+    /// Looks that found nothing since something of this act may have arrived.
+    looks: u8,
+    sends: u32,
+}
+
+impl Simulation {
+    fn event(&mut self, fate: &Fate) -> Result<Option<Event>, String> {
+        let retry = |limited: bool| limited.then(|| at(self.now + 300));
+        let comments = |count: u8| Event::SawComments((1..=i64::from(count)).map(comment).collect());
+        let is_comment = self.progress.act == Act::Comment;
+        Ok(Some(match &self.progress.phase {
+            Phase::Ready => match fate {
+                // Dying before anything is stored changes nothing.
+                Fate::Die => return Ok(None),
+                Fate::There(_) if !is_comment => Event::SawThere { objected: false },
+                Fate::Against if !is_comment => Event::SawAgainst("against".into()),
+                Fate::LookFails(limited) => Event::LookFailed { retry_at: retry(*limited), reason: "x".into() },
+                Fate::Gone => Event::ItemGone(Verdict::Refuse("gone".into())),
+                fate => {
+                    if self.progress.unsure > 0 && self.looks < LOOKS_IN_DOUBT {
+                        return Err(format!("sent again after {} looks: {:?}", self.looks, self.progress));
+                    }
+                    self.sends += 1;
+                    self.progress = self.progress.clone().sending();
+                    match fate {
+                        Fate::Success => Event::Done(is_comment.then(|| comment(i64::from(self.sends) + 100))),
+                        Fate::NotSent(limited) => Event::NotSent { retry_at: retry(*limited), reason: "x".into() },
+                        Fate::Refused => Event::Refused("no".into()),
+                        Fate::NotThere if !is_comment => Event::NotThere("not there".into()),
+                        _ => {
+                            self.looks = 0;
+                            return Ok(Some(Event::NoAnswer("none".into())));
+                        }
+                    }
+                }
+            },
+            Phase::Sending => {
+                self.looks = 0;
+                Event::Died
+            }
+            Phase::Doubt { .. } | Phase::Settling { .. } => {
+                let settling = matches!(self.progress.phase, Phase::Settling { .. });
+                match fate {
+                    Fate::Die => return Ok(None),
+                    Fate::LookFails(limited) => Event::LookFailed { retry_at: retry(*limited), reason: "x".into() },
+                    Fate::Gone => {
+                        self.looks = self.looks.saturating_add(1);
+                        Event::ItemGone(Verdict::Refuse("gone".into()))
+                    }
+                    Fate::There(count) if is_comment => comments(*count),
+                    Fate::There(count) => Event::SawThere { objected: *count > 1 },
+                    Fate::Against if !is_comment => Event::SawAgainst("against".into()),
+                    _ if settling => comments(1),
+                    _ => {
+                        self.looks = self.looks.saturating_add(1);
+                        if is_comment { comments(0) } else { Event::SawAbsent }
+                    }
+                }
+            }
+            Phase::Twin { .. } => match fate {
+                Fate::Die => return Ok(None),
+                Fate::NotSent(limited) => Event::NotSent { retry_at: retry(*limited), reason: "x".into() },
+                Fate::NoAnswer => Event::NoAnswer("none".into()),
+                Fate::Refused => Event::TwinStays,
+                _ => Event::TwinGone,
+            },
+        }))
+    }
+}
+
+proptest! {
+    #[test]
+    fn ends_or_stays_pending_and_never_sends_blindly(
+        shape in shape(),
+        fates in prop::collection::vec((fate(), any::<bool>()), 1..120),
+    ) {
+        let mut simulation = Simulation { shape, progress: Progress::begin(shape), now: 0, looks: 0, sends: 0 };
+        let mut end = None;
+        for (fate, dies_while_sending) in fates {
+            let event = simulation.event(&fate);
+            prop_assert!(event.is_ok(), "{event:?}");
+            let Ok(Some(mut event)) = event else { continue };
+            if dies_while_sending && simulation.progress.phase == Phase::Sending {
+                // Killed between GitHub's answer and the store: only what was stored before is left.
+                simulation.looks = 0;
+                event = Event::Died;
+            }
+            let act = simulation.progress.act;
+            let step = simulation.progress.clone().advance(simulation.shape, event, at(simulation.now));
+            prop_assert!(step.is_ok(), "{step:?}");
+            match step.expect("checked") {
+                Move::On(next) => simulation.progress = next,
+                Move::Wait { progress, until, .. } => {
+                    prop_assert!(until >= at(simulation.now));
+                    simulation.now = until.as_second() - at(0).as_second();
+                    simulation.progress = progress;
+                }
+                Move::End(reached) => {
+                    end = Some(reached);
+                    break;
+                }
+            }
+            prop_assert!(simulation.progress.tries <= MOST_TRIES);
+            if simulation.progress.act != act {
+                prop_assert_eq!(&simulation.progress.phase, &Phase::Ready);
+                simulation.looks = 0;
+            }
+            // What is stored is all that a restart has.
+            let stored = serde_json::to_value(&simulation.progress).expect("plain data");
+            simulation.progress = serde_json::from_value(stored).expect("reads");
+        }
+        if let Some(End::Sent(receipt)) = end {
+            prop_assert!(receipt.already || simulation.sends > 0);
+            prop_assert!(shape == Shape::Set || receipt.comment.is_some());
+        }
+    }
+
+    #[test]
+    fn a_world_that_goes_well_from_some_moment_on_ends_it(
+        shape in shape(),
+        fates in prop::collection::vec(fate(), 0..60),
+    ) {
+        let mut simulation = Simulation { shape, progress: Progress::begin(shape), now: 0, looks: 0, sends: 0 };
+        let well = std::iter::repeat_n(Fate::Success, 40);
+        let mut ended = false;
+        for fate in fates.into_iter().chain(well) {
+            let Ok(Some(event)) = simulation.event(&fate) else { continue };
+            match simulation.progress.clone().advance(shape, event, at(simulation.now)).expect("in place") {
+                Move::On(next) => simulation.progress = next,
+                Move::Wait { progress, .. } => simulation.progress = progress,
+                Move::End(_) => {
+                    ended = true;
+                    break;
+                }
+            }
+        }
+        prop_assert!(ended, "{:?}", simulation.progress);
+    }
+}

@@ -1,0 +1,161 @@
+//! From a model's cosine to a similarity score that means the same for every model.
+
+use canonry_domain::Similarity;
+use serde::{Deserialize, Serialize};
+
+/// A monotone map from cosine to a similarity in 0..1, linear between its anchors.
+///
+/// Gates are set in scores, not in cosines, so that they keep their meaning when the model changes: .75 keeps
+/// 95 % of true pairs, .90 is even odds, .95 is four in five.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "Anchors", into = "Anchors")]
+pub struct Calibration {
+    anchors: Option<Vec<(f64, f64)>>,
+}
+
+/// Why anchors are no calibration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CalibrationError {
+    /// Fewer than two anchors.
+    #[error("calibrate: two anchors at least are needed")]
+    TooFewAnchors,
+    /// Anchors out of order or out of range.
+    #[error("calibrate: cosines must rise, scores must not fall, all of them within -1..1 and 0..1")]
+    NotMonotone,
+    /// Too few pairs to fit anything to.
+    #[error("calibrate: {found} {kind} pairs are too few, {needed} are needed")]
+    TooFewPairs {
+        /// `true` or `other`.
+        kind: &'static str,
+        /// How many there are.
+        found: usize,
+        /// How many it takes.
+        needed: usize,
+    },
+}
+
+impl Calibration {
+    /// The score is the cosine itself: for a model that nothing was fitted for.
+    pub const fn identity() -> Self {
+        Self { anchors: None }
+    }
+
+    /// A map through `(cosine, score)` anchors: cosines rising, scores not falling.
+    pub fn from_anchors(anchors: Vec<(f64, f64)>) -> Result<Self, CalibrationError> {
+        if anchors.len() < 2 {
+            return Err(CalibrationError::TooFewAnchors);
+        }
+        let in_range = |&(cosine, score): &(f64, f64)| (-1.0..=1.0).contains(&cosine) && (0.0..=1.0).contains(&score);
+        let rising = anchors.is_sorted_by(|left, right| left.0 < right.0 && left.1 <= right.1);
+        if !rising || !anchors.iter().all(in_range) {
+            return Err(CalibrationError::NotMonotone);
+        }
+        Ok(Self { anchors: Some(anchors) })
+    }
+
+    /// Whether the map was fitted to data; if not, a score is the bare cosine, and whoever shows it says so.
+    pub fn is_fitted(&self) -> bool {
+        self.anchors.is_some()
+    }
+
+    /// The similarity of a cosine; what is no number is alike to nothing.
+    pub fn similarity(&self, cosine: f32) -> Similarity {
+        let cosine = f64::from(cosine);
+        let score = match &self.anchors {
+            None => cosine,
+            Some(anchors) => interpolate(anchors, cosine, |anchor| *anchor),
+        };
+        Similarity::clamped(score).unwrap_or(Similarity::ZERO)
+    }
+
+    /// The cosine from which on a score is reached; the way back, for setting thresholds and drawing curves.
+    pub fn cosine_of(&self, score: f64) -> f64 {
+        match &self.anchors {
+            None => score,
+            Some(anchors) => interpolate(anchors, score, |(cosine, score)| (*score, *cosine)),
+        }
+    }
+}
+
+fn interpolate(anchors: &[(f64, f64)], x: f64, axes: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
+    let after = anchors.partition_point(|anchor| axes(anchor).0 < x);
+    let Some(right) = anchors.get(after).map(&axes) else {
+        return anchors.last().map_or(x, |anchor| axes(anchor).1);
+    };
+    let Some(left) = after.checked_sub(1).map(|before| axes(&anchors[before])) else {
+        return right.1;
+    };
+    left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1)
+}
+
+/// How a calibration is written down: its anchors, or none of them for the identity.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Anchors {
+    anchors: Vec<(f64, f64)>,
+}
+
+impl TryFrom<Anchors> for Calibration {
+    type Error = CalibrationError;
+
+    fn try_from(written: Anchors) -> Result<Self, CalibrationError> {
+        if written.anchors.is_empty() { Ok(Self::identity()) } else { Self::from_anchors(written.anchors) }
+    }
+}
+
+impl From<Calibration> for Anchors {
+    fn from(calibration: Calibration) -> Self {
+        Self { anchors: calibration.anchors.unwrap_or_default() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Calibration, CalibrationError};
+
+    fn map() -> Calibration {
+        Calibration::from_anchors(vec![(0.0, 0.0), (0.5, 0.75), (0.8, 0.9), (1.0, 1.0)]).expect("monotone")
+    }
+
+    #[test]
+    fn is_linear_between_anchors_and_flat_outside() {
+        let scores: Vec<f64> =
+            [-1.0, 0.0, 0.25, 0.5, 0.65, 1.0, 1.5].map(|cosine| map().similarity(cosine).get()).to_vec();
+        assert_eq!(scores, [0.0, 0.0, 0.375, 0.75, 0.825, 1.0, 1.0]);
+        assert_eq!(map().similarity(f32::NAN).get(), 0.0);
+        assert!((map().cosine_of(0.825) - 0.65).abs() < 1e-9);
+    }
+
+    #[test]
+    fn the_identity_is_the_cosine_and_says_that_it_is_not_fitted() {
+        let identity = Calibration::identity();
+        assert_eq!(identity.similarity(0.123_456).get(), 0.1235);
+        assert_eq!(identity.similarity(-0.5).get(), 0.0);
+        assert!(!identity.is_fitted() && map().is_fitted());
+    }
+
+    #[test]
+    fn survives_being_written_down() {
+        for calibration in [map(), Calibration::identity()] {
+            let written = serde_json::to_string(&calibration).expect("plain data");
+            assert_eq!(serde_json::from_str::<Calibration>(&written).expect("as written"), calibration);
+        }
+        assert_eq!(serde_json::to_string(&Calibration::identity()).expect("plain data"), r#"{"anchors":[]}"#);
+    }
+
+    #[test]
+    fn refuses_what_is_no_map() {
+        let refused = |anchors: &[(f64, f64)]| Calibration::from_anchors(anchors.to_vec()).expect_err("refused");
+        assert_eq!(refused(&[(0.0, 0.0)]), CalibrationError::TooFewAnchors);
+        for anchors in [
+            [(0.5, 0.1), (0.5, 0.2)],
+            [(0.1, 0.5), (0.2, 0.4)],
+            [(0.1, 0.5), (0.2, 1.1)],
+            [(0.1, 0.5), (f64::NAN, 0.6)],
+        ] {
+            assert_eq!(refused(&anchors), CalibrationError::NotMonotone, "{anchors:?}");
+        }
+        let falling = r#"{"anchors":[[0.1,0.5],[0.2,0.4]]}"#;
+        assert!(serde_json::from_str::<Calibration>(falling).is_err());
+    }
+}

@@ -1,0 +1,60 @@
+//! Anthropic's messages. The answer is asked for as the input of a tool, which is how a schema reaches every model of theirs.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::chat::chat_model::ChatRequest;
+use crate::chat::remote_chat::Reply;
+
+/// The version of the interface that this file speaks.
+pub(super) const VERSION: &str = "2023-06-01";
+
+pub(super) fn body(model: &str, request: &ChatRequest) -> Value {
+    json!({
+        "model": model,
+        "max_tokens": request.max_tokens,
+        "temperature": 0,
+        "system": request.system,
+        "messages": [{"role": "user", "content": request.user}],
+        "tools": [{
+            "name": request.schema_name,
+            "description": "Takes the answer.",
+            "input_schema": request.json_schema,
+        }],
+        "tool_choice": {"type": "tool", "name": request.schema_name},
+    })
+}
+
+pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {
+    let answer: Answer = serde_json::from_slice(body)?;
+    let usage = answer.usage.unwrap_or_default();
+    let finish = answer.stop_reason.unwrap_or_default();
+    let tool_input = answer.content.iter().find_map(|block| block.input.as_ref().map(Value::to_string));
+    let words = answer.content.iter().filter_map(|block| block.text.as_deref()).collect::<String>();
+    Ok(Reply {
+        refusal: (finish == "refusal").then(|| if words.is_empty() { finish.clone() } else { words.clone() }),
+        is_cut_off: finish == "max_tokens",
+        text: tool_input.unwrap_or(words),
+        input_tokens: usage.input_tokens,
+        output_tokens: usage.output_tokens,
+    })
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    content: Vec<Block>,
+    stop_reason: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Block {
+    text: Option<String>,
+    input: Option<Value>,
+}
+
+#[derive(Default, Deserialize)]
+struct Usage {
+    input_tokens: Option<u64>,
+    output_tokens: Option<u64>,
+}

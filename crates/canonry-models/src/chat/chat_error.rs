@@ -1,0 +1,67 @@
+//! How a chat model fails.
+
+use crate::remote_failure::RemoteFailure;
+
+/// Why there is no answer.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ChatError {
+    /// The model cannot be used as it is set up.
+    #[error("set up the {provider} model: {problem}")]
+    Settings {
+        /// The provider's name.
+        provider: &'static str,
+        /// What is missing or wrong.
+        problem: String,
+    },
+    /// The provider did not answer, or not in its own format.
+    #[error("ask {provider}: {failure}")]
+    Remote {
+        /// The provider's name.
+        provider: &'static str,
+        /// What happened.
+        failure: RemoteFailure,
+    },
+    /// The model will not answer this.
+    #[error("ask {provider}: it refused ({said})")]
+    Refused {
+        /// The provider's name.
+        provider: &'static str,
+        /// Its reason.
+        said: String,
+    },
+    /// The answer ended at the limit of tokens.
+    #[error("ask {provider}: the answer ended at its limit of {max_tokens} tokens")]
+    CutOff {
+        /// The provider's name.
+        provider: &'static str,
+        /// The limit.
+        max_tokens: u32,
+    },
+    /// The program could not be run, failed, or did not end.
+    #[error("ask the program {program}: {problem}")]
+    Command {
+        /// The program.
+        program: String,
+        /// What happened.
+        problem: String,
+    },
+}
+
+impl ChatError {
+    /// Whether every further question would fail as well: a wrong key, no money left, an unknown model. The caller stops
+    /// instead of failing item by item. 403 is not among them: some services refuse single texts with it.
+    pub fn is_hopeless(&self) -> bool {
+        match self {
+            Self::Settings { .. } => true,
+            Self::Remote { failure: RemoteFailure::Status { status, .. }, .. } => matches!(status, 401 | 402 | 404),
+            _ => false,
+        }
+    }
+}
+
+/// The first words of what somebody else wrote, on one line and harmless for a terminal.
+pub(super) fn quoted(text: &str) -> String {
+    const QUOTED_CHARACTERS: usize = 200;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|character| !character.is_control()).take(QUOTED_CHARACTERS).collect()
+}

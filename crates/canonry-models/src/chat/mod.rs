@@ -1,0 +1,16 @@
+//! Chat models behind one trait: OpenAI and its likes, Anthropic, Gemini, and any program that reads a prompt.
+
+mod anthropic;
+mod chat_error;
+mod chat_model;
+mod command;
+mod gemini;
+mod intent_prompt;
+mod openai;
+mod remote_chat;
+
+pub use chat_error::ChatError;
+pub use chat_model::{ChatAnswer, ChatModel, ChatRequest};
+pub use command::{CommandChat, CommandSettings};
+pub use intent_prompt::intent_request;
+pub use remote_chat::{ChatProvider, ChatSettings, RemoteChat};

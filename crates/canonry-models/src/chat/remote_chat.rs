@@ -1,0 +1,322 @@
+//! Chat models behind an HTTP interface.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use serde_json::Value;
+use url::{Host, Url};
+
+use crate::api_key::ApiKey;
+use crate::chat::chat_error::{ChatError, quoted};
+use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
+use crate::chat::{anthropic, gemini, openai};
+use crate::remote_failure::RemoteFailure;
+use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
+
+/// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
+const LARGEST_ANSWER: usize = 4 << 20;
+
+/// A vendor's interface for chat.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ChatProvider {
+    /// OpenAI, and every server with the same interface.
+    OpenAi,
+    /// Anthropic.
+    Anthropic,
+    /// Google's Gemini.
+    Gemini,
+}
+
+impl ChatProvider {
+    /// The name used in options and messages.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+        }
+    }
+
+    /// The environment variable that holds the vendor's key by custom.
+    pub const fn key_variable(self) -> &'static str {
+        match self {
+            Self::OpenAi => "OPENAI_API_KEY",
+            Self::Anthropic => "ANTHROPIC_API_KEY",
+            Self::Gemini => "GEMINI_API_KEY",
+        }
+    }
+
+    /// Where the vendor's own service is.
+    pub const fn default_base_url(self) -> &'static str {
+        match self {
+            Self::OpenAi => "https://api.openai.com/v1",
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+        }
+    }
+
+    /// The model that is used when none is named: a small one that takes a schema.
+    pub const fn default_model(self) -> &'static str {
+        match self {
+            Self::OpenAi => "gpt-4.1-mini",
+            Self::Anthropic => "claude-haiku-4-5",
+            Self::Gemini => "gemini-2.5-flash",
+        }
+    }
+
+    /// The address to post to; `None` where the base cannot have a path.
+    fn endpoint(self, base: &Url, model: &str) -> Option<Url> {
+        let mut url = base.clone();
+        let mut path = url.path_segments_mut().ok()?;
+        path.pop_if_empty();
+        match self {
+            Self::OpenAi => path.push("chat").push("completions"),
+            Self::Anthropic => path.push("v1").push("messages"),
+            Self::Gemini => path.push("models").push(&format!("{model}:generateContent")),
+        };
+        drop(path);
+        Some(url)
+    }
+
+    fn headers(self, key: Option<&ApiKey>) -> Result<HeaderMap, String> {
+        let mut headers = HeaderMap::new();
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        if self == Self::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
+        }
+        let Some(key) = key else { return Ok(headers) };
+        let (name, prefix) = match self {
+            Self::OpenAi => ("authorization", "Bearer "),
+            Self::Anthropic => ("x-api-key", ""),
+            Self::Gemini => ("x-goog-api-key", ""),
+        };
+        let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
+        let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok(headers)
+    }
+}
+
+/// How a chat model is reached.
+#[derive(Debug, Clone)]
+pub struct ChatSettings {
+    /// Whose interface it is.
+    pub provider: ChatProvider,
+    /// The model's name.
+    pub model: String,
+    /// Where the service is.
+    pub base_url: String,
+    /// The key; a server of one's own may need none.
+    pub key: Option<ApiKey>,
+    /// How often one question is sent before it counts as failed.
+    pub attempts: u32,
+    /// The time allowed for one answer.
+    pub timeout: Duration,
+}
+
+impl ChatSettings {
+    /// The provider's own service with its usual model and no key.
+    pub fn new(provider: ChatProvider) -> Self {
+        Self {
+            provider,
+            model: provider.default_model().to_owned(),
+            base_url: provider.default_base_url().to_owned(),
+            key: None,
+            attempts: 5,
+            timeout: Duration::from_secs(120),
+        }
+    }
+
+    /// The same, with the key that the environment holds.
+    pub fn from_environment(provider: ChatProvider) -> Self {
+        let key = std::env::var(provider.key_variable()).ok().filter(|key| !key.trim().is_empty());
+        Self { key: key.as_deref().map(ApiKey::new), ..Self::new(provider) }
+    }
+}
+
+/// A model that is asked over HTTP.
+pub struct RemoteChat {
+    settings: ChatSettings,
+    endpoint: Url,
+    client: reqwest::Client,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a provider's answer says, in one form for all of them.
+pub(super) struct Reply {
+    pub(super) text: String,
+    pub(super) refusal: Option<String>,
+    pub(super) is_cut_off: bool,
+    pub(super) input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+}
+
+impl RemoteChat {
+    /// Checks the settings; nothing is sent yet.
+    pub fn new(settings: ChatSettings) -> Result<Self, ChatError> {
+        Self::with_clock(settings, Arc::new(SystemClock))
+    }
+
+    /// The same with another clock to wait by.
+    pub fn with_clock(settings: ChatSettings, clock: Arc<dyn Clock>) -> Result<Self, ChatError> {
+        let provider = settings.provider;
+        let wrong = |problem: String| ChatError::Settings { provider: provider.name(), problem };
+        if settings.key.is_none() && settings.base_url == provider.default_base_url() {
+            return Err(wrong(format!("no key in {}", provider.key_variable())));
+        }
+        if settings.model.trim().is_empty() {
+            return Err(wrong("the model has no name".to_owned()));
+        }
+        let base = Url::parse(&settings.base_url).map_err(|error| wrong(format!("the base URL: {error}")))?;
+        if !matches!(base.scheme(), "http" | "https") {
+            return Err(wrong(format!("the base URL: {} is neither http nor https", base.scheme())));
+        }
+        let endpoint = provider.endpoint(&base, &settings.model);
+        let endpoint = endpoint.ok_or_else(|| wrong("the base URL: it cannot have a path".to_owned()))?;
+        let headers = provider.headers(settings.key.as_ref()).map_err(wrong)?;
+        // A redirect could carry a key in a header of its own to another host.
+        let mut builder = reqwest::Client::builder()
+            .default_headers(headers)
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(settings.timeout.min(Duration::from_secs(10)))
+            .timeout(settings.timeout);
+        if is_loopback(&base) {
+            builder = builder.no_proxy();
+        }
+        let client = builder.build().map_err(|error| wrong(format!("no HTTP client: {error}")))?;
+        Ok(Self { settings, endpoint, client, clock })
+    }
+
+    fn body(&self, request: &ChatRequest) -> Value {
+        let (provider, model) = (self.settings.provider, self.settings.model.as_str());
+        match provider {
+            ChatProvider::OpenAi => openai::body(model, request, self.settings.base_url == provider.default_base_url()),
+            ChatProvider::Anthropic => anthropic::body(model, request),
+            ChatProvider::Gemini => gemini::body(request),
+        }
+    }
+
+    async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
+        let provider = self.settings.provider.name();
+        let began = self.clock.now();
+        let failed = |failure| ChatError::Remote { provider, failure };
+        let body = self.send_until_answered(self.body(request).to_string()).await.map_err(failed)?;
+        let reply = match self.settings.provider {
+            ChatProvider::OpenAi => openai::read(&body),
+            ChatProvider::Anthropic => anthropic::read(&body),
+            ChatProvider::Gemini => gemini::read(&body),
+        };
+        let reply = reply.map_err(|error| failed(RemoteFailure::Malformed(error.to_string())))?;
+        if let Some(said) = reply.refusal {
+            return Err(ChatError::Refused { provider, said: quoted(&self.without_key(&said)) });
+        }
+        if reply.is_cut_off {
+            return Err(ChatError::CutOff { provider, max_tokens: request.max_tokens });
+        }
+        let latency = Duration::try_from(self.clock.now().duration_since(began)).unwrap_or_default();
+        let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
+        Ok(ChatAnswer { text: reply.text, input_tokens, output_tokens, latency })
+    }
+
+    /// Sends again after 429, 5xx and timeouts only: any other failure would be paid for and fail again.
+    async fn send_until_answered(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (failure, again) = match self.send_once(body.clone(), attempts).await {
+                Ok(answer) => return Ok(answer),
+                Err(refusal) => refusal,
+            };
+            let pause = match again {
+                Again::Never => return Err(failure),
+                Again::After(pause) => pause,
+                Again::AfterBackOff => back_off(attempts, rand::random()),
+            };
+            if attempts >= self.settings.attempts.max(1) || pause > PATIENCE {
+                return Err(failure);
+            }
+            let provider = self.settings.provider.name();
+            tracing::debug!(provider, attempts, ?pause, %failure, "a question is sent again");
+            self.clock.sleep(pause).await;
+        }
+    }
+
+    async fn send_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Again)> {
+        let broken = |error: reqwest::Error| {
+            if error.is_timeout() {
+                let seconds = self.settings.timeout.as_secs();
+                (RemoteFailure::TimedOut { seconds, attempts }, Again::AfterBackOff)
+            } else {
+                (RemoteFailure::Unreachable { attempts }, Again::Never)
+            }
+        };
+        let mut answer = self.client.post(self.endpoint.clone()).body(body).send().await.map_err(broken)?;
+        let status = answer.status();
+        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
+        let mut bytes = Vec::new();
+        while let Some(part) = answer.chunk().await.map_err(broken)? {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > LARGEST_ANSWER {
+                return Err((RemoteFailure::TooLarge { limit: LARGEST_ANSWER }, Again::Never));
+            }
+        }
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        let again = match status.as_u16() {
+            408 | 429 | 500..=599 => asked.map_or(Again::AfterBackOff, Again::After),
+            _ => Again::Never,
+        };
+        Err((RemoteFailure::Status { status: status.as_u16(), said: self.explanation(&bytes), attempts }, again))
+    }
+
+    /// The first words of an error answer, on one line and without the key.
+    fn explanation(&self, body: &[u8]) -> String {
+        let text = String::from_utf8_lossy(body);
+        let told = serde_json::from_slice::<Value>(body).ok();
+        let message = told.as_ref().and_then(|told| {
+            ["/error/message", "/message", "/detail"].iter().find_map(|at| told.pointer(at)?.as_str())
+        });
+        quoted(&self.without_key(message.unwrap_or(&text)))
+    }
+
+    fn without_key(&self, text: &str) -> String {
+        self.settings.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hidden_in(text))
+    }
+}
+
+impl ChatModel for RemoteChat {
+    fn model_id(&self) -> &str {
+        &self.settings.model
+    }
+
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {
+        Box::pin(self.ask(request))
+    }
+}
+
+impl std::fmt::Debug for RemoteChat {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("RemoteChat").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Whether, and when, to send a question again.
+enum Again {
+    Never,
+    AfterBackOff,
+    After(Duration),
+}
+
+fn is_loopback(base: &Url) -> bool {
+    match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}

@@ -1,0 +1,79 @@
+//! What an embedder is, and how embedding fails.
+
+use std::ops::Range;
+
+use futures_util::future::BoxFuture;
+
+use crate::calibration::Calibration;
+use crate::model_file::ModelFileError;
+use crate::remote_failure::RemoteFailure;
+
+/// What a text is embedded for; some models tell the two apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InputType {
+    /// A text that others are searched with.
+    Query,
+    /// A text that is stored to be found.
+    Document,
+}
+
+/// Turns texts into vectors of length 1 whose cosine says how alike the texts are.
+pub trait Embedder: Send + Sync {
+    /// The name vectors are stored under. Vectors of different names are never compared.
+    fn model_id(&self) -> &str;
+
+    /// How long its vectors are; a remote model tells with its first answer.
+    fn dimension(&self) -> Option<usize>;
+
+    /// How this model's cosines become similarity scores.
+    fn calibration(&self) -> &Calibration;
+
+    /// One vector per text, in order, or no vector at all; a text without words gets a vector of zeros.
+    fn embed<'a>(&'a self, texts: &'a [String], input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>>;
+}
+
+/// Why texts were not embedded.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedError {
+    /// The compiled-in model cannot be used.
+    #[error(transparent)]
+    Model(#[from] ModelFileError),
+    /// The work was given up because the program is ending or a worker failed.
+    #[error("embed texts: the work was interrupted")]
+    Interrupted,
+    /// A remote embedder cannot be used as it is set up.
+    #[error("set up the {provider} embedder: {problem}")]
+    Settings {
+        /// The provider's name.
+        provider: &'static str,
+        /// What is missing or wrong.
+        problem: String,
+    },
+    /// A remote embedder did not answer, or not with what was asked for.
+    #[error("embed {} with {provider}: {failure}", named(texts))]
+    Remote {
+        /// The provider's name.
+        provider: &'static str,
+        /// Which of the texts, by their index in the call.
+        texts: Range<usize>,
+        /// What happened.
+        failure: RemoteFailure,
+    },
+}
+
+impl EmbedError {
+    /// Which texts of the call the error is about, where that is known.
+    pub fn texts(&self) -> Option<Range<usize>> {
+        match self {
+            Self::Remote { texts, .. } => Some(texts.clone()),
+            _ => None,
+        }
+    }
+}
+
+fn named(texts: &Range<usize>) -> String {
+    match texts.len() {
+        0 | 1 => format!("text {}", texts.start),
+        _ => format!("texts {} to {}", texts.start, texts.end - 1),
+    }
+}

@@ -1,0 +1,28 @@
+#![doc = include_str!("../README.md")]
+
+mod api_key;
+mod calibration;
+mod calibration_fit;
+pub mod chat;
+mod embedder;
+mod encoder;
+mod local;
+mod model_file;
+mod provider;
+mod quantised_linear;
+mod remote;
+mod remote_failure;
+mod retry;
+mod row_math;
+mod word_piece;
+
+pub use api_key::ApiKey;
+pub use calibration::{Calibration, CalibrationError};
+pub use calibration_fit::{CalibrationData, FittedCalibration};
+pub use embedder::{EmbedError, Embedder, InputType};
+pub use local::LocalEmbedder;
+pub use model_file::ModelFileError;
+pub use provider::Provider;
+pub use remote::{RemoteEmbedder, RemoteSettings};
+pub use remote_failure::RemoteFailure;
+pub use retry::{Clock, SystemClock};

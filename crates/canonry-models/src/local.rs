@@ -1,0 +1,201 @@
+//! The embedder that needs no network: a sentence encoder compiled into the program.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread::available_parallelism;
+
+use futures_util::future::BoxFuture;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::calibration::Calibration;
+use crate::embedder::{EmbedError, Embedder, InputType};
+use crate::encoder::{Encoder, EncoderBuffers};
+use crate::model_file::{ModelFile, ModelFileError, ModelHeader};
+use crate::word_piece::WordPiece;
+
+static MODEL: &[u8] = include_bytes!("../models/minilm-l6.safetensors");
+
+/// Texts whose tokens are held in memory at once.
+const CHUNK_TEXTS: usize = 512;
+/// Rows that one worker takes through the network together; a single text may have no more anyway.
+const BATCH_ROWS: usize = 256;
+
+/// The compiled-in model. Cloning shares it.
+#[derive(Clone)]
+pub struct LocalEmbedder {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    header: ModelHeader,
+    tokeniser: WordPiece,
+    encoder: Encoder,
+    workers: Vec<Worker>,
+    next_worker: AtomicUsize,
+}
+
+/// A thread of its own. Matrix products ask the thread pool they run in how far to divide themselves; in a
+/// pool of one they do not, and whole texts are divided among the workers instead.
+struct Worker {
+    pool: ThreadPool,
+    buffers: Mutex<EncoderBuffers>,
+}
+
+impl LocalEmbedder {
+    /// The compiled-in model on all cores.
+    pub fn load() -> Result<Self, EmbedError> {
+        Self::load_with_threads(available_parallelism().map_or(1, usize::from))
+    }
+
+    /// The compiled-in model on so many threads (at least one).
+    pub fn load_with_threads(threads: usize) -> Result<Self, EmbedError> {
+        Ok(Self::from_bytes(Cow::Borrowed(MODEL), threads)?)
+    }
+
+    fn from_bytes(bytes: Cow<'static, [u8]>, threads: usize) -> Result<Self, ModelFileError> {
+        let file = ModelFile::parse(bytes)?;
+        let header = file.header().clone();
+        let vocabulary = file.text("vocabulary")?;
+        let tokeniser = WordPiece::new(vocabulary, header.token_limit, header.lower_case)?;
+        let tokens = vocabulary.lines().count();
+        let encoder = Encoder::read(file)?;
+        if tokens != encoder.vocabulary() {
+            return Err(ModelFileError::Container("its vocabulary and its word table differ in size"));
+        }
+        let workers = (0..threads.max(1)).map(|_| Worker::start()).collect::<Result<_, _>>()?;
+        let next_worker = AtomicUsize::new(0);
+        Ok(Self { shared: Arc::new(Shared { header, tokeniser, encoder, workers, next_worker }) })
+    }
+
+    /// One vector of length 1 per text, in order; a text without any word gets a vector of zeros.
+    ///
+    /// A text's vector depends on nothing but the text: not on its neighbours, nor on the number of threads.
+    /// This occupies the calling thread until it is done; async code uses [`Embedder::embed`].
+    pub fn embed_blocking<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
+        let mut vectors = Vec::with_capacity(texts.len());
+        for chunk in texts.chunks(CHUNK_TEXTS) {
+            vectors.extend(self.shared.embed_chunk(chunk));
+        }
+        Ok(vectors)
+    }
+
+    /// The token ids a text is read as.
+    pub fn token_ids(&self, text: &str) -> Vec<u32> {
+        self.shared.tokeniser.encode(text)
+    }
+}
+
+impl Embedder for LocalEmbedder {
+    fn model_id(&self) -> &str {
+        &self.shared.header.model_id
+    }
+
+    fn dimension(&self) -> Option<usize> {
+        Some(self.shared.header.dimension)
+    }
+
+    fn calibration(&self) -> &Calibration {
+        &self.shared.header.calibration
+    }
+
+    fn embed<'a>(&'a self, texts: &'a [String], _input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>> {
+        Box::pin(async move {
+            let (embedder, texts) = (self.clone(), texts.to_vec());
+            let done = tokio::task::spawn_blocking(move || embedder.embed_blocking(&texts)).await;
+            done.unwrap_or(Err(EmbedError::Interrupted))
+        })
+    }
+}
+
+impl std::fmt::Debug for LocalEmbedder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Shared { header, workers, .. } = &*self.shared;
+        formatter
+            .debug_struct("LocalEmbedder")
+            .field("model_id", &header.model_id)
+            .field("threads", &workers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Vec<f32>> {
+        let tokens = self.divide(texts.len(), 16, |at, _| self.tokeniser.encode(texts[at].as_ref()));
+        let mut order: Vec<usize> = (0..texts.len()).filter(|at| !WordPiece::is_blank(&tokens[*at])).collect();
+        // Longest first: the last batch to finish is then a small one.
+        order.sort_by_key(|at| std::cmp::Reverse(tokens[*at].len()));
+        let batches = batches(&order, &tokens);
+        let encoded = self.divide(batches.len(), 1, |at, buffers| {
+            let ids: Vec<&[u32]> = batches[at].iter().map(|text| tokens[*text].as_slice()).collect();
+            self.encoder.encode(&ids, buffers)
+        });
+        let mut vectors = vec![vec![0.0; self.header.dimension]; texts.len()];
+        for (text, vector) in batches.into_iter().flatten().zip(encoded.into_iter().flatten()) {
+            vectors[*text] = vector;
+        }
+        vectors
+    }
+
+    /// The results of `count` pieces of work in order, done by all workers, `step` pieces at a time.
+    fn divide<R: Send + Sync>(
+        &self,
+        count: usize,
+        step: usize,
+        work: impl Fn(usize, &mut EncoderBuffers) -> R + Sync,
+    ) -> Vec<R> {
+        let next = AtomicUsize::new(0);
+        let take = |buffers: &mut EncoderBuffers| {
+            let mut done = Vec::new();
+            loop {
+                let start = next.fetch_add(step, Ordering::Relaxed);
+                if start >= count {
+                    return done;
+                }
+                done.extend((start..count.min(start + step)).map(|at| (at, work(at, buffers))));
+            }
+        };
+        let steps = count.div_ceil(step);
+        // A single piece of work goes to one worker, to each in turn, and wakes nobody else.
+        let first = self.next_worker.fetch_add(1, Ordering::Relaxed);
+        let workers = (0..steps.min(self.workers.len())).map(|at| &self.workers[(first + at) % self.workers.len()]);
+        let mut done: Vec<(usize, R)> = std::thread::scope(|scope| {
+            let running: Vec<_> = workers.map(|worker| scope.spawn(|| worker.run(take))).collect();
+            let ended =
+                running.into_iter().map(|one| one.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            ended.flatten().collect()
+        });
+        done.sort_by_key(|(at, _)| *at);
+        done.into_iter().map(|(_, result)| result).collect()
+    }
+}
+
+impl Worker {
+    fn start() -> Result<Self, ModelFileError> {
+        let pool = ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "embedder".to_owned()).build();
+        let pool = pool.map_err(|_| ModelFileError::Container("a thread to run it on could not be started"))?;
+        Ok(Self { pool, buffers: Mutex::default() })
+    }
+
+    fn run<R: Send>(&self, work: impl FnOnce(&mut EncoderBuffers) -> R + Send) -> R {
+        self.pool.install(|| work(&mut self.buffers.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+}
+
+fn batches<'a>(order: &'a [usize], tokens: &[Vec<u32>]) -> Vec<&'a [usize]> {
+    let mut batches = Vec::new();
+    let (mut start, mut rows) = (0, 0);
+    for (at, text) in order.iter().enumerate() {
+        let length = tokens[*text].len();
+        if at > start && rows + length > BATCH_ROWS {
+            batches.push(&order[start..at]);
+            (start, rows) = (at, 0);
+        }
+        rows += length;
+    }
+    if start < order.len() {
+        batches.push(&order[start..]);
+    }
+    batches
+}

@@ -1,0 +1,333 @@
+//! Chat models against small scripted servers on loopback, and programs as chat models.
+#![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::response::{IntoResponse, Response};
+use canonry_models::chat::{
+    ChatError, ChatModel, ChatProvider, ChatRequest, ChatSettings, CommandChat, CommandSettings, RemoteChat,
+};
+use canonry_models::{ApiKey, Clock, RemoteFailure};
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Value, json};
+
+const KEY: &str = "sk-test-very-secret";
+const ALL: [ChatProvider; 3] = [ChatProvider::OpenAi, ChatProvider::Anthropic, ChatProvider::Gemini];
+
+enum Step {
+    Answer(u16, Option<&'static str>, String),
+    Hang,
+}
+
+fn answers(body: &Value) -> Step {
+    Step::Answer(200, None, body.to_string())
+}
+
+#[derive(Default)]
+struct Server {
+    script: Mutex<VecDeque<Step>>,
+    requests: Mutex<Vec<(String, HeaderMap, Value)>>,
+}
+
+impl Server {
+    async fn start(provider: ChatProvider, script: impl IntoIterator<Item = Step>) -> (Arc<Self>, ChatSettings) {
+        let server = Arc::new(Self { script: Mutex::new(script.into_iter().collect()), ..Self::default() });
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base_url = format!("http://{}/base/", listener.local_addr().unwrap());
+        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
+        tokio::spawn(async move { axum::serve(listener, router).await });
+        let (model, key) = ("m1".to_owned(), Some(ApiKey::new(KEY)));
+        (server, ChatSettings { base_url, model, key, ..ChatSettings::new(provider) })
+    }
+
+    fn count(&self) -> usize {
+        self.requests.lock().unwrap().len()
+    }
+}
+
+async fn answer(State(server): State<Arc<Server>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
+    let request: Value = serde_json::from_slice(&body).unwrap();
+    server.requests.lock().unwrap().push((uri.path().to_owned(), headers, request));
+    let step = server.script.lock().unwrap().pop_front().expect("the script has a step for each request");
+    match step {
+        Step::Answer(status, retry_after, body) => {
+            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
+            if let Some(value) = retry_after {
+                response.headers_mut().insert("retry-after", value.parse().unwrap());
+            }
+            response
+        }
+        Step::Hang => std::future::pending().await,
+    }
+}
+
+/// A clock that only its own waiting moves.
+struct Waits {
+    began: Timestamp,
+    waits: Mutex<Vec<Duration>>,
+}
+
+impl Default for Waits {
+    fn default() -> Self {
+        Self { began: "2026-01-01T00:00:00Z".parse().unwrap(), waits: Mutex::default() }
+    }
+}
+
+impl Clock for Waits {
+    fn now(&self) -> Timestamp {
+        let waited: Duration = self.waits.lock().unwrap().iter().sum();
+        self.began + SignedDuration::try_from(waited).unwrap()
+    }
+
+    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
+        self.waits.lock().unwrap().push(pause);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn request() -> ChatRequest {
+    ChatRequest {
+        system: "You count.".to_owned(),
+        user: "How many?".to_owned(),
+        schema_name: "count",
+        json_schema: json!({"type": "object", "properties": {"n": {"type": "number"}}, "required": ["n"], "additionalProperties": false}),
+        max_tokens: 77,
+    }
+}
+
+fn good(provider: ChatProvider) -> Value {
+    match provider {
+        ChatProvider::OpenAi => json!({
+            "choices": [{"message": {"role": "assistant", "content": "{\"n\":3}", "refusal": null}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 11, "completion_tokens": 5},
+        }),
+        ChatProvider::Anthropic => json!({
+            "content": [{"type": "text", "text": "Let me see."}, {"type": "tool_use", "id": "t", "name": "count", "input": {"n": 3}}],
+            "stop_reason": "tool_use", "usage": {"input_tokens": 11, "output_tokens": 5},
+        }),
+        ChatProvider::Gemini => json!({
+            "candidates": [{"content": {"parts": [{"text": "hm", "thought": true}, {"text": "{\"n\""}, {"text": ":3}"}]}, "finishReason": "STOP"}],
+            "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 2, "thoughtsTokenCount": 3},
+        }),
+    }
+}
+
+async fn fails(provider: ChatProvider, script: Vec<Step>) -> (ChatError, usize, Vec<Duration>) {
+    let (server, settings) = Server::start(provider, script).await;
+    let waits = Arc::new(Waits::default());
+    let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
+    let error = model.complete(&request()).await.expect_err("the script fails");
+    assert!(!format!("{error} {error:?} {model:?}").contains("very-secret"));
+    let waits = waits.waits.lock().unwrap().clone();
+    (error, server.count(), waits)
+}
+
+#[tokio::test]
+async fn every_provider_answers_in_one_form() {
+    for provider in ALL {
+        let (_server, settings) = Server::start(provider, [answers(&good(provider))]).await;
+        let model: Box<dyn ChatModel> = Box::new(RemoteChat::new(settings).unwrap());
+        let answer = model.complete(&request()).await.unwrap();
+        assert_eq!(answer.text, "{\"n\":3}", "{provider:?}");
+        assert_eq!((answer.input_tokens, answer.output_tokens), (Some(11), Some(5)), "{provider:?}");
+        assert_eq!(model.model_id(), "m1");
+    }
+}
+
+#[tokio::test]
+async fn every_provider_is_asked_in_its_own_form() {
+    let mut asked = Vec::new();
+    for provider in ALL {
+        let (server, settings) = Server::start(provider, [answers(&good(provider))]).await;
+        RemoteChat::new(settings).unwrap().complete(&request()).await.unwrap();
+        let (path, headers, body) = server.requests.lock().unwrap().pop().unwrap();
+        let names = ["authorization", "x-api-key", "x-goog-api-key", "anthropic-version"];
+        let headers: Vec<String> =
+            names.iter().filter_map(|name| Some(format!("{name}: {}", headers.get(*name)?.to_str().ok()?))).collect();
+        asked.push(json!({"path": path, "headers": headers, "body": body}));
+    }
+    insta::assert_json_snapshot!("asked", asked);
+}
+
+#[tokio::test]
+async fn waits_as_long_as_it_is_told_and_counts_the_waiting() {
+    let refusal = |status, retry_after| Step::Answer(status, retry_after, "slow down".to_owned());
+    for provider in ALL {
+        let script = [refusal(429, Some("7")), refusal(529, Some("Thu, 01 Jan 2026 00:00:09 GMT")), refusal(408, None)];
+        let (server, settings) = Server::start(provider, script.into_iter().chain([answers(&good(provider))])).await;
+        let waits = Arc::new(Waits::default());
+        let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
+        let answer = model.complete(&request()).await.unwrap();
+        let waits = waits.waits.lock().unwrap();
+        assert_eq!((server.count(), &waits[..2]), (4, &[Duration::from_secs(7), Duration::from_secs(2)][..]));
+        assert!((Duration::from_secs(2)..=Duration::from_secs(4)).contains(&waits[2]), "{waits:?}");
+        assert_eq!(answer.latency.as_secs(), waits.iter().sum::<Duration>().as_secs());
+    }
+}
+
+#[tokio::test]
+async fn what_would_fail_again_is_not_sent_again() {
+    for (status, hopeless) in [(400, false), (401, true), (403, false), (404, true), (422, false), (301, false)] {
+        let said = format!("{{\"error\":{{\"message\":\"the key {KEY}\\nis wrong\"}}}}");
+        let (error, requests, waits) =
+            fails(ChatProvider::Anthropic, vec![Step::Answer(status, Some("1"), said)]).await;
+        assert_eq!((requests, waits.len(), error.is_hopeless()), (1, 0, hopeless), "{status}");
+        assert_eq!(
+            error.to_string(),
+            format!("ask anthropic: status {status} (the key [key] is wrong), asked 1 times")
+        );
+    }
+    let (error, requests, _) = fails(ChatProvider::Gemini, vec![Step::Answer(429, Some("3600"), String::new())]).await;
+    assert_eq!((requests, error.is_hopeless()), (1, false), "nobody waits an hour");
+}
+
+#[tokio::test]
+async fn server_errors_are_retried_and_then_told() {
+    let script = (0..5).map(|_| Step::Answer(503, None, "<h1>Busy</h1>".to_owned())).collect();
+    let (error, requests, waits) = fails(ChatProvider::OpenAi, script).await;
+    assert_eq!((requests, waits.len()), (5, 4));
+    assert_eq!(error.to_string(), "ask openai: status 503 (<h1>Busy</h1>), asked 5 times");
+}
+
+#[tokio::test]
+async fn refusals_and_cut_answers_are_told_as_such() {
+    let with = |provider, pointer: &str, value: Value| {
+        let mut body = good(provider);
+        *body.pointer_mut(pointer).unwrap() = value;
+        vec![answers(&body)]
+    };
+    for (provider, pointer, value, expected) in [
+        (ChatProvider::OpenAi, "/choices/0/message/refusal", json!("I will not"), "it refused (I will not)"),
+        (ChatProvider::OpenAi, "/choices/0/finish_reason", json!("content_filter"), "it refused (content_filter)"),
+        (
+            ChatProvider::OpenAi,
+            "/choices/0/finish_reason",
+            json!("length"),
+            "the answer ended at its limit of 77 tokens",
+        ),
+        (ChatProvider::Anthropic, "/stop_reason", json!("refusal"), "it refused (Let me see.)"),
+        (ChatProvider::Anthropic, "/stop_reason", json!("max_tokens"), "the answer ended at its limit of 77 tokens"),
+        (ChatProvider::Gemini, "/candidates/0/finishReason", json!("SAFETY"), "it refused (SAFETY)"),
+        (
+            ChatProvider::Gemini,
+            "/candidates/0/finishReason",
+            json!("MAX_TOKENS"),
+            "the answer ended at its limit of 77 tokens",
+        ),
+    ] {
+        let (error, requests, _) = fails(provider, with(provider, pointer, value)).await;
+        assert_eq!((requests, error.to_string()), (1, format!("ask {}: {expected}", provider.name())));
+    }
+    let blocked = json!({"promptFeedback": {"blockReason": "OTHER"}});
+    let (error, _, _) = fails(ChatProvider::Gemini, vec![answers(&blocked)]).await;
+    assert_eq!(error.to_string(), "ask gemini: it refused (OTHER)");
+}
+
+#[tokio::test]
+async fn answers_in_no_known_form_are_refused_at_once() {
+    for provider in ALL {
+        for body in ["", "<html>", "[]", "{\"choices\":7,\"content\":7,\"candidates\":7}"] {
+            let (error, requests, _) = fails(provider, vec![Step::Answer(200, None, body.to_owned())]).await;
+            let malformed = matches!(&error, ChatError::Remote { failure: RemoteFailure::Malformed(_), .. });
+            assert!(malformed && requests == 1, "{body}: {error}");
+        }
+    }
+    let large = Step::Answer(200, None, " ".repeat(5 << 20));
+    let (error, _, _) = fails(ChatProvider::OpenAi, vec![large]).await;
+    assert!(matches!(&error, ChatError::Remote { failure: RemoteFailure::TooLarge { .. }, .. }), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn silence_is_a_timeout_and_then_a_failure() {
+    let (server, settings) = Server::start(ChatProvider::OpenAi, [Step::Hang, Step::Hang]).await;
+    let settings = ChatSettings { attempts: 2, timeout: Duration::from_secs(5), ..settings };
+    let waits = Arc::new(Waits::default());
+    let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
+    let error = model.complete(&request()).await.expect_err("nobody answers");
+    assert_eq!(error.to_string(), "ask openai: no answer within 5 s, asked 2 times");
+    assert!(server.count() <= 2);
+    assert_eq!(waits.waits.lock().unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_closed_port_is_told_at_once() {
+    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let base_url = format!("http://127.0.0.1:{port}");
+    let model = RemoteChat::new(ChatSettings { base_url, ..ChatSettings::new(ChatProvider::Anthropic) }).unwrap();
+    let error = model.complete(&request()).await.expect_err("nobody is there");
+    assert_eq!(error.to_string(), "ask anthropic: the connection failed, tried 1 times");
+}
+
+#[test]
+fn settings_that_cannot_work_are_refused_before_anything_is_sent() {
+    let message = |settings| RemoteChat::new(settings).expect_err("refused").to_string();
+    assert_eq!(message(ChatSettings::new(ChatProvider::Gemini)), "set up the gemini model: no key in GEMINI_API_KEY");
+    let at = |base_url: &str| ChatSettings { base_url: base_url.to_owned(), ..ChatSettings::new(ChatProvider::OpenAi) };
+    assert!(message(at("file:///etc")).contains("neither http nor https"));
+    assert!(message(at("nowhere")).contains("the base URL"));
+    let unnamed = ChatSettings { model: " ".to_owned(), ..at("http://127.0.0.1/v1") };
+    assert_eq!(message(unnamed), "set up the openai model: the model has no name");
+    let broken = ChatSettings { key: Some(ApiKey::new("a\nb")), ..ChatSettings::new(ChatProvider::OpenAi) };
+    assert_eq!(message(broken), "set up the openai model: the key has characters that no key has");
+}
+
+fn program(program: &str, arguments: &[&str]) -> CommandChat {
+    let arguments = arguments.iter().map(|argument| (*argument).to_owned()).collect();
+    CommandChat::new(CommandSettings { program: program.to_owned(), arguments, timeout: Duration::from_secs(20) })
+}
+
+#[tokio::test]
+async fn a_program_gets_the_whole_prompt_and_its_output_is_the_answer() {
+    let echo = program("cat", &[]);
+    let answer = echo.complete(&request()).await.unwrap();
+    assert!(answer.text.starts_with("You count.\n\nThe schema of the answer:\n\n{"), "{}", answer.text);
+    assert!(answer.text.contains("\"additionalProperties\": false") && answer.text.ends_with("How many?\n"));
+    assert_eq!((answer.input_tokens, echo.model_id()), (None, "cat"));
+    // No shell reads the arguments, and more than a pipe holds goes through.
+    let long = ChatRequest { user: "x".repeat(1 << 20), ..request() };
+    let counted = program("wc", &["-c", "--", "-"]).complete(&long).await.unwrap();
+    assert!(counted.text.trim_start().starts_with("1048"), "{}", counted.text);
+    let literal = program("echo", &["$HOME; `id`"]).complete(&long).await.unwrap();
+    assert_eq!(literal.text, "$HOME; `id`\n");
+}
+
+#[tokio::test]
+async fn a_program_that_fails_says_why() {
+    let failure = |arguments: &'static [&'static str]| async move {
+        program(arguments[0], &arguments[1..]).complete(&request()).await.expect_err("it fails").to_string()
+    };
+    assert!(failure(&["/no/such/program"]).await.starts_with("ask the program /no/such/program: it does not start: "));
+    assert_eq!(
+        failure(&["sh", "-c", "echo not logged in >&2; exit 3"]).await,
+        "ask the program sh: it ended with exit status: 3 (not logged in)"
+    );
+    assert_eq!(failure(&["printf", "\\377"]).await, "ask the program printf: its answer is not UTF-8");
+    assert!(
+        failure(&["head", "-c", "5000000", "/dev/zero"]).await.ends_with("its answer is larger than 4194304 bytes")
+    );
+}
+
+#[tokio::test]
+async fn a_program_that_does_not_end_is_ended() {
+    let settings = CommandSettings {
+        program: "sleep".to_owned(),
+        arguments: vec!["600".to_owned()],
+        timeout: Duration::from_millis(50),
+    };
+    let error = CommandChat::new(settings).complete(&request()).await.expect_err("it never ends");
+    assert_eq!(error.to_string(), "ask the program sleep: no answer within 0 s");
+}
+
+#[tokio::test]
+async fn a_program_is_not_told_our_secrets() {
+    let shown = program("env", &[]).complete(&request()).await.unwrap().text;
+    assert!(shown.contains("PATH="), "it has the rest of the environment");
+    assert!(!shown.contains("GITHUB_TOKEN=") && !shown.contains("CANONRY_DATABASE_URL="), "{shown}");
+}

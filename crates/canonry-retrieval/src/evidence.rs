@@ -1,0 +1,299 @@
+//! Evidence: code, error lines, stack frames, versions and quotes that two items share.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::LazyLock;
+
+use canonry_domain::TEXT_LIMIT;
+use regex::Regex;
+
+use crate::bag::{Bag, first_chars};
+
+/// Facts of one kind that are kept of one text; logs of thousands of lines repeat themselves.
+const FACTS_PER_KIND: usize = 64;
+/// Characters of a fact that are kept.
+const FACT_LIMIT: usize = 160;
+/// Shared facts that are told: a person reads a few.
+const TOLD: usize = 8;
+
+/// What kind of evidence a fact is, the strongest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum FactKind {
+    /// A line that reports an error, without its numbers and paths.
+    Error,
+    /// A function or place in a stack trace.
+    Frame,
+    /// Text in double quotes.
+    Quote,
+    /// An identifier, a path or an error code.
+    Code,
+    /// A version number.
+    Version,
+}
+
+/// The facts found in a text: the form they are compared by, and how the text writes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Facts {
+    facts: BTreeMap<(FactKind, String), String>,
+}
+
+/// A fact that two texts share.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SharedFact {
+    /// Its kind.
+    pub kind: FactKind,
+    /// How the first text writes it.
+    pub text: String,
+}
+
+impl Facts {
+    /// Reads the facts of a text, as far as its raw representation goes.
+    pub fn of(text: &str) -> Self {
+        let mut facts = Self::default();
+        let mut fenced = false;
+        for line in first_chars(text, TEXT_LIMIT).lines() {
+            if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+                fenced = !fenced;
+                continue;
+            }
+            facts.read_line(line, fenced || line.starts_with("    ") || line.starts_with('\t'));
+        }
+        facts
+    }
+
+    /// Whether nothing was found.
+    pub fn is_empty(&self) -> bool {
+        self.facts.is_empty()
+    }
+
+    /// The facts as terms. An error line also counts by every three words in a row, because the same error
+    /// is seldom written the same from end to end.
+    pub fn bag(&self) -> Bag {
+        let mut terms = Vec::new();
+        for (kind, compared) in self.facts.keys() {
+            terms.push(format!("{}:{compared}", kind.letter()));
+            if *kind == FactKind::Error {
+                let words: Vec<&str> = compared.split(' ').collect();
+                terms.extend(words.windows(3).map(|three| format!("3:{}", three.join(" "))));
+            }
+        }
+        Bag::of_terms(terms.iter().map(String::as_str))
+    }
+
+    fn read_line(&mut self, line: &str, is_code: bool) {
+        if let Some(frame) = frame(line) {
+            self.add(FactKind::Frame, &frame.to_lowercase(), frame);
+            return;
+        }
+        if ERROR.is_match(line) {
+            let shown = line.trim().trim_matches('`');
+            let compared = error_words(shown);
+            if compared.contains(' ') && compared.len() >= 12 {
+                self.add(FactKind::Error, &compared, shown);
+            }
+        }
+        let mut spans = line.split('`').enumerate();
+        for (_, span) in spans.by_ref().filter(|(at, _)| is_code || at % 2 == 1) {
+            for identifier in IDENTIFIER.find_iter(span) {
+                self.add(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
+            }
+        }
+        if !is_code {
+            for identifier in IDENTIFIER.find_iter(line).filter(|found| is_structured(found.as_str())) {
+                self.add(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
+            }
+            for quote in QUOTE.captures_iter(line) {
+                self.add(FactKind::Quote, &quote[1].to_lowercase(), &quote[1]);
+            }
+        }
+        for version in VERSION.find_iter(line) {
+            self.add(FactKind::Version, version.as_str().trim_start_matches('v'), version.as_str());
+        }
+    }
+
+    fn add(&mut self, kind: FactKind, compared: &str, shown: &str) {
+        let of_kind = self.facts.range((kind, String::new())..).take_while(|((other, _), _)| *other == kind).count();
+        if of_kind < FACTS_PER_KIND {
+            let compared = first_chars(compared, FACT_LIMIT).to_owned();
+            self.facts.entry((kind, compared)).or_insert_with(|| first_chars(shown, FACT_LIMIT).to_owned());
+        }
+    }
+}
+
+/// What two texts share, the most telling first: by kind, then the longest.
+pub fn shared_facts(one: &Facts, other: &Facts) -> Vec<SharedFact> {
+    let mut shared: Vec<SharedFact> = one
+        .facts
+        .iter()
+        .filter(|(key, _)| other.facts.contains_key(key))
+        .map(|((kind, _), shown)| SharedFact { kind: *kind, text: shown.clone() })
+        .collect();
+    shared.sort_by(|one, other| {
+        one.kind.cmp(&other.kind).then(other.text.len().cmp(&one.text.len())).then(one.text.cmp(&other.text))
+    });
+    shared.truncate(TOLD);
+    shared
+}
+
+impl fmt::Display for SharedFact {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.text.replace('`', "'");
+        match self.kind {
+            FactKind::Error => write!(formatter, "both show `{text}`"),
+            FactKind::Frame => write!(formatter, "both stacks go through `{text}`"),
+            FactKind::Quote => write!(formatter, "both quote \"{text}\""),
+            FactKind::Code => write!(formatter, "both name `{text}`"),
+            FactKind::Version => write!(formatter, "both name version {text}"),
+        }
+    }
+}
+
+impl FactKind {
+    fn letter(self) -> char {
+        match self {
+            Self::Error => 'e',
+            Self::Frame => 'f',
+            Self::Quote => 'q',
+            Self::Code => 'c',
+            Self::Version => 'v',
+        }
+    }
+}
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+}
+
+static ERROR: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?i)\berror\b|error[:\[]|panicked|\bpanic\b|exception|\bfail(?:ed|ure|s)?\b|assert|segfault|\bfault\b|\babort(?:ed)?\b|\bwarning:|cannot|undefined|unexpected|denied|not found|overflow|deadlock|traceback|fatal",
+    )
+});
+
+/// An identifier of at least three characters, with what it is qualified by.
+static IDENTIFIER: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"[A-Za-z_][A-Za-z0-9_]{2,}(?:(?:::|[./#-])[A-Za-z0-9_]+)*[!?]?"));
+
+static QUOTE: LazyLock<Regex> = LazyLock::new(|| pattern("[\"“]([^\"“”]{8,120})[\"”]"));
+
+static VERSION: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"\bv?[0-9]{1,4}\.[0-9]{1,5}(?:\.[0-9]{1,6})+(?:-[A-Za-z0-9.]{1,20})?\b"));
+
+/// Paths, addresses and numbers, which differ between two reports of one error.
+static VARIES: LazyLock<Regex> = LazyLock::new(|| pattern(r"\S*[/\\]\S*|0x[0-9A-Fa-f]+|\b[0-9a-fA-F]{8,}\b|[0-9]+"));
+
+/// The function or file of a stack frame, in the notations of the common languages.
+static FRAMES: LazyLock<[Regex; 5]> = LazyLock::new(|| {
+    [
+        // Java, JavaScript, .NET: at a.b.C.method(File.java:12), at f (file.js:1:2)
+        r"^\s*at\s+(?:new\s+|async\s+)?([\w$.<>/\[\]]+)\s*\(",
+        // Python: File "a/b.py", line 12, in f
+        r#"^\s*File ".*?([^/\\"]+)", line \d+(?:, in \S+)?"#,
+        // Rust: 4: 0x7f… - std::rt::main, or 4: std::rt::main
+        r"^\s*\d+:\s+(?:0x[0-9a-f]+\s+-\s+)?([A-Za-z_<][\w:<>$&]*::[\w:<>$&{}]+)",
+        // gdb and lldb: #3 0x… in f () from …
+        r"^\s*#\d+:?\s+(?:0x[0-9a-f]+\s+in\s+)?([A-Za-z_~][\w:~<>]*)\s*\(",
+        // Ruby, Go: a/b.rb:12:in `f'
+        r"^\s*(?:from\s+)?\S*?([\w-]+\.(?:rb|go|php|ex|pl)):\d+",
+    ]
+    .map(pattern)
+});
+
+fn frame(line: &str) -> Option<&str> {
+    FRAMES.iter().find_map(|frame| frame.captures(line)?.get(1)).map(|found| found.as_str())
+}
+
+/// The words of an error line that do not vary from report to report.
+fn error_words(line: &str) -> String {
+    let stable = VARIES.replace_all(line, " ");
+    let words: Vec<String> = stable
+        .split(|character: char| !character.is_alphabetic() && character != '_')
+        .filter(|word| !word.is_empty())
+        .map(str::to_lowercase)
+        .collect();
+    words.join(" ")
+}
+
+/// Whether a word in prose is an identifier or an error code, not a word of the language.
+fn is_structured(word: &str) -> bool {
+    let bytes = word.as_bytes();
+    let camel = bytes.windows(2).any(|pair| pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase());
+    let digits = bytes.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let error_code = digits >= 3
+        && bytes[0].is_ascii_uppercase()
+        && bytes.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'-');
+    camel || error_code || word.contains("::") || word.contains('/') || word.trim_matches('_').contains('_')
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+
+    use super::{Facts, shared_facts};
+
+    fn shared(one: &str, other: &str) -> Vec<String> {
+        shared_facts(&Facts::of(one), &Facts::of(other)).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn the_same_error_is_told_without_its_numbers() {
+        let one = "It dies:\n```\nthread 'main' panicked at 'index out of bounds: the len is 3', src/a.rs:7\n```";
+        let other = "thread 'main' panicked at 'index out of bounds: the len is 12', lib/b.rs:9";
+        assert_eq!(
+            shared(one, other),
+            ["both show `thread 'main' panicked at 'index out of bounds: the len is 3', src/a.rs:7`"]
+        );
+    }
+
+    #[test]
+    fn code_codes_versions_and_quotes_are_found() {
+        let one = "`HashMap::entry` gives E0308 on v1.30.0, it says \"expected struct, found enum\" for my_value";
+        let other =
+            "error with HashMap::entry:\nE0308\n\n    my_value\n\nseen on 1.30.0: \"expected struct, found enum\"";
+        assert_eq!(
+            shared(one, other),
+            [
+                "both quote \"expected struct, found enum\"",
+                "both name `HashMap::entry`",
+                "both name `my_value`",
+                "both name `E0308`",
+                "both name version v1.30.0",
+            ]
+        );
+    }
+
+    #[test]
+    fn frames_of_the_common_languages_are_found() {
+        for (line, expected) in [
+            ("    at org.apache.hadoop.fs.FileSystem.get(FileSystem.java:372)", "org.apache.hadoop.fs.FileSystem.get"),
+            ("    at Object.parse (native)", "Object.parse"),
+            ("  File \"/usr/lib/python3/site.py\", line 12, in main", "site.py"),
+            ("   4:     0x7f8a - std::panicking::begin_panic", "std::panicking::begin_panic"),
+            ("#3  0x00007f in rust_begin_unwind () from /lib/x.so", "rust_begin_unwind"),
+            ("/app/models/user.rb:12:in `save'", "user.rb"),
+        ] {
+            assert_eq!(shared(line, line), [format!("both stacks go through `{expected}`")], "{line}");
+        }
+    }
+
+    #[test]
+    fn prose_is_no_evidence() {
+        assert!(Facts::of("When I open the window, it is too small. Please make it larger.").is_empty());
+        assert!(Facts::of("").is_empty());
+    }
+
+    #[test]
+    fn long_logs_are_bounded() {
+        let log: String = (0..5_000).map(|n| format!("error: the thing_{n} failed here\n")).collect();
+        assert!(Facts::of(&log).facts.len() <= 3 * super::FACTS_PER_KIND);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_shares_its_own_facts_and_nothing_panics(one in any::<String>(), other in "[ -~\n`\"]{0,200}") {
+            let (first, second) = (Facts::of(&one), Facts::of(&other));
+            prop_assert!(shared_facts(&first, &second).len() <= super::TOLD);
+            prop_assert_eq!(shared_facts(&second, &second).is_empty(), second.is_empty());
+        }
+    }
+}

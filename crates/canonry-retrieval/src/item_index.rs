@@ -1,0 +1,398 @@
+//! The index of one repository's issues, or of its pull requests: every part of retrieval in one place.
+
+use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity};
+
+use crate::bag::Bag;
+use crate::changes::{diff_bag, path_bag};
+use crate::dense::{DenseIndex, InvalidVector, Spread};
+use crate::evidence::Facts;
+use crate::fuse::{Candidate, Hit, RetrievalMode, rank};
+use crate::lexical::{LexicalIndex, LexicalScores};
+use crate::search_rules::{SearchHit, apply_search_rules};
+use crate::slots::{Slot, Slots};
+
+/// Candidates that each part names. Of true duplicates, 86 in 100 are among the first hundred of the fusion,
+/// and more cost more to score than they bring.
+const CANDIDATES: usize = 100;
+
+/// The items of one type of one repository.
+#[derive(Debug)]
+pub struct ItemIndex {
+    pub(crate) item_type: ItemType,
+    pub(crate) model: String,
+    pub(crate) slots: Slots,
+    pub(crate) stamps: Vec<u64>,
+    pub(crate) text: LexicalIndex,
+    pub(crate) evidence: LexicalIndex,
+    pub(crate) paths: LexicalIndex,
+    pub(crate) diff: LexicalIndex,
+    pub(crate) dense: DenseIndex,
+}
+
+/// What is indexed of an item.
+#[derive(Debug, Clone, Copy)]
+pub struct Entry<'a> {
+    /// Its title.
+    pub title: &'a str,
+    /// Its body.
+    pub body: &'a str,
+    /// The vector of this very text by the index's model, if there is one yet.
+    pub vector: Option<&'a [f32]>,
+    /// What a pull request changes.
+    pub changes: Option<&'a PullChanges>,
+    /// Any number that differs when the item's text, vector or changes do. Kept and given back by
+    /// [`ItemIndex::stamp`], so that an index from a snapshot can be brought up to date item by item.
+    pub stamp: u64,
+}
+
+/// What neighbours are looked for.
+#[derive(Debug, Clone)]
+pub struct Query {
+    item: Option<ItemNumber>,
+    text: Bag,
+    evidence: Bag,
+    paths: Option<Bag>,
+    diff: Option<Bag>,
+    vector: Option<Vec<f32>>,
+}
+
+/// How neighbours are looked for.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// Which parts count.
+    pub mode: RetrievalMode,
+    /// How many neighbours are wanted.
+    pub k: usize,
+    /// The least score.
+    pub min_score: Similarity,
+    /// From the model's cosine to the similarity that gates use.
+    pub calibrate: &'a dyn Fn(f32) -> f64,
+    /// Which items may be neighbours: by state, or by time in a backtest.
+    pub filter: &'a dyn Fn(ItemNumber) -> bool,
+}
+
+/// Why an item cannot be indexed or a query not be answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum IndexError {
+    /// The vector of an item is unusable.
+    #[error("index {item_type} {number} with the vector of {model}: {reason}")]
+    Vector {
+        /// Issue or pull request.
+        item_type: ItemType,
+        /// The item.
+        number: ItemNumber,
+        /// The model.
+        model: String,
+        /// What is wrong.
+        reason: InvalidVector,
+    },
+    /// The vector of a query is unusable.
+    #[error("search with the query's vector of {model}: {reason}")]
+    QueryVector {
+        /// The model.
+        model: String,
+        /// What is wrong.
+        reason: InvalidVector,
+    },
+    /// A mode that compares vectors was asked without one.
+    #[error("search in {mode} mode: the query has no vector; embed it first, or use lexical mode")]
+    NoVector {
+        /// The mode.
+        mode: RetrievalMode,
+    },
+    /// There is no room.
+    #[error("index {item_type} {number}: an index holds at most {} items", Slot::COUNT)]
+    Full {
+        /// Issue or pull request.
+        item_type: ItemType,
+        /// The item.
+        number: ItemNumber,
+    },
+}
+
+impl Query {
+    /// The query for an item or for words that a person typed (those are a title).
+    pub fn new(title: &str, body: &str) -> Self {
+        Self {
+            item: None,
+            text: Bag::of_item(title, body),
+            evidence: Facts::of(&format!("{title}\n{body}")).bag(),
+            paths: None,
+            diff: None,
+            vector: None,
+        }
+    }
+
+    /// An item is never its own neighbour.
+    #[must_use]
+    pub fn for_item(mut self, number: ItemNumber) -> Self {
+        self.item = Some(number);
+        self
+    }
+
+    /// Also by what a pull request changes.
+    #[must_use]
+    pub fn with_changes(mut self, changes: &PullChanges) -> Self {
+        if !changes.is_empty() {
+            self.paths = Some(path_bag(changes));
+            self.diff = Some(diff_bag(changes));
+        }
+        self
+    }
+
+    /// Also by a vector of the index's model.
+    #[must_use]
+    pub fn with_vector(mut self, vector: Vec<f32>) -> Self {
+        self.vector = Some(vector);
+        self
+    }
+}
+
+impl ItemIndex {
+    /// An empty index for items of a type, whose vectors are all made by one model.
+    pub fn new(item_type: ItemType, model: &str) -> Self {
+        Self {
+            item_type,
+            model: model.to_owned(),
+            slots: Slots::default(),
+            stamps: Vec::new(),
+            text: LexicalIndex::new(),
+            evidence: LexicalIndex::new(),
+            paths: LexicalIndex::new(),
+            diff: LexicalIndex::new(),
+            dense: DenseIndex::new(),
+        }
+    }
+
+    /// The type of its items.
+    pub fn item_type(&self) -> ItemType {
+        self.item_type
+    }
+
+    /// The model of its vectors.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// How many items are in it.
+    pub fn len(&self) -> usize {
+        self.slots.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// How many of its items have a vector.
+    pub fn vectors(&self) -> usize {
+        self.dense.len()
+    }
+
+    /// Its items, in no order that means anything.
+    pub fn numbers(&self) -> impl Iterator<Item = ItemNumber> + '_ {
+        self.slots.places().iter().copied().flatten()
+    }
+
+    /// The stamp an item was indexed with.
+    pub fn stamp(&self, number: ItemNumber) -> Option<u64> {
+        self.slots.find(number).map(|slot| self.stamps[slot.index()])
+    }
+
+    /// The vector of an item, of length one.
+    pub fn vector(&self, number: ItemNumber) -> Option<&[f32]> {
+        self.dense.vector(self.slots.find(number)?)
+    }
+
+    /// Puts an item in, in place of what was known of it. After an error everything is as before.
+    pub fn upsert(&mut self, number: ItemNumber, entry: Entry<'_>) -> Result<(), IndexError> {
+        let item_type = self.item_type;
+        if let Some(vector) = entry.vector {
+            let model = &self.model;
+            self.dense.unit(vector).map_err(|reason| IndexError::Vector {
+                item_type,
+                number,
+                model: model.clone(),
+                reason,
+            })?;
+        }
+        let slot = self.slots.take(number).ok_or(IndexError::Full { item_type, number })?;
+        if self.stamps.len() <= slot.index() {
+            self.stamps.resize(slot.index() + 1, 0);
+        }
+        self.stamps[slot.index()] = entry.stamp;
+        self.text.put(slot, &Bag::of_item(entry.title, entry.body));
+        self.evidence.put(slot, &Facts::of(&format!("{}\n{}", entry.title, entry.body)).bag());
+        match entry.changes.filter(|changes| !changes.is_empty()) {
+            Some(changes) => {
+                self.paths.put(slot, &path_bag(changes));
+                self.diff.put(slot, &diff_bag(changes));
+            }
+            None => {
+                self.paths.remove(slot);
+                self.diff.remove(slot);
+            }
+        }
+        match entry.vector {
+            Some(vector) => self.dense.put(slot, vector).expect("invariant: the vector was checked above"),
+            None => {
+                self.dense.remove(slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an item out; whether it was there.
+    pub fn remove(&mut self, number: ItemNumber) -> bool {
+        let Some(slot) = self.slots.give_back(number) else {
+            return false;
+        };
+        for part in [&mut self.text, &mut self.evidence, &mut self.paths, &mut self.diff] {
+            part.remove(slot);
+        }
+        self.dense.remove(slot);
+        self.stamps[slot.index()] = 0;
+        true
+    }
+
+    /// The nearest items.
+    pub fn neighbours(&self, query: &Query, ask: &Ask<'_>) -> Result<Vec<Hit>, IndexError> {
+        let key = |slot: Slot| self.allowed(query, ask.filter, slot);
+        let limit = CANDIDATES.max(ask.k);
+        let mut found: Vec<Slot> = Vec::with_capacity(4 * limit);
+        let mut unit = None;
+        let mut spread = Spread { mean: 0.0, deviation: 0.0 };
+        if ask.mode != RetrievalMode::Lexical {
+            let vector = query.vector.as_deref().ok_or(IndexError::NoVector { mode: ask.mode })?;
+            let named = |reason| IndexError::QueryVector { model: self.model.clone(), reason };
+            let scan = self.dense.nearest(vector, limit, key).map_err(named)?;
+            unit = Some(self.dense.unit(vector).map_err(named)?);
+            spread = scan.spread;
+            found.extend(scan.hits.iter().map(|hit| hit.slot));
+        }
+        let words = WordScores::of(self, query);
+        if ask.mode != RetrievalMode::Dense {
+            found.extend(words.best(limit, key));
+        }
+        found.sort_unstable();
+        found.dedup();
+        let candidates: Vec<Candidate> = found
+            .into_iter()
+            .filter_map(|slot| {
+                let cosine = unit.as_deref().and_then(|unit| self.dense.cosine(slot, unit));
+                Some(words.candidate(slot, self.slots.number(slot)?, cosine))
+            })
+            .collect();
+        Ok(rank(ask.mode, &candidates, spread, ask.calibrate, ask.min_score, ask.k))
+    }
+
+    /// The items that a search finds, by the rules of [`apply_search_rules`].
+    ///
+    /// A person who types a word expects what holds it, however the model sees it: a hit's score is the better
+    /// of the calibrated similarity and the score of its words. `ask.k` is the limit, `ask.min_score` holds
+    /// after include terms have lifted a hit.
+    pub fn search(
+        &self,
+        query: &Query,
+        ask: &Ask<'_>,
+        include: &[String],
+        exclude: &[String],
+    ) -> Result<Vec<SearchHit>, IndexError> {
+        let everything = Ask { k: CANDIDATES * 4, min_score: Similarity::ZERO, ..*ask };
+        let hits = self.neighbours(query, &everything)?;
+        Ok(self.search_among(hits, ask.mode, ask.min_score, ask.k, include, exclude))
+    }
+
+    /// The same among neighbours that were found already, for where the vectors are searched elsewhere.
+    pub fn search_among(
+        &self,
+        hits: Vec<Hit>,
+        mode: RetrievalMode,
+        min_score: Similarity,
+        limit: usize,
+        include: &[String],
+        exclude: &[String],
+    ) -> Vec<SearchHit> {
+        let held = |number, terms: &[String]| terms.iter().map(|term| self.holds(number, term)).collect();
+        let hits = hits.into_iter().map(|hit| {
+            let words = hit.parts.get("words").and_then(|&words| Similarity::clamped(words).ok());
+            let score =
+                if mode == RetrievalMode::Dense { hit.score } else { hit.score.max(words.unwrap_or(hit.score)) };
+            let (includes, excludes) = (held(hit.number, include), held(hit.number, exclude));
+            SearchHit { number: hit.number, rank: hit.rank, score, includes, excludes }
+        });
+        apply_search_rules(hits.collect(), min_score, limit)
+    }
+
+    /// What everything but the vectors says: the candidates by words, and the same of `also`. For where the
+    /// vectors are searched elsewhere: set their cosines, then call [`rank`].
+    pub fn word_candidates(
+        &self,
+        query: &Query,
+        also: &[ItemNumber],
+        k: usize,
+        filter: &dyn Fn(ItemNumber) -> bool,
+    ) -> Vec<Candidate> {
+        let key = |slot: Slot| self.allowed(query, filter, slot);
+        let words = WordScores::of(self, query);
+        let mut found = words.best(CANDIDATES.max(k), key);
+        found.extend(also.iter().filter_map(|&number| self.slots.find(number)).filter(|&slot| key(slot).is_some()));
+        found.sort_unstable();
+        found.dedup();
+        let candidate = |slot| Some(words.candidate(slot, self.slots.number(slot)?, None));
+        found.into_iter().filter_map(candidate).collect()
+    }
+
+    /// How much of a term's words an item holds, 0..1, rare words counting more.
+    fn holds(&self, number: ItemNumber, term: &str) -> f64 {
+        let bag = Bag::of_item("", term);
+        self.slots.find(number).map_or(0.0, |slot| self.text.covered(&bag, slot))
+    }
+
+    fn allowed(&self, query: &Query, filter: &dyn Fn(ItemNumber) -> bool, slot: Slot) -> Option<ItemNumber> {
+        self.slots.number(slot).filter(|&number| query.item != Some(number) && filter(number))
+    }
+}
+
+/// What the parts without vectors say of every item.
+struct WordScores {
+    text: LexicalScores,
+    evidence: LexicalScores,
+    paths: Option<LexicalScores>,
+    diff: Option<LexicalScores>,
+}
+
+impl WordScores {
+    fn of(index: &ItemIndex, query: &Query) -> Self {
+        Self {
+            text: index.text.scores(&query.text),
+            evidence: index.evidence.scores(&query.evidence),
+            paths: query.paths.as_ref().map(|paths| index.paths.scores(paths)),
+            diff: query.diff.as_ref().map(|diff| index.diff.scores(diff)),
+        }
+    }
+
+    fn best(&self, limit: usize, key: impl Fn(Slot) -> Option<ItemNumber>) -> Vec<Slot> {
+        let mut found = self.text.best(limit, &key);
+        // Few items share evidence, so its candidates cost little; a common error line alone finds what
+        // other words hide.
+        for part in [Some(&self.evidence), self.paths.as_ref(), self.diff.as_ref()].into_iter().flatten() {
+            found.extend(part.best(limit, &key));
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    fn candidate(&self, slot: Slot, number: ItemNumber, cosine: Option<f32>) -> Candidate {
+        Candidate {
+            number,
+            cosine,
+            lexical: self.text.text(slot),
+            title: self.text.title(slot),
+            evidence: self.evidence.text(slot),
+            paths: self.paths.as_ref().map(|paths| paths.text(slot)),
+            diff: self.diff.as_ref().map(|diff| diff.text(slot)),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+#![doc = include_str!("../README.md")]
+
+mod bag;
+mod changes;
+mod dense;
+mod evidence;
+mod fuse;
+mod item_index;
+mod lexical;
+mod metrics;
+mod postings;
+mod replay;
+mod search_rules;
+mod slots;
+mod snapshot;
+mod thresholds;
+mod tokens;
+
+pub use bag::Bag;
+pub use changes::{diff_bag, path_bag};
+pub use dense::{DenseHit, DenseIndex, DenseScan, InvalidVector, Spread};
+pub use evidence::{FactKind, Facts, SharedFact, shared_facts};
+pub use fuse::{Candidate, Hit, Parts, RetrievalMode, UnknownMode, rank, words_score};
+pub use item_index::{Ask, Entry, IndexError, ItemIndex, Query};
+pub use lexical::{LexicalIndex, LexicalScores};
+pub use metrics::{Interval, RetrievalMeasures, bootstrap, rank_of_best};
+pub use replay::{CreationOrder, ReplayQuery, duplicate_clusters};
+pub use search_rules::{INCLUDE_BOOST, SEARCH_LIMIT, SearchHit, TERM_THRESHOLD, apply_search_rules};
+pub use slots::Slot;
+pub use snapshot::{SNAPSHOT_VERSION, SnapshotError, read_snapshot, write_snapshot};
+pub use thresholds::{
+    Answer, OperatingPoint, ReliabilityRow, operating_points, reliability, threshold_for_precision, wilson,
+};
+pub use tokens::{TOKEN_LIMIT, for_each_token, tokens};

@@ -1,0 +1,167 @@
+//! What an index in memory is built from, and what tells whether it is up to date.
+
+use canonry_domain::{ContentHash, ItemNumber, ItemState, ItemType, PullChanges};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::embeddings::{EmbeddingKey, from_bytes};
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::row_values::{optional_moment, word};
+use crate::transaction::{Pool, StoreError, on_pool};
+
+/// An item without its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexRow {
+    /// The item.
+    pub number: ItemNumber,
+    /// Open or closed.
+    pub state: ItemState,
+    /// When it was opened.
+    pub created_at: Option<Timestamp>,
+    /// What people said it is a duplicate of.
+    pub duplicate_of: Option<ItemNumber>,
+    /// The hash of its text.
+    pub content_hash: ContentHash,
+    /// The length of its stored changes; 0 when they are not known.
+    pub changes_length: u64,
+    /// Whether its present text has a vector.
+    pub embedded: bool,
+}
+
+/// The texts of an item, and the vector of its present text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexEntry {
+    /// The item.
+    pub number: ItemNumber,
+    /// Its title.
+    pub title: String,
+    /// Its body.
+    pub body: String,
+    /// What a pull request changes.
+    pub changes: Option<PullChanges>,
+    /// The vector, unless it is missing or of an older text.
+    pub vector: Option<Vec<f32>>,
+}
+
+type TextRow = (i64, String, String, Option<Json<PullChanges>>);
+
+impl Store {
+    /// Every item of a type that is in the repository, by number, without its texts.
+    pub async fn index_rows(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        item_type: ItemType,
+    ) -> Result<Vec<IndexRow>, StoreError> {
+        let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash,
+                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.item_id IS NOT NULL
+            FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
+                AND e.embedded_hash = i.content_hash
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number";
+        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, bool);
+        macro_rules! rows {
+            ($db:expr, $row:ty) => {{
+                let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+                let query = query.bind(key.representation.as_str()).bind(key.model.as_str());
+                let rows: Vec<$row> = query.fetch_all($db).await?;
+                rows
+            }};
+        }
+        let rows: Vec<Row> = match &self.pool {
+            Pool::Sqlite(db) => rows!(db, Row),
+            // length() is 32 bits there.
+            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i32, bool))
+                .into_iter()
+                .map(|(a, b, c, d, e, length, g)| (a, b, c, d, e, i64::from(length), g))
+                .collect(),
+        };
+        rows.into_iter()
+            .map(|(number, state, created_at, duplicate_of, hash, changes_length, embedded)| {
+                Ok(IndexRow {
+                    number: ItemNumber::new(number).map_err(StoreError::damaged)?,
+                    state: word(&state)?,
+                    created_at: optional_moment(created_at)?,
+                    duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
+                    content_hash: ContentHash::stored(hash),
+                    changes_length: u64::try_from(changes_length).map_err(StoreError::damaged)?,
+                    embedded,
+                })
+            })
+            .collect()
+    }
+
+    /// The texts of these items (a few hundred at most), and their vectors if they are wanted.
+    pub async fn index_entries(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        vectors_of: Option<&EmbeddingKey>,
+    ) -> Result<Vec<IndexEntry>, StoreError> {
+        let rows: Vec<TextRow> = on_pool!(&self.pool, |db| {
+            let mut query =
+                QueryBuilder::new("SELECT number, title, body, changes FROM items WHERE gone IS NULL AND repo_id = ");
+            query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+            let mut listed = query.separated(", ");
+            for number in numbers {
+                listed.push_bind(number.get());
+            }
+            query.push(") ORDER BY number");
+            query.build_query_as().fetch_all(db).await?
+        });
+        let mut vectors = match vectors_of {
+            Some(key) => self.vectors_of(repo, item_type, numbers, key).await?,
+            None => Vec::new(),
+        };
+        vectors.sort_unstable_by_key(|(number, _)| *number);
+        rows.into_iter()
+            .map(|(number, title, body, changes)| {
+                let vector = vectors.binary_search_by_key(&number, |(number, _)| *number);
+                Ok(IndexEntry {
+                    number: ItemNumber::new(number).map_err(StoreError::damaged)?,
+                    title,
+                    body,
+                    changes: changes.map(|Json(changes)| changes),
+                    vector: vector.ok().map(|place| std::mem::take(&mut vectors[place].1)),
+                })
+            })
+            .collect()
+    }
+
+    /// Vectors of the present texts of these items.
+    async fn vectors_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        key: &EmbeddingKey,
+    ) -> Result<Vec<(i64, Vec<f32>)>, StoreError> {
+        const JOIN: &str = " FROM embeddings e JOIN items i ON i.id = e.item_id AND i.content_hash = e.embedded_hash WHERE i.repo_id = ";
+        macro_rules! asked {
+            ($select:literal) => {{
+                let mut query = QueryBuilder::new($select);
+                query.push(JOIN).push_bind(repo.0).push(" AND i.type = ").push_bind(item_type.as_str());
+                query.push(" AND e.representation = ").push_bind(key.representation.as_str());
+                query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
+                let mut listed = query.separated(", ");
+                for number in numbers {
+                    listed.push_bind(number.get());
+                }
+                query.push(")");
+                query
+            }};
+        }
+        Ok(match &self.pool {
+            Pool::Sqlite(db) => {
+                let rows: Vec<(i64, Vec<u8>)> =
+                    asked!("SELECT i.number, e.vector").build_query_as().fetch_all(db).await?;
+                rows.into_iter().map(|(number, bytes)| (number, from_bytes(&bytes))).collect()
+            }
+            Pool::Postgres(db) => {
+                asked!("SELECT i.number, CAST(e.vector AS real[])").build_query_as().fetch_all(db).await?
+            }
+        })
+    }
+}

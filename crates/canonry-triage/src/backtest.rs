@@ -1,0 +1,504 @@
+//! `backtest`: past duplicates replayed as if they were new, against only what existed then.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use canonry_domain::{ItemNumber, ItemType, RepoName, Similarity};
+use canonry_retrieval::{
+    CreationOrder, Hit, ReplayQuery, RetrievalMeasures, RetrievalMode, duplicate_clusters, rank_of_best,
+};
+use canonry_store::{IndexRow, Repo, Store, StoreError};
+use serde::Serialize;
+
+use crate::backtest_truth::{TruthFile, TruthMistake};
+use crate::backtest_verdicts::{FirstAnswers, Verdicts};
+use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+
+/// How to replay.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BacktestOptions {
+    /// Which parts find neighbours.
+    pub mode: RetrievalMode,
+    /// The precision that a threshold is looked for.
+    pub wanted_precision: f64,
+    /// Replay so many duplicates at most, and as many other items.
+    pub limit_queries: Option<usize>,
+    /// Chooses samples and intervals; the same seed gives the same figures.
+    pub seed: u64,
+}
+
+/// What the replay showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backtest {
+    /// The repository.
+    pub repo: RepoName,
+    /// The model of the vectors; `None` when none were used.
+    pub model: Option<String>,
+    /// Whether scores were fitted to data rather than being the model's bare cosines.
+    pub calibrated: bool,
+    /// How it was done.
+    pub options: BacktestOptions,
+    /// Whether a truth file took the place of what people closed as duplicates.
+    pub from_truth_file: bool,
+    /// How much there was.
+    pub counts: BacktestCounts,
+    /// How well the right items were found.
+    pub retrieval: RetrievalMeasures,
+    /// The same of issues and of pull requests, where both were replayed.
+    pub by_type: Vec<(ItemType, RetrievalMeasures)>,
+    /// The share of duplicates found among the first so many.
+    pub recall_curve: Vec<(usize, f64)>,
+    /// What thresholds would have meant.
+    pub verdicts: Verdicts,
+    /// The duplicates whose right item was ranked worst, worst first.
+    pub misses: Vec<Miss>,
+    /// What is wrong with the truth file.
+    pub mistakes: Vec<TruthMistake>,
+    /// How long it took.
+    pub timing: BacktestTiming,
+}
+
+/// How much was replayed, and what was left out.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct BacktestCounts {
+    /// Items that could be found.
+    pub items: usize,
+    /// Those without a vector, which no mode but lexical finds.
+    pub items_without_vector: usize,
+    /// Duplicates that people or the truth file named.
+    pub duplicates_known: usize,
+    /// Those that were left out because nothing that they duplicate was there before them.
+    pub duplicates_without_earlier: usize,
+    /// Those that were left out because they have no vector to search by.
+    pub duplicates_without_vector: usize,
+    /// Those that could be replayed.
+    pub duplicates: usize,
+    /// Those that were.
+    pub duplicates_replayed: usize,
+    /// Items that nobody called a duplicate and that could be replayed.
+    pub others: usize,
+    /// Those that were.
+    pub others_replayed: usize,
+}
+
+/// A duplicate whose right item did not come first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Miss {
+    /// Issue or pull request.
+    #[serde(rename = "type")]
+    pub item_type: ItemType,
+    /// The duplicate.
+    pub duplicate: NamedItem,
+    /// The best ranked of what it duplicates, or the oldest when none was found.
+    pub expected: NamedItem,
+    /// Its rank; `None` when it was not among the first hundred.
+    pub rank: Option<usize>,
+    /// What came first instead.
+    pub first: Option<NamedItem>,
+    /// The score of that.
+    pub first_score: Option<Similarity>,
+}
+
+/// An item as a person knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamedItem {
+    /// Its number.
+    pub number: ItemNumber,
+    /// Its title.
+    pub title: String,
+    /// Where it can be read.
+    pub url: Option<String>,
+}
+
+/// How long the replay took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BacktestTiming {
+    /// All of it, in seconds.
+    pub replay_seconds: f64,
+    /// Half of the searches took at most so many milliseconds.
+    pub search_ms_p50: f64,
+    /// 95 in 100 took at most so many.
+    pub search_ms_p95: f64,
+}
+
+/// Why nothing was replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum BacktestError {
+    /// There is nothing to compare with.
+    #[error(
+        "no duplicates are known in {repo}, so there is nothing to replay; learn them with `canonry sync --repo {repo} --outcomes`, or name them in a file with --truth"
+    )]
+    NoDuplicates {
+        /// The repository.
+        repo: RepoName,
+    },
+    /// Duplicates are known, but not what was there before them.
+    #[error(
+        "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; bring in the whole history with `canonry sync --repo {repo}`"
+    )]
+    NothingEarlier {
+        /// The repository.
+        repo: RepoName,
+        /// How many duplicates are known.
+        known: usize,
+    },
+    /// No line of the truth file can be used.
+    #[error("no line of the truth file can be used; line {}: {}", .first.line, .first.message)]
+    UselessTruth {
+        /// The first mistake.
+        first: TruthMistake,
+    },
+    /// Nothing is embedded.
+    #[error(
+        "nothing that could be replayed in {repo} is embedded by {model}; run `canonry embed --repo {repo}` with the same embedder first, or replay without vectors: --retrieval lexical"
+    )]
+    NotEmbedded {
+        /// The repository.
+        repo: RepoName,
+        /// The model.
+        model: String,
+    },
+    /// The index or the store failed.
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Neighbours looked at for each item: as many as each part of retrieval names.
+const NEIGHBOURS: usize = 100;
+/// Other items that are replayed, at least: a share of 1 % among a thousand is known within .6 points.
+const OTHERS: usize = 1_000;
+/// Misses that are kept: more than anybody reads.
+const MISSES: usize = 20;
+/// Where the curve of recall is measured.
+const CURVE: [usize; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
+
+/// Replays every past duplicate of these neighbourhoods (issues, pull requests, or both), and a sample of other
+/// items to see how often it would have spoken wrongly. Of a replayed item nothing is used but what was there
+/// when it was filed: not its labels, its state or its closing.
+pub async fn backtest(
+    store: &Store,
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    truth: Option<&TruthFile>,
+    options: BacktestOptions,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<Backtest, BacktestError> {
+    let begun = Instant::now();
+    let plan = Plan::new(repo, neighbourhoods, truth, options)?;
+    let total = (plan.queries.len() + plan.others.len()) as u64;
+    let mut done = 0;
+    let mut step = || {
+        done += 1;
+        progress(done, total);
+    };
+    let mut times = Vec::new();
+    let mut replayed = Vec::new();
+    for (place, query) in &plan.queries {
+        let hits = replay(&neighbourhoods[*place], query.number, options.mode, &mut times).await?;
+        replayed.push(Replayed { place: *place, query, hits });
+        step();
+    }
+    let mut others = Vec::new();
+    for (place, number) in &plan.others {
+        let hits = replay(&neighbourhoods[*place], *number, options.mode, &mut times).await?;
+        others.push(hits.first().map(|hit| hit.score));
+        step();
+    }
+    let answers = FirstAnswers {
+        duplicates: replayed
+            .iter()
+            .map(|item| (item.hits.first().map(|hit| hit.score), item.rank() == Some(1)))
+            .collect(),
+        duplicates_in_all: plan.counts.duplicates,
+        others,
+        others_in_all: plan.counts.others,
+    };
+    let ranks: Vec<Option<usize>> = replayed.iter().map(Replayed::rank).collect();
+    Ok(Backtest {
+        repo: repo.name.clone(),
+        model: plan.model,
+        calibrated: neighbourhoods.iter().all(|neighbourhood| neighbourhood.calibration().is_fitted()),
+        options,
+        from_truth_file: truth.is_some(),
+        counts: plan.counts,
+        retrieval: RetrievalMeasures::of(&ranks, options.seed),
+        by_type: by_type(neighbourhoods, &replayed, options.seed),
+        recall_curve: CURVE.map(|k| (k, found_among(&ranks, k))).to_vec(),
+        verdicts: Verdicts::of(&answers, options.wanted_precision),
+        misses: worst_misses(store, repo, neighbourhoods, &replayed).await?,
+        mistakes: plan.mistakes,
+        timing: timing(begun.elapsed(), times),
+    })
+}
+
+/// What is replayed.
+struct Plan {
+    /// The duplicates, each with the place of its neighbourhood.
+    queries: Vec<(usize, ReplayQuery)>,
+    /// A sample of everything else.
+    others: Vec<(usize, ItemNumber)>,
+    counts: BacktestCounts,
+    mistakes: Vec<TruthMistake>,
+    model: Option<String>,
+}
+
+/// A duplicate and what was found for it.
+struct Replayed<'a> {
+    place: usize,
+    query: &'a ReplayQuery,
+    hits: Vec<Hit>,
+}
+
+impl Replayed<'_> {
+    fn rank(&self) -> Option<usize> {
+        rank_of_best(self.hits.iter().map(|hit| hit.number), &self.query.relevant)
+    }
+}
+
+impl Plan {
+    fn new(
+        repo: &Repo,
+        neighbourhoods: &[Neighbourhood],
+        truth: Option<&TruthFile>,
+        options: BacktestOptions,
+    ) -> Result<Self, BacktestError> {
+        let with_vectors = options.mode != RetrievalMode::Lexical;
+        let model = neighbourhoods.first().map(|neighbourhood| neighbourhood.index().model().to_owned());
+        let mut counts = BacktestCounts::default();
+        let mut mistakes = truth.map(|file| file.mistakes.clone()).unwrap_or_default();
+        let (mut queries, mut others) = (Vec::new(), Vec::new());
+        for (place, neighbourhood) in neighbourhoods.iter().enumerate() {
+            let rows = neighbourhood.rows();
+            let known = match truth {
+                Some(file) => named_in(file, neighbourhood.item_type(), rows, &mut mistakes),
+                None => Known::in_corpus(rows),
+            };
+            let order = CreationOrder::of(rows.values().map(|row| (row.number, row.created_at)));
+            let all = order.queries(&known.relevant);
+            let duplicates: BTreeSet<ItemNumber> = all.iter().map(|query| query.number).collect();
+            let can_search = |number: &ItemNumber| !with_vectors || rows.get(number).is_some_and(|row| row.embedded);
+            counts.items += rows.len();
+            counts.items_without_vector += rows.values().filter(|row| with_vectors && !row.embedded).count();
+            counts.duplicates_known += known.duplicates.union(&duplicates).count();
+            counts.duplicates_without_earlier += known.duplicates.difference(&duplicates).count();
+            let before = queries.len();
+            queries.extend(all.into_iter().filter(|query| can_search(&query.number)).map(|query| (place, query)));
+            counts.duplicates_without_vector += duplicates.len() - (queries.len() - before);
+            let is_other = |number: &ItemNumber| !duplicates.contains(number) && !known.unclear.contains(number);
+            let numbers = rows.keys().copied().filter(|number| is_other(number) && can_search(number));
+            others.extend(numbers.map(|number| (place, number)));
+        }
+        mistakes.sort_by_key(|mistake| mistake.line);
+        (counts.duplicates, counts.others) = (queries.len(), others.len());
+        if queries.is_empty() {
+            return Err(nothing_to_replay(repo, &counts, mistakes, model));
+        }
+        let place_and_number = |place: usize, number: ItemNumber| (number.get() as u64) << 1 | place as u64;
+        let most = options.limit_queries.unwrap_or(queries.len());
+        let queries = sampled(queries, most, options.seed, |(place, query)| place_and_number(*place, query.number));
+        let most = options.limit_queries.unwrap_or(OTHERS.max(queries.len()));
+        let others = sampled(others, most, options.seed, |(place, number)| place_and_number(*place, *number));
+        (counts.duplicates_replayed, counts.others_replayed) = (queries.len(), others.len());
+        Ok(Self { queries, others, counts, mistakes, model: model.filter(|_| with_vectors) })
+    }
+}
+
+/// What is known about the duplicates of one type.
+#[derive(Default)]
+struct Known {
+    /// What should be found for an item.
+    relevant: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
+    /// The items that somebody called a duplicate.
+    duplicates: BTreeSet<ItemNumber>,
+    /// Those of something that is not here: an answer to them would be neither right nor wrong.
+    unclear: BTreeSet<ItemNumber>,
+}
+
+impl Known {
+    /// What people closed as duplicates.
+    fn in_corpus(rows: &HashMap<ItemNumber, IndexRow>) -> Self {
+        let links: Vec<(ItemNumber, ItemNumber)> =
+            rows.values().filter_map(|row| Some((row.number, row.duplicate_of?))).collect();
+        Self {
+            duplicates: links.iter().map(|(number, _)| *number).collect(),
+            unclear: links.iter().filter(|(_, target)| !rows.contains_key(target)).map(|(number, _)| *number).collect(),
+            relevant: duplicate_clusters(links),
+        }
+    }
+}
+
+/// What a truth file says about the items of a type. Numbers that are not in the corpus are mistakes.
+fn named_in(
+    file: &TruthFile,
+    item_type: ItemType,
+    rows: &HashMap<ItemNumber, IndexRow>,
+    mistakes: &mut Vec<TruthMistake>,
+) -> Known {
+    let mut known = Known::default();
+    for line in file.lines.iter().filter(|line| line.item_type == item_type) {
+        let strangers: Vec<String> = std::iter::once(&line.number)
+            .chain(&line.relevant)
+            .filter(|number| !rows.contains_key(number))
+            .map(|number| format!("#{number}"))
+            .collect();
+        if !strangers.is_empty() {
+            let message = format!("there is no {} {} in the database", item_type.in_words(), strangers.join(", "));
+            mistakes.push(TruthMistake { line: line.line, message });
+        }
+        if rows.contains_key(&line.number) && line.relevant.iter().any(|number| rows.contains_key(number)) {
+            known.duplicates.insert(line.number);
+            known.relevant.entry(line.number).or_default().extend(&line.relevant);
+        }
+    }
+    known
+}
+
+fn nothing_to_replay(
+    repo: &Repo,
+    counts: &BacktestCounts,
+    mistakes: Vec<TruthMistake>,
+    model: Option<String>,
+) -> BacktestError {
+    let repo = repo.name.clone();
+    match mistakes.into_iter().next() {
+        _ if counts.duplicates_without_vector > 0 => {
+            BacktestError::NotEmbedded { repo, model: model.unwrap_or_default() }
+        }
+        Some(first) if counts.duplicates_known == 0 => BacktestError::UselessTruth { first },
+        _ if counts.duplicates_known == 0 => BacktestError::NoDuplicates { repo },
+        _ => BacktestError::NothingEarlier { repo, known: counts.duplicates_known },
+    }
+}
+
+/// So many of a list, chosen by the seed; all of it if it is no longer.
+fn sampled<T>(mut items: Vec<T>, most: usize, seed: u64, key: impl Fn(&T) -> u64) -> Vec<T> {
+    if items.len() > most {
+        items.sort_by_cached_key(|item| mixed(key(item) ^ mixed(seed)));
+        items.truncate(most);
+    }
+    items
+}
+
+/// Spreads a number over all numbers, no two to the same (SplitMix's finaliser): samples must not change with a
+/// library's version, since reports are compared.
+fn mixed(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// What would have been found for an item when it was filed. An item that lost its text or vector since the
+/// plan was made finds nothing.
+async fn replay(
+    neighbourhood: &Neighbourhood,
+    number: ItemNumber,
+    mode: RetrievalMode,
+    times: &mut Vec<Duration>,
+) -> Result<Vec<Hit>, RetrievalError> {
+    let entry = neighbourhood.entry(number).await?;
+    let entry = entry.filter(|entry| mode == RetrievalMode::Lexical || entry.vector.is_some());
+    let (Some(entry), Some(own)) = (entry, neighbourhood.rows().get(&number)) else {
+        return Ok(Vec::new());
+    };
+    // The order of `CreationOrder`, without its look-ups: this is asked for every item of the corpus.
+    let earlier = |row: &IndexRow| (row.created_at, row.number) < (own.created_at, own.number);
+    let wanted = Wanted { mode, k: NEIGHBOURS, min_score: Similarity::ZERO, state: None };
+    let begun = Instant::now();
+    let query = Neighbourhood::query_of(&entry);
+    let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), wanted, &earlier).await?;
+    times.push(begun.elapsed());
+    Ok(hits)
+}
+
+fn found_among(ranks: &[Option<usize>], k: usize) -> f64 {
+    let found = ranks.iter().filter(|rank| rank.is_some_and(|rank| rank <= k)).count();
+    found as f64 / ranks.len().max(1) as f64
+}
+
+fn by_type(
+    neighbourhoods: &[Neighbourhood],
+    replayed: &[Replayed<'_>],
+    seed: u64,
+) -> Vec<(ItemType, RetrievalMeasures)> {
+    let measured = neighbourhoods.iter().enumerate().filter_map(|(place, neighbourhood)| {
+        let ranks: Vec<Option<usize>> =
+            replayed.iter().filter(|item| item.place == place).map(Replayed::rank).collect();
+        (!ranks.is_empty()).then(|| (neighbourhood.item_type(), RetrievalMeasures::of(&ranks, seed)))
+    });
+    measured.collect()
+}
+
+async fn worst_misses(
+    store: &Store,
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    replayed: &[Replayed<'_>],
+) -> Result<Vec<Miss>, StoreError> {
+    let mut missed: Vec<&Replayed<'_>> = replayed.iter().filter(|item| item.rank() != Some(1)).collect();
+    missed.sort_by_key(|item| (std::cmp::Reverse(item.rank().unwrap_or(usize::MAX)), item.place, item.query.number));
+    let mut misses = Vec::new();
+    for item in missed.into_iter().take(MISSES) {
+        let item_type = neighbourhoods[item.place].item_type();
+        let rank = item.rank();
+        let expected = match rank {
+            Some(rank) => item.hits.get(rank - 1).map(|hit| hit.number),
+            None => item.query.relevant.first().copied(),
+        };
+        let expected = expected.expect("invariant: a query has something relevant");
+        let first = item.hits.first();
+        misses.push(Miss {
+            item_type,
+            duplicate: named(store, repo, item_type, item.query.number).await?,
+            expected: named(store, repo, item_type, expected).await?,
+            rank,
+            first: match first {
+                Some(hit) => Some(named(store, repo, item_type, hit.number).await?),
+                None => None,
+            },
+            first_score: first.map(|hit| hit.score),
+        });
+    }
+    Ok(misses)
+}
+
+async fn named(store: &Store, repo: &Repo, item_type: ItemType, number: ItemNumber) -> Result<NamedItem, StoreError> {
+    let item = store.item(repo.id, item_type, number).await?;
+    let (title, url) = item.map(|item| (item.title, item.url)).unwrap_or_default();
+    Ok(NamedItem { number, title, url })
+}
+
+fn timing(all: Duration, mut times: Vec<Duration>) -> BacktestTiming {
+    times.sort_unstable();
+    let milliseconds = |share: f64| {
+        let at = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
+        times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1_000.0)
+    };
+    BacktestTiming {
+        replay_seconds: all.as_secs_f64(),
+        search_ms_p50: milliseconds(0.5),
+        search_ms_p95: milliseconds(0.95),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::sampled;
+
+    #[test]
+    fn a_sample_depends_on_the_seed_alone() {
+        let numbers: Vec<u64> = (0..100).collect();
+        let sample =
+            |items: Vec<u64>, seed| -> BTreeSet<u64> { sampled(items, 10, seed, |item| *item).into_iter().collect() };
+        let one = sample(numbers.clone(), 1);
+        assert_eq!(one.len(), 10);
+        assert_eq!(one, sample(numbers.iter().rev().copied().collect(), 1));
+        assert_ne!(one, sample(numbers.clone(), 2));
+        assert_eq!(sampled(vec![3, 1, 2], 3, 1, |item| *item), [3, 1, 2]);
+    }
+}

@@ -1,0 +1,166 @@
+//! `search`: items like a text or like another item.
+
+use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
+use canonry_models::{EmbedError, Embedder, InputType};
+use canonry_retrieval::{Query, RetrievalMode, SearchHit};
+use canonry_store::{Repo, Store, StoreError};
+
+use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+
+/// What to search for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SearchFor {
+    /// Words that a person typed.
+    Text(String),
+    /// An item, of whichever type the number has.
+    SimilarTo(ItemNumber),
+}
+
+/// How to search.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SearchOptions {
+    /// Which parts count.
+    pub mode: RetrievalMode,
+    /// In which state hits must be; `None` for any.
+    pub state: Option<ItemState>,
+    /// How many at most.
+    pub limit: usize,
+    /// The least score.
+    pub min_score: Similarity,
+    /// Terms that lift a hit.
+    pub include: Vec<String>,
+    /// Terms that drop a hit.
+    pub exclude: Vec<String>,
+}
+
+/// A hit with what a person wants to see of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FoundItem {
+    /// Issue or pull request.
+    pub item_type: ItemType,
+    /// The item.
+    pub number: ItemNumber,
+    /// Open or closed.
+    pub state: ItemState,
+    /// Its title.
+    pub title: String,
+    /// Where a person can read it.
+    pub url: Option<String>,
+    /// The score, include terms counted.
+    pub score: Similarity,
+}
+
+/// Why a search failed.
+#[derive(Debug, thiserror::Error)]
+pub enum SearchError {
+    /// There is no such item.
+    #[error("there is no item #{0} in the database; sync or import it first")]
+    UnknownItem(ItemNumber),
+    /// The query could not be embedded.
+    #[error("failed to {0}")]
+    Embed(#[from] EmbedError),
+    /// The index or the store failed.
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Searches one neighbourhood after the other (issues, pull requests, or both) and gives the best of all.
+pub async fn search(
+    store: &Store,
+    repo: &Repo,
+    embedder: &dyn Embedder,
+    neighbourhoods: &[Neighbourhood],
+    search_for: &SearchFor,
+    options: &SearchOptions,
+) -> Result<Vec<FoundItem>, SearchError> {
+    let asked = Asked::new(store, repo, embedder, search_for, options.mode).await?;
+    let mut found = Vec::new();
+    for neighbourhood in neighbourhoods {
+        for hit in asked.hits(neighbourhood, options).await? {
+            let item = store.item(repo.id, neighbourhood.item_type(), hit.number).await?;
+            found.extend(item.map(|item| FoundItem {
+                item_type: item.item_type,
+                number: item.number,
+                state: item.state,
+                title: item.title,
+                url: item.url,
+                score: hit.score,
+            }));
+        }
+    }
+    // Each list is sorted already; a stable sort keeps the fused order among equals.
+    found.sort_by_key(|item| std::cmp::Reverse(item.score));
+    found.truncate(options.limit);
+    Ok(found)
+}
+
+/// A search's text and vector, the same for every neighbourhood.
+struct Asked {
+    title: String,
+    body: String,
+    changes: Option<canonry_domain::PullChanges>,
+    vector: Option<Vec<f32>>,
+    /// The item that is searched by, which is no hit of its own search.
+    own: Option<(ItemType, ItemNumber)>,
+}
+
+impl Asked {
+    async fn new(
+        store: &Store,
+        repo: &Repo,
+        embedder: &dyn Embedder,
+        search_for: &SearchFor,
+        mode: RetrievalMode,
+    ) -> Result<Self, SearchError> {
+        let mut asked = match search_for {
+            SearchFor::Text(text) => {
+                Self { title: text.clone(), body: String::new(), changes: None, vector: None, own: None }
+            }
+            SearchFor::SimilarTo(number) => {
+                let mut item = None;
+                for item_type in ItemType::ALL {
+                    item = item.or(store.item(repo.id, *item_type, *number).await?);
+                }
+                let item = item.ok_or(SearchError::UnknownItem(*number))?;
+                let own = Some((item.item_type, item.number));
+                Self { title: item.title, body: item.body, changes: item.changes, vector: None, own }
+            }
+        };
+        if mode != RetrievalMode::Lexical {
+            let input = if asked.own.is_some() { InputType::Document } else { InputType::Query };
+            let text = canonry_domain::raw_text(&asked.title, &asked.body);
+            asked.vector = embedder.embed(&[text], input).await?.pop();
+        }
+        Ok(asked)
+    }
+
+    async fn hits(
+        &self,
+        neighbourhood: &Neighbourhood,
+        options: &SearchOptions,
+    ) -> Result<Vec<SearchHit>, RetrievalError> {
+        let mut query = Query::new(&self.title, &self.body);
+        if let Some((item_type, number)) = self.own
+            && item_type == neighbourhood.item_type()
+        {
+            query = query.for_item(number);
+        }
+        if let Some(changes) = &self.changes {
+            query = query.with_changes(changes);
+        }
+        if let Some(vector) = &self.vector {
+            query = query.with_vector(vector.clone());
+        }
+        // Everything that is near at all: the terms decide afterwards what stays.
+        let wanted = Wanted { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
+        let hits = neighbourhood.neighbours(&query, self.vector.as_deref(), wanted, &|_| true).await?;
+        let index = neighbourhood.index();
+        Ok(index.search_among(hits, options.mode, options.min_score, options.limit, &options.include, &options.exclude))
+    }
+}
+
+/// Neighbours that a search chooses from.
+const WIDE: usize = 400;

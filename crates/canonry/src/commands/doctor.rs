@@ -1,0 +1,234 @@
+//! `doctor`: looks at every part, and says what to do about what is wrong.
+
+use std::fs::OpenOptions;
+use std::path::Path;
+
+use anyhow::Result;
+use canonry_github::GitHubError;
+use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Store};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::commands::config::{SETTINGS_FILE, read};
+use crate::context::Context;
+use crate::database::{ChosenDatabase, DatabaseOption};
+use crate::error_message::error_message;
+use crate::exit::Exit;
+use crate::github::{GithubOption, TOKEN_VARIABLE, token};
+use crate::printable::one_line;
+use crate::report::Report;
+use crate::tables::counted;
+
+/// Check every part: database, rights, token, settings file.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Check every part: database, rights, token, settings file.\n\n\
+        Nothing is changed. GitHub is asked whether it accepts the token, if there is one. \
+        The exit status is 1 if a part does not work.",
+    after_help = "Example:\n  canonry doctor\n  canonry doctor --offline --json"
+)]
+pub(crate) struct Args {
+    /// Do not ask GitHub about the token
+    #[arg(long)]
+    offline: bool,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// How a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Status {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One part that was looked at.
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    status: Status,
+    message: String,
+    /// What to do about it.
+    advice: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, message: impl Into<String>) -> Self {
+        Self { name, status: Status::Ok, message: message.into(), advice: None }
+    }
+
+    fn warn(name: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, status: Status::Warn, message: message.into(), advice: Some(advice.into()) }
+    }
+
+    fn fail(name: &'static str, message: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { name, status: Status::Fail, message: message.into(), advice: Some(advice.into()) }
+    }
+}
+
+pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+    let mut checks = Vec::new();
+    match args.database.choose() {
+        Ok(chosen) => check_database(&chosen, &mut checks).await,
+        Err(error) => checks.push(Check::fail("database", error_message(&error), "name a database with --db")),
+    }
+    checks.push(check_token(&args).await);
+    checks.push(check_settings(Path::new(SETTINGS_FILE)));
+
+    let count = |status| checks.iter().filter(|check| check.status == status).count();
+    let stats = json!({ "ok": count(Status::Ok), "warn": count(Status::Warn), "fail": count(Status::Fail) });
+    let exit = if count(Status::Fail) > 0 { Exit::Failed } else { Exit::Done };
+    Ok(Report::new(stats, text(&checks)).with("checks", &checks).ending(exit))
+}
+
+async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
+    if let Some(folder) = &chosen.data_folder {
+        checks.push(if folder.is_dir() {
+            Check::ok("data folder", folder.display().to_string())
+        } else {
+            Check::warn(
+                "data folder",
+                format!("{} is not there yet", folder.display()),
+                "run `canonry init`, which makes it",
+            )
+        });
+    }
+    let url = chosen.url.to_string();
+    match Store::schema_version(&chosen.url).await {
+        Ok(found) if found.0 == 0 => {
+            checks.push(Check::fail(
+                "database",
+                format!("{url} answers, but is empty"),
+                format!("run `canonry init --db {url}`"),
+            ));
+        }
+        Ok(found) if found < NEWEST_SCHEMA => {
+            checks.push(Check::fail(
+                "database",
+                format!("{url} has schema {}, and this program needs {}", found.0, NEWEST_SCHEMA.0),
+                format!("run `canonry init --db {url}`"),
+            ));
+        }
+        Ok(found) if found > NEWEST_SCHEMA => {
+            checks.push(Check::fail(
+                "database",
+                format!("{url} has schema {}, newer than the {} that this program knows", found.0, NEWEST_SCHEMA.0),
+                "use a newer canonry",
+            ));
+        }
+        Ok(found) => {
+            checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
+            checks.extend(check_rights(&chosen.url));
+            checks.push(check_corpus(&chosen.url).await);
+        }
+        Err(OpenError::Absent { .. }) => {
+            checks.push(Check::fail(
+                "database",
+                format!("there is none at {url}"),
+                "run `canonry init`, or name another one with --db",
+            ));
+        }
+        Err(error) => {
+            checks.push(Check::fail("database", error_message(&error.into()), "name another database with --db"));
+        }
+    }
+}
+
+/// Whether the file, and the folder in which SQLite keeps its log beside it, may be written.
+fn check_rights(url: &DatabaseUrl) -> Option<Check> {
+    let path = url.file()?;
+    Some(match OpenOptions::new().append(true).open(path) {
+        Ok(_) => Check::ok("rights", format!("{} may be written", path.display())),
+        Err(error) => Check::fail(
+            "rights",
+            format!("{} may not be written: {error}", path.display()),
+            "change the file's rights, or run as its owner",
+        ),
+    })
+}
+
+async fn check_corpus(url: &DatabaseUrl) -> Check {
+    match count_items(url).await {
+        Ok((0, _)) => Check::warn(
+            "corpus",
+            "the database holds no repository yet",
+            "bring items in with `canonry sync` or `canonry import`",
+        ),
+        Ok((repos, items)) => {
+            Check::ok("corpus", format!("{} with {}", counted(repos, "repository"), counted(items, "item")))
+        }
+        Err(error) => Check::fail("corpus", error_message(&error), "restore the database from a copy"),
+    }
+}
+
+async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
+    let store = Store::open_existing(url).await?;
+    let repos = store.repos().await?;
+    let mut items = 0;
+    for repo in &repos {
+        items += store.item_counts(repo.id).await?.total();
+    }
+    Ok((repos.len() as u64, items))
+}
+
+async fn check_token(args: &Args) -> Check {
+    let name = "github token";
+    if token().is_none() {
+        return Check::warn(
+            name,
+            format!("{TOKEN_VARIABLE} is not set; importing files works without it, asking GitHub does not"),
+            format!("put a token that may read your repositories into {TOKEN_VARIABLE}"),
+        );
+    }
+    if args.offline {
+        return Check::ok(name, format!("{TOKEN_VARIABLE} is set; GitHub was not asked"));
+    }
+    let client = match args.github.impatient_client() {
+        Ok(client) => client,
+        Err(error) => return Check::fail(name, error_message(&error), "check --github-api"),
+    };
+    match client.own_login().await {
+        Ok(login) => Check::ok(name, format!("GitHub accepts it, as {}", one_line(login.as_str()))),
+        Err(error @ GitHubError::Unauthorized { .. }) => {
+            Check::fail(name, one_line(&error.to_string()), format!("put another token into {TOKEN_VARIABLE}"))
+        }
+        // Tokens of installations and of CI jobs have no account to tell.
+        Err(GitHubError::Forbidden { .. }) => Check::ok(name, "GitHub accepts it, and it belongs to no account"),
+        Err(error) => Check::warn(name, one_line(&error.to_string()), "try again, or use --offline"),
+    }
+}
+
+fn check_settings(path: &Path) -> Check {
+    let name = "settings";
+    match read(path) {
+        Ok(None) => Check::ok(name, format!("no {} here; every setting has its default", path.display())),
+        Ok(Some(parsed)) if parsed.problems.is_empty() => Check::ok(name, format!("{} is valid", path.display())),
+        Ok(Some(parsed)) => Check::fail(
+            name,
+            format!("{} has {}", path.display(), counted(parsed.problems.len() as u64, "mistake")),
+            "see `canonry config check`",
+        ),
+        Err(error) => Check::fail(name, error_message(&error), "check the file's rights"),
+    }
+}
+
+fn text(checks: &[Check]) -> String {
+    let mut text = String::new();
+    for check in checks {
+        let (word, colour) = match check.status {
+            Status::Ok => ("ok  ", anstyle::AnsiColor::Green),
+            Status::Warn => ("warn", anstyle::AnsiColor::Yellow),
+            Status::Fail => ("fail", anstyle::AnsiColor::Red),
+        };
+        let style = colour.on_default().bold();
+        text.push_str(&format!("{style}{word}{style:#}  {:<13} {}\n", check.name, check.message));
+        if let Some(advice) = &check.advice {
+            text.push_str(&format!("{:20} → {advice}\n", ""));
+        }
+    }
+    text
+}

@@ -1,0 +1,241 @@
+//! `show`: all that is known about one item.
+
+use anyhow::{Result, bail};
+use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
+use canonry_store::{CandidateSet, Repo, Store};
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::known_repo::RepoOption;
+use crate::printable::{block, one_line};
+use crate::report::Report;
+use crate::tables::table;
+
+/// Show all that is known about one issue or pull request.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  canonry show --repo octo/cat --number 12\n  canonry show --repo octo/cat --type pr --number 40 --json"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Its type: issue or pr [default: whichever has that number]
+    #[arg(long = "type", value_name = "TYPE")]
+    item_type: Option<ItemType>,
+    /// Its number
+    #[arg(long, value_name = "NUMBER")]
+    number: ItemNumber,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let repo = args.repo.find(&store).await?;
+    let item = find(&store, &repo, args.item_type, args.number).await?;
+    let sets = store.candidate_sets(repo.id, item.item_type, item.number).await?;
+    let events = match item.item_type {
+        ItemType::Issue => store.outcome_events(repo.id, item.number).await?,
+        ItemType::Pr => Vec::new(),
+    };
+    Ok(Report::new(json!({}), story(&repo, &item, &sets, &events))
+        .of(&repo.name)
+        .with("item", item_document(&item))
+        .with("candidate_sets", sets.iter().map(set_document).collect::<Vec<_>>())
+        .with("decisions", json!([]))
+        .with("triage", Value::Null)
+        .with("outcome", outcome(&events).map_or(Value::Null, event_document))
+        .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
+        .with("cluster", Value::Null))
+}
+
+/// GitHub numbers issues and pull requests together, so that the type may be left out; files of
+/// other trackers may use a number twice.
+async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>, number: ItemNumber) -> Result<Item> {
+    let types = item_type.map_or_else(|| ItemType::ALL.to_vec(), |item_type| vec![item_type]);
+    let mut found = Vec::new();
+    for item_type in types {
+        found.extend(store.item(repo.id, item_type, number).await?);
+    }
+    let looked_for = item_type.map_or("item", ItemType::in_words);
+    match (found.len(), found.pop()) {
+        (1, Some(item)) => Ok(item),
+        (0, _) => bail!(
+            "{} has no {looked_for} #{number}; check the number and the type, or bring it in with `canonry import` or `canonry sync`",
+            repo.name
+        ),
+        _ => bail!("{} has an issue and a pull request #{number}; say which one with --type", repo.name),
+    }
+}
+
+/// The state of the issue's story: an outcome exists only while it is closed.
+fn outcome(events: &[OutcomeEvent]) -> Option<&OutcomeEvent> {
+    events.last().filter(|event| event.kind == OutcomeKind::Closed)
+}
+
+pub(crate) fn item_document(item: &Item) -> Value {
+    json!({
+        "type": item.item_type,
+        "number": item.number,
+        "github_id": item.github_id,
+        "title": item.title,
+        "body": item.body,
+        "state": item.state,
+        "state_reason": item.state_reason,
+        "merged": item.merged,
+        "draft": item.draft,
+        "author": item.author,
+        "assignees": item.assignees,
+        "labels": item.labels,
+        "comments": item.comments,
+        "review_comments": item.review_comments,
+        "created_at": item.created_at,
+        "updated_at": item.updated_at,
+        "closed_at": item.closed_at,
+        "url": item.url,
+        "duplicate_of": item.duplicate_of,
+        "files": item.changes.as_ref().map(|changes| &changes.files),
+        "diff": item.changes.as_ref().map(|changes| &changes.diff),
+        "content_hash": item.content_hash.as_str(),
+        "content_version": item.content_version,
+        "last_synced_at": item.last_synced_at,
+        "gone": item.gone,
+    })
+}
+
+fn set_document(set: &CandidateSet) -> Value {
+    let members: Vec<Value> = (1..)
+        .zip(&set.members)
+        .map(|(rank, member)| json!({ "number": member.number, "rank": rank, "score": member.score, "parts": member.parts }))
+        .collect();
+    json!({
+        "representation": set.representation.as_str(),
+        "status": set.status.as_str(),
+        "content_version": set.content_version,
+        "model": set.model,
+        "created_at": set.created_at,
+        "members": members,
+    })
+}
+
+fn event_document(event: &OutcomeEvent) -> Value {
+    json!({
+        "kind": event.kind,
+        "state_reason": event.state_reason,
+        "duplicate_of": event.duplicate_of,
+        "actor": event.actor,
+        "occurred_at": event.occurred_at,
+        "delivery_id": event.delivery_id,
+    })
+}
+
+fn story(repo: &Repo, item: &Item, sets: &[CandidateSet], events: &[OutcomeEvent]) -> String {
+    let bold = anstyle::Style::new().bold();
+    let mut text = format!(
+        "{} {} #{}\n{bold}{}{bold:#}\n\n",
+        repo.name,
+        item.item_type.in_words(),
+        item.number,
+        one_line(&item.title)
+    );
+    for (name, value) in facts(item) {
+        text.push_str(&format!("  {name:<13}{value}\n"));
+    }
+    text.push('\n');
+    if item.body.trim().is_empty() {
+        text.push_str("  (no text)\n");
+    }
+    for line in block(item.body.trim()).lines() {
+        text.push_str(format!("  {line}").trim_end());
+        text.push('\n');
+    }
+    for set in sets {
+        text.push_str(&neighbours(set));
+    }
+    if !events.is_empty() {
+        text.push_str("\nWhat people did:\n");
+    }
+    for event in events {
+        text.push_str(&format!("  {}  {}\n", event.occurred_at, event_in_words(event)));
+    }
+    text
+}
+
+fn facts(item: &Item) -> Vec<(&'static str, String)> {
+    let names = |names: Vec<&str>| if names.is_empty() { "none".to_owned() } else { one_line(&names.join(", ")) };
+    let when = |moment: jiff::Timestamp| moment.to_string();
+    let mut facts = vec![("state", state(item))];
+    if let Some(target) = item.duplicate_of {
+        facts.push(("duplicate of", format!("#{target}")));
+    }
+    facts.push(("author", item.author.as_ref().map_or_else(|| "unknown".to_owned(), |login| one_line(login.as_str()))));
+    facts.push((
+        "assigned to",
+        item.assignees
+            .as_ref()
+            .map_or_else(|| "unknown".to_owned(), |logins| names(logins.iter().map(|login| login.as_str()).collect())),
+    ));
+    facts.push(("labels", names(item.labels.iter().map(String::as_str).collect())));
+    facts.push(("comments", (item.comments + item.review_comments).to_string()));
+    facts.extend(item.created_at.map(|moment| ("opened", when(moment))));
+    facts.extend(item.closed_at.map(|moment| ("closed", when(moment))));
+    facts.extend(item.updated_at.map(|moment| ("changed", when(moment))));
+    facts.extend(item.url.as_ref().map(|url| ("address", one_line(url))));
+    if let Some(changes) = &item.changes {
+        facts.push(("files", names(changes.files.iter().map(String::as_str).collect())));
+    }
+    facts.push(("text", format!("version {}, {}", item.content_version.get(), item.content_hash.as_str())));
+    facts
+}
+
+fn state(item: &Item) -> String {
+    let mut state = item.state.to_string();
+    if item.merged {
+        state.push_str(", merged");
+    }
+    if item.draft {
+        state.push_str(", a draft");
+    }
+    if let Some(reason) = item.state_reason {
+        state.push_str(&format!(" ({})", reason.as_str().replace('_', " ")));
+    }
+    if let Some(gone) = item.gone {
+        state.push_str(&format!("; no longer in the repository: {gone}"));
+    }
+    state
+}
+
+fn neighbours(set: &CandidateSet) -> String {
+    let mut text = format!(
+        "\nNearest by {} text at version {} ({}, {}):\n",
+        set.representation.as_str(),
+        set.content_version.get(),
+        set.status.as_str(),
+        one_line(&set.model)
+    );
+    if set.members.is_empty() {
+        text.push_str("  none\n");
+        return text;
+    }
+    let mut members = table(["rank", "number", "score"]);
+    for (rank, member) in (1..).zip(&set.members) {
+        members.add_row([format!("{rank}"), format!("#{}", member.number), format!("{:.4}", member.score)]);
+    }
+    text.push_str(&format!("{}\n", members.trim_fmt()));
+    text
+}
+
+fn event_in_words(event: &OutcomeEvent) -> String {
+    let mut words = event.kind.to_string();
+    if let Some(reason) = event.state_reason {
+        words.push_str(&format!(" as {}", reason.as_str().replace('_', " ")));
+    }
+    if let Some(target) = event.duplicate_of {
+        words.push_str(&format!(" of #{target}"));
+    }
+    if let Some(actor) = &event.actor {
+        words.push_str(&format!(" by {}", one_line(actor.as_str())));
+    }
+    words
+}

@@ -1,0 +1,74 @@
+//! Which database a command uses, and how it opens it.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use canonry_store::{DatabaseUrl, OpenError, Store};
+use etcetera::BaseStrategy as _;
+
+use crate::context::Context;
+
+/// The option that names the database.
+#[derive(Debug, clap::Args)]
+pub(crate) struct DatabaseOption {
+    /// The database: sqlite:PATH or postgres://USER@HOST/NAME [default: sqlite:canonry.db in the data folder]
+    #[arg(long = "db", value_name = "URL", env = "CANONRY_DATABASE_URL", hide_env_values = true)]
+    url: Option<String>,
+}
+
+/// A database, and whether anybody named it.
+#[derive(Debug)]
+pub(crate) struct ChosenDatabase {
+    /// Where it is.
+    pub(crate) url: DatabaseUrl,
+    /// The folder of the default database; `None` when the database was named.
+    pub(crate) data_folder: Option<PathBuf>,
+}
+
+impl DatabaseOption {
+    /// The named database, or the default one. Touches nothing.
+    pub(crate) fn choose(&self) -> Result<ChosenDatabase> {
+        if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
+            return Ok(ChosenDatabase { url: url.parse()?, data_folder: None });
+        }
+        let folders = etcetera::choose_base_strategy()
+            .context("there is no home folder to keep the database in; name a database with --db")?;
+        let folder = folders.data_dir().join("canonry");
+        Ok(ChosenDatabase { url: DatabaseUrl::Sqlite(folder.join("canonry.db")), data_folder: Some(folder) })
+    }
+
+    /// Opens the database to write: creates what is not there, and brings the schema up to date.
+    pub(crate) async fn open(&self, context: &Context) -> Result<Store> {
+        let chosen = self.choose()?;
+        chosen.create_data_folder()?;
+        Ok(Store::open(&chosen.url, context.now).await?)
+    }
+
+    /// Opens a database that is there to write, and brings its schema up to date: for commands that
+    /// change what is known, and must not leave a new database behind when nothing is.
+    pub(crate) async fn open_known(&self, context: &Context) -> Result<Store> {
+        let url = self.choose()?.url;
+        if Store::schema_version(&url).await?.0 == 0 {
+            return Err(OpenError::Absent { url: url.to_string() }.into());
+        }
+        Ok(Store::open(&url, context.now).await?)
+    }
+
+    /// Opens the database to read, without changing anything.
+    pub(crate) async fn open_existing(&self) -> Result<Store> {
+        Ok(Store::open_existing(&self.choose()?.url).await?)
+    }
+}
+
+impl ChosenDatabase {
+    /// Makes the folder of the default database. A folder that somebody named is theirs to make: a
+    /// mistyped path must not grow into a tree of folders.
+    pub(crate) fn create_data_folder(&self) -> Result<()> {
+        let Some(folder) = &self.data_folder else {
+            return Ok(());
+        };
+        std::fs::create_dir_all(folder).with_context(|| {
+            format!("the data folder {} cannot be created; name a database with --db", folder.display())
+        })
+    }
+}

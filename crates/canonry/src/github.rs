@@ -1,0 +1,54 @@
+//! How commands reach GitHub.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use canonry_github::{Auth, ClientOptions, GitHub, Secret, Waiting};
+use indicatif::ProgressBar;
+use url::Url;
+
+/// The variable that holds the token. Never an option: arguments are seen by every process.
+pub(crate) const TOKEN_VARIABLE: &str = "GITHUB_TOKEN";
+
+/// The option that names GitHub's API.
+#[derive(Debug, clap::Args)]
+pub(crate) struct GithubOption {
+    /// GitHub's API, for GitHub Enterprise Server https://HOST/api/v3; the token comes from GITHUB_TOKEN
+    #[arg(
+        long = "github-api",
+        value_name = "URL",
+        env = "CANONRY_GITHUB_API_URL",
+        default_value = "https://api.github.com"
+    )]
+    api: Url,
+}
+
+impl GithubOption {
+    /// A client; what it waits for is told above the progress bar.
+    pub(crate) fn client(&self, bar: &ProgressBar) -> Result<GitHub> {
+        let bar = bar.clone();
+        let on_wait = Arc::new(move |waiting: &Waiting| bar.suspend(|| tracing::warn!("{waiting}")));
+        Ok(GitHub::new(ClientOptions { on_wait, ..self.options()? })?)
+    }
+
+    /// A client that asks once and does not wait long, for checks.
+    pub(crate) fn impatient_client(&self) -> Result<GitHub> {
+        let options = self.options()?;
+        let limit = Duration::from_secs(10);
+        Ok(GitHub::new(ClientOptions { tries: 1, connect_timeout: limit, request_timeout: limit, ..options })?)
+    }
+
+    fn options(&self) -> Result<ClientOptions> {
+        let token = token().context(
+            "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN",
+        )?;
+        Ok(ClientOptions { api: self.api.clone(), ..ClientOptions::new(Auth::Token(token)) })
+    }
+}
+
+/// The token, if there is one.
+pub(crate) fn token() -> Option<Secret> {
+    let text = std::env::var(TOKEN_VARIABLE).ok()?;
+    (!text.trim().is_empty()).then(|| Secret::new(&text))
+}

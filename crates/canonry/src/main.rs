@@ -1,0 +1,30 @@
+//! The command line: parses, calls one function of a library, prints.
+
+use std::process::ExitCode;
+
+mod arguments;
+mod commands;
+mod context;
+mod database;
+mod error_message;
+mod exit;
+mod github;
+mod item_filter;
+mod json;
+mod known_repo;
+mod logging;
+mod output_file;
+mod printable;
+mod report;
+mod retrieval_options;
+mod run;
+mod run_id;
+mod tables;
+
+// Without it glibc gives memory back and takes it again with every batch of an import.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    run::run(std::env::args_os()).into()
+}

@@ -1,0 +1,148 @@
+//! The options of commands that compare texts: who embeds, which parts count, where the index is kept.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use canonry_domain::ItemType;
+use canonry_models::{Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
+use canonry_retrieval::RetrievalMode;
+use canonry_store::{DatabaseUrl, EmbeddingKey, Repo, Representation, Store};
+use canonry_triage::Neighbourhood;
+use etcetera::BaseStrategy as _;
+
+use crate::database::DatabaseOption;
+
+/// Who turns texts into vectors.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EmbedderOptions {
+    /// Who turns texts into vectors: local (in this program), openai (any compatible service), voyage or gemini
+    #[arg(long, value_name = "EMBEDDER", default_value = "local")]
+    embedder: EmbedderKind,
+    /// The remote embedder's model [default: the provider's usual one]
+    #[arg(long, value_name = "MODEL")]
+    embed_model: Option<String>,
+    /// Where a remote embedder is [default: the provider's own service]
+    #[arg(long, value_name = "URL")]
+    embed_base_url: Option<String>,
+}
+
+/// Which parts of retrieval count.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ModeOption {
+    /// What counts: hybrid (vectors and words), dense (vectors) or lexical (words)
+    #[arg(id = "retrieval", long = "retrieval", value_name = "MODE", default_value = "hybrid")]
+    pub(crate) mode: RetrievalMode,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum EmbedderKind {
+    Local,
+    Remote(Provider),
+}
+
+impl FromStr for EmbedderKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Ok(match word {
+            "local" => Self::Local,
+            "openai" => Self::Remote(Provider::OpenAi),
+            "voyage" => Self::Remote(Provider::Voyage),
+            "gemini" => Self::Remote(Provider::Gemini),
+            _ => return Err(format!("{word:?} is not an embedder; it must be one of local, openai, voyage, gemini")),
+        })
+    }
+}
+
+impl EmbedderOptions {
+    /// The embedder, with the calibration that was fitted for it, if one was.
+    pub(crate) async fn embedder(&self, store: &Store) -> Result<Box<dyn Embedder>> {
+        let EmbedderKind::Remote(provider) = self.embedder else {
+            if self.embed_model.is_some() || self.embed_base_url.is_some() {
+                bail!("--embed-model and --embed-base-url are for remote embedders; name one with --embedder");
+            }
+            return Ok(Box::new(LocalEmbedder::load()?));
+        };
+        let mut settings = RemoteSettings::from_environment(provider);
+        if let Some(model) = &self.embed_model {
+            settings.model.clone_from(model);
+        }
+        if let Some(base_url) = &self.embed_base_url {
+            settings.base_url.clone_from(base_url);
+        }
+        let embedder = RemoteEmbedder::new(settings.clone())?;
+        let Some(stored) = store.calibration(embedder.model_id()).await? else {
+            return Ok(Box::new(embedder));
+        };
+        settings.calibration = serde_json::from_value(stored)?;
+        Ok(Box::new(RemoteEmbedder::new(settings)?))
+    }
+}
+
+impl EmbedderOptions {
+    /// A remote embedder, for what makes sense with those only.
+    pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
+        if matches!(self.embedder, EmbedderKind::Local) {
+            bail!("the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini");
+        }
+        self.embedder(store).await
+    }
+}
+
+/// Loads the items of a type for comparing, or says what to do first.
+pub(crate) async fn neighbourhood(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    embedder: &dyn Embedder,
+    database: &DatabaseOption,
+) -> Result<Neighbourhood> {
+    let key = EmbeddingKey { representation: Representation::Raw, model: embedder.model_id().to_owned() };
+    let snapshots = snapshot_folder(&database.choose()?.url);
+    let calibration = embedder.calibration().clone();
+    Ok(Neighbourhood::load(store, repo, item_type, key, calibration, snapshots.as_deref()).await?)
+}
+
+/// Refuses to compare by vectors where nothing has one, and says what to run.
+pub(crate) async fn require_vectors(
+    store: &Store,
+    repo: &Repo,
+    embedder: &dyn Embedder,
+    mode: RetrievalMode,
+    neighbourhoods: &[Neighbourhood],
+) -> Result<()> {
+    let embedded: usize = neighbourhoods.iter().map(Neighbourhood::embedded).sum();
+    let items: usize = neighbourhoods.iter().map(|neighbourhood| neighbourhood.rows().len()).sum();
+    if mode == RetrievalMode::Lexical || embedded > 0 || items == 0 {
+        return Ok(());
+    }
+    let others = store.embedding_models(repo.id, Representation::Raw).await?;
+    let others: Vec<String> = others.into_iter().map(|(model, _)| model).collect();
+    let others =
+        if others.is_empty() { String::new() } else { format!(" (it is embedded by {})", others.join(" and ")) };
+    bail!(
+        "nothing of {name} is embedded by {model} yet{others}; run `canonry embed --repo {name}` first, or use --retrieval lexical",
+        name = repo.name,
+        model = embedder.model_id(),
+    )
+}
+
+/// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.
+/// `None` when there is no such place; then every run builds its index.
+fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
+    let folder = match url {
+        DatabaseUrl::Sqlite(file) => {
+            let mut name = file.file_name()?.to_owned();
+            name.push(".index");
+            file.with_file_name(name)
+        }
+        DatabaseUrl::Postgres(_) => {
+            let place: String =
+                url.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+            etcetera::choose_base_strategy().ok()?.cache_dir().join("canonry").join(place)
+        }
+    };
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder)
+}

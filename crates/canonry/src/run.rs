@@ -1,0 +1,192 @@
+//! One run of the program: parse, do, print.
+
+use std::ffi::OsString;
+use std::io::{self, Write as _};
+
+use anyhow::{Result, anyhow};
+use canonry_domain::RepoName;
+use clap::error::ErrorKind;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+#[cfg(unix)]
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::Arguments;
+use crate::commands::Command;
+use crate::context::Context;
+use crate::error_message::error_message;
+use crate::exit::Exit;
+use crate::json::document;
+use crate::logging;
+use crate::printable::one_line;
+use crate::report::{Report, envelope};
+use crate::run_id::RunId;
+
+/// Runs the program with these arguments, the first of which is its own name.
+pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
+    let words: Vec<OsString> = arguments.collect();
+    let now = canonry_domain::whole_micros(Timestamp::now());
+    let run_id = RunId::new(now, rand::random());
+    let parsed = Arguments::command().try_get_matches_from(&words).and_then(|matches| {
+        let arguments = Arguments::from_arg_matches(&matches)?;
+        Ok((matches, arguments))
+    });
+    let (matches, arguments) = match parsed {
+        Ok(parsed) => parsed,
+        Err(error) => return wrong_usage(&error, &words, &run_id),
+    };
+    logging::start(arguments.output.verbose, arguments.output.quiet);
+    let (command, repo) = asked(&matches);
+    let Arguments { output, command: asked_command } = arguments;
+    let context = Context { now, run_id, command, json: output.json, quiet: output.quiet };
+    let printed = match execute(asked_command, &context) {
+        Ok(report) => print_report(&report, &context, repo.as_ref()).map(|()| report.exit),
+        Err(error) if is_broken_pipe(&error) => Ok(Exit::Done),
+        Err(error) => print_error(&error_message(&error), &context, repo.as_ref()).map(|()| Exit::Failed),
+    };
+    match printed {
+        Ok(exit) => exit,
+        // Whoever read our output has seen enough, as with `canonry show … | head`.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Exit::Done,
+        Err(_) => Exit::Failed,
+    }
+}
+
+/// Runs a command until its end, or until it is interrupted. Every write to the store is a
+/// transaction, so that stopping anywhere leaves it whole.
+fn execute(command: Command, context: &Context) -> Result<Report> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(async {
+        let interruption = interruption()?;
+        tracing::debug!(run_id = %context.run_id, command = context.command, "listening for signals");
+        tokio::select! {
+            result = command.run(context) => result,
+            () = interruption => Err(anyhow!(
+                "stopped before the end; what was stored until then is kept, and running it again goes on from there"
+            )),
+        }
+    });
+    // A thread that still reads a file or stdin must not hold up the end.
+    runtime.shutdown_background();
+    result
+}
+
+/// Ends when a person or the system wants the program to stop. Listening begins with the call, not
+/// with the first look at what it gives.
+#[cfg(unix)]
+fn interruption() -> io::Result<impl Future<Output = ()>> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+#[cfg(not(unix))]
+fn interruption() -> io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}
+
+/// The command's words and the repository it was asked about.
+fn asked(matches: &ArgMatches) -> (String, Option<RepoName>) {
+    let mut words = Vec::new();
+    let mut repo = None;
+    let mut level = matches;
+    while let Some((word, below)) = level.subcommand() {
+        words.push(word);
+        level = below;
+        if let Ok(Some(name)) = level.try_get_one::<RepoName>("repo") {
+            repo = Some(name.clone());
+        }
+    }
+    (words.join(" "), repo)
+}
+
+fn print_report(report: &Report, context: &Context, asked_repo: Option<&RepoName>) -> io::Result<()> {
+    let Some(result) = &report.document else {
+        return Ok(());
+    };
+    let mut stdout = anstream::stdout().lock();
+    if context.json {
+        stdout.write_all(document(&result.envelope(context, asked_repo)).as_bytes())?;
+    } else {
+        stdout.write_all(result.text().as_bytes())?;
+    }
+    stdout.flush()
+}
+
+fn print_error(message: &str, context: &Context, asked_repo: Option<&RepoName>) -> io::Result<()> {
+    if context.json {
+        let mut envelope = envelope(&context.command, &context.run_id.to_string(), asked_repo);
+        envelope.insert("error".to_owned(), json!({ "message": message }));
+        let mut stdout = anstream::stdout().lock();
+        stdout.write_all(document(&Value::Object(envelope)).as_bytes())?;
+        stdout.flush()?;
+    }
+    complain(message);
+    Ok(())
+}
+
+/// An error on stderr. That stderr is closed is no reason to fail in another way.
+fn complain(message: &str) {
+    let red = anstyle::AnsiColor::Red.on_default().bold();
+    let _ = writeln!(anstream::stderr().lock(), "{red}error:{red:#} {message}");
+}
+
+/// What clap has to say: help and version on stdout, wrong usage on stderr and, with `--json`, as a
+/// document too.
+fn wrong_usage(error: &clap::Error, words: &[OsString], run_id: &RunId) -> Exit {
+    let asked_for = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
+    let wants_json = words.iter().take_while(|word| *word != "--").any(|word| word == "--json");
+    if wants_json && !asked_for {
+        let mut envelope = envelope(&known_words(words), &run_id.to_string(), None);
+        envelope.insert("error".to_owned(), json!({ "message": sentence(error) }));
+        let mut stdout = anstream::stdout().lock();
+        let _ = stdout.write_all(document(&Value::Object(envelope)).as_bytes());
+        let _ = stdout.flush();
+    }
+    // A closed stdout or stderr changes nothing about what happened.
+    let _ = error.print();
+    if asked_for { Exit::Done } else { Exit::Usage }
+}
+
+/// The words among the arguments that name a command.
+fn known_words(words: &[OsString]) -> String {
+    let mut known = Vec::new();
+    let mut level = Arguments::command();
+    for word in words.iter().skip(1).filter_map(|word| word.to_str()) {
+        if let Some(below) = level.find_subcommand(word).cloned() {
+            known.push(word);
+            level = below;
+        }
+    }
+    known.join(" ")
+}
+
+/// The first paragraph of clap's message on one line, without its "error:".
+fn sentence(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    let paragraph = text.split("\n\n").next().unwrap_or_default();
+    let words: Vec<&str> = paragraph.trim_start_matches("error:").split_whitespace().collect();
+    // Clap's own list of commands names the hidden one too.
+    match error.kind() {
+        ErrorKind::MissingSubcommand | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            "a command is missing; see `canonry --help`".to_owned()
+        }
+        _ => one_line(&words.join(" ")),
+    }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .any(|cause| cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe))
+}

@@ -1,0 +1,94 @@
+//! The demo, and what the program tells about itself: completions, manual pages, reference.
+
+use std::fs;
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::place::{Place, names_in};
+
+#[test]
+fn demo_shows_sample_repositories_and_leaves_nothing() {
+    let place = Place::new();
+    assert_snapshot!(place.shown(&place.canonry(&["demo"])), @r"
+    exit 0
+    Imported 2 sample repositories with 355 items into a database of their own.
+     repository            open issues   closed issues   open PRs   closed PRs
+    ───────────────────────────────────────────────────────────────────────────
+     tidepool/tidepool              73             105          8           28
+     quillnote/quillnote            55              61          6           19
+
+    Two reports of one problem, as people found out:
+      #23   handle SIGTERM so docker stop doesn't take 10 seconds  (closed as its duplicate)
+      #16   Relay: shut down on SIGTERM  (the first report)
+
+    Try next:
+      canonry demo --keep demo                   the same, with a database to look into
+      canonry init                               a database of your own
+      canonry import --repo OWNER/NAME FILE      with your own items
+    ");
+    let document = place.canonry(&["demo", "--json"]).succeeded().json();
+    assert_eq!(document["stats"], json!({"repositories": 2, "items": 355}));
+    assert_eq!((names_in(&place.path("")), names_in(&place.path("tmp"))), (vec!["tmp".to_owned()], vec![]));
+}
+
+#[test]
+fn demo_can_be_kept_and_what_it_says_to_try_works() {
+    let place = Place::new();
+    let demo = place.canonry(&["demo", "--keep", "demo"]).succeeded();
+    let tries: Vec<&str> = demo.stdout.lines().filter_map(|line| line.strip_prefix("  canonry ")).collect();
+    assert_eq!(tries.len(), 3, "{demo:?}");
+    for line in tries {
+        place.canonry(&line.split(' ').collect::<Vec<_>>()).succeeded();
+    }
+    let again = place.canonry(&["demo", "--keep", "demo"]);
+    assert_eq!(
+        again.failed(),
+        "the folder demo cannot be created; name one that does not exist yet with --keep: File exists (os error 17)"
+    );
+}
+
+#[test]
+fn completions_for_every_shell() {
+    let place = Place::new();
+    for (shell, first) in [("bash", "_canonry() {"), ("zsh", "#compdef canonry"), ("fish", "# Print an optspec")] {
+        let script = place.canonry(&["completions", shell]).succeeded().stdout;
+        assert!(script.starts_with(first), "{shell}: {}", &script[..60]);
+        assert!(script.contains("maintainers"), "{shell}");
+        assert_eq!(place.canonry(&["completions", shell, "--json"]).json()["script"], script);
+    }
+}
+
+#[test]
+fn manual_pages_for_every_command() {
+    let place = Place::new();
+    let page = place.canonry(&["man"]).succeeded().stdout;
+    assert!(page.contains(".TH canonry 1"), "{page}");
+    fs::create_dir(place.path("man1")).expect("a new folder");
+    let written = place.canonry(&["man", "man1"]).succeeded().stdout;
+    let pages = names_in(&place.path("man1"));
+    assert_eq!(written, format!("Wrote {} pages to man1.\n", pages.len()));
+    for page in ["canonry.1", "canonry-import.1", "canonry-maintainers-set.1"] {
+        assert!(pages.contains(&page.to_owned()), "{pages:?}");
+    }
+    assert!(!pages.contains(&"canonry-reference.1".to_owned()), "{pages:?}");
+    let document = place.canonry(&["man", "man1", "--json"]).json();
+    assert_eq!(document["stats"]["pages"], pages.len());
+    assert_eq!(
+        place.canonry(&["man", "nowhere"]).failed(),
+        "nowhere/canonry.1 cannot be written; check the folder and your rights to it: No such file or directory (os error 2)"
+    );
+}
+
+#[test]
+fn the_reference_names_every_command_and_no_hidden_one() {
+    let place = Place::new();
+    let page = place.canonry(&["reference", "commands"]).succeeded().stdout;
+    for command in ["init", "doctor", "import", "export", "show", "maintainers set", "config check", "demo", "man"] {
+        assert!(page.contains(&format!("## `canonry {command}`\n")), "{command}: {page}");
+    }
+    assert!(!page.contains("canonry reference"), "{page}");
+    assert!(place.canonry(&["reference", "configuration"]).succeeded().stdout.starts_with("# `.canonry.yml`"));
+    let schema = place.canonry(&["reference", "schema"]).succeeded();
+    assert_eq!(schema.json(), place.canonry(&["config", "schema"]).json());
+}

@@ -1,0 +1,121 @@
+//! What `init` and `doctor` print, for people and for programs.
+
+use insta::assert_snapshot;
+
+use crate::place::{Place, Ran, names_in};
+
+#[test]
+fn init_says_what_it_did() {
+    let place = Place::new();
+    assert_snapshot!(place.shown(&place.canonry(&["init"])), @r"
+    exit 0
+    Created the database sqlite:[HERE]/.local/share/canonry/canonry.db (schema [NEWEST]).
+
+    Next:
+      canonry doctor                             check every part
+      canonry sync --repo OWNER/NAME             bring in items from GitHub
+      canonry import --repo OWNER/NAME FILE      bring in items from a file
+      canonry demo                               see it work on sample repositories
+    ");
+    assert_snapshot!(place.shown(&place.canonry(&["init"])), @r"
+    exit 0
+    The database sqlite:[HERE]/.local/share/canonry/canonry.db is up to date (schema [NEWEST]).
+
+    Next:
+      canonry doctor                             check every part
+      canonry sync --repo OWNER/NAME             bring in items from GitHub
+      canonry import --repo OWNER/NAME FILE      bring in items from a file
+      canonry demo                               see it work on sample repositories
+    ");
+    assert_snapshot!(place.shown_json(&place.canonry(&["init", "--json", "--db", "sqlite:other.db"])), @r#"
+    exit 0
+    {
+      "schema_version": 1,
+      "command": "init",
+      "run_id": "[RUN]",
+      "repo": null,
+      "stats": {},
+      "database": "sqlite:other.db",
+      "action": "created",
+      "schema": {
+        "before": 0,
+        "after": [NEWEST]
+      }
+    }
+    "#);
+}
+
+#[test]
+fn doctor_names_what_is_wrong_and_what_to_do() {
+    let place = Place::new();
+    assert_snapshot!(place.shown(&place.canonry(&["doctor"])), @r"
+    exit 1
+    warn  data folder   [HERE]/.local/share/canonry is not there yet
+                         → run `canonry init`, which makes it
+    fail  database      there is none at sqlite:[HERE]/.local/share/canonry/canonry.db
+                         → run `canonry init`, or name another one with --db
+    warn  github token  GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not
+                         → put a token that may read your repositories into GITHUB_TOKEN
+    ok    settings      no .canonry.yml here; every setting has its default
+    ");
+    assert_eq!(names_in(&place.path("")), ["tmp"], "doctor changes nothing");
+    place.write(".canonry.yml", "triage: {mode: shade}\n");
+    assert_snapshot!(place.shown_json(&place.canonry(&["doctor", "--json"])), @r#"
+    exit 1
+    {
+      "schema_version": 1,
+      "command": "doctor",
+      "run_id": "[RUN]",
+      "repo": null,
+      "stats": {
+        "ok": 0,
+        "warn": 2,
+        "fail": 2
+      },
+      "checks": [
+        {
+          "name": "data folder",
+          "status": "warn",
+          "message": "[HERE]/.local/share/canonry is not there yet",
+          "advice": "run `canonry init`, which makes it"
+        },
+        {
+          "name": "database",
+          "status": "fail",
+          "message": "there is none at sqlite:[HERE]/.local/share/canonry/canonry.db",
+          "advice": "run `canonry init`, or name another one with --db"
+        },
+        {
+          "name": "github token",
+          "status": "warn",
+          "message": "GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not",
+          "advice": "put a token that may read your repositories into GITHUB_TOKEN"
+        },
+        {
+          "name": "settings",
+          "status": "fail",
+          "message": ".canonry.yml has 1 mistake",
+          "advice": "see `canonry config check`"
+        }
+      ]
+    }
+    "#);
+}
+
+#[test]
+fn doctor_is_content_with_a_working_installation() {
+    let place = Place::with_items();
+    place.write(".canonry.yml", "triage: {mode: suggest}\n");
+    let mut command = place.command(&["doctor", "--offline"]);
+    command.env("GITHUB_TOKEN", "ghp_doNotPrintMe");
+    let ran = Ran::of(command.output().expect("the program starts"));
+    assert_snapshot!(place.shown(&ran), @r"
+    exit 0
+    ok    data folder   [HERE]/.local/share/canonry
+    ok    database      sqlite:[HERE]/.local/share/canonry/canonry.db answers and has schema [NEWEST]
+    ok    rights        [HERE]/.local/share/canonry/canonry.db may be written
+    ok    corpus        1 repository with 3 items
+    ok    github token  GITHUB_TOKEN is set; GitHub was not asked
+    ok    settings      .canonry.yml is valid
+    ");
+}

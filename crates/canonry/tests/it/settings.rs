@@ -1,0 +1,103 @@
+//! What `config` prints, for people and for programs.
+
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn config_check_points_at_each_mistake() {
+    let place = Place::new();
+    assert_snapshot!(place.shown(&place.canonry(&["config", "check"])), @r"
+    exit 1
+    --- stderr
+    error: there is no file .canonry.yml; without one every setting has its default, see `canonry config show`
+    ");
+    place.write(".canonry.yml", "triage:\n  mode: suggest\n");
+    assert_snapshot!(place.shown(&place.canonry(&["config", "check"])), @r"
+    exit 0
+    .canonry.yml is valid.
+    ");
+    place.write("bad.yml", "reveiw: {}\ntriage:\n  mood: suggest\nclose:\n  minClose: 7\n");
+    assert_snapshot!(place.shown(&place.canonry(&["config", "check", "bad.yml"])), @r"
+    exit 1
+    bad.yml:1:1: `reveiw` is not a known section (did you mean `review`?); the key is ignored
+    bad.yml:3:3: `mood` is not a known key of `triage`; the section `triage` uses its defaults
+    bad.yml:5:13: `close.minClose` must be between 0 and 1, but is 7; the section `close` uses its defaults
+
+    3 mistakes in bad.yml.
+    ");
+    assert_snapshot!(place.shown_json(&place.canonry(&["config", "check", "bad.yml", "--json"])), @r#"
+    exit 1
+    {
+      "schema_version": 1,
+      "command": "config check",
+      "run_id": "[RUN]",
+      "repo": null,
+      "stats": {
+        "problems": 3
+      },
+      "file": "bad.yml",
+      "valid": false,
+      "problems": [
+        {
+          "section": null,
+          "path": "reveiw",
+          "line": 1,
+          "column": 1,
+          "message": "`reveiw` is not a known section",
+          "suggestion": "review",
+          "effect": "key_ignored"
+        },
+        {
+          "section": "triage",
+          "path": "triage.mood",
+          "line": 3,
+          "column": 3,
+          "message": "`mood` is not a known key of `triage`",
+          "suggestion": null,
+          "effect": "section_defaults"
+        },
+        {
+          "section": "close",
+          "path": "close.minClose",
+          "line": 5,
+          "column": 13,
+          "message": "`close.minClose` must be between 0 and 1, but is 7",
+          "suggestion": null,
+          "effect": "section_defaults"
+        }
+      ],
+      "config_hash": "8617b004982816c7a2cc0a43b4828903512e218a1e2b0a99a9bd7cb627275fdc"
+    }
+    "#);
+}
+
+#[test]
+fn config_show_prints_what_is_in_force() {
+    let place = Place::new();
+    let defaults = place.canonry(&["config", "show"]).succeeded();
+    assert!(
+        defaults.stdout.starts_with("# Settings in force, from the defaults.\nreview:\n  enabled: true\n"),
+        "{defaults:?}"
+    );
+    place.write("defaults.yml", &defaults.stdout);
+    let again = place.canonry(&["config", "show", "defaults.yml", "--json"]).succeeded().json();
+    let fresh = place.canonry(&["config", "show", "--json"]).succeeded().json();
+    assert_eq!(again["settings"], fresh["settings"]);
+    assert_eq!((&again["config_hash"], &again["problems"]), (&fresh["config_hash"], &json!([])));
+    assert_eq!((&again["file"], &fresh["file"]), (&"defaults.yml".into(), &serde_json::Value::Null));
+
+    place.write(".canonry.yml", "mentions: {handle: tidy}\ntriage: {mood: x}\n");
+    let shown = place.canonry(&["config", "show"]).succeeded().stdout;
+    assert!(shown.contains("  handle: tidy\n"), "{shown}");
+    assert!(shown.contains("# .canonry.yml:2:10: "), "{shown}");
+}
+
+#[test]
+fn config_schema_is_a_schema_in_both_forms() {
+    let place = Place::new();
+    let plain = place.canonry(&["config", "schema"]).succeeded().json();
+    assert_eq!(plain["$schema"], "https://json-schema.org/draft/2020-12/schema");
+    assert_eq!(place.canonry(&["config", "schema", "--json"]).json()["schema"], plain);
+}

@@ -1,0 +1,224 @@
+//! What `show` prints, for people and for programs, and that it cannot act on a terminal.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ContentVersion, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, StateReason};
+use canonry_store::{CandidateMember, DatabaseUrl, NewCandidateSet, Representation, Store};
+use insta::assert_snapshot;
+use jiff::Timestamp;
+use serde_json::json;
+
+use crate::place::Place;
+
+#[test]
+fn show_tells_an_items_story() {
+    let place = Place::with_items();
+    assert_snapshot!(place.shown(&place.canonry(&["show", "--repo", "octo/cat", "--number", "1"])), @r"
+    exit 0
+    octo/cat issue #1
+    Crash on start
+
+      state        open
+      author       mona
+      assigned to  hubot
+      labels       bug, area/start
+      comments     3
+      opened       2026-01-01T10:00:00Z
+      changed      2026-01-02T10:00:00Z
+      address      https://github.com/octo/cat/issues/1
+      text         version 1, d30446b0844222c57641ef92996eac5db8aeb1246565001171605a18f9b0a295
+
+      It crashes.
+
+        thread 'main' panicked
+    ");
+    assert_snapshot!(place.shown(&place.canonry(&["show", "--repo", "octo/cat", "--type", "pr", "--number", "3"])), @r"
+    exit 0
+    octo/cat pull request #3
+    Start again
+
+      state        closed, merged
+      author       hubot
+      assigned to  unknown
+      labels       none
+      comments     3
+      opened       2026-01-05T10:00:00Z
+      closed       2026-01-06T10:00:00Z
+      changed      2026-01-06T10:00:00Z
+      files        src/main.rs
+      text         version 1, 701cd6fe5aa598bfdd20bebebfd6f4611c7e650bf6f4cde1a8adedddddd64d49
+
+      Fixes #1
+    ");
+    assert_snapshot!(place.shown_json(&place.canonry(&["show", "--repo", "octo/cat", "--number", "2", "--json"])), @r#"
+    exit 0
+    {
+      "schema_version": 1,
+      "command": "show",
+      "run_id": "[RUN]",
+      "repo": "octo/cat",
+      "stats": {},
+      "item": {
+        "type": "issue",
+        "number": 2,
+        "github_id": null,
+        "title": "Does not start",
+        "body": "",
+        "state": "closed",
+        "state_reason": "duplicate",
+        "merged": false,
+        "draft": false,
+        "author": null,
+        "assignees": [],
+        "labels": [],
+        "comments": 0,
+        "review_comments": 0,
+        "created_at": "2026-01-03T10:00:00Z",
+        "updated_at": "2026-01-04T10:00:00Z",
+        "closed_at": "2026-01-04T10:00:00Z",
+        "url": null,
+        "duplicate_of": 1,
+        "files": null,
+        "diff": null,
+        "content_hash": "1a3f8cc7897955f28dd59b123c08bdd6f1e17523e83da58a473db691b9e9a97a",
+        "content_version": 1,
+        "last_synced_at": null,
+        "gone": null
+      },
+      "candidate_sets": [],
+      "decisions": [],
+      "triage": null,
+      "outcome": null,
+      "outcome_events": [],
+      "cluster": null
+    }
+    "#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn show_tells_neighbours_and_what_people_did() {
+    let place = Place::with_items();
+    let moment = |text: &str| text.parse::<Timestamp>().expect("valid");
+    let number = |number| ItemNumber::new(number).expect("valid");
+    let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
+    let repo = store.repo(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
+    let set = NewCandidateSet {
+        item_type: ItemType::Issue,
+        number: number(2),
+        representation: Representation::Raw,
+        content_version: ContentVersion::FIRST,
+        model: "local".to_owned(),
+        members: vec![CandidateMember {
+            number: number(1),
+            score: 0.9312,
+            parts: BTreeMap::from([("dense".to_owned(), 0.9), ("lexical".to_owned(), 0.7)]),
+        }],
+    };
+    assert!(store.write_candidate_set(repo.id, &set, moment("2026-02-01T00:00:00Z")).await.expect("it answers"));
+    let event = OutcomeEvent {
+        delivery_id: "d-1".to_owned(),
+        number: number(2),
+        kind: OutcomeKind::Closed,
+        state_reason: Some(StateReason::Duplicate),
+        actor: Some("mona".parse().expect("valid")),
+        duplicate_of: Some(number(1)),
+        occurred_at: moment("2026-01-04T10:00:00Z"),
+    };
+    store.record_outcome_events(repo.id, &[event]).await.expect("it answers");
+    store.close().await;
+    assert_snapshot!(place.shown(&place.canonry(&["show", "--repo", "octo/cat", "--number", "2"])), @r"
+    exit 0
+    octo/cat issue #2
+    Does not start
+
+      state        closed (duplicate)
+      duplicate of #1
+      author       unknown
+      assigned to  none
+      labels       none
+      comments     0
+      opened       2026-01-03T10:00:00Z
+      closed       2026-01-04T10:00:00Z
+      changed      2026-01-04T10:00:00Z
+      text         version 1, 1a3f8cc7897955f28dd59b123c08bdd6f1e17523e83da58a473db691b9e9a97a
+
+      (no text)
+
+    Nearest by raw text at version 1 (fresh, local):
+     rank   number   score
+    ────────────────────────
+     1      #1       0.9312
+
+    What people did:
+      2026-01-04T10:00:00Z  closed as duplicate of #1 by mona
+    ");
+    let document = place.canonry(&["show", "--repo", "octo/cat", "--number", "2", "--json"]).json();
+    let shown = json!({
+        "candidate_sets": document["candidate_sets"], "outcome": document["outcome"],
+        "decisions": document["decisions"], "triage": document["triage"], "cluster": document["cluster"],
+    });
+    assert_snapshot!(serde_json::to_string_pretty(&shown).expect("JSON"), @r#"
+    {
+      "candidate_sets": [
+        {
+          "representation": "raw",
+          "status": "fresh",
+          "content_version": 1,
+          "model": "local",
+          "created_at": "2026-02-01T00:00:00Z",
+          "members": [
+            {
+              "number": 1,
+              "rank": 1,
+              "score": 0.9312,
+              "parts": {
+                "dense": 0.9,
+                "lexical": 0.7
+              }
+            }
+          ]
+        }
+      ],
+      "outcome": {
+        "kind": "closed",
+        "state_reason": "duplicate",
+        "duplicate_of": 1,
+        "actor": "mona",
+        "occurred_at": "2026-01-04T10:00:00Z",
+        "delivery_id": "d-1"
+      },
+      "decisions": [],
+      "triage": null,
+      "cluster": null
+    }
+    "#);
+}
+
+#[test]
+fn what_strangers_wrote_cannot_act_on_a_terminal() {
+    let place = Place::new();
+    let title = "\u{1b}]0;owned\u{7}\u{202e}gnp.exe\u{9b}2J";
+    let item = json!({"number": 1, "title": title, "body": "a\u{1b}[31mb\nc", "labels": ["\u{1b}[0m"], "author": "m\u{200f}o"});
+    place.write("items.jsonl", item.to_string());
+    place.canonry(&["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
+    let shown = place.canonry(&["show", "--repo", "octo/cat", "--number", "1"]).succeeded();
+    let json = place.canonry(&["show", "--repo", "octo/cat", "--number", "1", "--json"]).succeeded();
+    for output in [&shown.stdout, &json.stdout] {
+        let acting: Vec<char> = output.chars().filter(|c| c.is_control() && *c != '\n').collect();
+        assert_eq!(acting, Vec::<char>::new(), "{output:?}");
+        assert!(!output.contains(['\u{202e}', '\u{200f}']), "{output:?}");
+    }
+    assert!(shown.stdout.contains(r"\u{1b}]0;owned\u{7}\u{202e}gnp.exe\u{9b}2J"), "{shown:?}");
+    assert_eq!(json.json()["item"]["title"], title);
+}
+
+#[test]
+fn colours_are_for_terminals_and_who_asks() {
+    let place = Place::with_items();
+    let arguments = ["show", "--repo", "octo/cat", "--number", "1"];
+    assert!(!place.canonry(&arguments).stdout.contains('\u{1b}'));
+    let forced = place.command(&arguments).env("CLICOLOR_FORCE", "1").output().expect("the program starts");
+    assert!(String::from_utf8_lossy(&forced.stdout).contains("\u{1b}[1mCrash on start\u{1b}[0m"));
+    let refused = place.command(&arguments).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output();
+    assert!(!String::from_utf8_lossy(&refused.expect("the program starts").stdout).contains('\u{1b}'));
+}
