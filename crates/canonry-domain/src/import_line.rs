@@ -180,7 +180,14 @@ impl<'a> Fields<'a> {
     }
 
     fn state(&self) -> Result<Option<ItemState>, ImportError> {
-        self.word("state")
+        let Some(text) = self.text("state")? else {
+            return Ok(None);
+        };
+        match state_of(&text) {
+            Some(state) => Ok(Some(state)),
+            // The error names the words that are always right.
+            None => self.word("state"),
+        }
     }
 
     /// `Some(None)` where GitHub says that the pull request was not merged.
@@ -248,6 +255,17 @@ impl<'a> Fields<'a> {
             .map(Some)
             .map_err(|error| ImportError::Field { field: "repo", problem: format!("is wrong: {error}") })
     }
+}
+
+/// The states of Bugzilla and Jira, whose exports are imported too, beside GitHub's own.
+fn state_of(text: &str) -> Option<ItemState> {
+    let word = text.trim().to_ascii_lowercase().replace([' ', '-'], "_");
+    Some(match word.as_str() {
+        "open" | "new" | "unconfirmed" | "confirmed" | "assigned" | "accepted" | "started" | "reopened" | "todo"
+        | "to_do" | "in_progress" | "in_review" | "patch_available" => ItemState::Open,
+        "closed" | "resolved" | "verified" | "fixed" | "done" | "merged" => ItemState::Closed,
+        _ => return None,
+    })
 }
 
 fn login(field: &'static str, name: &str) -> Result<Login, ImportError> {
@@ -361,6 +379,21 @@ mod tests {
     fn nul_is_shown_as_the_replacement_character() {
         let line = parse_import_value(&json!({"number": 1, "title": "a\0b", "body": "\0"})).expect("valid");
         assert_eq!((line.record.title.as_str(), line.record.body.as_deref()), ("a\u{fffd}b", Some("\u{fffd}")));
+    }
+
+    #[test]
+    fn other_trackers_states_are_open_or_closed() {
+        for (word, state) in [
+            ("UNCONFIRMED", ItemState::Open),
+            ("Patch Available", ItemState::Open),
+            ("In Progress", ItemState::Open),
+            ("Reopened", ItemState::Open),
+            ("RESOLVED", ItemState::Closed),
+            ("VERIFIED", ItemState::Closed),
+        ] {
+            let line = parse_import_value(&json!({"number": 1, "title": "t", "state": word})).expect(word);
+            assert_eq!(line.record.state, Some(state), "{word}");
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct IndexRow {
     pub changes_length: u64,
     /// Whether its present text has a vector.
     pub embedded: bool,
+    /// When that vector was made: another one may have taken its place although the text is the same.
+    pub embedded_at: Option<Timestamp>,
 }
 
 /// The texts of an item, and the vector of its present text.
@@ -56,11 +58,11 @@ impl Store {
         item_type: ItemType,
     ) -> Result<Vec<IndexRow>, StoreError> {
         let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash,
-                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.item_id IS NOT NULL
+                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.embedded_at
             FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
                 AND e.embedded_hash = i.content_hash
             WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number";
-        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, bool);
+        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, Option<i64>);
         macro_rules! rows {
             ($db:expr, $row:ty) => {{
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
@@ -72,13 +74,13 @@ impl Store {
         let rows: Vec<Row> = match &self.pool {
             Pool::Sqlite(db) => rows!(db, Row),
             // length() is 32 bits there.
-            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i32, bool))
+            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i32, Option<i64>))
                 .into_iter()
                 .map(|(a, b, c, d, e, length, g)| (a, b, c, d, e, i64::from(length), g))
                 .collect(),
         };
         rows.into_iter()
-            .map(|(number, state, created_at, duplicate_of, hash, changes_length, embedded)| {
+            .map(|(number, state, created_at, duplicate_of, hash, changes_length, embedded_at)| {
                 Ok(IndexRow {
                     number: ItemNumber::new(number).map_err(StoreError::damaged)?,
                     state: word(&state)?,
@@ -86,7 +88,8 @@ impl Store {
                     duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
                     content_hash: ContentHash::stored(hash),
                     changes_length: u64::try_from(changes_length).map_err(StoreError::damaged)?,
-                    embedded,
+                    embedded: embedded_at.is_some(),
+                    embedded_at: optional_moment(embedded_at)?,
                 })
             })
             .collect()

@@ -92,4 +92,15 @@ impl Store {
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
         row.map(read).transpose()
     }
+
+    /// Writes a row and takes it back: tells whether this account may write, and changes nothing.
+    pub async fn try_to_write(&self) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        // No repository can have this name.
+        let insert = "INSERT INTO repos (name, name_key, created_at) VALUES ('?', '?', 0)";
+        crate::transaction::on_tx!(&mut tx, |db| {
+            sqlx::query(insert).execute(db).await?;
+        });
+        tx.rollback().await
+    }
 }

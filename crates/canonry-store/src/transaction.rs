@@ -81,6 +81,14 @@ impl Transaction {
         Ok(())
     }
 
+    pub(crate) async fn rollback(self) -> Result<(), StoreError> {
+        match self {
+            Self::Sqlite(transaction) => transaction.rollback().await?,
+            Self::Postgres(transaction) => transaction.rollback().await?,
+        }
+        Ok(())
+    }
+
     /// Makes writers of one repository queue up, so that what one read is still true when it writes.
     /// SQLite has one writer at a time anyway.
     pub(crate) async fn lock_items_of(&mut self, repo: crate::RepoId) -> Result<(), StoreError> {

@@ -50,6 +50,9 @@ on_both_engines! {
         assert_eq!(store.identify_repo(repo.id, GithubId(8), &renamed).await.expect("asked"), None);
         assert_eq!(store.repos().await.expect("reads"), [other.clone(), repo.clone()]);
 
+        store.try_to_write().await.expect("it may be written");
+        assert_eq!(store.repos().await.expect("reads").len(), 2);
+
         // Records arrive; every field survives the round trip.
         let full = ItemRecord {
             github_id: Some(GithubId(6_000_000_001)),

@@ -1,9 +1,13 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(any(feature = "github", feature = "models"))]
+mod connection;
 #[cfg(feature = "database")]
 pub mod database;
 #[cfg(feature = "github")]
 pub mod github;
+#[cfg(feature = "models")]
+pub mod models;
 #[cfg(feature = "openapi")]
 pub mod openapi;
 #[cfg(feature = "samples")]

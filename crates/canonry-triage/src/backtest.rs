@@ -498,7 +498,7 @@ mod tests {
         let one = sample(numbers.clone(), 1);
         assert_eq!(one.len(), 10);
         assert_eq!(one, sample(numbers.iter().rev().copied().collect(), 1));
-        assert_ne!(one, sample(numbers.clone(), 2));
+        assert_ne!(one, sample(numbers, 2));
         assert_eq!(sampled(vec![3, 1, 2], 3, 1, |item| *item), [3, 1, 2]);
     }
 }

@@ -42,7 +42,7 @@ impl Backtest {
         }
         if !self.calibrated && self.options.mode != RetrievalMode::Lexical {
             cautions.push(format!(
-                "Scores are the model's bare cosines, so the usual thresholds do not mean what they should; `canonry calibrate --repo {}` fits them.",
+                "Scores are the model's bare cosines, so the usual thresholds do not mean what they should; `canonry calibrate --repo {}` with the same embedder fits them.",
                 self.repo
             ));
         }

@@ -44,6 +44,23 @@ pub enum EmbedRunError {
     /// The model failed.
     #[error("failed to {0}")]
     Model(#[from] EmbedError),
+    /// The model's vectors have another length than those that stay.
+    #[error(
+        "failed to embed {item_type} #{number} with {model}: its vector has {found} numbers, the stored ones have \
+         {stored}; to replace them all, embed everything, without --only-changed, --type and --state"
+    )]
+    OtherDimension {
+        /// Issue or pull request.
+        item_type: ItemType,
+        /// The first item that was to get such a vector.
+        number: ItemNumber,
+        /// The model.
+        model: String,
+        /// How long the stored vectors are.
+        stored: usize,
+        /// How long the new one is.
+        found: usize,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -78,10 +95,13 @@ pub async fn embed(
     let mut report = EmbedReport::default();
     let key = EmbeddingKey { representation: Representation::Raw, model: embedder.model_id().to_owned() };
     let filter = EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
+    let failed =
+        |numbers, cause, so_far: &EmbedReport| Box::new(EmbedFailure { so_far: so_far.clone(), numbers, cause });
+    let replaces_all = options == EmbedOptions::default();
+    let kept = if replaces_all { Ok(None) } else { stored_dimension(store, repo, &key).await };
+    let kept = kept.map_err(|error| failed(Vec::new(), error.into(), &report))?;
     let mut after = None;
     loop {
-        let failed =
-            |numbers, cause, so_far: &EmbedReport| Box::new(EmbedFailure { so_far: so_far.clone(), numbers, cause });
         let items = match store.items_to_embed(repo.id, &key, filter, after, BATCH).await {
             Ok(items) => items,
             Err(error) => return Err(failed(Vec::new(), error.into(), &report)),
@@ -89,7 +109,7 @@ pub async fn embed(
         let Some(last) = items.last() else { break };
         after = Some((last.number, last.item_type));
         report.discovered += items.len() as u64;
-        if let Err((numbers, cause)) = embed_batch(store, embedder, repo, &key, &items, now).await {
+        if let Err((numbers, cause)) = embed_batch(store, embedder, repo, &key, kept, &items, now).await {
             return Err(failed(numbers, cause, &report));
         }
         report.embedded += items.len() as u64;
@@ -103,11 +123,22 @@ pub async fn embed(
     Ok(report)
 }
 
+/// How long the vectors are that the model gave to other items of the repository.
+async fn stored_dimension(store: &Store, repo: &Repo, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
+    for item_type in ItemType::ALL {
+        if let Some(first) = store.embeddings_after(repo.id, key, *item_type, None, 1).await?.first() {
+            return Ok(Some(first.vector.len()));
+        }
+    }
+    Ok(None)
+}
+
 async fn embed_batch(
     store: &Store,
     embedder: &dyn Embedder,
     repo: &Repo,
     key: &EmbeddingKey,
+    kept: Option<usize>,
     items: &[Item],
     now: Timestamp,
 ) -> Result<(), (Vec<ItemNumber>, EmbedRunError)> {
@@ -117,6 +148,12 @@ async fn embed_batch(
         let numbers = items.get(range).unwrap_or(items).iter().map(|item| item.number).collect();
         (numbers, error.into())
     })?;
+    if let Some(stored) = kept
+        && let Some((item, vector)) = items.iter().zip(&vectors).find(|(_, vector)| vector.len() != stored)
+    {
+        let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), vector.len());
+        return Err((Vec::new(), EmbedRunError::OtherDimension { item_type, number, model, stored, found }));
+    }
     let embeddings: Vec<NewEmbedding> = items
         .iter()
         .zip(vectors)

@@ -54,7 +54,8 @@ pub struct Identified {
 pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<Identified, IdentifyError> {
     let answer = github.repo(asked).await?;
     let github_id = answer.github_id();
-    let name = answer.renamed_from(asked).unwrap_or_else(|| asked.clone());
+    // GitHub's own spelling: the letter case that somebody typed must not become the repository's name.
+    let name = answer.full_name.parse().unwrap_or_else(|_| asked.clone());
     let by_id = store.repo_by_github_id(github_id).await?;
     let by_name = store.repo(asked).await?;
     let known = match (by_id, by_name) {

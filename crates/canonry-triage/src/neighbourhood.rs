@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use canonry_domain::{ItemNumber, ItemState, ItemType, PullChanges, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
-    Ask, Entry, Hit, IndexError, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot, write_snapshot,
+    Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot, write_snapshot,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Store, StoreError};
 
@@ -58,7 +58,7 @@ const ENTRIES: usize = 400;
 /// Vectors that stand for all of them where the spread of cosines is measured. The error of a mean over
 /// 400 cosines is a twentieth of their deviation.
 const SAMPLE: usize = 400;
-/// Neighbours that the database names, as many as the index in memory does.
+/// Neighbours that the database names at least, as many as the index in memory does.
 const FROM_DATABASE: u32 = 100;
 
 impl Neighbourhood {
@@ -76,8 +76,7 @@ impl Neighbourhood {
         let in_database = store.searches_vectors();
         let place = snapshots.map(|folder| snapshot_place(folder, repo, item_type, &key));
         let known = place.as_deref().and_then(|place| stored_index(place, item_type, &key.model));
-        let mut index = known.unwrap_or_else(|| ItemIndex::new(item_type, &key.model));
-        let changed = bring_up_to_date(store, repo, &key, &mut index, &rows, !in_database).await?;
+        let (index, changed) = up_to_date(store, repo, item_type, &key, known, &rows, !in_database).await?;
         if let (Some(place), true) = (place, changed)
             && let Err(error) = write_snapshot(&index, &place)
         {
@@ -163,7 +162,11 @@ impl Neighbourhood {
             return Ok(self.index.neighbours(query, &ask)?);
         };
         let vector = vector.ok_or(IndexError::NoVector { mode: wanted.mode })?;
-        let near = self.nearest_allowed(vector, &allowed).await?;
+        if let Some(expected) = sample.first().map(Vec::len).filter(|&expected| expected != vector.len()) {
+            let reason = InvalidVector::Dimension { expected, found: vector.len() };
+            return Err(IndexError::QueryVector { model: self.key.model.clone(), reason }.into());
+        }
+        let near = self.nearest_allowed(vector, wanted.k, &allowed).await?;
         let numbers: Vec<ItemNumber> = near.keys().copied().collect();
         let mut candidates = match wanted.mode {
             RetrievalMode::Dense => {
@@ -185,20 +188,45 @@ impl Neighbourhood {
     async fn nearest_allowed(
         &self,
         vector: &[f32],
+        k: usize,
         allowed: &(dyn Fn(ItemNumber) -> bool + Sync),
     ) -> Result<HashMap<ItemNumber, f32>, RetrievalError> {
-        let mut limit = FROM_DATABASE;
+        let wanted = u32::try_from(k).unwrap_or(u32::MAX).max(FROM_DATABASE);
+        let mut limit = wanted;
         loop {
             let found = self.store.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
             let found = found.unwrap_or_default();
             let exhausted = found.len() < limit as usize;
             let passed: HashMap<ItemNumber, f32> = found.into_iter().filter(|(number, _)| allowed(*number)).collect();
-            if exhausted || passed.len() >= FROM_DATABASE as usize {
+            if exhausted || passed.len() >= wanted as usize {
                 return Ok(passed);
             }
             limit = limit.saturating_mul(4);
         }
     }
+}
+
+/// The index of these rows, and whether it differs from the one that was known.
+async fn up_to_date(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    key: &EmbeddingKey,
+    known: Option<ItemIndex>,
+    rows: &[IndexRow],
+    with_vectors: bool,
+) -> Result<(ItemIndex, bool), RetrievalError> {
+    if let Some(mut index) = known {
+        match bring_up_to_date(store, repo, key, &mut index, rows, with_vectors).await {
+            Ok(changed) => return Ok((index, changed)),
+            // All vectors may have another length by now: the model was exchanged under its name.
+            Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
+            Err(error) => return Err(error),
+        }
+    }
+    let mut index = ItemIndex::new(item_type, &key.model);
+    bring_up_to_date(store, repo, key, &mut index, rows, with_vectors).await?;
+    Ok((index, true))
 }
 
 /// Puts in what is new or changed and takes out what left; whether anything did.
@@ -231,13 +259,13 @@ async fn bring_up_to_date(
     Ok(!gone.is_empty() || !stale.is_empty())
 }
 
-/// Differs when an item's text, vector or changes do. The hash covers the text; changes are only ever
-/// replaced by longer or shorter ones in practice.
+/// Differs when an item's text, vector or changes do. The hash covers the text, the time of embedding the
+/// vector; changes are only ever replaced by longer or shorter ones in practice.
 fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
     let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
     let text = u64::from_str_radix(digits, 16).unwrap_or_default();
-    let vector = u64::from(with_vectors && row.embedded);
-    text.rotate_left(1) ^ vector ^ row.changes_length.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
+    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_length.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {

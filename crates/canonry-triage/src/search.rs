@@ -1,6 +1,6 @@
 //! `search`: items like a text or like another item.
 
-use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
+use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
 use canonry_models::{EmbedError, Embedder, InputType};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
@@ -117,7 +117,8 @@ impl Asked {
     ) -> Result<Self, SearchError> {
         let mut asked = match search_for {
             SearchFor::Text(text) => {
-                Self { title: text.clone(), body: String::new(), changes: None, vector: None, own: None }
+                let (title, body) = divided(text.trim());
+                Self { title: title.to_owned(), body: body.to_owned(), changes: None, vector: None, own: None }
             }
             SearchFor::SimilarTo(number) => {
                 let mut item = None;
@@ -164,3 +165,24 @@ impl Asked {
 
 /// Neighbours that a search chooses from.
 const WIDE: usize = 400;
+
+/// A long query as title and body, divided between words: of a title only the beginning is read, and a
+/// person may paste a whole log.
+fn divided(text: &str) -> (&str, &str) {
+    let Some((limit, _)) = text.char_indices().nth(TITLE_LIMIT) else { return (text, "") };
+    text.split_at(text[..limit].rfind(char::is_whitespace).unwrap_or(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::divided;
+
+    #[test]
+    fn a_long_query_is_divided_between_words() {
+        assert_eq!(divided("crash on start"), ("crash on start", ""));
+        let long = "größer ".repeat(60);
+        let (title, body) = divided(&long);
+        assert!(title.ends_with("größer") && title.chars().count() <= 300 && body.starts_with(" größer"));
+        assert_eq!(divided(&"x".repeat(301)), ("x".repeat(300).as_str(), "x"));
+    }
+}

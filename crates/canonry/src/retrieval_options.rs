@@ -84,7 +84,9 @@ impl EmbedderOptions {
     /// A remote embedder, for what makes sense with those only.
     pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         if matches!(self.embedder, EmbedderKind::Local) {
-            bail!("the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini");
+            bail!(
+                "the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini"
+            );
         }
         self.embedder(store).await
     }
@@ -122,10 +124,19 @@ pub(crate) async fn require_vectors(
     let others =
         if others.is_empty() { String::new() } else { format!(" (it is embedded by {})", others.join(" and ")) };
     bail!(
-        "nothing of {name} is embedded by {model} yet{others}; run `canonry embed --repo {name}` first, or use --retrieval lexical",
+        "nothing of {name} is embedded by {model} yet{others}; run `canonry embed --repo {name}{by}` first, or use --retrieval lexical",
         name = repo.name,
         model = embedder.model_id(),
+        by = options_of(embedder.model_id()),
     )
+}
+
+/// The options that name a model again.
+fn options_of(model: &str) -> String {
+    match model.split_once(':') {
+        Some((provider, model)) => format!(" --embedder {provider} --embed-model {model}"),
+        None => String::new(),
+    }
 }
 
 /// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.

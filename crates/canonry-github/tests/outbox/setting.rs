@@ -16,7 +16,7 @@ use jiff::Timestamp;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
-pub(crate) const OWN: &str = "canonry-helper";
+pub(crate) const OWN: &str = "canonry-bot";
 pub(crate) const CLOSING: &str = "Closing as duplicate of #1.";
 pub(crate) const NOT_CLOSING: &str = "Not closed after all.";
 

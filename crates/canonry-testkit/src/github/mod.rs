@@ -6,7 +6,6 @@ mod call;
 mod changes;
 mod collaborators;
 mod comments;
-mod connection;
 mod departures;
 mod emulator;
 mod faults;

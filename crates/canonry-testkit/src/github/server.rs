@@ -14,7 +14,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::call::{Answer, Call};
-use super::connection::{Connection, CuttableListener};
+use crate::connection::{Connection, CuttableListener};
 use super::emulator::Recorded;
 use super::faults::{Age, Effect, Faults, Late, Moment};
 use super::paging::decode;

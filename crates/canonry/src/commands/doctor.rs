@@ -1,6 +1,5 @@
 //! `doctor`: looks at every part, and says what to do about what is wrong.
 
-use std::fs::OpenOptions;
 use std::path::Path;
 
 use anyhow::Result;
@@ -122,7 +121,7 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
         }
         Ok(found) => {
             checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
-            checks.extend(check_rights(&chosen.url));
+            checks.push(check_rights(&chosen.url).await);
             checks.push(check_corpus(&chosen.url).await);
         }
         Err(OpenError::Absent { .. }) => {
@@ -138,17 +137,18 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
     }
 }
 
-/// Whether the file, and the folder in which SQLite keeps its log beside it, may be written.
-fn check_rights(url: &DatabaseUrl) -> Option<Check> {
-    let path = url.file()?;
-    Some(match OpenOptions::new().append(true).open(path) {
-        Ok(_) => Check::ok("rights", format!("{} may be written", path.display())),
+/// Whether the database may be written: a write is tried and taken back.
+async fn check_rights(url: &DatabaseUrl) -> Check {
+    let tried = async { anyhow::Ok(Store::open_existing(url).await?.try_to_write().await?) };
+    let place = url.file().map_or_else(|| url.to_string(), |path| path.display().to_string());
+    match tried.await {
+        Ok(()) => Check::ok("rights", format!("{place} may be written")),
         Err(error) => Check::fail(
             "rights",
-            format!("{} may not be written: {error}", path.display()),
-            "change the file's rights, or run as its owner",
+            format!("{place} may not be written: {}", error_message(&error)),
+            "change the rights to it, or use another account",
         ),
-    })
+    }
 }
 
 async fn check_corpus(url: &DatabaseUrl) -> Check {

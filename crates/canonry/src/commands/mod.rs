@@ -5,6 +5,8 @@ use anyhow::Result;
 use crate::context::Context;
 use crate::report::Report;
 
+mod analyze_intent;
+mod backtest;
 mod calibrate;
 mod candidates;
 mod completions;
@@ -52,9 +54,11 @@ commands! {
     Import => import,
     Export => export,
     Show => show,
+    AnalyzeIntent => analyze_intent,
     Embed => embed,
     Candidates => candidates,
     Search => search,
+    Backtest => backtest,
     Calibrate => calibrate,
     Maintainers => maintainers,
     Config => config,

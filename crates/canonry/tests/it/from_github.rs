@@ -50,7 +50,26 @@ fn sync_brings_everything_in_and_then_almost_nothing() {
     exit 0
     Nothing new in octo/cat.
     ");
-    assert_snapshot!(place.shown_json(&canonry(&place, &emulator, &["sync", "--repo", REPO, "--json"])), @"");
+    assert_snapshot!(place.shown_json(&canonry(&place, &emulator, &["sync", "--repo", REPO, "--json"])), @r#"
+    exit 0
+    {
+      "schema_version": 1,
+      "command": "sync",
+      "run_id": "[RUN]",
+      "repo": "octo/cat",
+      "stats": {
+        "fetched": 0,
+        "inserted": 0,
+        "updated": 0,
+        "content_changed": 0,
+        "unchanged": 0,
+        "pages": 0
+      },
+      "dry_run": false,
+      "not_modified": true,
+      "renamed_from": null
+    }
+    "#);
     emulator.world().edit_body(REPO, 1, "zoe", "It crashes every time.");
     let edited = canonry(&place, &emulator, &["sync", "--repo", REPO, "--json"]).succeeded().json();
     assert_eq!(edited["stats"]["content_changed"], 1, "{edited}");

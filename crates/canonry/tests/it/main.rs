@@ -1,11 +1,15 @@
 //! The program through its front door: arguments in, stdout, stderr, exit status and database out.
 
+mod analyze_intent;
+mod backtest;
 mod bad_files;
 mod both_engines;
 mod corpus;
 mod demo_and_manual;
 mod from_github;
+mod large_repository;
 mod place;
+mod references;
 mod schemas;
 mod set_up;
 mod settings;

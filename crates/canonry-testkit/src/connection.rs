@@ -1,4 +1,4 @@
-//! Loopback connections that the emulator can cut in the middle of an answer.
+//! Loopback connections that a test server can cut in the middle of an answer.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,20 +13,20 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A listener whose connections can be cut.
-pub(super) struct CuttableListener(pub(super) TcpListener);
+pub(crate) struct CuttableListener(pub(super) TcpListener);
 
 /// The switch that cuts one connection.
 #[derive(Debug, Clone)]
-pub(super) struct Connection(Arc<AtomicBool>);
+pub(crate) struct Connection(Arc<AtomicBool>);
 
 impl Connection {
     /// From now on nothing more is read or written: the client sees the connection end without an answer.
-    pub(super) fn cut(&self) {
+    pub(crate) fn cut(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
-pub(super) struct CuttableStream {
+pub(crate) struct CuttableStream {
     stream: TcpStream,
     cut: Arc<AtomicBool>,
 }

@@ -1,0 +1,11 @@
+//! A scripted server with OpenAI's interface: vectors that a test chose, answers that it wrote, and faults.
+
+mod fault;
+mod model_server;
+mod script;
+mod vectors;
+
+pub use fault::Fault;
+pub use model_server::ModelServer;
+pub use script::ModelRequest;
+pub use vectors::{DIMENSION, vectors_with_cosines};

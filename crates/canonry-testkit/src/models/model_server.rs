@@ -1,0 +1,171 @@
+//! The running server and its handle.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{ConnectInfo, Request, State};
+use axum::response::Response;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::fault::Fault;
+use super::script::{ModelRequest, Reply, Script};
+use crate::connection::{Connection, CuttableListener};
+
+/// What every path begins with.
+const BASE: &str = "/v1";
+/// The largest request that a test sends, with room to spare.
+const LARGEST_BODY: usize = 64 << 20;
+
+/// A scripted model, serving on 127.0.0.1 from a thread of its own until it is dropped, so that it answers
+/// while a test blocks on a child process.
+///
+/// Dropping it panics when a request came that the script had no answer for.
+pub struct ModelServer {
+    address: SocketAddr,
+    script: Arc<Mutex<Script>>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl ModelServer {
+    /// Serves an empty script on a free port.
+    #[expect(clippy::unused_async, reason = "starting is awaited like every other step of a test")]
+    pub async fn start() -> Self {
+        Self::start_blocking()
+    }
+
+    /// The same for tests without a runtime.
+    pub fn start_blocking() -> Self {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
+        listener.set_nonblocking(true).expect("a socket that does not block");
+        let address = listener.local_addr().expect("a bound socket has an address");
+        let script = Arc::new(Mutex::new(Script::default()));
+        let (stop, stopped) = oneshot::channel::<()>();
+        let state = Arc::clone(&script);
+        let thread = std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            runtime.expect("a runtime for the server").block_on(run(listener, state, stopped));
+        });
+        Self { address, script, stop: Some(stop), thread: Some(thread) }
+    }
+
+    /// The base URL, for `--embed-base-url` and `--base-url`.
+    pub fn base_url(&self) -> String {
+        format!("http://{}{BASE}", self.address)
+    }
+
+    /// Texts that contain this get this vector, with zeros behind it; of several rules the newest counts.
+    pub fn vector_for(&self, contains: &str, vector: Vec<f32>) {
+        self.lock().vector_for(contains, vector);
+    }
+
+    /// The next chat request gets this answer; several are given in order.
+    pub fn answer_next(&self, text: impl Into<String>) {
+        self.lock().answer_next(text.into());
+    }
+
+    /// Chat requests whose prompt fits get this answer, once those in order are used up; of several rules the
+    /// newest counts.
+    pub fn answer_when(&self, fits: impl Fn(&str) -> bool + Send + 'static, text: impl Into<String>) {
+        self.lock().answer_when(Box::new(fits), text.into());
+    }
+
+    /// The next request meets this; several are met in order.
+    pub fn fault_once(&self, fault: Fault) {
+        self.lock().fault_once(fault);
+    }
+
+    /// Every request with this text in it meets this; with an empty text, every request.
+    pub fn fault_when(&self, contains: &str, fault: Fault) {
+        self.lock().fault_when(contains, fault);
+    }
+
+    /// Takes all faults back.
+    pub fn clear_faults(&self) {
+        self.lock().clear_faults();
+    }
+
+    /// Every request so far, in the order they arrived.
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.lock().requests.clone()
+    }
+
+    /// Every text that was to be embedded so far.
+    pub fn embedded_texts(&self) -> Vec<String> {
+        self.lock().requests.iter().flat_map(ModelRequest::texts).collect()
+    }
+
+    /// Forgets the requests so far.
+    pub fn forget_requests(&self) {
+        self.lock().requests.clear();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Script> {
+        lock(&self.script)
+    }
+}
+
+impl Drop for ModelServer {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            // An error means that the server has ended already.
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        if !std::thread::panicking() {
+            let unanswered = &self.lock().unanswered;
+            assert!(unanswered.is_empty(), "the script has no answer for: {}", unanswered.join("; "));
+        }
+    }
+}
+
+fn lock(script: &Mutex<Script>) -> MutexGuard<'_, Script> {
+    // A test that fails while it holds the script must not hide its own message behind a poisoned lock.
+    script.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+async fn run(listener: std::net::TcpListener, script: Arc<Mutex<Script>>, stopped: oneshot::Receiver<()>) {
+    let listener = tokio::net::TcpListener::from_std(listener).expect("a socket for the runtime");
+    let router = Router::new().fallback(serve).with_state(script);
+    let service = router.into_make_service_with_connect_info::<Connection>();
+    let server = axum::serve(CuttableListener(listener), service);
+    tokio::select! {
+        result = async { server.await } => result.expect("serving on loopback does not fail"),
+        _ = stopped => {}
+    }
+}
+
+async fn serve(
+    State(script): State<Arc<Mutex<Script>>>,
+    ConnectInfo(connection): ConnectInfo<Connection>,
+    request: Request,
+) -> Response {
+    let (parts, body) = request.into_parts();
+    let Ok(bytes) = to_bytes(body, LARGEST_BODY).await else { return Response::new(Body::empty()) };
+    let authorization = parts.headers.get("authorization").and_then(|value| value.to_str().ok());
+    let request = ModelRequest {
+        path: parts.uri.path().strip_prefix(BASE).unwrap_or(parts.uri.path()).to_owned(),
+        authorization: authorization.map(str::to_owned),
+        body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
+    };
+    let reply = lock(&script).reply(request);
+    match reply {
+        Reply::Answer { status, retry_after, body } => {
+            let mut response = Response::builder().status(status).header("content-type", "application/json");
+            if let Some(seconds) = retry_after {
+                response = response.header("retry-after", seconds);
+            }
+            response.body(Body::from(body)).expect("invariant: these headers are well-formed")
+        }
+        Reply::Hang => std::future::pending().await,
+        Reply::Drop => {
+            connection.cut();
+            Response::new(Body::empty())
+        }
+    }
+}

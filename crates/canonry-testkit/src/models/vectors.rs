@@ -1,0 +1,78 @@
+//! Vectors with the cosines that a test wants.
+
+/// How long every vector of the server is.
+pub const DIMENSION: usize = 256;
+/// Scripted vectors lie in the first directions, those of other texts in the rest: the two never meet.
+const SCRIPTED: usize = 64;
+
+/// A first vector, and for each cosine one that has it with the first.
+///
+/// Two of the others have the product of their cosines.
+///
+/// # Panics
+///
+/// When there is no direction left for that many vectors, or a cosine is none.
+pub fn vectors_with_cosines<const N: usize>(cosines: [f64; N]) -> (Vec<f32>, [Vec<f32>; N]) {
+    assert!(N < SCRIPTED, "{N} cosines are too many");
+    let mut at = 0;
+    let others = cosines.map(|cosine| {
+        assert!((-1.0..=1.0).contains(&cosine), "{cosine} is no cosine");
+        at += 1;
+        let mut vector = vec![0.0; at + 1];
+        vector[0] = cosine as f32;
+        vector[at] = (1.0 - cosine * cosine).sqrt() as f32;
+        vector
+    });
+    (vec![1.0], others)
+}
+
+/// The whole vector that a short one begins.
+pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
+    assert!(vector.len() <= DIMENSION, "a vector has at most {DIMENSION} numbers");
+    vector.resize(DIMENSION, 0.0);
+    vector
+}
+
+/// The vector of a text that nobody scripted: always the same one, orthogonal to all scripted ones and far
+/// from those of other texts.
+pub(super) fn vector_of_text(text: &str) -> Vec<f32> {
+    // FNV-1a, then one round of SplitMix64 per number: any mixing will do that needs no crate.
+    let mut state =
+        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut next = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) >> 40) as f32 / (1_u32 << 23) as f32 - 1.0
+    };
+    (0..DIMENSION).map(|at| if at < SCRIPTED { 0.0 } else { next() }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{padded, vector_of_text, vectors_with_cosines};
+
+    fn cosine(one: &[f32], other: &[f32]) -> f32 {
+        let product = |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f32>();
+        product(one, other) / (product(one, one) * product(other, other)).sqrt()
+    }
+
+    #[test]
+    fn cosines_are_those_asked_for() {
+        let (first, [near, far]) = vectors_with_cosines([0.95, -0.2]);
+        let (first, near, far) = (padded(first), padded(near), padded(far));
+        assert!((cosine(&first, &near) - 0.95).abs() < 1e-6);
+        assert!((cosine(&first, &far) + 0.2).abs() < 1e-6);
+        assert!((cosine(&near, &far) + 0.19).abs() < 1e-6);
+    }
+
+    #[test]
+    fn other_texts_are_far_from_everything_and_like_themselves() {
+        let texts: Vec<Vec<f32>> = (0..60).map(|at| vector_of_text(&format!("text {at}"))).collect();
+        assert_eq!(texts[7], vector_of_text("text 7"));
+        for (at, one) in texts.iter().enumerate() {
+            assert_eq!(cosine(one, &padded(vec![0.5; 60])), 0.0);
+            assert!(texts[..at].iter().all(|other| cosine(one, other).abs() < 0.4));
+        }
+    }
+}
