@@ -1,9 +1,16 @@
 //! `cargo xtask bench`: figures of a release build, as Markdown for docs/benchmarks.md.
 
+mod embedding;
 mod import;
+mod pipeline;
+mod python;
+mod retrieval;
+mod scale;
+mod watched;
 
+use std::fs;
 use std::path::PathBuf;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use clap::builder::PossibleValuesParser;
@@ -13,7 +20,13 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 1] = [("import", import::run)];
+const BENCHMARKS: [Benchmark; 5] = [
+    ("import", import::run),
+    ("retrieval", retrieval::run),
+    ("embedding", embedding::run),
+    ("scale", scale::run),
+    ("pipeline", pipeline::run),
+];
 
 /// The names that `cargo xtask bench NAME` takes.
 pub(crate) fn names() -> PossibleValuesParser {
@@ -46,19 +59,38 @@ fn data(file: &str) -> Result<PathBuf> {
     Ok(path.canonicalize()?)
 }
 
+/// What benchmarks keep between runs: vectors, and the Python they compare with.
+fn folder() -> Result<PathBuf> {
+    let folder = root().join("target/bench");
+    fs::create_dir_all(&folder)?;
+    Ok(folder)
+}
+
 /// Builds `canonry` for release and asks cargo where it lies.
 fn release_binary() -> Result<PathBuf> {
-    eprintln!("==> release build");
+    built(&["--package", "canonry"], "canonry")
+}
+
+/// An example program, built for release, to be run in the root of the workspace.
+fn example(package: &str, name: &str) -> Result<Command> {
+    let mut command = Command::new(built(&["--package", package, "--example", name], name)?);
+    command.current_dir(root());
+    Ok(command)
+}
+
+fn built(what: &[&str], name: &str) -> Result<PathBuf> {
     let output = cargo()
-        .args(["build", "--release", "--package", "canonry"])
+        .args(["build", "--release", "--quiet"])
+        .args(what)
         .arg("--message-format=json-render-diagnostics")
         .stderr(Stdio::inherit())
         .output()
         .context("cargo could not be started")?;
     if !output.status.success() {
-        bail!("the release build failed ({})", output.status);
+        bail!("the release build of {name} failed ({})", output.status);
     }
-    executable(&String::from_utf8_lossy(&output.stdout), "canonry").context("cargo built no program named canonry")
+    executable(&String::from_utf8_lossy(&output.stdout), name)
+        .with_context(|| format!("cargo built no program named {name}"))
 }
 
 fn executable(messages: &str, name: &str) -> Option<PathBuf> {

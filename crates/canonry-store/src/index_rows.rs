@@ -103,6 +103,10 @@ impl Store {
         numbers: &[ItemNumber],
         vectors_of: Option<&EmbeddingKey>,
     ) -> Result<Vec<IndexEntry>, StoreError> {
+        // PostgreSQL takes no empty list.
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
         let rows: Vec<TextRow> = on_pool!(&self.pool, |db| {
             let mut query =
                 QueryBuilder::new("SELECT number, title, body, changes FROM items WHERE gone IS NULL AND repo_id = ");

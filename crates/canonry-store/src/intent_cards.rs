@@ -28,7 +28,7 @@ pub struct CardMaker {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardOutcome {
     /// The card.
-    Ready(IntentCard),
+    Ready(Box<IntentCard>),
     /// What went wrong.
     Failed(String),
 }
@@ -124,7 +124,7 @@ impl Store {
         let mut cards = self.intent_cards(repo, item_type, number).await?;
         cards.retain(|card| card.fresh && card.maker.extractor == extractor);
         Ok(cards.pop().and_then(|card| match card.outcome {
-            CardOutcome::Ready(card) => Some(card),
+            CardOutcome::Ready(card) => Some(*card),
             CardOutcome::Failed(_) => None,
         }))
     }

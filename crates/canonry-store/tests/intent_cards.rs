@@ -21,7 +21,7 @@ fn maker(extractor: Extractor, model: &str) -> CardMaker {
 }
 
 fn ready(item: &Item) -> CardOutcome {
-    CardOutcome::Ready(card(item))
+    CardOutcome::Ready(Box::new(card(item)))
 }
 
 fn card(item: &Item) -> IntentCard {

@@ -165,7 +165,7 @@ impl Run<'_> {
         let extract = move || -> Vec<(Item, CardOutcome)> {
             let by_rules = |item: Item| {
                 let card = extract_locally(WithoutSecrets::of(&item).source());
-                (item, CardOutcome::Ready(card))
+                (item, CardOutcome::Ready(Box::new(card)))
             };
             items.into_iter().map(by_rules).collect()
         };
@@ -193,7 +193,7 @@ impl Run<'_> {
             let mut hopeless = None;
             for (item, answer) in answered {
                 let outcome = match answer {
-                    Ok(card) => CardOutcome::Ready(card),
+                    Ok(card) => CardOutcome::Ready(Box::new(card)),
                     Err(failure) => {
                         let message = failure.to_string();
                         if let AskFailure::Chat(error) = failure {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use canonry_domain::{ItemNumber, ItemState, ItemType, PullChanges, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
-    Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot, write_snapshot,
+    Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot,
+    write_snapshot,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Store, StoreError};
 

@@ -134,8 +134,8 @@ pub(crate) async fn require_vectors(
 /// The options that name a model again.
 fn options_of(model: &str) -> String {
     match model.split_once(':') {
-        Some((provider, model)) => format!(" --embedder {provider} --embed-model {model}"),
-        None => String::new(),
+        Some((provider, model)) if provider != "local" => format!(" --embedder {provider} --embed-model {model}"),
+        _ => String::new(),
     }
 }
 

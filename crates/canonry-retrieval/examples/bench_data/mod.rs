@@ -53,7 +53,9 @@ pub(crate) fn load(
         }
         let record = parse_import_value(&value).map_err(|error| format!("{}: {error}", path.display()))?.record;
         if record.item_type == item_type {
-            let vector = vectors.as_ref().and_then(|vectors| vectors.get(records.len()).cloned());
+            // A text without any word has a vector of zeros, which points nowhere.
+            let vector = vectors.as_ref().and_then(|vectors| vectors.get(records.len()));
+            let vector = vector.filter(|vector| vector.iter().any(|part| *part != 0.0)).cloned();
             records.push((record, vector));
         }
     }

@@ -1,0 +1,21 @@
+//! The `scale` benchmark: search among 100,000 items in memory, and among the same vectors in PostgreSQL.
+
+use super::{data, example};
+use crate::postgres::{Durability, PostgresServer};
+use crate::process::step;
+
+const ITEMS: [&str; 3] = ["50000", "100000", "200000"];
+const POSTGRES_ITEMS: &str = "100000";
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    data("rust.jsonl.gz")?;
+    for items in ITEMS {
+        step(&format!("{items} items in memory"), example("canonry-retrieval", "scale")?.arg(items))?;
+    }
+    let server = PostgresServer::start(Durability::Full)?;
+    let url = server.create_database("bench_nearest")?;
+    step(
+        &format!("{POSTGRES_ITEMS} vectors in PostgreSQL"),
+        example("canonry-store", "nearest_speed")?.arg(url).arg(POSTGRES_ITEMS),
+    )
+}
