@@ -66,9 +66,12 @@ fn folder() -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Builds `canonry` for release and asks cargo where it lies.
+/// Builds `canonry` for release and asks cargo where it lies; or one that is built already, to compare versions.
 fn release_binary() -> Result<PathBuf> {
-    built(&["--package", "canonry"], "canonry")
+    match std::env::var_os("CANONRY_BENCH_BINARY").filter(|value| !value.is_empty()) {
+        Some(binary) => Ok(PathBuf::from(binary)),
+        None => built(&["--package", "canonry"], "canonry"),
+    }
 }
 
 /// An example program, built for release, to be run in the root of the workspace.

@@ -1,6 +1,6 @@
 //! Embeddings: one vector for each item, representation and model.
 
-use canonry_domain::{ContentHash, Item, ItemNumber, ItemState, ItemType};
+use canonry_domain::{ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType};
 use jiff::Timestamp;
 
 use crate::candidate_sets::Representation;
@@ -17,6 +17,23 @@ pub struct EmbeddingKey {
     pub representation: Representation,
     /// The model's id.
     pub model: String,
+}
+
+impl EmbeddingKey {
+    /// Items as they are, by a model.
+    pub fn raw(model: &str) -> Self {
+        Self { representation: Representation::Raw, model: model.to_owned() }
+    }
+
+    /// Their intent cards, by a model. Cards of two extractors are two ways to put things, so their vectors
+    /// are kept apart by name.
+    pub fn intent(model: &str, extractor: Extractor) -> Self {
+        Self { representation: Representation::Intent, model: format!("{model}{}", cards_suffix(extractor)) }
+    }
+}
+
+pub(crate) fn cards_suffix(extractor: Extractor) -> String {
+    format!("+cards:{extractor}")
 }
 
 /// A vector to be written.

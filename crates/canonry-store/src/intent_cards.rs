@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
+use crate::embeddings::cards_suffix;
 use crate::open::Store;
 use crate::repos::RepoId;
 use crate::row_values::{micros, moment, word};
@@ -225,5 +226,19 @@ async fn write(
             .await?
             .rows_affected()
     });
+    if written > 0 {
+        forget_vectors(tx, repo, maker, item).await?;
+    }
     Ok(written > 0)
+}
+
+/// The vectors of an extractor's earlier card of an item are not those of the new one.
+async fn forget_vectors(tx: &mut Transaction, repo: RepoId, maker: &CardMaker, item: &Item) -> Result<(), StoreError> {
+    let forget = "DELETE FROM embeddings WHERE representation = 'intent' AND model LIKE $4 AND item_id = \
+        (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3)";
+    on_tx!(tx, |db| {
+        let query = sqlx::query(forget).bind(repo.0).bind(item.item_type.as_str()).bind(item.number.get());
+        query.bind(format!("%{}", cards_suffix(maker.extractor))).execute(db).await?;
+    });
+    Ok(())
 }

@@ -114,7 +114,10 @@ pub async fn analyze_intent(
     progress: &mut (dyn FnMut(&AnalyzeReport) + Send),
 ) -> Result<AnalyzeReport, Box<AnalyzeFailure>> {
     let mut run = Run { store, repo, maker: extractor.maker(), now, report: AnalyzeReport::default() };
-    match run.go(extractor, options, progress).await {
+    let ended = run.go(extractor, options, progress).await;
+    // Answers come in any order; what a person reads does not.
+    run.report.errors.sort_by_key(|failed| (failed.number, failed.item_type));
+    match ended {
         Ok(()) => Ok(run.report),
         Err(cause) => Err(Box::new(AnalyzeFailure { so_far: run.report, cause })),
     }

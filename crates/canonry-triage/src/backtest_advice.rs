@@ -28,6 +28,15 @@ impl Backtest {
                 counts.duplicates_replayed
             ));
         }
+        for (item_type, measures) in self.by_type.iter().filter(|_| !self.is_weak()) {
+            if measures.queries < FEW {
+                cautions.push(format!(
+                    "Only {} of them are {}s: what is said about those alone is weak.",
+                    measures.queries,
+                    item_type.in_words()
+                ));
+            }
+        }
         if counts.duplicates_without_earlier > 0 {
             cautions.push(format!(
                 "{} of {} known duplicates were left out: nothing that they duplicate was in the database before them.",
@@ -93,7 +102,7 @@ impl Backtest {
             None => self.stay_silent(),
         });
         advice.push(
-            "Do not let it close anything yet: likeness alone is never reason enough to close. Read the suggestions for some weeks, and let a judge and a person confirm what it would close."
+            "Do not let it close anything yet: likeness alone is never reason enough to close. Read what it says or would say for some weeks, and let a judge and a person confirm what it would close."
                 .to_owned(),
         );
         if self.is_weak() {

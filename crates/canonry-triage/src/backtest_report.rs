@@ -14,6 +14,9 @@ pub const GATES: [f64; 4] = [0.75, 0.85, 0.90, 0.95];
 /// What the scale of scores promises: .90 is even odds, .95 is four in five.
 const PROMISES: [(f64, f64); 2] = [(0.90, 0.5), (0.95, 0.8)];
 
+/// The lowest score that a threshold can be set to, where axes of scores begin.
+const LOWEST: f64 = 0.5;
+
 /// The report of a backtest.
 pub fn backtest_html(backtest: &Backtest, now: Timestamp) -> String {
     let mut page = String::new();
@@ -145,7 +148,6 @@ fn interval_at(measures: &RetrievalMeasures, k: usize) -> Option<(f64, f64)> {
 fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
     let verdicts = &backtest.verdicts;
     page.push_str("<section>\n<h2>Would it have been right to speak?</h2>\n");
-    let place = |threshold: f64| (threshold - 0.5) * 2.0;
     let points = |share: &dyn Fn(&crate::VerdictPoint) -> Option<f64>| -> Vec<Point> {
         let every_fifth = verdicts.levels.iter().filter(|level| is_drawn(level.threshold.get()));
         let point = |level| {
@@ -168,9 +170,7 @@ fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result 
         title: "Precision and recall by threshold",
         description: format!("{}.", told.join("; ")),
         x_label: "threshold",
-        x_marks: (5..=10)
-            .map(|tenth| (place(f64::from(tenth) / 10.0), format!("{:.2}", f64::from(tenth) / 10.0)))
-            .collect(),
+        x_marks: tenths(),
         series: vec![
             Series {
                 name: "answers that are right",
@@ -231,15 +231,16 @@ fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result
         title: "Share of first neighbours that is right, by score",
         description: format!("{}.", told.join(", ")),
         x_label: "score of the first neighbour",
-        x_marks: (0..=5).map(|fifth| (f64::from(fifth) / 5.0, format!("{:.1}", f64::from(fifth) / 5.0))).collect(),
+        x_marks: tenths(),
         series: vec![
             Series {
                 name: "measured",
                 style: Style::Solid,
                 points: bands
                     .iter()
+                    .filter(|band| band.from >= LOWEST)
                     .map(|band| Point {
-                        x: (band.from + band.to) / 2.0,
+                        x: place((band.from + band.to) / 2.0),
                         y: band.right.value,
                         interval: Some((band.right.low, band.right.high)),
                     })
@@ -248,7 +249,7 @@ fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result
             Series {
                 name: "promised",
                 style: Style::Promise,
-                points: PROMISES.iter().map(|&(x, y)| Point { x, y, interval: None }).collect(),
+                points: PROMISES.iter().map(|&(x, y)| Point { x: place(x), y, interval: None }).collect(),
             },
         ],
     };
@@ -290,6 +291,15 @@ fn write_misses(page: &mut String, misses: &[Miss]) -> std::fmt::Result {
     }
     page.push_str("</tbody>\n</table>\n</section>\n");
     Ok(())
+}
+
+/// Where a score stands on an axis of the scores that can be set.
+fn place(score: f64) -> f64 {
+    (score - LOWEST) / (1.0 - LOWEST)
+}
+
+fn tenths() -> Vec<(f64, String)> {
+    (5..=10).map(|tenth| f64::from(tenth) / 10.0).map(|score| (place(score), format!("{score:.2}"))).collect()
 }
 
 fn figure(chart: &Chart<'_>) -> String {
@@ -346,6 +356,7 @@ h1 { margin: 0; font-size: 2rem; overflow-wrap: anywhere; }
 h2 { margin: 2.5rem 0 .5rem; font-size: 1.25rem; }
 .kicker, footer, figcaption, caption, small { color: var(--quiet); }
 .kicker { margin: 0; }
+small { white-space: nowrap; }
 figure { margin: 1rem 0; padding: 1rem; background: var(--card); border: 1px solid var(--line); border-radius: 8px; }
 figcaption { font-size: .875rem; }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }

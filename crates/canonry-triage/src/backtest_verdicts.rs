@@ -68,8 +68,8 @@ pub struct Verdicts {
 const LEAST_RIGHT: usize = 5;
 /// Scores are set in whole hundredths.
 const LEVELS: std::ops::RangeInclusive<u32> = 50..=99;
-/// Twice as fine as the gates' distances.
-const BANDS: u32 = 20;
+/// Bands of scores in hundredths: as wide as the gates are apart, and one for all below what can be set.
+const BANDS: [u32; 12] = [0, 50, 55, 60, 65, 70, 75, 80, 85, 90, 95, 100];
 
 impl Verdicts {
     /// Counts what each threshold would have meant.
@@ -124,14 +124,14 @@ impl FirstAnswers {
     }
 
     fn bands(&self) -> Vec<ScoreBand> {
-        let edge = |at: u32| f64::from(at) / f64::from(BANDS);
-        let band = |at: u32| {
-            let inside = |score: Similarity| score.get() >= edge(at) && (score.get() < edge(at + 1) || at + 1 == BANDS);
+        let band = |edges: &[u32]| {
+            let [from, to] = [edges[0], edges[1]].map(|edge| f64::from(edge) / 100.0);
+            let inside = |score: Similarity| score.get() >= from && (score.get() < to || edges[1] == 100);
             let counted = self.count(inside);
             let answers = counted.right + counted.wrong_for_duplicates + counted.wrong_for_others;
-            Some(ScoreBand { from: edge(at), to: edge(at + 1), answers, right: self.precision(counted)? })
+            Some(ScoreBand { from, to, answers, right: self.precision(counted)? })
         };
-        (0..BANDS).filter_map(band).collect()
+        BANDS.windows(2).filter_map(band).collect()
     }
 
     fn count(&self, counts: impl Fn(Similarity) -> bool) -> Counted {
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(
             bands,
             [
-                (0.10, 1, 0.0),
+                (0.0, 1, 0.0),
                 (0.60, 1, 0.0),
                 (0.70, 1, 0.0),
                 (0.80, 1, 1.0),

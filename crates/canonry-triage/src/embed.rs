@@ -1,13 +1,35 @@
 //! `embed`: a vector for each item's text, exactly for what changed.
 
-use canonry_domain::{Item, ItemNumber, ItemState, ItemType, raw_text};
+use canonry_domain::{Extractor, Item, ItemNumber, ItemState, ItemType, raw_text, render_intent_card};
 use canonry_models::{EmbedError, Embedder, InputType};
-use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Representation, Store, StoreError};
+use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store, StoreError};
 use jiff::Timestamp;
+
+/// What of an item is embedded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EmbedSource {
+    /// Title and body.
+    #[default]
+    Raw,
+    /// Its intent card by this extractor; title and body as well, to fall back to.
+    Intent(Extractor),
+}
+
+impl EmbedSource {
+    /// What vectors of this source by a model are stored under.
+    pub fn key(self, model: &str) -> EmbeddingKey {
+        match self {
+            Self::Raw => EmbeddingKey::raw(model),
+            Self::Intent(extractor) => EmbeddingKey::intent(model, extractor),
+        }
+    }
+}
 
 /// Which items to embed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
+    /// What of them.
+    pub source: EmbedSource,
     /// Of this type.
     pub item_type: Option<ItemType>,
     /// In this state.
@@ -23,6 +45,8 @@ pub struct EmbedReport {
     pub discovered: u64,
     /// Vectors that were stored.
     pub embedded: u64,
+    /// Items without a card of their present text, which have only the vector of title and body.
+    pub without_card: u64,
 }
 
 /// A run that ended early. Every batch before that is stored.
@@ -83,7 +107,7 @@ fn items(numbers: &[ItemNumber]) -> String {
 /// enough that a kill costs seconds.
 const BATCH: u32 = 256;
 
-/// Embeds the raw representation of items, batch by batch.
+/// Embeds items, batch by batch.
 pub async fn embed(
     store: &Store,
     embedder: &dyn Embedder,
@@ -93,76 +117,132 @@ pub async fn embed(
     progress: &mut (dyn FnMut(&EmbedReport) + Send),
 ) -> Result<EmbedReport, Box<EmbedFailure>> {
     let mut report = EmbedReport::default();
-    let key = EmbeddingKey { representation: Representation::Raw, model: embedder.model_id().to_owned() };
-    let filter = EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
-    let failed =
-        |numbers, cause, so_far: &EmbedReport| Box::new(EmbedFailure { so_far: so_far.clone(), numbers, cause });
-    let replaces_all = options == EmbedOptions::default();
-    let kept = if replaces_all { Ok(None) } else { stored_dimension(store, repo, &key).await };
-    let kept = kept.map_err(|error| failed(Vec::new(), error.into(), &report))?;
-    let mut after = None;
-    loop {
-        let items = match store.items_to_embed(repo.id, &key, filter, after, BATCH).await {
-            Ok(items) => items,
-            Err(error) => return Err(failed(Vec::new(), error.into(), &report)),
-        };
-        let Some(last) = items.last() else { break };
-        after = Some((last.number, last.item_type));
-        report.discovered += items.len() as u64;
-        if let Err((numbers, cause)) = embed_batch(store, embedder, repo, &key, kept, &items, now).await {
-            return Err(failed(numbers, cause, &report));
-        }
-        report.embedded += items.len() as u64;
-        progress(&report);
+    let run = Run { store, embedder, repo, now };
+    let mut sources = vec![EmbedSource::Raw];
+    if options.source != EmbedSource::Raw {
+        sources.push(options.source);
     }
-    if let (Some(dim), true) = (embedder.dimension(), report.embedded > 0)
-        && let Err(error) = store.ensure_vector_index(dim).await
-    {
-        return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
+    for source in sources {
+        if let Err(Stopped { numbers, cause }) = run.embed_all(source, options, &mut report, progress).await {
+            return Err(Box::new(EmbedFailure { so_far: report, numbers, cause }));
+        }
     }
     Ok(report)
 }
 
-/// How long the vectors are that the model gave to other items of the repository.
-async fn stored_dimension(store: &Store, repo: &Repo, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
-    for item_type in ItemType::ALL {
-        if let Some(first) = store.embeddings_after(repo.id, key, *item_type, None, 1).await?.first() {
-            return Ok(Some(first.vector.len()));
-        }
-    }
-    Ok(None)
+/// Where a run stopped: the items of the batch that failed, and why.
+struct Stopped {
+    numbers: Vec<ItemNumber>,
+    cause: EmbedRunError,
 }
 
-async fn embed_batch(
-    store: &Store,
-    embedder: &dyn Embedder,
-    repo: &Repo,
-    key: &EmbeddingKey,
-    kept: Option<usize>,
-    items: &[Item],
-    now: Timestamp,
-) -> Result<(), (Vec<ItemNumber>, EmbedRunError)> {
-    let texts: Vec<String> = items.iter().map(|item| raw_text(&item.title, &item.body)).collect();
-    let vectors = embedder.embed(&texts, InputType::Document).await.map_err(|error| {
-        let range = error.texts().unwrap_or(0..items.len());
-        let numbers = items.get(range).unwrap_or(items).iter().map(|item| item.number).collect();
-        (numbers, error.into())
-    })?;
-    if let Some(stored) = kept
-        && let Some((item, vector)) = items.iter().zip(&vectors).find(|(_, vector)| vector.len() != stored)
-    {
-        let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), vector.len());
-        return Err((Vec::new(), EmbedRunError::OtherDimension { item_type, number, model, stored, found }));
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self { numbers: Vec::new(), cause: error.into() }
     }
-    let embeddings: Vec<NewEmbedding> = items
-        .iter()
-        .zip(vectors)
-        .map(|(item, vector)| NewEmbedding {
-            item_type: item.item_type,
-            number: item.number,
-            embedded_hash: item.content_hash.clone(),
-            vector,
-        })
-        .collect();
-    store.write_embeddings(repo.id, key, &embeddings, now).await.map_err(|error| (Vec::new(), error.into()))
+}
+
+struct Run<'a> {
+    store: &'a Store,
+    embedder: &'a dyn Embedder,
+    repo: &'a Repo,
+    now: Timestamp,
+}
+
+impl Run<'_> {
+    async fn embed_all(
+        &self,
+        source: EmbedSource,
+        options: EmbedOptions,
+        report: &mut EmbedReport,
+        progress: &mut (dyn FnMut(&EmbedReport) + Send),
+    ) -> Result<(), Stopped> {
+        let key = source.key(self.embedder.model_id());
+        let filter =
+            EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
+        // A run over everything replaces every vector, whatever their length was.
+        let replaces_all = filter == EmbedFilter::default();
+        let kept = if replaces_all { None } else { self.stored_dimension(&key).await? };
+        let mut after = None;
+        loop {
+            let items = self.store.items_to_embed(self.repo.id, &key, filter, after, BATCH).await?;
+            let Some(last) = items.last() else { break };
+            after = Some((last.number, last.item_type));
+            let texts = self.texts(source, items).await?;
+            report.discovered += texts.found;
+            report.without_card += texts.found - texts.ready.len() as u64;
+            self.embed_batch(&key, kept, &texts.ready).await?;
+            report.embedded += texts.ready.len() as u64;
+            progress(report);
+        }
+        if let Some(dim) = self.embedder.dimension() {
+            self.store.ensure_vector_index(dim).await?;
+        }
+        Ok(())
+    }
+
+    /// The texts to embed; an item without a card of its present text has none.
+    async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<Texts, StoreError> {
+        let found = items.len() as u64;
+        let mut ready = Vec::with_capacity(items.len());
+        for item in items {
+            let text = match source {
+                EmbedSource::Raw => Some(raw_text(&item.title, &item.body)),
+                EmbedSource::Intent(extractor) => {
+                    let card =
+                        self.store.fresh_intent_card(self.repo.id, item.item_type, item.number, extractor).await?;
+                    card.as_ref().map(render_intent_card)
+                }
+            };
+            ready.extend(text.map(|text| (item, text)));
+        }
+        Ok(Texts { found, ready })
+    }
+
+    /// How long the vectors are that the model gave to other items of the repository.
+    async fn stored_dimension(&self, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
+        for item_type in ItemType::ALL {
+            if let Some(first) = self.store.embeddings_after(self.repo.id, key, *item_type, None, 1).await?.first() {
+                return Ok(Some(first.vector.len()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn embed_batch(
+        &self,
+        key: &EmbeddingKey,
+        kept: Option<usize>,
+        ready: &[(Item, String)],
+    ) -> Result<(), Stopped> {
+        let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
+        let vectors = self.embedder.embed(&texts, InputType::Document).await.map_err(|error| {
+            let range = error.texts().unwrap_or(0..ready.len());
+            let numbers = ready.get(range).unwrap_or(ready).iter().map(|(item, _)| item.number).collect();
+            Stopped { numbers, cause: error.into() }
+        })?;
+        if let Some(stored) = kept
+            && let Some(((item, _), vector)) = ready.iter().zip(&vectors).find(|(_, vector)| vector.len() != stored)
+        {
+            let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), vector.len());
+            let cause = EmbedRunError::OtherDimension { item_type, number, model, stored, found };
+            return Err(Stopped { numbers: Vec::new(), cause });
+        }
+        let embeddings: Vec<NewEmbedding> = ready
+            .iter()
+            .zip(vectors)
+            .map(|((item, _), vector)| NewEmbedding {
+                item_type: item.item_type,
+                number: item.number,
+                embedded_hash: item.content_hash.clone(),
+                vector,
+            })
+            .collect();
+        Ok(self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?)
+    }
+}
+
+struct Texts {
+    found: u64,
+    ready: Vec<(Item, String)>,
 }

@@ -4,6 +4,7 @@ mod analyze_intent;
 mod backtest;
 mod backtest_advice;
 mod backtest_charts;
+mod backtest_plan;
 mod backtest_report;
 mod backtest_truth;
 mod backtest_verdicts;
@@ -26,15 +27,14 @@ mod sync_outcomes;
 pub use analyze_intent::{
     AnalyzeError, AnalyzeFailure, AnalyzeOptions, AnalyzeReport, FailedItem, IntentExtractor, analyze_intent,
 };
-pub use backtest::{
-    Backtest, BacktestCounts, BacktestError, BacktestOptions, BacktestTiming, Miss, NamedItem, backtest,
-};
+pub use backtest::{Backtest, BacktestError, BacktestOptions, BacktestTiming, Miss, NamedItem, backtest};
+pub use backtest_plan::BacktestCounts;
 pub use backtest_report::{GATES, backtest_html};
 pub use backtest_truth::{TruthFile, TruthLine, TruthMistake, UnreadableTruth};
 pub use backtest_verdicts::{ScoreBand, VerdictPoint, Verdicts};
 pub use calibrate::{CalibrateError, CalibrateReport, calibrate};
 pub use candidates::{CandidateOptions, CandidatesReport, WrittenSet, candidates};
-pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, embed};
+pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, EmbedSource, embed};
 pub use export::{ExportFailure, export};
 pub use identify::{Identified, IdentifyError, identify};
 pub use import::{BadRecord, ERRORS_KEPT, ImportFailure, ImportProgress, ImportReport, import};

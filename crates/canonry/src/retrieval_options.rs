@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use anyhow::{Result, bail};
-use canonry_domain::ItemType;
+use canonry_domain::{Extractor, ItemType};
 use canonry_models::{Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
 use canonry_retrieval::RetrievalMode;
-use canonry_store::{DatabaseUrl, EmbeddingKey, Repo, Representation, Store};
-use canonry_triage::Neighbourhood;
+use canonry_store::{DatabaseUrl, Repo, Representation, Store};
+use canonry_triage::{EmbedSource, Neighbourhood};
 use etcetera::BaseStrategy as _;
 
 use crate::database::DatabaseOption;
@@ -33,6 +33,35 @@ pub(crate) struct ModeOption {
     /// What counts: hybrid (vectors and words), dense (vectors) or lexical (words)
     #[arg(id = "retrieval", long = "retrieval", value_name = "MODE", default_value = "hybrid")]
     pub(crate) mode: RetrievalMode,
+}
+
+/// Which text items are compared by.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct SourceOptions {
+    /// What is compared: raw (title and body) or intent (cards, see `canonry analyze-intent`) [default: intent where a
+    /// model makes the cards, else raw]
+    #[arg(long, value_name = "SOURCE", value_enum, hide_possible_values = true)]
+    source: Option<SourceWord>,
+    /// Whose cards: local, openai, anthropic, gemini or command
+    #[arg(long, value_name = "EXTRACTOR", default_value = "local")]
+    extractor: Extractor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SourceWord {
+    Raw,
+    Intent,
+}
+
+impl SourceOptions {
+    /// What is compared.
+    pub(crate) fn source(self) -> EmbedSource {
+        let by_default = if self.extractor == Extractor::Local { SourceWord::Raw } else { SourceWord::Intent };
+        match self.source.unwrap_or(by_default) {
+            SourceWord::Raw => EmbedSource::Raw,
+            SourceWord::Intent => EmbedSource::Intent(self.extractor),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -98,9 +127,10 @@ pub(crate) async fn neighbourhood(
     repo: &Repo,
     item_type: ItemType,
     embedder: &dyn Embedder,
+    source: EmbedSource,
     database: &DatabaseOption,
 ) -> Result<Neighbourhood> {
-    let key = EmbeddingKey { representation: Representation::Raw, model: embedder.model_id().to_owned() };
+    let key = source.key(embedder.model_id());
     let snapshots = snapshot_folder(&database.choose()?.url);
     let calibration = embedder.calibration().clone();
     Ok(Neighbourhood::load(store, repo, item_type, key, calibration, snapshots.as_deref()).await?)

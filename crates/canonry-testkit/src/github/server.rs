@@ -14,13 +14,13 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::call::{Answer, Call};
-use crate::connection::{Connection, CuttableListener};
 use super::emulator::Recorded;
 use super::faults::{Age, Effect, Faults, Late, Moment};
 use super::paging::decode;
 use super::people::{Actor, Token, TokenKind};
 use super::routes::{self, Route};
 use super::world::World;
+use crate::connection::{Connection, CuttableListener};
 
 /// How many earlier worlds are kept for stale answers.
 const HISTORY: usize = 256;

@@ -164,3 +164,59 @@ impl Script {
         Some(json!({"object": "chat.completion", "model": model, "choices": [choice], "usage": usage}).to_string())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Fault, ModelRequest, Reply, Script};
+
+    fn asked(script: &mut Script, path: &str, body: Value) -> (u16, Option<u32>, String) {
+        let request = ModelRequest { path: path.to_owned(), authorization: Some("Bearer k".to_owned()), body };
+        match script.reply(request) {
+            Reply::Answer { status, retry_after, body } => (status, retry_after, body),
+            Reply::Hang | Reply::Drop => panic!("no answer"),
+        }
+    }
+
+    fn chat(script: &mut Script, prompt: &str) -> Value {
+        let messages = json!([{"role": "system", "content": "judge"}, {"role": "user", "content": prompt}]);
+        let (status, _, body) = asked(script, "/chat/completions", json!({"model": "m", "messages": messages}));
+        if status == 200 { serde_json::from_str(&body).expect("JSON") } else { Value::Null }
+    }
+
+    #[test]
+    fn chat_answers_come_in_order_and_then_by_rule() {
+        let mut script = Script::default();
+        script.answer_next("one".to_owned());
+        script.answer_when(Box::new(|prompt| prompt.contains("kelp")), "two".to_owned());
+        script.answer_when(Box::new(|prompt| prompt.contains("crab")), "three".to_owned());
+        let said = |answer: &Value| answer["choices"][0]["message"]["content"].clone();
+        assert_eq!(said(&chat(&mut script, "kelp")), "one");
+        assert_eq!(said(&chat(&mut script, "kelp")), "two");
+        assert_eq!(said(&chat(&mut script, "crab and kelp")), "three");
+        assert!(script.unanswered.is_empty());
+        assert_eq!(chat(&mut script, "squid"), Value::Null);
+        assert_eq!(script.unanswered, ["/chat/completions judge\nsquid"]);
+    }
+
+    #[test]
+    fn faults_strike_once_or_where_a_text_is_sent() {
+        let mut script = Script::default();
+        script.fault_once(Fault::status(429).retry_after(7));
+        script.fault_when("crab", Fault::FewerVectors);
+        let embed = |script: &mut Script, texts: &[&str]| {
+            let (status, retry_after, body) = asked(script, "/embeddings", json!({"model": "m", "input": texts}));
+            let vectors =
+                serde_json::from_str::<Value>(&body).ok().and_then(|body| Some(body["data"].as_array()?.len()));
+            (status, retry_after, vectors)
+        };
+        assert_eq!(embed(&mut script, &["kelp"]), (429, Some(7), None));
+        assert_eq!(embed(&mut script, &["kelp", "squid"]), (200, None, Some(2)));
+        assert_eq!(embed(&mut script, &["kelp", "crab"]), (200, None, Some(1)));
+        script.clear_faults();
+        assert_eq!(embed(&mut script, &["kelp", "crab"]), (200, None, Some(2)));
+        script.fault_once(Fault::TruncatedJson);
+        assert_eq!(embed(&mut script, &["kelp"]), (200, None, None));
+    }
+}

@@ -37,8 +37,9 @@ pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
 /// from those of other texts.
 pub(super) fn vector_of_text(text: &str) -> Vec<f32> {
     // FNV-1a, then one round of SplitMix64 per number: any mixing will do that needs no crate.
-    let mut state =
-        text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    let mut state = text
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
     let mut next = || {
         state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

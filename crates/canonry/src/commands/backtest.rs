@@ -10,8 +10,8 @@ use canonry_models::Embedder;
 use canonry_retrieval::{Interval, RetrievalMeasures};
 use canonry_store::{Repo, Store};
 use canonry_triage::{
-    Backtest, BacktestError, BacktestOptions, GATES, Miss, Neighbourhood, TruthFile, VerdictPoint, backtest,
-    backtest_html, sync_outcomes,
+    Backtest, BacktestError, BacktestOptions, EmbedSource, GATES, Miss, Neighbourhood, TruthFile, VerdictPoint,
+    backtest, backtest_html, sync_outcomes,
 };
 use comfy_table::{CellAlignment, Table};
 use indicatif::ProgressStyle;
@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 async fn load(args: &Args, store: &Store, repo: &Repo, embedder: &dyn Embedder) -> Result<Vec<Neighbourhood>> {
     let mut loaded = Vec::new();
     for item_type in types(args.item_type) {
-        loaded.push(neighbourhood(store, repo, item_type, embedder, &args.database).await?);
+        loaded.push(neighbourhood(store, repo, item_type, embedder, EmbedSource::Raw, &args.database).await?);
     }
     Ok(loaded)
 }

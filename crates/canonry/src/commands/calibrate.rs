@@ -3,7 +3,7 @@
 use anyhow::Result;
 use canonry_domain::ItemType;
 use canonry_retrieval::RetrievalMode;
-use canonry_triage::calibrate;
+use canonry_triage::{EmbedSource, calibrate};
 use serde_json::json;
 
 use crate::context::Context;
@@ -33,7 +33,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let embedder = args.embedder.remote(&store).await?;
-    let issues = [neighbourhood(&store, &repo, ItemType::Issue, &*embedder, &args.database).await?];
+    let issues = [neighbourhood(&store, &repo, ItemType::Issue, &*embedder, EmbedSource::Raw, &args.database).await?];
     require_vectors(&store, &repo, &*embedder, RetrievalMode::Dense, &issues).await?;
     let done = calibrate(&store, &issues[0], context.now).await?;
     store.close().await;

@@ -2,7 +2,6 @@
 
 use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity};
-use canonry_store::Representation;
 use canonry_triage::{CandidateOptions, CandidatesReport, Wanted, candidates};
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ use crate::database::DatabaseOption;
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
 use crate::report::Report;
-use crate::retrieval_options::{EmbedderOptions, ModeOption, neighbourhood, require_vectors};
+use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, neighbourhood, require_vectors};
 use crate::tables::{counted, table};
 
 /// Find and store each item's nearest neighbours.
@@ -41,6 +40,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "STATE", default_value = "open", value_parser = one_or_all::<ItemState>)]
     source_state: OneOrAll<ItemState>,
     #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
     mode: ModeOption,
     #[command(flatten)]
     embedder: EmbedderOptions,
@@ -63,10 +64,11 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let embedder = args.embedder.embedder(&store).await?;
+    let source = args.source.source();
     let bar = context.counter("items compared");
     let mut neighbourhoods = Vec::new();
     for item_type in types(args.item_type) {
-        neighbourhoods.push(neighbourhood(&store, &repo, item_type, &*embedder, &args.database).await?);
+        neighbourhoods.push(neighbourhood(&store, &repo, item_type, &*embedder, source, &args.database).await?);
     }
     require_vectors(&store, &repo, &*embedder, args.mode.mode, &neighbourhoods).await?;
     let options = CandidateOptions {
@@ -77,7 +79,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             state: args.state.one(),
         },
         source_state: args.source_state.one(),
-        representation: Representation::Raw,
+        representation: source.key(embedder.model_id()).representation,
     };
     let mut all = CandidatesReport::default();
     for neighbourhood in &neighbourhoods {

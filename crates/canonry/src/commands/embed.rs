@@ -9,7 +9,7 @@ use crate::database::DatabaseOption;
 use crate::item_filter::ItemFilterOptions;
 use crate::known_repo::RepoOption;
 use crate::report::Report;
-use crate::retrieval_options::EmbedderOptions;
+use crate::retrieval_options::{EmbedderOptions, SourceOptions};
 use crate::tables::counted;
 
 /// Turn the items' texts into vectors, which is what they are compared by.
@@ -29,6 +29,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     filter: ItemFilterOptions,
     #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
     embedder: EmbedderOptions,
     #[command(flatten)]
     database: DatabaseOption,
@@ -39,6 +41,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let embedder = args.embedder.embedder(&store).await?;
     let options = EmbedOptions {
+        source: args.source.source(),
         item_type: args.filter.item_type(),
         state: args.filter.state(),
         only_changed: args.only_changed,
@@ -49,7 +52,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     bar.finish_and_clear();
     store.close().await;
     let done = done.map_err(|failure| anyhow!("{failure}"))?;
-    let text = format!("Embedded {} of {} with {}.\n", counted(done.embedded, "item"), repo.name, embedder.model_id());
-    let stats = json!({ "discovered": done.discovered, "embedded": done.embedded, "failed": 0 });
+    let mut text =
+        format!("Embedded {} of {} with {}.\n", counted(done.embedded, "text"), repo.name, embedder.model_id());
+    if done.without_card > 0 {
+        let count = counted(done.without_card, "item");
+        text += &format!("{count} had no card of the present text: run `canonry analyze-intent --only-changed`.\n");
+    }
+    let stats = json!({
+        "discovered": done.discovered, "embedded": done.embedded, "without_card": done.without_card, "failed": 0,
+    });
     Ok(Report::new(stats, text).of(&repo.name).with("model", embedder.model_id()))
 }

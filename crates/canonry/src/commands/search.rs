@@ -3,7 +3,7 @@
 use anyhow::Result;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
 use canonry_retrieval::SEARCH_LIMIT;
-use canonry_triage::{FoundItem, SearchFor, SearchOptions, search};
+use canonry_triage::{EmbedSource, FoundItem, SearchFor, SearchOptions, search};
 use serde_json::json;
 
 use crate::commands::candidates::{score, types};
@@ -63,7 +63,8 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let embedder = args.embedder.embedder(&store).await?;
     let mut neighbourhoods = Vec::new();
     for item_type in types(args.item_type) {
-        neighbourhoods.push(neighbourhood(&store, &repo, item_type, &*embedder, &args.database).await?);
+        neighbourhoods
+            .push(neighbourhood(&store, &repo, item_type, &*embedder, EmbedSource::Raw, &args.database).await?);
     }
     require_vectors(&store, &repo, &*embedder, args.mode.mode, &neighbourhoods).await?;
     let search_for = match (args.query, args.similar_to) {

@@ -2,7 +2,7 @@
 
 use insta::assert_snapshot;
 
-use crate::place::Place;
+use crate::place::{Place, Ran};
 
 const RUN: &[&str] = &["analyze-intent", "--repo", "octo/cat"];
 
@@ -51,6 +51,21 @@ fn a_program_that_gives_no_card_costs_no_run() {
     assert_eq!((ran.exit, &document["stats"]["failed"]), (Some(3), &serde_json::json!(2)));
     assert_eq!(document["errors"][0]["number"], 1);
     assert_eq!(document["errors"][0]["message"], "failed to ask the program /bin/false: it ended with exit status: 1");
+}
+
+#[test]
+fn a_program_is_not_told_our_secrets() {
+    let place = Place::with_items();
+    let told = |variable: &str| {
+        let program = format!("/usr/bin/printenv {variable}");
+        let mut command = place.command(&[RUN, &["--extractor", "command", "--json", "--model", &program]].concat());
+        let ran = Ran::of(command.env(variable, "told").output().expect("the program starts"));
+        ran.json()["errors"][0]["message"].as_str().expect("a message").to_owned()
+    };
+    assert!(told("SOMETHING_ELSE").ends_with("it begins with \"told\""));
+    for variable in ["GITHUB_TOKEN", "CANONRY_WEBHOOK_SECRET", "CANONRY_APP_PRIVATE_KEY"] {
+        assert!(told(variable).ends_with("it ended with exit status: 1"), "{variable}");
+    }
 }
 
 #[test]

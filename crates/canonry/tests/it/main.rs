@@ -10,6 +10,7 @@ mod from_github;
 mod large_repository;
 mod place;
 mod references;
+mod retrieval;
 mod schemas;
 mod set_up;
 mod settings;

@@ -1,0 +1,61 @@
+//! Vectors of intent cards: beside those of the texts, never of a card that is not the item's any more.
+
+use canonry_domain::{Extractor, ItemNumber, ItemRecord, ItemType, parse_moment};
+use canonry_models::LocalEmbedder;
+use canonry_store::{Repo, Representation, Store};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use canonry_triage::{AnalyzeOptions, EmbedOptions, EmbedReport, EmbedSource, IntentExtractor, analyze_intent, embed};
+use jiff::Timestamp;
+
+const CARDS: EmbedOptions =
+    EmbedOptions { source: EmbedSource::Intent(Extractor::Local), item_type: None, state: None, only_changed: true };
+
+fn now() -> Timestamp {
+    parse_moment("2026-02-01").expect("a valid time")
+}
+
+fn record(number: i64, body: &str) -> ItemRecord {
+    let number = ItemNumber::new(number).expect("a valid number");
+    ItemRecord { body: Some(body.to_owned()), ..ItemRecord::new(ItemType::Issue, number, "Crash on save") }
+}
+
+async fn analyze(store: &Store, repo: &Repo, only_changed: bool) {
+    let options = AnalyzeOptions { item_type: None, state: None, only_changed, workers: 1 };
+    analyze_intent(store, repo, IntentExtractor::Local, options, now(), &mut |_| {}).await.expect("analysed");
+}
+
+async fn embed_cards(store: &Store, repo: &Repo, model: &LocalEmbedder) -> (u64, u64) {
+    let report: EmbedReport = embed(store, model, repo, CARDS, now(), &mut |_| {}).await.expect("embedded");
+    (report.embedded, report.without_card)
+}
+
+on_both_engines! {
+    async fn a_vector_is_of_the_card_that_the_item_has_now(database: TestDatabase) {
+        let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+        let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+        let model = LocalEmbedder::load().expect("the model is in the program");
+        let bodies = ["## Steps\nSave a file.\n## Actual\nerror: disk full", "It crashes in `save()`."];
+        let records = (1..).zip(bodies).map(|(number, body)| record(number, body)).collect();
+        store.take_in(&repo, records, now()).await.expect("taken in");
+
+        // Without cards only the texts are embedded, and that is said.
+        assert_eq!(embed_cards(&store, &repo, &model).await, (2, 2));
+        analyze(&store, &repo, true).await;
+        assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
+        assert_eq!(embed_cards(&store, &repo, &model).await, (0, 0));
+        let models = store.embedding_models(repo.id, Representation::Intent).await.expect("reads");
+        assert_eq!(models, [("local:minilm-l6-v2-int8.1+cards:local".to_owned(), 2)]);
+
+        // An edited item has an old card: its text is embedded again, its card is not.
+        store.take_in(&repo, vec![record(2, "It crashes in `load()`.")], now()).await.expect("taken in");
+        assert_eq!(embed_cards(&store, &repo, &model).await, (1, 1));
+        analyze(&store, &repo, true).await;
+        assert_eq!(embed_cards(&store, &repo, &model).await, (1, 0));
+
+        // A card that is made anew takes the old one's vector with it.
+        analyze(&store, &repo, false).await;
+        assert_eq!(store.embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
+        assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
+    }
+}
