@@ -11,9 +11,9 @@ mod metrics;
 mod postings;
 mod replay;
 mod search_rules;
+mod share;
 mod slots;
 mod snapshot;
-mod thresholds;
 mod tokens;
 
 pub use bag::Bag;
@@ -26,9 +26,7 @@ pub use lexical::{LexicalIndex, LexicalScores};
 pub use metrics::{Interval, RetrievalMeasures, bootstrap, rank_of_best};
 pub use replay::{CreationOrder, ReplayQuery, duplicate_clusters};
 pub use search_rules::{INCLUDE_BOOST, SEARCH_LIMIT, SearchHit, TERM_THRESHOLD, apply_search_rules};
+pub use share::wilson;
 pub use slots::Slot;
 pub use snapshot::{SNAPSHOT_VERSION, SnapshotError, read_snapshot, write_snapshot};
-pub use thresholds::{
-    Answer, OperatingPoint, ReliabilityRow, operating_points, reliability, threshold_for_precision, wilson,
-};
 pub use tokens::{TOKEN_LIMIT, for_each_token, tokens};

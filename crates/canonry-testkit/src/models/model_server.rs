@@ -153,7 +153,7 @@ async fn serve(
         authorization: authorization.map(str::to_owned),
         body: serde_json::from_slice(&bytes).unwrap_or(Value::Null),
     };
-    let reply = lock(&script).reply(request);
+    let reply = lock(&script).reply(&request);
     match reply {
         Reply::Answer { status, retry_after, body } => {
             let mut response = Response::builder().status(status).header("content-type", "application/json");

@@ -87,7 +87,7 @@ impl Script {
     }
 
     /// Records a request and finds its answer.
-    pub(super) fn reply(&mut self, request: ModelRequest) -> Reply {
+    pub(super) fn reply(&mut self, request: &ModelRequest) -> Reply {
         let fault = self.faults_once.pop_front().or_else(|| {
             let strikes = self.faults_when.iter().find(|(text, _)| request.holds(text));
             strikes.map(|(_, fault)| fault.clone())
@@ -104,8 +104,8 @@ impl Script {
             _ => {}
         }
         let body = match request.path.as_str() {
-            "/embeddings" => Some(self.embeddings(&request, fault.as_ref())),
-            "/chat/completions" => self.completion(&request),
+            "/embeddings" => Some(self.embeddings(request, fault.as_ref())),
+            "/chat/completions" => self.completion(request),
             _ => None,
         };
         let Some(mut body) = body else {
@@ -173,7 +173,7 @@ mod tests {
 
     fn asked(script: &mut Script, path: &str, body: Value) -> (u16, Option<u32>, String) {
         let request = ModelRequest { path: path.to_owned(), authorization: Some("Bearer k".to_owned()), body };
-        match script.reply(request) {
+        match script.reply(&request) {
             Reply::Answer { status, retry_after, body } => (status, retry_after, body),
             Reply::Hang | Reply::Drop => panic!("no answer"),
         }
