@@ -116,6 +116,7 @@ pub struct Merged {
 /// A record that was written before the known one (both carry `updated_at`, and the record's is
 /// earlier) changes nothing: importing last month's file must not bring last month's text back.
 pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
+    let record = storable(record);
     let Some(known) = known else {
         return Merged { item: first_seen(record), change: Change::Inserted };
     };
@@ -131,6 +132,25 @@ pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
         Change::Updated { content: false }
     };
     Merged { item, change }
+}
+
+/// PostgreSQL cannot keep U+0000 in a text. It is shown as the replacement character on both engines,
+/// so that their hashes agree.
+fn storable(mut record: ItemRecord) -> ItemRecord {
+    let mut clean = |text: &mut String| {
+        if text.contains('\0') {
+            *text = text.replace('\0', "\u{fffd}");
+        }
+    };
+    clean(&mut record.title);
+    record.body.iter_mut().for_each(&mut clean);
+    record.url.iter_mut().for_each(&mut clean);
+    record.labels.iter_mut().flatten().for_each(&mut clean);
+    if let Some(changes) = &mut record.changes {
+        clean(&mut changes.diff);
+        changes.files.iter_mut().for_each(&mut clean);
+    }
+    record
 }
 
 fn is_older(known: &Item, record: &ItemRecord) -> bool {
@@ -182,11 +202,12 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
     let hash = content_hash(known.item_type, &record.title, &body);
     let version = if hash == known.content_hash { known.content_version } else { known.content_version.next() };
     let state = record.state.unwrap_or(known.state);
-    // An item that is open again has neither a closing date nor the reason of its last closing, even
-    // if the source is silent about them.
+    // An item that is open again has neither a closing date nor the reason or target of its last closing,
+    // even if the source is silent about them.
     let reopened = state == ItemState::Open && known.state == ItemState::Closed;
     let kept_closed_at = if reopened { None } else { known.closed_at };
     let kept_reason = if reopened { None } else { known.state_reason };
+    let kept_target = if reopened { None } else { known.duplicate_of };
     Item {
         item_type: known.item_type,
         number: known.number,
@@ -206,7 +227,7 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         updated_at: record.updated_at.or(known.updated_at),
         closed_at: record.closed_at.unwrap_or(kept_closed_at),
         url: record.url.or_else(|| known.url.clone()),
-        duplicate_of: record.duplicate_of.unwrap_or(known.duplicate_of),
+        duplicate_of: record.duplicate_of.unwrap_or(kept_target),
         changes: record.changes.or_else(|| known.changes.clone()),
         content_hash: hash,
         content_version: version,
@@ -258,12 +279,24 @@ mod tests {
                 state: Some(ItemState::Closed),
                 state_reason: Some(Some(StateReason::Duplicate)),
                 closed_at: Some(Some(parse_moment("2026-02-01").expect("valid"))),
+                duplicate_of: Some(ItemNumber::new(3).ok()),
                 ..record("t")
             },
         )
         .item;
+        assert!(closed.duplicate_of.is_some());
         let open = merge_record(Some(&closed), ItemRecord { state: Some(ItemState::Open), ..record("t") }).item;
-        assert_eq!((open.closed_at, open.state_reason), (None, None));
+        assert_eq!((open.closed_at, open.state_reason, open.duplicate_of), (None, None, None));
+    }
+
+    #[test]
+    fn nul_is_shown_as_the_replacement_character() {
+        let told = ItemRecord { body: Some("\0".into()), labels: Some(vec!["x\0".into()]), ..record("a\0b") };
+        let item = merge_record(None, told).item;
+        assert_eq!(
+            (item.title.as_str(), item.body.as_str(), item.labels[0].as_str()),
+            ("a\u{fffd}b", "\u{fffd}", "x\u{fffd}")
+        );
     }
 
     #[test]

@@ -46,7 +46,10 @@ words!(OutcomeKind, "a kind of outcome event", Closed = "closed", Reopened = "re
 /// for the first time changed no state that anybody here knew.
 pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, now: Timestamp) -> Option<OutcomeEvent> {
     let known = known?;
-    if now_is.item_type != ItemType::Issue || known.state == now_is.state {
+    // Closed, reopened and closed again since the last look: the state is the same, the closing is not.
+    let closed_again =
+        now_is.state == ItemState::Closed && now_is.closed_at > known.closed_at && known.closed_at.is_some();
+    if now_is.item_type != ItemType::Issue || (known.state == now_is.state && !closed_again) {
         return None;
     }
     let (kind, occurred_at) = match now_is.state {
@@ -110,6 +113,9 @@ mod tests {
         assert_eq!((event.kind, event.state_reason), (OutcomeKind::Closed, Some(StateReason::NotPlanned)));
         assert_eq!(discovered_event(&repo, Some(&closed), &closed, now), None);
         assert_eq!(discovered_event(&repo, None, &closed, now), None);
+        let later = Item { closed_at: Some(now), ..closed.clone() };
+        let again = discovered_event(&repo, Some(&closed), &later, now).expect("an event");
+        assert_eq!((again.kind, again.occurred_at), (OutcomeKind::Closed, now));
         let reopened = discovered_event(&repo, Some(&closed), &open, now).expect("an event");
         assert_eq!((reopened.kind, reopened.occurred_at), (OutcomeKind::Reopened, now));
     }

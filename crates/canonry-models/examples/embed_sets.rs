@@ -1,5 +1,5 @@
 //! Writes the vectors of the public duplicate sets for `canonry-retrieval`'s example `baselines`: `embed_sets FOLDER
-//! [SET…]`. A file that is there already stays.
+//! [SET…]`. A file that the same model wrote earlier stays.
 #![expect(clippy::print_stderr, reason = "it runs for minutes and says where it is")]
 
 use std::error::Error;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use canonry_domain::{ItemNumber, ItemType, parse_import_value, raw_text};
-use canonry_models::LocalEmbedder;
+use canonry_models::{Embedder as _, LocalEmbedder};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -32,6 +32,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(&out)?;
     let data = std::env::var_os("CANONRY_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
     let embedder = LocalEmbedder::load()?;
+    let model = out.join("model");
+    let same_model = fs::read_to_string(&model).is_ok_and(|written_by| written_by == embedder.model_id());
+    for (set, item_type) in SETS {
+        let path = out.join(format!("{set}.{item_type}.vec"));
+        if !same_model && path.exists() {
+            fs::remove_file(path)?;
+        }
+    }
+    fs::write(&model, embedder.model_id())?;
     for (set, item_type) in SETS {
         let name = format!("{set}.{item_type}");
         let path = out.join(format!("{name}.vec"));

@@ -46,7 +46,11 @@ impl FromStr for DatabaseUrl {
                 }
                 Ok(Self::Sqlite(PathBuf::from(path)))
             }
-            None => Err(InvalidDatabaseUrl { shown: format!("{:?}", without_password(text)) }),
+            None => {
+                let shown = without_password(text);
+                let shown = if text.contains("://") { format!("{shown:?}") } else { shown };
+                Err(InvalidDatabaseUrl { shown })
+            }
         }
     }
 }
@@ -67,17 +71,19 @@ impl fmt::Debug for DatabaseUrl {
     }
 }
 
-/// Cuts `:password` out of `scheme://user:password@host`, and every parameter behind `?`.
+/// Cuts `:password` out of `scheme://user:password@host`, and every parameter behind `?`. A text of another
+/// shape may hold a password anywhere, so nothing of it is shown.
 fn without_password(url: &str) -> String {
-    let url = url.split('?').next().unwrap_or(url);
     let Some((scheme, rest)) = url.split_once("://") else {
-        return url.to_owned();
+        let is_name = url.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '\\'));
+        return if is_name { format!("{url:?}") } else { "that text".to_owned() };
     };
-    let Some((user, host)) = rest.rsplit_once('@') else {
-        return url.to_owned();
-    };
-    let user = user.split(':').next().unwrap_or(user);
-    format!("{scheme}://{user}@{host}")
+    let (user, host) = rest.rsplit_once('@').map_or((None, rest), |(user, host)| (Some(user), host));
+    let host = host.split('?').next().unwrap_or(host);
+    match user.and_then(|user| user.split(':').next()) {
+        Some(user) => format!("{scheme}://{user}@{host}"),
+        None => format!("{scheme}://{host}"),
+    }
 }
 
 #[cfg(test)]
@@ -89,6 +95,10 @@ mod tests {
         let url: DatabaseUrl = "postgres://me:s3cr3t@db.example:5432/canonry?password=s3cr3t".parse().expect("valid");
         assert_eq!(url.to_string(), "postgres://me@db.example:5432/canonry");
         assert_eq!(format!("{url:?}"), "DatabaseUrl(postgres://me@db.example:5432/canonry)");
+        let odd: DatabaseUrl = "postgres://me:pa?s3cr3t@h/db".parse().expect("valid");
+        assert_eq!(odd.to_string(), "postgres://me@h/db");
+        let error = "host=db password=s3cr3t".parse::<DatabaseUrl>().expect_err("no address").to_string();
+        assert!(!error.contains("s3cr3t"), "{error}");
         let error = "mysql://me:s3cr3t@host/db".parse::<DatabaseUrl>().expect_err("unknown engine").to_string();
         assert!(!error.contains("s3cr3t"), "{error}");
     }

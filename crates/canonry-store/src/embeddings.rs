@@ -1,6 +1,6 @@
 //! Embeddings: one vector for each item, representation and model.
 
-use canonry_domain::{ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType};
+use canonry_domain::{CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType};
 use jiff::Timestamp;
 
 use crate::candidate_sets::Representation;
@@ -33,7 +33,7 @@ impl EmbeddingKey {
 }
 
 pub(crate) fn cards_suffix(extractor: Extractor) -> String {
-    format!("+cards:{extractor}")
+    format!("+cards:{extractor}.{CARD_RENDER_VERSION}")
 }
 
 /// A vector to be written.

@@ -199,6 +199,23 @@ impl Store {
         Ok(marked > 0)
     }
 
+    /// The numbers of all items that left the repository.
+    pub async fn gone_numbers(&self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
+        let query = "SELECT number FROM items WHERE repo_id = $1 AND gone IS NOT NULL ORDER BY number";
+        let rows: Vec<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter().map(|number| ItemNumber::new(number).map_err(StoreError::damaged)).collect()
+    }
+
+    /// Takes the mark of an item back that is in the repository after all.
+    pub async fn mark_back(&self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
+        let update = "UPDATE items SET gone = NULL, last_synced_at = $3 WHERE repo_id = $1 AND number = $2";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(number.get()).bind(crate::row_values::micros(now));
+            query.execute(db).await?;
+        });
+        Ok(())
+    }
+
     /// Notes what people said an item is a duplicate of; `false` when there is no such item.
     pub async fn set_duplicate_of(
         &self,

@@ -45,34 +45,47 @@ impl Store {
     ) -> Result<Option<Vec<(ItemNumber, f32)>>, StoreError> {
         let Pool::Postgres(pool) = &self.pool else { return Ok(None) };
         let dim = vector.len();
-        let distance = if dim <= INDEXED_DIMENSIONS {
-            format!("e.vector::halfvec({dim}) <#> CAST(CAST($1 AS real[]) AS halfvec({dim}))")
-        } else {
-            "e.vector <#> CAST(CAST($1 AS real[]) AS vector)".to_owned()
-        };
-        let query = format!(
-            "WITH near AS MATERIALIZED (
-                SELECT e.item_id, e.vector FROM embeddings e
-                WHERE e.dim = {dim} AND e.model = $2 AND e.representation = $3
-                AND EXISTS (SELECT 1 FROM items i WHERE i.id = e.item_id AND i.repo_id = $4 AND i.type = $5 AND i.gone IS NULL
-                    AND i.content_hash = e.embedded_hash)
-                ORDER BY {distance} LIMIT $6)
-             SELECT i.number, CAST(-(near.vector <#> CAST(CAST($1 AS real[]) AS vector)) AS real) AS product
-             FROM near JOIN items i ON i.id = near.item_id ORDER BY product DESC, i.number"
+        let by_index = format!("e.vector::halfvec({dim}) <#> CAST(CAST($1 AS real[]) AS halfvec({dim}))");
+        let exactly = "e.vector <#> CAST(CAST($1 AS real[]) AS vector)".to_owned();
+        // The index is shared by all repositories and stops looking after a while: when it names fewer than
+        // were asked for, a scan of this repository's own vectors says whether there are no more. Without the
+        // last setting the planner sorts all vectors once it has statistics: 380 ms instead of 5 at 100,000.
+        let look = format!(
+            "SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = {IN_VIEW}; SET LOCAL enable_sort = off"
         );
-        let mut tx = pool.begin().await?;
-        let settings = format!("SET LOCAL hnsw.iterative_scan = strict_order; SET LOCAL hnsw.ef_search = {IN_VIEW}");
-        sqlx::raw_sql(AssertSqlSafe(settings)).execute(&mut *tx).await?;
-        let rows: Vec<(i64, f32)> = sqlx::query_as(AssertSqlSafe(query))
-            .bind(vector)
-            .bind(key.model.as_str())
-            .bind(key.representation.as_str())
-            .bind(repo.0)
-            .bind(item_type.as_str())
-            .bind(i64::from(limit))
-            .fetch_all(&mut *tx)
-            .await?;
-        tx.commit().await?;
+        let mut ways = vec![(by_index, look), (exactly, String::new())];
+        if dim > INDEXED_DIMENSIONS {
+            ways.remove(0);
+        }
+        let mut rows: Vec<(i64, f32)> = Vec::new();
+        for (distance, settings) in ways {
+            // Two texts, because a prepared statement keeps its plan, whatever the settings are later.
+            let query = format!(
+                "WITH near AS MATERIALIZED (
+                    SELECT e.item_id, e.vector FROM embeddings e
+                    WHERE e.dim = {dim} AND e.model = $2 AND e.representation = $3
+                    AND EXISTS (SELECT 1 FROM items i WHERE i.id = e.item_id AND i.repo_id = $4 AND i.type = $5
+                        AND i.gone IS NULL AND i.content_hash = e.embedded_hash)
+                    ORDER BY {distance} LIMIT $6)
+                 SELECT i.number, CAST(-(near.vector <#> CAST(CAST($1 AS real[]) AS vector)) AS real) AS product
+                 FROM near JOIN items i ON i.id = near.item_id ORDER BY product DESC, i.number"
+            );
+            let mut tx = pool.begin().await?;
+            sqlx::raw_sql(AssertSqlSafe(settings)).execute(&mut *tx).await?;
+            rows = sqlx::query_as(AssertSqlSafe(query))
+                .bind(vector)
+                .bind(key.model.as_str())
+                .bind(key.representation.as_str())
+                .bind(repo.0)
+                .bind(item_type.as_str())
+                .bind(i64::from(limit))
+                .fetch_all(&mut *tx)
+                .await?;
+            tx.commit().await?;
+            if rows.len() >= limit as usize {
+                break;
+            }
+        }
         let read = |(number, product)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, product));
         rows.into_iter().map(read).collect::<Result<_, _>>().map(Some)
     }

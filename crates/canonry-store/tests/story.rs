@@ -106,6 +106,10 @@ on_both_engines! {
         assert_eq!(store.item_numbers(repo.id).await.expect("reads"), [(number(1), ItemType::Issue), (number(2), ItemType::Pr)]);
         assert_eq!(store.items_after(repo.id, everything, None, 9).await.expect("reads").len(), 2);
         assert_eq!(store.items_after(repo.id, ItemFilter { with_gone: true, ..everything }, None, 9).await.expect("reads").len(), 3);
+        assert_eq!(store.gone_numbers(repo.id).await.expect("reads"), [number(3)]);
+        store.mark_back(repo.id, number(3), now).await.expect("taken back");
+        assert_eq!(store.gone_numbers(repo.id).await.expect("reads"), []);
+        assert!(store.mark_gone(repo.id, number(3), Gone::Transferred, now).await.expect("marked"));
         store.take_in(&repo, vec![record(ItemType::Issue, 3, "Second", "")], now).await.expect("taken in");
         assert_eq!(store.item_counts(repo.id).await.expect("counts").total(), 3);
 

@@ -38,21 +38,22 @@ pub struct WrittenSet {
 pub struct CandidatesReport {
     /// Items whose neighbours were to be looked for.
     pub discovered: u64,
-    /// Those without a vector of their present text.
-    pub skipped_missing_embedding: u64,
+    /// Those without a vector of what is compared, at their present text.
+    pub missing_embedding: Vec<ItemNumber>,
     /// Those whose text changed meanwhile: their set was not written.
     pub skipped_changed: u64,
     /// The sets that were written.
     pub sets: Vec<WrittenSet>,
 }
 
-/// Looks for the neighbours of every item of a neighbourhood and stores them. A set is written even when
+/// Looks for the neighbours of every item of a neighbourhood (or of `only` these) and stores them. A set is written even when
 /// it is empty: "nothing is near" is an answer too.
 pub async fn candidates(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
     options: CandidateOptions,
+    only: Option<&[ItemNumber]>,
     now: Timestamp,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<CandidatesReport, RetrievalError> {
@@ -60,6 +61,7 @@ pub async fn candidates(
         .rows()
         .values()
         .filter(|row| options.source_state.is_none_or(|state| row.state == state))
+        .filter(|row| only.is_none_or(|only| only.contains(&row.number)))
         .map(|row| row.number)
         .collect();
     sources.sort_unstable();
@@ -90,7 +92,7 @@ async fn write_set(
         return Ok(());
     };
     if entry.vector.is_none() && options.wanted.mode != RetrievalMode::Lexical {
-        report.skipped_missing_embedding += 1;
+        report.missing_embedding.push(number);
         return Ok(());
     }
     let query = Neighbourhood::query_of(&entry);

@@ -1,7 +1,7 @@
 //! `embed`: a vector for each item's text, exactly for what changed.
 
 use canonry_domain::{Extractor, Item, ItemNumber, ItemState, ItemType, raw_text, render_intent_card};
-use canonry_models::{EmbedError, Embedder, InputType};
+use canonry_models::{EmbedError, Embedder, InputType, RemoteFailure};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store, StoreError};
 use jiff::Timestamp;
 
@@ -47,6 +47,8 @@ pub struct EmbedReport {
     pub embedded: u64,
     /// Items without a card of their present text, which have only the vector of title and body.
     pub without_card: u64,
+    /// Items whose text the model refuses, and what it said; they have no vector.
+    pub refused: Vec<(ItemNumber, String)>,
 }
 
 /// A run that ended early. Every batch before that is stored.
@@ -106,6 +108,8 @@ fn items(numbers: &[ItemNumber]) -> String {
 /// Texts that are embedded and committed together: enough to keep every core and worker busy, few
 /// enough that a kill costs seconds.
 const BATCH: u32 = 256;
+/// Texts that a run leaves out because the model refuses them; more of them mean that it refuses everything.
+const REFUSALS: usize = 20;
 
 /// Embeds items, batch by batch.
 pub async fn embed(
@@ -171,8 +175,7 @@ impl Run<'_> {
             let texts = self.texts(source, items).await?;
             report.discovered += texts.found;
             report.without_card += texts.found - texts.ready.len() as u64;
-            self.embed_batch(&key, kept, &texts.ready).await?;
-            report.embedded += texts.ready.len() as u64;
+            self.embed_batch(&key, kept, texts.ready, report).await?;
             progress(report);
         }
         if let Some(dim) = self.embedder.dimension() {
@@ -213,14 +216,27 @@ impl Run<'_> {
         &self,
         key: &EmbeddingKey,
         kept: Option<usize>,
-        ready: &[(Item, String)],
+        mut ready: Vec<(Item, String)>,
+        report: &mut EmbedReport,
     ) -> Result<(), Stopped> {
-        let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
-        let vectors = self.embedder.embed(&texts, InputType::Document).await.map_err(|error| {
-            let range = error.texts().unwrap_or(0..ready.len());
-            let numbers = ready.get(range).unwrap_or(ready).iter().map(|(item, _)| item.number).collect();
-            Stopped { numbers, cause: error.into() }
-        })?;
+        let vectors = loop {
+            let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
+            match self.embedder.embed(&texts, InputType::Document).await {
+                Ok(vectors) => break vectors,
+                Err(error) => match refused_text(&error).filter(|_| report.refused.len() < REFUSALS) {
+                    // One text that the model never takes must not keep the others from theirs.
+                    Some(index) if index < ready.len() => {
+                        let (item, _) = ready.remove(index);
+                        report.refused.push((item.number, error.to_string()));
+                    }
+                    _ => {
+                        let range = error.texts().unwrap_or(0..ready.len());
+                        let numbers = ready.get(range).unwrap_or(&ready).iter().map(|(item, _)| item.number).collect();
+                        return Err(Stopped { numbers, cause: error.into() });
+                    }
+                },
+            }
+        };
         if let Some(stored) = kept
             && let Some(((item, _), vector)) = ready.iter().zip(&vectors).find(|(_, vector)| vector.len() != stored)
         {
@@ -238,7 +254,21 @@ impl Run<'_> {
                 vector,
             })
             .collect();
-        Ok(self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?)
+        self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?;
+        report.embedded += embeddings.len() as u64;
+        Ok(())
+    }
+}
+
+/// The one text that a model refuses for what it says, as opposed to a service that does not work.
+fn refused_text(error: &EmbedError) -> Option<usize> {
+    match error {
+        EmbedError::Remote { texts, failure: RemoteFailure::Status { status: 400 | 413 | 422, .. }, .. }
+            if texts.len() == 1 =>
+        {
+            Some(texts.start)
+        }
+        _ => None,
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Identified {
     pub github_id: GithubId,
     /// The name it has now.
     pub name: RepoName,
+    /// Whether its issues are switched on.
+    pub has_issues: bool,
     /// The repository in the store, under whatever name; `None` when it is not there.
     pub known: Option<Repo>,
 }
@@ -72,7 +74,7 @@ pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Resul
         },
         (None, None) => None,
     };
-    Ok(Identified { github_id, name, known })
+    Ok(Identified { github_id, name, has_issues: answer.has_issues.unwrap_or(true), known })
 }
 
 /// The repository in the store, created or renamed as GitHub says.

@@ -112,9 +112,8 @@ impl Batch {
         self.records.len() + self.bad.len() >= BATCH_RECORDS || self.bytes >= BATCH_BYTES
     }
 
-    fn add(&mut self, repo: RepoName, record: ItemRecord) {
-        self.bytes += record.title.len() + record.body.as_ref().map_or(0, String::len);
-        self.bytes += record.changes.as_ref().map_or(0, |changes| changes.diff.len());
+    fn add(&mut self, repo: RepoName, record: ItemRecord, bytes: usize) {
+        self.bytes += bytes;
         self.repo = Some(repo);
         self.records.push(record);
     }
@@ -130,7 +129,7 @@ fn read_batches(
     for source in sources {
         let mut records = source.records()?;
         while let Some(span) = records.next_span() {
-            let Record { line, parsed } = span.map_err(|error| source.unusable(&error))?.parse();
+            let Record { line, bytes, parsed } = span.map_err(|error| source.unusable(&error))?.parse();
             let placed = parsed.and_then(|line| Ok((place(line.repo, wanted)?, line.record)));
             match placed {
                 Ok((repo, record)) => {
@@ -139,7 +138,7 @@ fn read_batches(
                     {
                         return Ok(());
                     }
-                    batch.add(repo, record);
+                    batch.add(repo, record, bytes);
                 }
                 Err(message) => batch.bad.push(BadRecord { file: source.name.clone(), line, message }),
             }

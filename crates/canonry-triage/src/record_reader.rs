@@ -32,6 +32,8 @@ pub(crate) enum Span {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) line: u64,
+    /// How long it is in the file.
+    pub(crate) bytes: usize,
     pub(crate) parsed: Result<ImportLine, String>,
 }
 
@@ -40,9 +42,9 @@ impl Span {
         match self {
             Self::TooLong { line } => {
                 let limit = RECORD_LIMIT / (1024 * 1024);
-                Record { line, parsed: Err(format!("the record is longer than {limit} MiB")) }
+                Record { line, bytes: 0, parsed: Err(format!("the record is longer than {limit} MiB")) }
             }
-            Self::Record { line, bytes } => Record { line, parsed: parse(&bytes) },
+            Self::Record { line, bytes } => Record { line, bytes: bytes.len(), parsed: parse(&bytes) },
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use canonry_domain::{Gone, ItemNumber, RepoName};
+use canonry_domain::{Gone, ItemNumber, ItemType, RepoName};
 use canonry_github::api::{IssueQuery, ListState};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, SyncProgress};
@@ -17,6 +17,8 @@ pub struct SweepReport {
     pub checked: u64,
     /// Items that are gone, and how.
     pub gone: Vec<(ItemNumber, Gone)>,
+    /// Items that were marked as gone and are there.
+    pub back: Vec<ItemNumber>,
 }
 
 /// Lists the numbers that GitHub has and asks for each stored one that is missing there. Only an answer
@@ -36,14 +38,22 @@ pub async fn sweep(
         listed.extend(page.items.iter().map(|issue| issue.number));
         progress(listed.len() as u64);
     }
-    let mut report = SweepReport { checked: stored.len() as u64, gone: Vec::new() };
-    for (number, _) in stored {
-        if listed.contains(&number.get()) {
+    let mut report = SweepReport { checked: stored.len() as u64, ..SweepReport::default() };
+    for (number, item_type) in stored {
+        // With issues switched off GitHub says of each that it is gone, and means the feature.
+        let hidden = item_type == ItemType::Issue && !identified.has_issues;
+        if hidden || listed.contains(&number.get()) {
             continue;
         }
         if let Some(gone) = what_became_of(github, &repo, number).await? {
             store.mark_gone(repo.id, number, gone, github.now()).await?;
             report.gone.push((number, gone));
+        }
+    }
+    for number in store.gone_numbers(repo.id).await? {
+        if listed.contains(&number.get()) {
+            store.mark_back(repo.id, number, github.now()).await?;
+            report.back.push(number);
         }
     }
     let known = store.sync_progress(repo.id).await?;

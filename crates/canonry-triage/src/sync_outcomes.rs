@@ -81,8 +81,10 @@ fn target_of(
             && event.created_at.is_some_and(|at| explains_closing(at, closed_at))
             && person(event).is_some_and(|login| login == closer || maintainers.contains(&login))
     });
-    let named = explaining.filter_map(|event| named_duplicate(repo, event.body.as_deref()?));
-    named.into_iter().find(|target| *target != item.number)
+    let in_comments = explaining.filter_map(|event| named_duplicate(repo, event.body.as_deref()?));
+    // The reporter's own text counts only where GitHub gives no reason that would outrank it.
+    let in_body = item.state_reason.is_none().then(|| named_duplicate(repo, &item.body)).flatten();
+    in_comments.chain(in_body).find(|target| *target != item.number)
 }
 
 /// Who did something, unless a bot did.

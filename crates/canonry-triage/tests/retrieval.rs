@@ -108,7 +108,7 @@ async fn neighbourhood(
 async fn issue_candidates(store: &Store, repo: &Repo, embedder: &dyn Embedder, wanted: Wanted) -> CandidatesReport {
     let near = neighbourhood(store, repo, ItemType::Issue, embedder, None).await;
     let options = CandidateOptions { wanted, source_state: Some(ItemState::Open), representation: Representation::Raw };
-    candidates(store, repo, &near, options, now(), &mut |_, _| ()).await.expect("compares")
+    candidates(store, repo, &near, options, None, now(), &mut |_, _| ()).await.expect("compares")
 }
 
 /// The members of an item's set with their scores.
@@ -168,7 +168,7 @@ on_both_engines! {
         let wanted = Wanted { min_score: score(0.75), ..DENSE };
         let by_first = issue_candidates(&store, &repo, &first, wanted).await;
         assert_eq!(members(&by_first, 1), [(2, 0.95)]);
-        assert_eq!((by_first.sets.len(), by_first.skipped_missing_embedding), (3, 1));
+        assert_eq!((by_first.sets.len(), by_first.missing_embedding.len()), (3, 1));
         let by_second = issue_candidates(&store, &repo, &second, wanted).await;
         assert_eq!(members(&by_second, 1), [(4, 1.0), (3, 0.95)]);
         let [newer, older] = &sets(&store, &repo, 1).await[..] else { panic!("two sets") };
@@ -217,7 +217,7 @@ on_both_engines! {
         store.take_in(&repo, vec![issue(1, "kelp forest", "")], now()).await.expect("taken in");
         assert!(sets(&store, &repo, 1).await.iter().all(|set| set.status == SetStatus::Stale));
         let report = issue_candidates(&store, &repo, &model, DENSE).await;
-        assert_eq!((report.skipped_missing_embedding, report.sets.len()), (1, 3));
+        assert_eq!((report.missing_embedding.len(), report.sets.len()), (1, 3));
         assert!(members(&report, 2).iter().all(|(other, _)| *other != 1), "the vector of an old text is compared");
         store.close().await;
     }
@@ -243,7 +243,6 @@ on_both_engines! {
             (Fault::Drop, rest.clone(), "the connection failed, tried 5 times"),
             (Fault::status(500), rest.clone(), "status 500"),
             (Fault::status(401), rest.clone(), "[key]"),
-            (Fault::status(400), vec![280], "status 400"),
         ];
         let mut before = 256;
         for (fault, numbers, words) in faults {
@@ -262,11 +261,22 @@ on_both_engines! {
         let (_, _, message) = told(try_embed(&store, &repo, &impatient, CHANGED).await.expect_err("silence"));
         assert!(message.contains("no answer within"), "{message}");
 
+        // A service that refuses every text stops the run; one text that it refuses is left out and named.
+        server.clear_faults();
+        server.fault_when("wave", Fault::status(400));
+        let (so_far, _, message) = told(try_embed(&store, &repo, &hasty(), CHANGED).await.expect_err("refuses all"));
+        assert_eq!(so_far, 0, "{message}");
+        server.clear_faults();
+        server.fault_when("wave number 280.", Fault::status(400));
+        let report = try_embed(&store, &repo, &hasty(), CHANGED).await.expect("the others are embedded");
+        assert_eq!((report.embedded, report.refused.len(), report.refused[0].0), (43, 1, number(280)), "{report:?}");
+        assert!(report.refused[0].1.contains("status 400"), "{report:?}");
+
         server.clear_faults();
         server.forget_requests();
         server.fault_once(Fault::status(429).retry_after(30));
         server.fault_once(Fault::status(503));
-        assert_eq!(embedded(&store, &repo, &hasty(), CHANGED).await, 44);
+        assert_eq!(embedded(&store, &repo, &hasty(), CHANGED).await, 1);
         assert_eq!(server.requests().len(), 3);
         assert_eq!(vectors_of(&store, &repo).await, 300);
         store.close().await;
@@ -435,7 +445,7 @@ async fn all_candidates(
 ) -> BTreeMap<i64, Vec<Neighbour>> {
     let near = neighbourhood(store, repo, item_type, model, None).await;
     let options = CandidateOptions { wanted, source_state: None, representation: Representation::Raw };
-    let report = candidates(store, repo, &near, options, now(), &mut |_, _| ()).await.expect("compares");
+    let report = candidates(store, repo, &near, options, None, now(), &mut |_, _| ()).await.expect("compares");
     let order = |parts: &BTreeMap<&'static str, f64>| match wanted.mode {
         RetrievalMode::Dense => parts["dense"],
         _ => parts["fused"],

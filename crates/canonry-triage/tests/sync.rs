@@ -248,7 +248,7 @@ on_both_engines! {
     async fn maintainers_are_who_may_push(database: TestDatabase) {
         let mut world = world();
         world.collaborator(REPO, "boss", Permission::Admin);
-        world.collaborator(REPO, "helper", Permission::Triage);
+        world.collaborator(REPO, "sorter", Permission::Triage);
         world.token("weak", "alice");
         let emulator = Emulator::start(world).await;
         let store = store(&database).await;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
-use canonry_github::{Auth, ClientOptions, GitHub, Secret, Waiting};
+use anyhow::{Context as _, Result, bail};
+use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret, Waiting};
 use indicatif::ProgressBar;
 use url::Url;
 
@@ -40,11 +40,33 @@ impl GithubOption {
     }
 
     fn options(&self) -> Result<ClientOptions> {
-        let token = token().context(
-            "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN",
-        )?;
-        Ok(ClientOptions { api: self.api.clone(), ..ClientOptions::new(Auth::Token(token)) })
+        let auth = match (app_key()?, token()) {
+            (Some(app), _) => Auth::App(app),
+            (None, Some(token)) => Auth::Token(token),
+            (None, None) => bail!(
+                "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN, \
+                 or name a GitHub App with CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY"
+            ),
+        };
+        Ok(ClientOptions { api: self.api.clone(), ..ClientOptions::new(auth) })
     }
+}
+
+/// The App's id and key, if the environment names an App: the key itself, or the file that holds it.
+fn app_key() -> Result<Option<AppKey>> {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
+    let Some(app_id) = set("CANONRY_APP_ID") else {
+        return Ok(None);
+    };
+    let pem = match (set("CANONRY_APP_PRIVATE_KEY"), set("CANONRY_APP_PRIVATE_KEY_PATH")) {
+        (Some(pem), _) => pem,
+        (None, Some(path)) => std::fs::read_to_string(&path)
+            .with_context(|| format!("the App's private key cannot be read from {path}"))?,
+        (None, None) => {
+            bail!("CANONRY_APP_ID is set without a key; put the App's private key into CANONRY_APP_PRIVATE_KEY")
+        }
+    };
+    Ok(Some(AppKey::new(app_id.trim(), &Secret::new(&pem))?))
 }
 
 /// The token, if there is one.

@@ -82,6 +82,9 @@ impl Outbox {
     ) -> Result<OutboxEntry, OutboxError> {
         let kind = write.kind();
         Marker::new(kind, key)?;
+        if let Write::EditComment { comment_key, .. } | Write::DeleteComment { comment_key } = &write {
+            Marker::new(kind, comment_key)?;
+        }
         let refused = write.forbidden(&self.signer, &self.own);
         let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
         let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };

@@ -111,7 +111,7 @@ async fn a_plain_token_cannot_ask_for_deliveries() {
     let setting = Setting::new().await;
     let error = setting.github.app_deliveries().all().await.expect_err("needs an App");
     assert!(matches!(error, GitHubError::NeedsApp { .. }), "{error:?}");
-    assert_eq!(setting.github.own_login().await.expect("a login").to_string(), "canonry-helper");
+    assert_eq!(setting.github.own_login().await.expect("a login").to_string(), "canonry-dev");
     let left = setting.github.rate_left(&Scope::Account).await.expect("no App needed").expect("asked before");
     assert_eq!((left.limit, left.remaining), (5000, 4999));
 }

@@ -11,7 +11,7 @@ use crate::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 async fn with(fill: impl FnOnce(&mut World)) -> Setting {
     Setting::with(
         |world| {
-            world.collaborator(REPO, "canonry-helper", Role::Write);
+            world.collaborator(REPO, "canonry-dev", Role::Write);
             open_issues(world, 3);
             fill(world);
         },
@@ -99,7 +99,7 @@ async fn maintainers_are_those_who_may_push() {
     .await;
     let logins: Vec<String> =
         setting.github.maintainers(&repo()).await.expect("a list").iter().map(Login::key).collect();
-    assert_eq!(logins, ["ada", "canonry-helper", "mia"]);
+    assert_eq!(logins, ["ada", "canonry-dev", "mia"]);
     for (login, expected) in [("mia", Permission::Maintain), ("tim", Permission::Triage), ("bea", Permission::Read)] {
         let permission = setting.github.permission(&repo(), &login.parse().expect("a login")).await.expect("known");
         assert_eq!(permission, expected, "{login}");

@@ -49,7 +49,7 @@ impl Setting {
         adjust: impl FnOnce(&mut ClientOptions),
     ) -> Self {
         let mut world = World::new();
-        world.token(TOKEN, "canonry-helper");
+        world.token(TOKEN, "canonry-dev");
         world.repo(REPO);
         fill(&mut world);
         let begin = world.now;

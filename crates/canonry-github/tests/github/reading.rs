@@ -51,7 +51,7 @@ async fn an_unreachable_host_is_told_without_the_token() {
 #[tokio::test]
 async fn an_exhausted_hour_ends_with_a_sentence_and_no_wait() {
     let setting = Setting::new().await;
-    setting.emulator.world().leave_requests("canonry-helper", 0);
+    setting.emulator.world().leave_requests("canonry-dev", 0);
     let error = setting.github.repo(&repo()).await.expect_err("limited");
     insta::assert_snapshot!(error.to_string(), @"GitHub's rate limit is used up until 13:01 UTC on 2026-01-15; run this again then, what is done so far is kept");
     assert_eq!(setting.waits(), []);
@@ -71,7 +71,7 @@ async fn a_short_limit_is_waited_for_and_seen() {
         },
     )
     .await;
-    setting.emulator.world().leave_requests("canonry-helper", 1);
+    setting.emulator.world().leave_requests("canonry-dev", 1);
     setting.github.repo(&repo()).await.expect("the last request of the hour");
     assert_eq!(setting.waits(), []);
     setting.github.repo(&repo()).await.expect("the first request of the next hour");
@@ -103,8 +103,7 @@ async fn a_limit_that_never_ends_is_given_up() {
 async fn refusals_are_told_by_kind() {
     let setting = Setting::with(
         |world| {
-            world.token("ghp_expired", "canonry-helper").expires_at =
-                Some("2026-01-01T00:00:00Z".parse().expect("valid"));
+            world.token("ghp_expired", "canonry-dev").expires_at = Some("2026-01-01T00:00:00Z".parse().expect("valid"));
             open_issues(world, 2);
             world.delete(REPO, 1, "ann");
         },

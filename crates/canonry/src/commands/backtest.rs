@@ -88,7 +88,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let mut loaded = load(&args, &store, &repo, &*embedder).await?;
     let load_seconds = begun.elapsed().as_secs_f64();
     let mut done = replay(&args, &store, &repo, &loaded, truth.as_ref(), context).await;
-    if matches!(done, Err(BacktestError::NoDuplicates { .. })) && learn(&args, &store, &repo, context).await? {
+    let nothing_known = truth.is_none() && matches!(done, Err(BacktestError::NoDuplicates { .. }));
+    if nothing_known && learn(&args, &store, &repo, context).await? {
         loaded = load(&args, &store, &repo, &*embedder).await?;
         done = replay(&args, &store, &repo, &loaded, truth.as_ref(), context).await;
     }

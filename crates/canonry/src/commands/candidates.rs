@@ -2,7 +2,8 @@
 
 use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity};
-use canonry_triage::{CandidateOptions, CandidatesReport, Wanted, candidates};
+use canonry_store::Representation;
+use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, Wanted, candidates};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -81,20 +82,38 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         source_state: args.source_state.one(),
         representation: source.key(embedder.model_id()).representation,
     };
-    let mut all = CandidatesReport::default();
+    let (mut all, mut fell_back) = (CandidatesReport::default(), 0);
     for neighbourhood in &neighbourhoods {
         let before = all.discovered;
         let mut progress = |done, _| bar.set_position(before + done);
-        let done = candidates(&store, &repo, neighbourhood, options, context.now, &mut progress).await?;
+        let done = candidates(&store, &repo, neighbourhood, options, None, context.now, &mut progress).await?;
         all.discovered += done.discovered;
-        all.skipped_missing_embedding += done.skipped_missing_embedding;
+        let mut missing = done.missing_embedding;
+        if source != EmbedSource::Raw && !missing.is_empty() {
+            // An item without a card is compared by its text, and its set says so.
+            let item_type = neighbourhood.item_type();
+            let raw =
+                self::neighbourhood(&store, &repo, item_type, &*embedder, EmbedSource::Raw, &args.database).await?;
+            let options = CandidateOptions { representation: Representation::Raw, ..options };
+            let by_text = candidates(&store, &repo, &raw, options, Some(&missing), context.now, &mut |_, _| ()).await?;
+            fell_back += by_text.sets.len();
+            missing = by_text.missing_embedding;
+            all.skipped_changed += by_text.skipped_changed;
+            all.sets.extend(by_text.sets);
+        }
+        all.missing_embedding.extend(missing);
         all.skipped_changed += done.skipped_changed;
         all.sets.extend(done.sets);
     }
     bar.finish_and_clear();
     store.close().await;
     let calibrated = embedder.calibration().is_fitted();
-    Ok(Report::new(stats(&all), text(&all, embedder.model_id(), calibrated))
+    let mut text = text(&all, embedder.model_id(), calibrated);
+    if fell_back > 0 {
+        let count = counted(fell_back as u64, "item");
+        text += &format!("{count} without a card of the present text went by title and body.\n");
+    }
+    Ok(Report::new(stats(&all, fell_back), text)
         .of(&repo.name)
         .with("model", embedder.model_id())
         .with("calibrated", calibrated)
@@ -105,13 +124,14 @@ fn members(all: &CandidatesReport) -> usize {
     all.sets.iter().map(|set| set.members.len()).sum()
 }
 
-fn stats(all: &CandidatesReport) -> Value {
+fn stats(all: &CandidatesReport, fell_back: usize) -> Value {
     json!({
         "discovered": all.discovered,
         "sets_written": all.sets.len(),
         "members_written": members(all),
         "empty_sets": all.sets.iter().filter(|set| set.members.is_empty()).count(),
-        "skipped_missing_embedding": all.skipped_missing_embedding,
+        "fell_back_to_raw": fell_back,
+        "skipped_missing_embedding": all.missing_embedding.len(),
         "skipped_changed": all.skipped_changed,
     })
 }
@@ -136,8 +156,8 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     let sets = all.sets.len() as u64;
     let mut text =
         format!("Stored {} with {} ({model}).\n", counted(sets, "set"), counted(members(all) as u64, "neighbour"));
-    if all.skipped_missing_embedding > 0 {
-        let count = counted(all.skipped_missing_embedding, "item");
+    if !all.missing_embedding.is_empty() {
+        let count = counted(all.missing_embedding.len() as u64, "item");
         text +=
             &format!("Left out {count} without a vector of the present text: run `canonry embed --only-changed`.\n");
     }

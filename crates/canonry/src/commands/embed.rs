@@ -6,8 +6,10 @@ use serde_json::json;
 
 use crate::context::Context;
 use crate::database::DatabaseOption;
+use crate::exit::Exit;
 use crate::item_filter::ItemFilterOptions;
 use crate::known_repo::RepoOption;
+use crate::printable::one_line;
 use crate::report::Report;
 use crate::retrieval_options::{EmbedderOptions, SourceOptions};
 use crate::tables::counted;
@@ -58,8 +60,17 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         let count = counted(done.without_card, "item");
         text += &format!("{count} had no card of the present text: run `canonry analyze-intent --only-changed`.\n");
     }
+    for (number, message) in &done.refused {
+        text += &format!("#{number} was left out: {}\n", one_line(message));
+    }
     let stats = json!({
-        "discovered": done.discovered, "embedded": done.embedded, "without_card": done.without_card, "failed": 0,
+        "discovered": done.discovered,
+        "embedded": done.embedded,
+        "without_card": done.without_card,
+        "failed": done.refused.len(),
     });
-    Ok(Report::new(stats, text).of(&repo.name).with("model", embedder.model_id()))
+    let errors: Vec<_> =
+        done.refused.iter().map(|(number, message)| json!({ "number": number, "message": message })).collect();
+    let exit = if errors.is_empty() { Exit::Done } else { Exit::SomeFailed };
+    Ok(Report::new(stats, text).of(&repo.name).with("model", embedder.model_id()).with("errors", errors).ending(exit))
 }

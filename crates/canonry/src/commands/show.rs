@@ -218,9 +218,11 @@ fn neighbours(set: &CandidateSet) -> String {
         text.push_str("  none\n");
         return text;
     }
-    let mut members = table(["rank", "number", "score"]);
+    let mut members = table(["rank", "number", "score", "made of"]);
     for (rank, member) in (1..).zip(&set.members) {
-        members.add_row([format!("{rank}"), format!("#{}", member.number), format!("{:.4}", member.score)]);
+        let parts: Vec<String> = member.parts.iter().map(|(part, value)| format!("{part} {value:.3}")).collect();
+        let score = format!("{:.4}", member.score);
+        members.add_row([format!("{rank}"), format!("#{}", member.number), score, parts.join(", ")]);
     }
     text.push_str(&format!("{}\n", members.trim_fmt()));
     text

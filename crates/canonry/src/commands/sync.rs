@@ -114,7 +114,9 @@ pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &F
             ("outcomes_gone", outcomes.gone),
         ]
     });
-    let sweep = more.sweep.iter().flat_map(|sweep| [("swept", sweep.checked), ("gone", sweep.gone.len() as u64)]);
+    let sweep = more.sweep.iter().flat_map(|sweep| {
+        [("swept", sweep.checked), ("gone", sweep.gone.len() as u64), ("back", sweep.back.len() as u64)]
+    });
     for (counter, count) in counts.into_iter().chain(outcomes).chain(sweep) {
         stats.insert(counter.to_owned(), json!(count));
     }

@@ -193,7 +193,7 @@ fn what_github_refuses_is_one_sentence_without_the_token() {
     let missing = Ran::of(command.output().expect("the program starts"));
     assert_eq!(
         missing.failed(),
-        "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN"
+        "GITHUB_TOKEN is not set; make a token that may read the repository and put it into GITHUB_TOKEN, or name a GitHub App with CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY"
     );
     let wrong = Ran::of(command.env("GITHUB_TOKEN", "ghp_wrong_0ne").output().expect("the program starts"));
     assert!(wrong.failed().starts_with("GitHub does not accept the token"), "{wrong:?}");

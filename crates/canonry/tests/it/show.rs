@@ -145,9 +145,9 @@ async fn show_tells_neighbours_and_what_people_did() {
       (no text)
 
     Nearest by raw text at version 1 (fresh, local):
-     rank   number   score
-    ────────────────────────
-     1      #1       0.9312
+     rank   number   score    made of
+    ─────────────────────────────────────────────────────
+     1      #1       0.9312   dense 0.900, lexical 0.700
 
     What people did:
       2026-01-04T10:00:00Z  closed as duplicate of #1 by mona
