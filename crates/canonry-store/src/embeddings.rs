@@ -4,7 +4,7 @@ use canonry_domain::{CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumb
 use jiff::Timestamp;
 
 use crate::candidate_sets::Representation;
-use crate::items::ItemRow;
+use crate::items::{ItemRow, item_columns};
 use crate::open::Store;
 use crate::repos::RepoId;
 use crate::row_values::micros;
@@ -83,13 +83,14 @@ impl Store {
         after: Option<(ItemNumber, ItemType)>,
         limit: u32,
     ) -> Result<Vec<Item>, StoreError> {
-        let query = "SELECT type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, \
-            labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
-            content_hash, content_version, last_synced_at, gone \
-            FROM items i WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) AND gone IS NULL \
+        let query = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM items i WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) AND gone IS NULL \
             AND (number > $4 OR (number = $4 AND type > $5)) \
             AND NOT ($6 AND EXISTS (SELECT 1 FROM embeddings e WHERE e.item_id = i.id AND e.representation = $7 \
-                AND e.model = $8 AND e.embedded_hash = i.content_hash)) ORDER BY number, type LIMIT $9";
+                AND e.model = $8 AND e.embedded_hash = i.content_hash)) ORDER BY number, type LIMIT $9"
+        );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
         let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query)

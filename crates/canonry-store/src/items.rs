@@ -11,10 +11,19 @@ use crate::repos::RepoId;
 use crate::row_values::{optional_moment, optional_word, word};
 use crate::transaction::{StoreError, on_pool};
 
-/// The columns of an item, in the order of [`ItemRow`].
-pub(crate) const COLUMNS: &str = "type, number, github_id, title, body, state, state_reason, merged, draft, author, \
-    assignees, labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
-    content_hash, content_version, last_synced_at, gone";
+/// The columns of an item, in the order of [`ItemRow`], for SQL texts that are put together as constants.
+macro_rules! item_columns {
+    () => {
+        "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
+         review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, content_hash, content_version, \
+         last_synced_at, gone"
+    };
+}
+
+pub(crate) use item_columns;
+
+/// The same for texts that are put together at run time.
+pub(crate) const COLUMNS: &str = item_columns!();
 
 #[derive(sqlx::FromRow)]
 pub(crate) struct ItemRow {
@@ -114,10 +123,7 @@ impl Store {
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Option<Item>, StoreError> {
-        let query = "SELECT type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, \
-            labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
-            content_hash, content_version, last_synced_at, gone \
-            FROM items WHERE repo_id = $1 AND type = $2 AND number = $3";
+        let query = concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = $1 AND type = $2 AND number = $3");
         let row: Option<ItemRow> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
         });
@@ -133,11 +139,12 @@ impl Store {
         after: Option<(ItemNumber, ItemType)>,
         limit: u32,
     ) -> Result<Vec<Item>, StoreError> {
-        let query = "SELECT type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, \
-            labels, comments, review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, \
-            content_hash, content_version, last_synced_at, gone \
-            FROM items WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) \
-            AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7";
+        let query = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM items WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) \
+            AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7"
+        );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
         let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query)
