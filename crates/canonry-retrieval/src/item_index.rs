@@ -286,24 +286,11 @@ impl ItemIndex {
         Ok(rank(ask.mode, &candidates, spread, ask.calibrate, ask.min_score, ask.k))
     }
 
-    /// The items that a search finds, by the rules of [`apply_search_rules`].
+    /// The items that a search finds among its neighbours, by the rules of [`apply_search_rules`].
     ///
     /// A person who types a word expects what holds it, however the model sees it: a hit's score is the better
-    /// of the calibrated similarity and the score of its words. `ask.k` is the limit, `ask.min_score` holds
-    /// after include terms have lifted a hit.
-    pub fn search(
-        &self,
-        query: &Query,
-        ask: &Ask<'_>,
-        include: &[String],
-        exclude: &[String],
-    ) -> Result<Vec<SearchHit>, IndexError> {
-        let everything = Ask { k: CANDIDATES * 4, min_score: Similarity::ZERO, ..*ask };
-        let hits = self.neighbours(query, &everything)?;
-        Ok(self.search_among(hits, ask.mode, ask.min_score, ask.k, include, exclude))
-    }
-
-    /// The same among neighbours that were found already, for where the vectors are searched elsewhere.
+    /// of the calibrated similarity and the score of its words. `min_score` holds after include terms have lifted
+    /// a hit.
     pub fn search_among(
         &self,
         hits: Vec<Hit>,

@@ -128,7 +128,11 @@ fn search_prefers_what_holds_the_words_and_drops_what_is_excluded() {
             [include, exclude].map(|terms| terms.iter().map(|&term| term.to_owned()).collect::<Vec<_>>());
         let calibrate = |_: f32| 0.35;
         let ask = Ask { calibrate: &calibrate, ..ask(RetrievalMode::Hybrid, 0.30) };
-        let hits = index.search(&query, &ask, &include, &exclude).expect("an answer");
+        let hits = {
+            let hits =
+                index.neighbours(&query, &Ask { k: 400, min_score: Similarity::ZERO, ..ask }).expect("an answer");
+            index.search_among(hits, ask.mode, ask.min_score, ask.k, &include, &exclude)
+        };
         hits.iter().map(|hit| hit.number.get()).collect::<Vec<_>>()
     };
     let mut first = found(&[], &[]);
