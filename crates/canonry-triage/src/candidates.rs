@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Similarity};
 use canonry_retrieval::{Hit, RetrievalMode};
-use canonry_store::{CandidateMember, NewCandidateSet, Repo, Representation, SetStatus, Store, StoreError};
+use canonry_store::{CandidateMember, NewCandidateSet, Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
 
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
@@ -16,8 +16,6 @@ pub struct CandidateOptions {
     pub wanted: Wanted,
     /// In which state the items must be whose neighbours are looked for; `None` for any.
     pub source_state: Option<ItemState>,
-    /// What is compared.
-    pub representation: Representation,
 }
 
 /// A stored set.
@@ -27,8 +25,8 @@ pub struct WrittenSet {
     pub item_type: ItemType,
     /// The item.
     pub number: ItemNumber,
-    /// Fresh, unless its text changed while its neighbours were looked for.
-    pub status: SetStatus,
+    /// What was compared.
+    pub representation: Representation,
     /// Its neighbours.
     pub members: Vec<Hit>,
 }
@@ -38,22 +36,27 @@ pub struct WrittenSet {
 pub struct CandidatesReport {
     /// Items whose neighbours were to be looked for.
     pub discovered: u64,
-    /// Those without a vector of what is compared, at their present text.
-    pub missing_embedding: Vec<ItemNumber>,
+    /// Those without a vector of their present text.
+    pub skipped_missing_embedding: u64,
+    /// Those that were compared by their text, because they have no vector of what was to be compared.
+    pub fell_back: u64,
     /// Those whose text changed meanwhile: their set was not written.
     pub skipped_changed: u64,
     /// The sets that were written.
     pub sets: Vec<WrittenSet>,
 }
 
-/// Looks for the neighbours of every item of a neighbourhood (or of `only` these) and stores them. A set is written even when
+/// Looks for the neighbours of every item of a neighbourhood and stores them. A set is written even when
 /// it is empty: "nothing is near" is an answer too.
+///
+/// An item without a vector there (its card failed, or is of an older text) is compared in `by_text`, where
+/// that is given, and its set says so.
 pub async fn candidates(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
+    by_text: Option<&Neighbourhood>,
     options: CandidateOptions,
-    only: Option<&[ItemNumber]>,
     now: Timestamp,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<CandidatesReport, RetrievalError> {
@@ -61,56 +64,73 @@ pub async fn candidates(
         .rows()
         .values()
         .filter(|row| options.source_state.is_none_or(|state| row.state == state))
-        .filter(|row| only.is_none_or(|only| only.contains(&row.number)))
         .map(|row| row.number)
         .collect();
     sources.sort_unstable();
     let mut report = CandidatesReport { discovered: sources.len() as u64, ..CandidatesReport::default() };
     for (done, number) in (1..).zip(&sources) {
-        write_set(store, repo, neighbourhood, options, *number, now, &mut report).await?;
+        let written = match write_set(store, repo, neighbourhood, options.wanted, *number, now).await? {
+            Written::NoVector => match by_text {
+                Some(by_text) => {
+                    let written = write_set(store, repo, by_text, options.wanted, *number, now).await?;
+                    report.fell_back += u64::from(matches!(written, Written::Set(_)));
+                    written
+                }
+                None => Written::NoVector,
+            },
+            written => written,
+        };
+        match written {
+            Written::Set(set) => report.sets.push(set),
+            Written::NoVector => report.skipped_missing_embedding += 1,
+            Written::Changed => report.skipped_changed += 1,
+        }
         progress(done, report.discovered);
     }
     Ok(report)
+}
+
+/// What became of one item.
+enum Written {
+    Set(WrittenSet),
+    NoVector,
+    Changed,
 }
 
 async fn write_set(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
-    options: CandidateOptions,
+    wanted: Wanted,
     number: ItemNumber,
     now: Timestamp,
-    report: &mut CandidatesReport,
-) -> Result<(), RetrievalError> {
+) -> Result<Written, RetrievalError> {
     let item_type = neighbourhood.item_type();
     let Some(version) = version_of(store, repo, neighbourhood, number).await? else {
-        report.skipped_changed += 1;
-        return Ok(());
+        return Ok(Written::Changed);
     };
     let Some(entry) = neighbourhood.entry(number).await? else {
-        report.skipped_changed += 1;
-        return Ok(());
+        return Ok(Written::Changed);
     };
-    if entry.vector.is_none() && options.wanted.mode != RetrievalMode::Lexical {
-        report.missing_embedding.push(number);
-        return Ok(());
+    if entry.vector.is_none() && wanted.mode != RetrievalMode::Lexical {
+        return Ok(Written::NoVector);
     }
     let query = Neighbourhood::query_of(&entry);
-    let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), options.wanted, &|_| true).await?;
+    let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), wanted, &|_| true).await?;
+    let representation = neighbourhood.representation();
     let set = NewCandidateSet {
         item_type,
         number,
-        representation: options.representation,
+        representation,
         content_version: version,
         model: neighbourhood.index().model().to_owned(),
         members: hits.iter().map(member).collect(),
     };
     if store.write_candidate_set(repo.id, &set, now).await? {
-        report.sets.push(WrittenSet { item_type, number, status: SetStatus::Fresh, members: hits });
+        Ok(Written::Set(WrittenSet { item_type, number, representation, members: hits }))
     } else {
-        report.skipped_changed += 1;
+        Ok(Written::Changed)
     }
-    Ok(())
 }
 
 /// The version of the text that the neighbourhood knows; `None` when the item has another text by now.

@@ -9,7 +9,7 @@ use canonry_retrieval::{
     Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot,
     write_snapshot,
 };
-use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Store, StoreError};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
 
 /// Everything that neighbours are looked for in.
 pub struct Neighbourhood {
@@ -96,6 +96,11 @@ impl Neighbourhood {
     /// The type of its items.
     pub fn item_type(&self) -> ItemType {
         self.index.item_type()
+    }
+
+    /// What its vectors are of.
+    pub fn representation(&self) -> Representation {
+        self.key.representation
     }
 
     /// Its items without their texts.

@@ -1,11 +1,15 @@
 //! Vectors of intent cards: beside those of the texts, never of a card that is not the item's any more.
 
-use canonry_domain::{Extractor, ItemNumber, ItemRecord, ItemType, parse_moment};
-use canonry_models::LocalEmbedder;
+use canonry_domain::{Extractor, ItemNumber, ItemRecord, ItemType, Similarity, parse_moment};
+use canonry_models::{Embedder, LocalEmbedder};
+use canonry_retrieval::RetrievalMode;
 use canonry_store::{Repo, Representation, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use canonry_triage::{AnalyzeOptions, EmbedOptions, EmbedReport, EmbedSource, IntentExtractor, analyze_intent, embed};
+use canonry_triage::{
+    AnalyzeOptions, CandidateOptions, EmbedOptions, EmbedReport, EmbedSource, IntentExtractor, Neighbourhood, Wanted,
+    analyze_intent, candidates, embed,
+};
 use jiff::Timestamp;
 
 const CARDS: EmbedOptions =
@@ -57,5 +61,29 @@ on_both_engines! {
         analyze(&store, &repo, false).await;
         assert_eq!(store.embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
+    }
+
+    async fn an_item_without_a_card_is_compared_by_its_text(database: TestDatabase) {
+        let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+        let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+        let model = LocalEmbedder::load().expect("the model is in the program");
+        let records = (1..=3).map(|number| record(number, "It crashes in `save()` with error: disk full.")).collect();
+        store.take_in(&repo, records, now()).await.expect("taken in");
+        analyze(&store, &repo, true).await;
+        store.take_in(&repo, vec![record(3, "It crashes in `save()` with error: disk full!")], now()).await.expect("edited");
+        assert_eq!(embed_cards(&store, &repo, &model).await, (5, 1));
+        let load = async |source: EmbedSource| {
+            let (key, calibration) = (source.key(model.model_id()), model.calibration().clone());
+            Neighbourhood::load(&store, &repo, ItemType::Issue, key, calibration, None).await.expect("loads")
+        };
+        let (cards, texts) = (load(CARDS.source).await, load(EmbedSource::Raw).await);
+        let wanted = Wanted { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
+        let options = CandidateOptions { wanted, source_state: None };
+        let alone = candidates(&store, &repo, &cards, None, options, now(), &mut |_, _| ()).await.expect("compares");
+        assert_eq!((alone.sets.len(), alone.skipped_missing_embedding, alone.fell_back), (2, 1, 0));
+        let done = candidates(&store, &repo, &cards, Some(&texts), options, now(), &mut |_, _| ()).await.expect("compares");
+        assert_eq!((done.sets.len(), done.skipped_missing_embedding, done.fell_back), (3, 0, 1));
+        let compared: Vec<_> = done.sets.iter().map(|set| (set.representation, set.members.len())).collect();
+        assert_eq!(compared, [(Representation::Intent, 1), (Representation::Intent, 1), (Representation::Raw, 2)]);
     }
 }

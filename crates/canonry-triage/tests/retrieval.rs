@@ -107,8 +107,8 @@ async fn neighbourhood(
 
 async fn issue_candidates(store: &Store, repo: &Repo, embedder: &dyn Embedder, wanted: Wanted) -> CandidatesReport {
     let near = neighbourhood(store, repo, ItemType::Issue, embedder, None).await;
-    let options = CandidateOptions { wanted, source_state: Some(ItemState::Open), representation: Representation::Raw };
-    candidates(store, repo, &near, options, None, now(), &mut |_, _| ()).await.expect("compares")
+    let options = CandidateOptions { wanted, source_state: Some(ItemState::Open) };
+    candidates(store, repo, &near, None, options, now(), &mut |_, _| ()).await.expect("compares")
 }
 
 /// The members of an item's set with their scores.
@@ -168,7 +168,7 @@ on_both_engines! {
         let wanted = Wanted { min_score: score(0.75), ..DENSE };
         let by_first = issue_candidates(&store, &repo, &first, wanted).await;
         assert_eq!(members(&by_first, 1), [(2, 0.95)]);
-        assert_eq!((by_first.sets.len(), by_first.missing_embedding.len()), (3, 1));
+        assert_eq!((by_first.sets.len(), by_first.skipped_missing_embedding), (3, 1));
         let by_second = issue_candidates(&store, &repo, &second, wanted).await;
         assert_eq!(members(&by_second, 1), [(4, 1.0), (3, 0.95)]);
         let [newer, older] = &sets(&store, &repo, 1).await[..] else { panic!("two sets") };
@@ -217,7 +217,7 @@ on_both_engines! {
         store.take_in(&repo, vec![issue(1, "kelp forest", "")], now()).await.expect("taken in");
         assert!(sets(&store, &repo, 1).await.iter().all(|set| set.status == SetStatus::Stale));
         let report = issue_candidates(&store, &repo, &model, DENSE).await;
-        assert_eq!((report.missing_embedding.len(), report.sets.len()), (1, 3));
+        assert_eq!((report.skipped_missing_embedding, report.sets.len()), (1, 3));
         assert!(members(&report, 2).iter().all(|(other, _)| *other != 1), "the vector of an old text is compared");
         store.close().await;
     }
@@ -444,8 +444,8 @@ async fn all_candidates(
     wanted: Wanted,
 ) -> BTreeMap<i64, Vec<Neighbour>> {
     let near = neighbourhood(store, repo, item_type, model, None).await;
-    let options = CandidateOptions { wanted, source_state: None, representation: Representation::Raw };
-    let report = candidates(store, repo, &near, options, None, now(), &mut |_, _| ()).await.expect("compares");
+    let options = CandidateOptions { wanted, source_state: None };
+    let report = candidates(store, repo, &near, None, options, now(), &mut |_, _| ()).await.expect("compares");
     let order = |parts: &BTreeMap<&'static str, f64>| match wanted.mode {
         RetrievalMode::Dense => parts["dense"],
         _ => parts["fused"],

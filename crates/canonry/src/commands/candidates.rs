@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity};
-use canonry_store::Representation;
+use canonry_store::SetStatus;
 use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, Wanted, candidates};
 use serde_json::{Value, json};
 
@@ -67,10 +67,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let embedder = args.embedder.embedder(&store).await?;
     let source = args.source.source();
     let bar = context.counter("items compared");
-    let mut neighbourhoods = Vec::new();
-    for item_type in types(args.item_type) {
-        neighbourhoods.push(neighbourhood(&store, &repo, item_type, &*embedder, source, &args.database).await?);
-    }
+    let load = async |source: EmbedSource| {
+        let mut loaded = Vec::new();
+        for item_type in types(args.item_type) {
+            loaded.push(neighbourhood(&store, &repo, item_type, &*embedder, source, &args.database).await?);
+        }
+        anyhow::Ok(loaded)
+    };
+    let neighbourhoods = load(source).await?;
+    // Items without a card of their present text are compared by the text itself.
+    let by_text = if source == EmbedSource::Raw { Vec::new() } else { load(EmbedSource::Raw).await? };
     require_vectors(&store, &repo, &*embedder, args.mode.mode, &neighbourhoods).await?;
     let options = CandidateOptions {
         wanted: Wanted {
@@ -80,40 +86,22 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             state: args.state.one(),
         },
         source_state: args.source_state.one(),
-        representation: source.key(embedder.model_id()).representation,
     };
-    let (mut all, mut fell_back) = (CandidatesReport::default(), 0);
-    for neighbourhood in &neighbourhoods {
-        let before = all.discovered;
+    let mut all = CandidatesReport::default();
+    for (place, neighbourhood) in neighbourhoods.iter().enumerate() {
+        let (before, by_text) = (all.discovered, by_text.get(place));
         let mut progress = |done, _| bar.set_position(before + done);
-        let done = candidates(&store, &repo, neighbourhood, options, None, context.now, &mut progress).await?;
+        let done = candidates(&store, &repo, neighbourhood, by_text, options, context.now, &mut progress).await?;
         all.discovered += done.discovered;
-        let mut missing = done.missing_embedding;
-        if source != EmbedSource::Raw && !missing.is_empty() {
-            // An item without a card is compared by its text, and its set says so.
-            let item_type = neighbourhood.item_type();
-            let raw =
-                self::neighbourhood(&store, &repo, item_type, &*embedder, EmbedSource::Raw, &args.database).await?;
-            let options = CandidateOptions { representation: Representation::Raw, ..options };
-            let by_text = candidates(&store, &repo, &raw, options, Some(&missing), context.now, &mut |_, _| ()).await?;
-            fell_back += by_text.sets.len();
-            missing = by_text.missing_embedding;
-            all.skipped_changed += by_text.skipped_changed;
-            all.sets.extend(by_text.sets);
-        }
-        all.missing_embedding.extend(missing);
+        all.skipped_missing_embedding += done.skipped_missing_embedding;
         all.skipped_changed += done.skipped_changed;
+        all.fell_back += done.fell_back;
         all.sets.extend(done.sets);
     }
     bar.finish_and_clear();
     store.close().await;
     let calibrated = embedder.calibration().is_fitted();
-    let mut text = text(&all, embedder.model_id(), calibrated);
-    if fell_back > 0 {
-        let count = counted(fell_back as u64, "item");
-        text += &format!("{count} without a card of the present text went by title and body.\n");
-    }
-    Ok(Report::new(stats(&all, fell_back), text)
+    Ok(Report::new(stats(&all), text(&all, embedder.model_id(), calibrated))
         .of(&repo.name)
         .with("model", embedder.model_id())
         .with("calibrated", calibrated)
@@ -124,14 +112,14 @@ fn members(all: &CandidatesReport) -> usize {
     all.sets.iter().map(|set| set.members.len()).sum()
 }
 
-fn stats(all: &CandidatesReport, fell_back: usize) -> Value {
+fn stats(all: &CandidatesReport) -> Value {
     json!({
         "discovered": all.discovered,
         "sets_written": all.sets.len(),
         "members_written": members(all),
         "empty_sets": all.sets.iter().filter(|set| set.members.is_empty()).count(),
-        "fell_back_to_raw": fell_back,
-        "skipped_missing_embedding": all.missing_embedding.len(),
+        "fell_back_to_raw": all.fell_back,
+        "skipped_missing_embedding": all.skipped_missing_embedding,
         "skipped_changed": all.skipped_changed,
     })
 }
@@ -144,7 +132,8 @@ fn set(set: &canonry_triage::WrittenSet) -> Value {
     json!({
         "number": set.number,
         "type": set.item_type,
-        "status": set.status.as_str(),
+        "representation": set.representation.as_str(),
+        "status": SetStatus::Fresh.as_str(),
         "members": members.collect::<Vec<_>>(),
     })
 }
@@ -156,8 +145,12 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     let sets = all.sets.len() as u64;
     let mut text =
         format!("Stored {} with {} ({model}).\n", counted(sets, "set"), counted(members(all) as u64, "neighbour"));
-    if !all.missing_embedding.is_empty() {
-        let count = counted(all.missing_embedding.len() as u64, "item");
+    if all.fell_back > 0 {
+        let count = counted(all.fell_back, "item");
+        text += &format!("Compared {count} by title and body, for want of a card of the present text.\n");
+    }
+    if all.skipped_missing_embedding > 0 {
+        let count = counted(all.skipped_missing_embedding, "item");
         text +=
             &format!("Left out {count} without a vector of the present text: run `canonry embed --only-changed`.\n");
     }
