@@ -1,8 +1,8 @@
 //! `show`: all that is known about one item.
 
 use anyhow::{Result, bail};
-use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
-use canonry_store::{CandidateSet, Repo, Store};
+use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, render_intent_card};
+use canonry_store::{CandidateSet, CardOutcome, Repo, Store, StoredCard};
 use serde_json::{Value, json};
 
 use crate::context::Context;
@@ -35,14 +35,16 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let item = find(&store, &repo, args.item_type, args.number).await?;
     let sets = store.candidate_sets(repo.id, item.item_type, item.number).await?;
+    let cards = store.intent_cards(repo.id, item.item_type, item.number).await?;
     let events = match item.item_type {
         ItemType::Issue => store.outcome_events(repo.id, item.number).await?,
         ItemType::Pr => Vec::new(),
     };
-    Ok(Report::new(json!({}), story(&repo, &item, &sets, &events))
+    Ok(Report::new(json!({}), story(&repo, &item, &cards, &sets, &events))
         .of(&repo.name)
         .with("item", item_document(&item))
         .with("candidate_sets", sets.iter().map(set_document).collect::<Vec<_>>())
+        .with("intent_cards", cards.iter().map(card_document).collect::<Vec<_>>())
         .with("decisions", json!([]))
         .with("triage", Value::Null)
         .with("outcome", outcome(&events).map_or(Value::Null, event_document))
@@ -130,7 +132,7 @@ fn event_document(event: &OutcomeEvent) -> Value {
     })
 }
 
-fn story(repo: &Repo, item: &Item, sets: &[CandidateSet], events: &[OutcomeEvent]) -> String {
+fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet], events: &[OutcomeEvent]) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!(
         "{} {} #{}\n{bold}{}{bold:#}\n\n",
@@ -149,6 +151,9 @@ fn story(repo: &Repo, item: &Item, sets: &[CandidateSet], events: &[OutcomeEvent
     for line in block(item.body.trim()).lines() {
         text.push_str(format!("  {line}").trim_end());
         text.push('\n');
+    }
+    for card in cards {
+        text.push_str(&card_in_words(card));
     }
     for set in sets {
         text.push_str(&neighbours(set));
@@ -204,6 +209,39 @@ fn state(item: &Item) -> String {
         state.push_str(&format!("; no longer in the repository: {gone}"));
     }
     state
+}
+
+fn card_in_words(card: &StoredCard) -> String {
+    let maker = format!("{}, {}", card.maker.extractor, one_line(&card.maker.model));
+    match &card.outcome {
+        CardOutcome::Failed(reason) => format!("\nNo intent card ({maker}): {}\n", one_line(reason)),
+        CardOutcome::Ready(ready) => {
+            let age = if card.fresh { "of the present text" } else { "of an older text" };
+            let mut text = format!("\nIntent card ({maker}, {age}):\n");
+            for line in block(&render_intent_card(ready)).lines() {
+                text.push_str(format!("  {line}").trim_end());
+                text.push('\n');
+            }
+            text
+        }
+    }
+}
+
+fn card_document(card: &StoredCard) -> Value {
+    let (ready, failure) = match &card.outcome {
+        CardOutcome::Ready(ready) => (json!(ready), Value::Null),
+        CardOutcome::Failed(reason) => (Value::Null, json!(reason)),
+    };
+    json!({
+        "extractor": card.maker.extractor,
+        "model": card.maker.model,
+        "status": card.outcome.status(),
+        "fresh": card.fresh,
+        "content_version": card.source_version,
+        "card": ready,
+        "failure": failure,
+        "created_at": card.created_at,
+    })
 }
 
 fn neighbours(set: &CandidateSet) -> String {

@@ -86,6 +86,7 @@ fn show_tells_an_items_story() {
         "gone": null
       },
       "candidate_sets": [],
+      "intent_cards": [],
       "decisions": [],
       "triage": null,
       "outcome": null,
@@ -221,4 +222,23 @@ fn colours_are_for_terminals_and_who_asks() {
     assert!(String::from_utf8_lossy(&forced.stdout).contains("\u{1b}[1mCrash on start\u{1b}[0m"));
     let refused = place.command(&arguments).env("CLICOLOR_FORCE", "1").env("NO_COLOR", "1").output();
     assert!(!String::from_utf8_lossy(&refused.expect("the program starts").stdout).contains('\u{1b}'));
+}
+
+#[test]
+fn show_tells_the_intent_card_and_whether_it_is_of_the_present_text() {
+    let place = Place::with_items();
+    place.canonry(&["analyze-intent", "--repo", "octo/cat"]).succeeded();
+    let show = ["show", "--repo", "octo/cat", "--number", "1"];
+    let told = place.canonry(&show).succeeded().stdout;
+    assert!(told.contains("Intent card (local, ") && told.contains("of the present text"), "{told}");
+    let line = r#"{"number":1,"title":"Crash on start","body":"Only on Mondays.","updated_at":"2026-01-03T10:00:00Z"}"#;
+    place.write("edited.jsonl", line);
+    place.canonry(&["import", "--repo", "octo/cat", "edited.jsonl"]).succeeded();
+    assert!(place.canonry(&show).succeeded().stdout.contains("of an older text"));
+    let document = place.canonry(&["show", "--repo", "octo/cat", "--number", "1", "--json"]).succeeded().json();
+    let card = &document["intent_cards"][0];
+    assert_eq!(
+        (&card["status"], &card["fresh"], &card["extractor"]),
+        (&json!("ready"), &json!(false), &json!("local"))
+    );
 }
