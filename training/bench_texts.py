@@ -1,7 +1,7 @@
-"""Takes issues out of a file of `shared/bench`: evenly spread over it, in its order.
+"""Takes issues out of a file of `shared/bench`, in its order: all, or some that are evenly spread over it.
 
-    python bench_texts.py rust.jsonl.gz texts.jsonl --count 800          # a text per line, as Canonry embeds it
-    python bench_texts.py rust.jsonl.gz items.jsonl --count 800 --rows   # the rows, for `canonry import`
+    python bench_texts.py rust.jsonl.gz texts.jsonl --count 800   # a text per line, as Canonry embeds it
+    python bench_texts.py rust.jsonl.gz items.jsonl --rows        # the rows of all, for `canonry import`
 """
 
 import argparse
@@ -22,12 +22,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpus")
     parser.add_argument("out")
-    parser.add_argument("--count", type=int, required=True)
+    parser.add_argument("--count", type=int)
     parser.add_argument("--rows", action="store_true")
     arguments = parser.parse_args()
     with gzip.open(arguments.corpus, "rt") as file:
         rows = [row for row in map(json.loads, file) if row["type"] == "issue"]
-    count = min(arguments.count, len(rows))
+    count = min(arguments.count or len(rows), len(rows))
     with open(arguments.out, "w") as out:
         for at in range(count):
             row = rows[at * len(rows) // count]

@@ -66,6 +66,11 @@ impl Facts {
         self.facts.is_empty()
     }
 
+    /// Whether there is a fact of a kind.
+    pub fn has(&self, kind: FactKind) -> bool {
+        self.facts.keys().any(|(known, _)| *known == kind)
+    }
+
     /// The facts as terms. An error line also counts by every three words in a row, because the same error
     /// is seldom written the same from end to end.
     pub fn bag(&self) -> Bag {

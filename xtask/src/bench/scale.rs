@@ -4,7 +4,7 @@ use super::{data, example, folder};
 use crate::postgres::{Durability, PostgresServer};
 use crate::process::step;
 
-const ITEMS: [&str; 3] = ["50000", "100000", "200000"];
+const ITEMS: [&str; 4] = ["50000", "100000", "200000", "1000000"];
 const POSTGRES_ITEMS: &str = "100000";
 
 pub(crate) fn run() -> anyhow::Result<()> {
