@@ -24,7 +24,8 @@ pub struct CloseSettings {
     /// How many items are closed in a day at most without a person's approval.
     #[schemars(range(min = 0, max = 1000))]
     pub max_per_day: u32,
-    /// An own template for the closing comment; null uses Canonry's.
+    /// An own template for the closing comment, with `{target}`, `{title}`, `{evidence}`, `{confidence}` and `{objection}`;
+    /// what is closed in favour of what and how to object are added where it leaves them out. Null uses Canonry's.
     #[schemars(length(min = 1, max = 4000))]
     pub message: Option<String>,
 }

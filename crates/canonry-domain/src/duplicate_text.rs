@@ -52,7 +52,7 @@ fn is_negated(before: &str) -> bool {
 }
 
 /// The text without quoted lines, code blocks, code spans and HTML comments.
-fn own_words(text: &str) -> String {
+pub(crate) fn own_words(text: &str) -> String {
     static CODE: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(r"(?s)<!--.*?-->|```.*?(?:```|\z)|~~~.*?(?:~~~|\z)|`[^`\n]*`")
             .expect("invariant: the pattern is constant")

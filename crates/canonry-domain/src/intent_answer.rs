@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use crate::fenced::unwrap_answer;
 use crate::intent_card::{ChangeIntent, EvidenceFact, EvidenceSource, IntentCard};
 use crate::item::ItemType;
 
@@ -44,8 +45,7 @@ pub enum CardError {
 /// One fenced block around the JSON is unwrapped; any other text around it is refused, for then nobody knows
 /// which part is the answer. Control characters are removed: PostgreSQL cannot store all of them.
 pub fn parse_intent_card(answer: &str, item_type: ItemType) -> Result<IntentCard, CardError> {
-    let text =
-        unwrap_fenced(answer.trim_matches(|character: char| character.is_whitespace() || character == '\u{feff}'));
+    let text = unwrap_answer(answer);
     if text.is_empty() {
         return Err(CardError::Empty);
     }
@@ -108,16 +108,6 @@ fn object(fields: &[(&str, Value)]) -> Value {
     let properties: serde_json::Map<String, Value> =
         fields.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
     json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
-}
-
-/// What is inside one fenced block that is the whole text; the text itself where there is none.
-fn unwrap_fenced(text: &str) -> &str {
-    let inside = text.strip_prefix("```").and_then(|rest| rest.strip_suffix("```"));
-    let Some((info, content)) = inside.and_then(|inside| inside.split_once('\n')) else {
-        return text;
-    };
-    let is_info = info.trim().chars().all(|character| character.is_ascii_alphanumeric());
-    if is_info { content.trim() } else { text }
 }
 
 fn cleaned(card: IntentCard) -> IntentCard {

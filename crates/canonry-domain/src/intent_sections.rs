@@ -132,7 +132,7 @@ impl Reading {
 }
 
 /// The section, the words and the rest of a line that is a heading or begins with a label.
-fn heading(line: &str) -> Option<(Section, &str, &str)> {
+pub(crate) fn heading(line: &str) -> Option<(Section, &str, &str)> {
     if let Some(found) = MARKDOWN_HEADING.captures(line) {
         let words = found.get(1)?.as_str().trim_matches(['*', '_', ' ', ':', '：']);
         return Some((section_of(words).unwrap_or(Section::Other), words, ""));
@@ -239,7 +239,7 @@ const ASKED: &[(Section, &[&str])] = &[
     ),
 ];
 
-fn section_of(words: &str) -> Option<Section> {
+pub(crate) fn section_of(words: &str) -> Option<Section> {
     let plain: String =
         words.chars().map(|character| if character.is_alphanumeric() { character } else { ' ' }).collect();
     let padded = format!(" {} ", plain.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" "));
@@ -251,9 +251,9 @@ fn pattern(pattern: &str) -> Regex {
 }
 
 /// Hints to the author that templates leave behind.
-static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|\z)"));
+pub(crate) static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|\z)"));
 /// Tags that issues are laid out with; `Vec<T>` is none.
-static TAG: LazyLock<Regex> = LazyLock::new(|| {
+pub(crate) static TAG: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"(?i)</?(?:details|summary|br|p|b|i|div|sub|sup|hr|img|kbd|h[1-6])(?:\s[^<>]{0,400})?/?>"#)
 });
 static MARKDOWN_HEADING: LazyLock<Regex> = LazyLock::new(|| pattern(r"^#{1,6}\s+(.*?)\s*#*$"));

@@ -1,7 +1,27 @@
 #![doc = include_str!("../README.md")]
 
+mod answer_fields;
+mod audit;
+mod audit_sample;
+mod audit_simulation;
+mod beta;
+mod beta_rules;
+mod bug_feature;
+mod canonical;
+mod close_plan;
+mod closing_text;
+mod cluster;
+mod component;
 mod content;
+mod decision;
+mod drift;
 mod duplicate_text;
+mod earlier_close;
+mod edge;
+mod english;
+mod fenced;
+mod gates;
+mod human_override;
 mod import_line;
 mod intent_answer;
 mod intent_card;
@@ -11,17 +31,58 @@ mod intent_local;
 mod intent_sections;
 mod item;
 mod item_record;
+mod judge_answer;
+mod judge_structure;
+mod judged_item;
+mod linked_issues;
 mod login;
+mod maintainers;
 mod moment;
+mod online_verdict;
 mod outcome_event;
+mod plan_input;
+mod precision_target;
+mod prediction;
+mod prediction_tally;
 mod pull_changes;
 mod repo_name;
 mod score;
+mod score_gap;
 mod since;
+mod skip_reason;
+mod template_text;
+mod threshold;
+mod threshold_reason;
+mod threshold_rule;
+mod threshold_state;
+mod vague;
 mod words;
 
+pub use audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
+pub use audit_sample::audit_sample;
+pub use audit_simulation::{
+    AuditCandidate, AuditItem, Simulation, TighterGates, audit_candidates, simulate_audit, sweep_audit,
+};
+pub use bug_feature::bug_feature_mismatch;
+pub use close_plan::{
+    ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanAction, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,
+    plan_closes,
+};
+pub use closing_text::{
+    ClosingText, POSSIBLE_DUPLICATE, UndoReason, back_link_comment, closing_comment, comment_if_refused,
+    repointed_comment, undo_comment,
+};
+pub use cluster::{Cluster, clusters};
+pub use component::Component;
 pub use content::{BODY_LIMIT, ContentHash, TEXT_LIMIT, TITLE_LIMIT, content_hash, normalise_text, raw_text};
+pub use decision::{DecisionOrigin, DecisionStatus, Ruled};
+pub use drift::{DriftKind, ItemSnapshot, LiveItem, RowRefusal, RowSnapshot, drift};
 pub use duplicate_text::named_duplicate;
+pub use earlier_close::EarlierClose;
+pub use edge::Edge;
+pub use english::likely_english;
+pub use gates::{GateRules, gate_answer, gate_before_judge};
+pub use human_override::{Override, OverrideKind, Rulings};
 pub use import_line::{ImportError, ImportLine, parse_import_value};
 pub use intent_answer::{
     CARD_ENTRY_LIMIT, CARD_LIST_LIMIT, CARD_TEXT_LIMIT, CardError, intent_card_schema, parse_intent_card,
@@ -33,11 +94,31 @@ pub use intent_card::{
 pub use intent_local::extract_locally;
 pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
 pub use item_record::{Change, ItemRecord, Merged, merge_record};
+pub use judge_answer::{
+    InvalidAnswer, JUDGE_PROMPT_VERSION, JudgeAnswer, REASONING_LIMIT, judge_answer_schema, parse_judge_answer,
+};
+pub use judge_structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, structural_veto};
+pub use judged_item::{GateCandidate, JudgedItem, PairScores};
+pub use linked_issues::fixed_issues;
 pub use login::{InvalidLogin, Login};
+pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, parse_moment, whole_micros};
+pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
 pub use outcome_event::{OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing};
+pub use plan_input::{PlanInput, PlanItem};
+pub use prediction::{LearningEntry, Lesson, LessonKind, Prediction, Truth};
+pub use prediction_tally::OutcomeCounts;
 pub use pull_changes::PullChanges;
 pub use repo_name::{InvalidRepoName, RepoName};
 pub use score::{InvalidScore, Probability, Similarity};
+pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use since::{InvalidSince, Since};
+pub use skip_reason::SkipReason;
+pub use threshold::{CurrentThreshold, InvalidThreshold, Threshold};
+pub use threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
+pub use threshold_rule::{ThresholdRule, ThresholdSettings};
+pub use threshold_state::{
+    ThresholdAdjusted, ThresholdSource, ThresholdState, Thresholds, learn_thresholds, threshold_adjustments,
+};
+pub use vague::is_too_vague;
 pub use words::UnknownWord;

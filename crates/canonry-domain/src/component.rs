@@ -1,0 +1,60 @@
+//! The part of a project that an item belongs to, by its labels.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What labels that name a component begin with; GitHub ignores the letter case of labels.
+const PREFIXES: [&str; 2] = ["area/", "component/"];
+
+/// A component: the rest of a label such as `area/auth`.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Component(String);
+
+impl Component {
+    /// The component of an item with these labels; of several the first.
+    pub fn of_labels<'a>(labels: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+        labels.into_iter().find_map(Self::of_label)
+    }
+
+    fn of_label(label: &str) -> Option<Self> {
+        let rest = PREFIXES.iter().find_map(|prefix| {
+            let (start, rest) = label.split_at_checked(prefix.len())?;
+            start.eq_ignore_ascii_case(prefix).then(|| rest.trim())
+        })?;
+        (!rest.is_empty()).then(|| Self(rest.to_owned()))
+    }
+
+    /// Its name, without the prefix.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Component {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Component;
+
+    #[test]
+    fn the_first_label_that_names_a_component() {
+        for (labels, expected) in [
+            (vec!["bug", "area/auth", "component/api"], Some("auth")),
+            (vec!["component/api"], Some("api")),
+            (vec!["Area/Sign in"], Some("Sign in")),
+            (vec!["area/", "area/ ", "area/ui/menu"], Some("ui/menu")),
+            (vec!["kind/bug", "type/x", "subarea/auth", "area"], None),
+            (vec!["äreal/x", "é"], None),
+            (vec![], None),
+        ] {
+            let found = Component::of_labels(labels.iter().copied());
+            assert_eq!(found.as_ref().map(Component::as_str), expected, "{labels:?}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What is said about a new item: duplicate, maybe, or nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::bug_feature::bug_feature_mismatch;
+use crate::decision::Ruled;
+use crate::gates::named_candidate;
+use crate::item::{ItemNumber, ItemState};
+use crate::judge_answer::JudgeAnswer;
+use crate::judge_structure::{strict_shortfall, structural_veto};
+use crate::judged_item::{GateCandidate, JudgedItem, PairScores};
+use crate::score::{Probability, Similarity};
+use crate::score_gap::gap_too_small;
+use crate::words::words;
+
+/// The least score of a target that may be called a duplicate, whatever the judge says.
+pub const STRONG_RETRIEVAL: f64 = 0.90;
+
+/// What a new item is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// A duplicate.
+    Duplicate,
+    /// Perhaps one; a person should look.
+    MaybeDuplicate,
+    /// None.
+    NotDuplicate,
+}
+
+words!(
+    Verdict,
+    "a verdict",
+    Duplicate = "duplicate",
+    MaybeDuplicate = "maybe_duplicate",
+    NotDuplicate = "not_duplicate",
+);
+
+/// From where on a new item is called what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnlineThresholds {
+    /// The least score of a candidate that is judged.
+    pub min_score: Similarity,
+    /// The least confidence of a maybe.
+    pub maybe: Probability,
+    /// The least confidence of a duplicate.
+    pub duplicate: Probability,
+}
+
+impl Default for OnlineThresholds {
+    /// 0.75, 0.85 and 0.92.
+    fn default() -> Self {
+        let probability = |value| Probability::new(value).expect("invariant: the constant is in range");
+        let min_score = Similarity::new(0.75).expect("invariant: the constant is in range");
+        Self { min_score, maybe: probability(0.85), duplicate: probability(0.92) }
+    }
+}
+
+/// What is said about a new item, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnlineVerdict {
+    /// What it is called.
+    pub verdict: Verdict,
+    /// What it may be a duplicate of; `None` when it is called none.
+    pub target: Option<ItemNumber>,
+    /// The judge's confidence, when there is a usable answer.
+    pub confidence: Option<Probability>,
+    /// The row of the table that decided.
+    pub reason: String,
+}
+
+/// Whether a neighbour is put before the judge: open, of the source's type, and near enough.
+pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresholds: &OnlineThresholds) -> bool {
+    candidate.item.state == ItemState::Open
+        && candidate.item.item_type == source.item_type
+        && candidate.item.number != source.number
+        && candidate.score >= thresholds.min_score
+}
+
+/// The verdict about a new item; neighbours that are not judged play no part in it.
+///
+/// `answer` is `None` when the judge failed, or was not asked because no neighbour [`is_judged`].
+pub fn online_verdict(
+    source: &JudgedItem<'_>,
+    neighbours: &[GateCandidate<'_>],
+    pairs: &PairScores,
+    answer: Option<&JudgeAnswer>,
+    thresholds: &OnlineThresholds,
+) -> OnlineVerdict {
+    let candidates: Vec<GateCandidate<'_>> =
+        neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
+    // Of equals the first, which is the one of the higher rank.
+    let Some(best) = candidates.iter().rev().max_by_key(|candidate| candidate.score) else {
+        return not_duplicate(None, "no_candidates");
+    };
+    let judged = answer.map(|answer| (answer, named_candidate(source, &candidates, answer)));
+    let (answer, target) = match judged {
+        Some((answer, _)) if !answer.is_duplicate => {
+            return not_duplicate(Some(answer.confidence), "model_not_duplicate");
+        }
+        Some((answer, Ok(target))) => (answer, target),
+        Some((_, Err(_))) | None => {
+            let is_near = best.score.get() >= thresholds.min_score.get().max(thresholds.maybe.get());
+            let reason = "invalid_judge_response";
+            return if is_near { maybe(best.item.number, None, reason) } else { not_duplicate(None, reason) };
+        }
+    };
+    let (number, confidence) = (target.item.number, answer.confidence);
+    if let Some(which) = strict_guardrail(source, target, &candidates, pairs, answer) {
+        let reason = format!("online_strict_guardrail:{which}");
+        return if confidence >= thresholds.maybe {
+            maybe(number, Some(confidence), &reason)
+        } else {
+            not_duplicate(Some(confidence), &reason)
+        };
+    }
+    if confidence >= thresholds.duplicate {
+        if target.score.get() < STRONG_RETRIEVAL {
+            return maybe(number, Some(confidence), "duplicate_low_retrieval_support");
+        }
+        return OnlineVerdict {
+            verdict: Verdict::Duplicate,
+            target: Some(number),
+            confidence: Some(confidence),
+            reason: "duplicate".to_owned(),
+        };
+    }
+    if confidence >= thresholds.maybe {
+        return maybe(number, Some(confidence), "low_confidence_duplicate");
+    }
+    not_duplicate(Some(confidence), "below_maybe_threshold")
+}
+
+/// What stands between a yes and "duplicate" however sure the judge is.
+fn strict_guardrail(
+    source: &JudgedItem<'_>,
+    target: &GateCandidate<'_>,
+    candidates: &[GateCandidate<'_>],
+    pairs: &PairScores,
+    answer: &JudgeAnswer,
+) -> Option<String> {
+    structural_veto(&answer.structure)
+        .or_else(|| bug_feature_mismatch(source, &target.item))
+        .or_else(|| strict_shortfall(&answer.structure))
+        .or_else(|| {
+            let is_too_small = gap_too_small(target.item.number, candidates, pairs);
+            is_too_small.then(|| Ruled::CANDIDATE_GAP_TOO_SMALL.to_owned())
+        })
+}
+
+fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::MaybeDuplicate, target: Some(target), confidence, reason: reason.to_owned() }
+}
+
+fn not_duplicate(confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence, reason: reason.to_owned() }
+}

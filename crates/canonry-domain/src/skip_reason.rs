@@ -1,0 +1,92 @@
+//! Why a row of a plan does not close its item.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::words;
+
+/// Why a row of a plan does not close its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    /// It is not open.
+    NotOpen,
+    /// Its author or its assignees are unknown, so they might be maintainers.
+    UncertainMaintainerIdentity,
+    /// A maintainer wrote it.
+    MaintainerAuthor,
+    /// It is assigned to a maintainer.
+    MaintainerAssignee,
+    /// Nothing says that it is a duplicate of the canonical itself.
+    MissingAcceptedEdge,
+    /// What says so is not sure enough.
+    LowConfidence,
+    /// Somebody works on it: a milestone, or an open pull request that fixes it.
+    InProgress,
+    /// It is pinned.
+    Pinned,
+    /// It has a label whose items are never closed.
+    ProtectedLabel,
+    /// A text changed after it was judged.
+    StaleEdge,
+    /// The canonical is not open, so nothing may be closed in favour of it.
+    UnsafeTarget,
+    /// A person reopened it, or a close of it was undone or objected to.
+    HumanReopened,
+    /// A person ruled that it is not a duplicate of another item of its cluster.
+    ConflictingOverride,
+    /// As many items were closed today as may be without a person's approval.
+    DailyLimit,
+}
+
+words!(
+    SkipReason,
+    "a reason to skip",
+    NotOpen = "not_open",
+    UncertainMaintainerIdentity = "uncertain_maintainer_identity",
+    MaintainerAuthor = "maintainer_author",
+    MaintainerAssignee = "maintainer_assignee",
+    MissingAcceptedEdge = "missing_accepted_edge",
+    LowConfidence = "low_confidence",
+    InProgress = "in_progress",
+    Pinned = "pinned",
+    ProtectedLabel = "protected_label",
+    StaleEdge = "stale_edge",
+    UnsafeTarget = "unsafe_target",
+    HumanReopened = "human_reopened",
+    ConflictingOverride = "conflicting_override",
+    DailyLimit = "daily_limit",
+);
+
+impl SkipReason {
+    /// The reason as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::NotOpen => "it is not open",
+            Self::UncertainMaintainerIdentity => "its author or assignees are unknown",
+            Self::MaintainerAuthor => "a maintainer wrote it",
+            Self::MaintainerAssignee => "it is assigned to a maintainer",
+            Self::MissingAcceptedEdge => "no edge to the item that stays open",
+            Self::LowConfidence => "the confidence is too low",
+            Self::InProgress => "somebody works on it",
+            Self::Pinned => "it is pinned",
+            Self::ProtectedLabel => "it has a protected label",
+            Self::StaleEdge => "a text changed after it was judged",
+            Self::UnsafeTarget => "the canonical is not open",
+            Self::HumanReopened => "a person reopened it",
+            Self::ConflictingOverride => "a person ruled it is not a duplicate",
+            Self::DailyLimit => "today's limit is reached",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SkipReason;
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for reason in SkipReason::ALL {
+            assert_eq!(serde_json::to_value(reason).expect("serialises"), reason.as_str());
+        }
+    }
+}
