@@ -112,6 +112,16 @@ impl GitHub {
         self.shared.options.clock.now()
     }
 
+    /// Waits by this client's clock.
+    pub async fn sleep_until(&self, until: Timestamp) {
+        self.shared.options.clock.sleep_until(until).await;
+    }
+
+    /// The longest that this client waits for anything; whoever would have to wait longer gives up.
+    pub fn longest_wait(&self) -> SignedDuration {
+        self.shared.options.longest_wait
+    }
+
     pub(crate) fn options(&self) -> &ClientOptions {
         &self.shared.options
     }

@@ -325,3 +325,22 @@ async fn a_program_that_does_not_end_is_ended() {
     let error = CommandChat::new(settings).complete(&request()).await.expect_err("it never ends");
     assert_eq!(error.to_string(), "ask the program sleep: no answer within 0 s");
 }
+
+#[tokio::test]
+async fn thinking_is_asked_for_in_each_providers_words() {
+    for (provider, place, wanted) in [
+        (ChatProvider::OpenAi, "/reasoning_effort", json!("high")),
+        (ChatProvider::Anthropic, "/thinking", json!({"type": "enabled", "budget_tokens": 16_384})),
+        (ChatProvider::Gemini, "/generationConfig/thinkingConfig", json!({"thinkingBudget": 16_384})),
+    ] {
+        let (server, settings) = Server::start(provider, [answers(&json!({}))]).await;
+        let settings = ChatSettings { thinking: Some("high".parse().unwrap()), ..settings };
+        let model = RemoteChat::new(settings).unwrap();
+        assert_eq!(model.model_id(), "m1 thinking high");
+        // What the answer says is not looked at here.
+        let _ = model.complete(&request()).await;
+        let requests = server.requests.lock().unwrap();
+        assert_eq!(requests[0].2.pointer(place), Some(&wanted), "{provider:?}");
+    }
+    assert!("much".parse::<canonry_models::chat::Thinking>().is_err());
+}

@@ -1,6 +1,6 @@
 //! What an index in memory is built from, and what tells whether it is up to date.
 
-use canonry_domain::{ContentHash, ItemNumber, ItemState, ItemType, PullChanges};
+use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, PullChanges};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -24,6 +24,8 @@ pub struct IndexRow {
     pub duplicate_of: Option<ItemNumber>,
     /// The hash of its text.
     pub content_hash: ContentHash,
+    /// The version of its text.
+    pub content_version: ContentVersion,
     /// The length of its stored changes; 0 when they are not known.
     pub changes_length: u64,
     /// Whether its present text has a vector.
@@ -57,12 +59,12 @@ impl Store {
         key: &EmbeddingKey,
         item_type: ItemType,
     ) -> Result<Vec<IndexRow>, StoreError> {
-        let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash,
+        let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version,
                 COALESCE(length(CAST(i.changes AS TEXT)), 0), e.embedded_at
             FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
                 AND e.embedded_hash = i.content_hash
             WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number";
-        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, Option<i64>);
+        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, i64, Option<i64>);
         macro_rules! rows {
             ($db:expr, $row:ty) => {{
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
@@ -74,19 +76,20 @@ impl Store {
         let rows: Vec<Row> = match &self.pool {
             Pool::Sqlite(db) => rows!(db, Row),
             // length() is 32 bits there.
-            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i32, Option<i64>))
+            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i64, i32, Option<i64>))
                 .into_iter()
-                .map(|(a, b, c, d, e, length, g)| (a, b, c, d, e, i64::from(length), g))
+                .map(|(a, b, c, d, e, f, length, h)| (a, b, c, d, e, f, i64::from(length), h))
                 .collect(),
         };
         rows.into_iter()
-            .map(|(number, state, created_at, duplicate_of, hash, changes_length, embedded_at)| {
+            .map(|(number, state, created_at, duplicate_of, hash, version, changes_length, embedded_at)| {
                 Ok(IndexRow {
                     number: ItemNumber::new(number).map_err(StoreError::damaged)?,
                     state: word(&state)?,
                     created_at: optional_moment(created_at)?,
                     duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
                     content_hash: ContentHash::stored(hash),
+                    content_version: ContentVersion::stored(version),
                     changes_length: u64::try_from(changes_length).map_err(StoreError::damaged)?,
                     embedded: embedded_at.is_some(),
                     embedded_at: optional_moment(embedded_at)?,

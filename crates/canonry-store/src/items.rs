@@ -1,15 +1,18 @@
 //! Reading items, and marking those that left their repository.
 
+use std::collections::HashMap;
+
 use canonry_domain::{
     ContentHash, ContentVersion, GithubId, Gone, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
 };
 use jiff::Timestamp;
+use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::open::Store;
 use crate::repos::RepoId;
 use crate::row_values::{optional_moment, optional_word, word};
-use crate::transaction::{StoreError, on_pool};
+use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// The columns of an item, in the order of [`ItemRow`], for SQL texts that are put together as constants.
 macro_rules! item_columns {
@@ -130,6 +133,35 @@ impl Store {
         row.map(ItemRow::read).transpose()
     }
 
+    /// Those of some items of one type that are there, by number; each once.
+    pub async fn items_by_number(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+    ) -> Result<Vec<Item>, StoreError> {
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut items = Vec::with_capacity(numbers.len());
+        for batch in numbers.chunks(ITEMS_PER_STATEMENT) {
+            let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = "));
+                query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(") ORDER BY number");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in rows {
+                items.push(row.read()?);
+            }
+        }
+        Ok(items)
+    }
+
     /// A page of items by number, behind `after`. Read page by page, so that a large repository never
     /// has to fit in memory.
     pub async fn items_after(
@@ -237,5 +269,56 @@ impl Store {
             query.bind(target.get()).execute(db).await?.rows_affected()
         });
         Ok(noted > 0)
+    }
+}
+
+/// Whole items are large, so that not too many come at once.
+const ITEMS_PER_STATEMENT: usize = 500;
+/// SQLite takes at most 32,766 values in a statement.
+pub(crate) const NUMBERS_PER_STATEMENT: usize = 5_000;
+
+/// The store's own keys of some items.
+pub(crate) struct ItemKeys(HashMap<(ItemNumber, ItemType), i64>);
+
+impl ItemKeys {
+    /// Reads the keys of these items, whatever their type, in few questions.
+    pub(crate) async fn read(
+        tx: &mut Transaction,
+        repo: RepoId,
+        numbers: impl IntoIterator<Item = ItemNumber>,
+    ) -> Result<Self, StoreError> {
+        let mut numbers: Vec<ItemNumber> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut keys = HashMap::with_capacity(numbers.len());
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<(i64, String, i64)> = on_tx!(&mut *tx, |db| {
+                let mut query = QueryBuilder::new("SELECT id, type, number FROM items WHERE repo_id = ");
+                query.push_bind(repo.0).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(")");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (id, item_type, number) in rows {
+                keys.insert((crate::row_values::number(number)?, word(&item_type)?), id);
+            }
+        }
+        Ok(Self(keys))
+    }
+
+    pub(crate) fn id(&self, item_type: ItemType, number: ItemNumber) -> Result<i64, StoreError> {
+        self.0.get(&(number, item_type)).copied().ok_or(StoreError::UnknownItem { item_type, number })
+    }
+
+    /// The same for an item that need not be named.
+    pub(crate) fn optional_id(
+        &self,
+        item_type: ItemType,
+        number: Option<ItemNumber>,
+    ) -> Result<Option<i64>, StoreError> {
+        number.map(|number| self.id(item_type, number)).transpose()
     }
 }

@@ -35,6 +35,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0004_outbox"),
     migration!("0005_embeddings"),
     migration!("0006_intent_cards"),
+    migration!("0007_duplicates"),
 ];
 
 /// The schema that this program reads and writes.

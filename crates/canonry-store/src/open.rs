@@ -223,7 +223,7 @@ fn from_sqlx(url: &DatabaseUrl, error: &sqlx::Error) -> OpenError {
 fn from_store(url: &DatabaseUrl, error: &StoreError) -> OpenError {
     match error {
         StoreError::Database(error) => from_sqlx(url, error),
-        StoreError::Damaged(_) => unusable(url, error),
+        StoreError::Damaged(_) | StoreError::UnknownItem { .. } => unusable(url, error),
     }
 }
 

@@ -1,10 +1,11 @@
 //! The log of what people did with issues; only ever added to.
 
-use canonry_domain::{ItemNumber, ItemType, OutcomeEvent};
+use canonry_domain::{ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
+use jiff::Timestamp;
 
 use crate::open::Store;
 use crate::repos::RepoId;
-use crate::row_values::{micros, moment, optional_word, word};
+use crate::row_values::{micros, moment, number, optional_word, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 #[derive(sqlx::FromRow)]
@@ -50,6 +51,16 @@ impl Store {
             query.fetch_all(db).await?
         });
         rows.into_iter().map(EventRow::read).collect()
+    }
+
+    /// The issues that were ever opened again, by number, each with the last time.
+    pub async fn reopened_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
+        let query = "SELECT i.number, max(e.occurred_at) FROM outcome_events e JOIN items i ON i.id = e.item_id
+            WHERE i.repo_id = $1 AND e.kind = $2 GROUP BY i.number ORDER BY i.number";
+        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(OutcomeKind::Reopened.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter().map(|(of, at)| Ok((number(of)?, moment(at)?))).collect()
     }
 }
 

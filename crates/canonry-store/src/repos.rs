@@ -11,6 +11,13 @@ use crate::transaction::{StoreError, on_pool};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RepoId(pub(crate) i64);
 
+impl RepoId {
+    /// The key itself, for texts that must be unique among all repositories.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {

@@ -1,5 +1,6 @@
 //! One set of SQL texts for both engines: pools, transactions, and the macros that choose.
 
+use canonry_domain::{ItemNumber, ItemType};
 use sqlx::{PgPool, Postgres, Sqlite, SqlitePool};
 
 /// A failure of the database while the store was used.
@@ -11,6 +12,14 @@ pub enum StoreError {
     /// A row holds something that this program never writes.
     #[error("the database holds a row that cannot be read: {0}")]
     Damaged(String),
+    /// Something was to be written about an item that is not stored; nothing was written.
+    #[error("there is no {} #{number} in the database; run `canonry sync` or `canonry import` first", item_type.in_words())]
+    UnknownItem {
+        /// Issue or pull request.
+        item_type: ItemType,
+        /// The number that nothing has.
+        number: ItemNumber,
+    },
 }
 
 impl StoreError {

@@ -155,6 +155,7 @@ on_both_engines! {
             content_version: item.content_version,
             model: "local".into(),
             members: vec![member(3, 0.9132), member(2, 0.8)],
+            pairs: vec![(number(2), number(3), 0.7125)],
         };
         assert!(store.write_candidate_set(repo.id, &set, now).await.expect("written"));
         let empty = NewCandidateSet { members: Vec::new(), ..set.clone() };
@@ -167,7 +168,7 @@ on_both_engines! {
         };
         assert_eq!(statuses().await, [("intent", SetStatus::Fresh, 2), ("raw", SetStatus::Fresh, 0), ("raw", SetStatus::Stale, 2)]);
         let sets = store.candidate_sets(repo.id, ItemType::Issue, number(1)).await.expect("reads");
-        assert_eq!(sets[0].members, set.members);
+        assert_eq!((&sets[0].members, &sets[0].pairs), (&set.members, &set.pairs));
 
         let labelled = ItemRecord { labels: Some(vec!["bug".into()]), ..record(ItemType::Issue, 1, "Title\n", "Body 1\r\n") };
         let taken = store.take_in(&repo, vec![labelled], now).await.expect("taken in");

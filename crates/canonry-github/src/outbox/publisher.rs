@@ -15,6 +15,7 @@ use super::progress::OutOfPlace;
 use super::recheck::Recheck;
 use super::work::{Job, LEASE};
 use super::write::Write;
+use crate::api::{RestComment, RestUser};
 use crate::client::GitHub;
 use crate::error::GitHubError;
 use crate::marker::{InvalidMarker, Marker, MarkerSigner};
@@ -68,6 +69,18 @@ impl Outbox {
     #[must_use]
     pub fn with_checkpoint(self, checkpoint: Checkpoint) -> Self {
         Self { checkpoint, ..self }
+    }
+
+    /// The account that writes.
+    pub fn own_login(&self) -> &Login {
+        &self.own
+    }
+
+    /// Whether the outbox wrote a comment. The account alone does not tell: the token may be a person's,
+    /// who writes comments too.
+    pub fn wrote(&self, comment: &RestComment) -> bool {
+        let author = comment.user.as_ref().and_then(RestUser::to_login);
+        author.is_some_and(|author| !self.signer.find(&comment.body, &author, &self.own).is_empty())
     }
 
     /// Stores a write, to be sent later. Under a key that was used before it is the entry of before,

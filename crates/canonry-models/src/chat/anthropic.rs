@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
 use crate::chat::remote_chat::Reply;
+use crate::chat::thinking::Thinking;
 
 /// The version of the interface that this file speaks.
 pub(super) const VERSION: &str = "2023-06-01";
 
-pub(super) fn body(model: &str, request: &ChatRequest) -> Value {
-    json!({
+pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking>) -> Value {
+    let mut body = json!({
         "model": model,
         "max_tokens": request.max_tokens,
         "temperature": 0,
@@ -22,7 +23,15 @@ pub(super) fn body(model: &str, request: &ChatRequest) -> Value {
             "input_schema": request.json_schema,
         }],
         "tool_choice": {"type": "tool", "name": request.schema_name},
-    })
+    });
+    if let Some(thinking) = thinking {
+        // While it thinks, a model can be neither forced to a tool nor given a temperature; it is told to use the tool.
+        body["max_tokens"] = json!(request.max_tokens + thinking.tokens());
+        body["thinking"] = json!({"type": "enabled", "budget_tokens": thinking.tokens()});
+        body["temperature"] = json!(1);
+        body["tool_choice"] = json!({"type": "auto"});
+    }
+    body
 }
 
 pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {

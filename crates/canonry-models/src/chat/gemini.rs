@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
 use crate::chat::remote_chat::Reply;
+use crate::chat::thinking::Thinking;
 
-pub(super) fn body(request: &ChatRequest) -> Value {
-    json!({
+pub(super) fn body(request: &ChatRequest, thinking: Option<Thinking>) -> Value {
+    let mut body = json!({
         "systemInstruction": {"parts": [{"text": request.system}]},
         "contents": [{"role": "user", "parts": [{"text": request.user}]}],
         "generationConfig": {
@@ -16,7 +17,13 @@ pub(super) fn body(request: &ChatRequest) -> Value {
             "responseMimeType": "application/json",
             "responseJsonSchema": request.json_schema,
         },
-    })
+    });
+    if let Some(thinking) = thinking {
+        let settings = &mut body["generationConfig"];
+        settings["maxOutputTokens"] = json!(request.max_tokens + thinking.tokens());
+        settings["thinkingConfig"] = json!({"thinkingBudget": thinking.tokens()});
+    }
+    body
 }
 
 pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {

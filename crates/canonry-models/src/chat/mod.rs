@@ -6,11 +6,15 @@ mod chat_model;
 mod command;
 mod gemini;
 mod intent_prompt;
+mod judge_prompt;
 mod openai;
 mod remote_chat;
+mod thinking;
 
 pub use chat_error::ChatError;
 pub use chat_model::{ChatAnswer, ChatModel, ChatRequest};
 pub use command::{CommandChat, CommandSettings};
 pub use intent_prompt::intent_request;
+pub use judge_prompt::{JudgeText, judge_request};
 pub use remote_chat::{ChatProvider, ChatSettings, RemoteChat};
+pub use thinking::Thinking;

@@ -5,9 +5,10 @@ use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
 use crate::chat::remote_chat::Reply;
+use crate::chat::thinking::Thinking;
 
 /// OpenAI's own newer models refuse `max_tokens`, and other servers know nothing else.
-pub(super) fn body(model: &str, request: &ChatRequest, is_own_service: bool) -> Value {
+pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking>, is_own_service: bool) -> Value {
     let limit = if is_own_service { "max_completion_tokens" } else { "max_tokens" };
     let mut body = json!({
         "model": model,
@@ -15,13 +16,22 @@ pub(super) fn body(model: &str, request: &ChatRequest, is_own_service: bool) -> 
             {"role": "system", "content": request.system},
             {"role": "user", "content": request.user},
         ],
-        "temperature": 0,
         "response_format": {
             "type": "json_schema",
             "json_schema": {"name": request.schema_name, "strict": true, "schema": request.json_schema},
         },
     });
-    body[limit] = json!(request.max_tokens);
+    match thinking {
+        // Models that think take no temperature.
+        Some(thinking) => {
+            body["reasoning_effort"] = json!(thinking.as_str());
+            body[limit] = json!(request.max_tokens + thinking.tokens());
+        }
+        None => {
+            body["temperature"] = json!(0);
+            body[limit] = json!(request.max_tokens);
+        }
+    }
     body
 }
 

@@ -11,6 +11,7 @@ use url::{Host, Url};
 use crate::api_key::ApiKey;
 use crate::chat::chat_error::{ChatError, quoted};
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
+use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
@@ -115,6 +116,8 @@ pub struct ChatSettings {
     pub attempts: u32,
     /// The time allowed for one answer.
     pub timeout: Duration,
+    /// How long the model may think; `None` leaves it to the model.
+    pub thinking: Option<Thinking>,
 }
 
 impl ChatSettings {
@@ -127,6 +130,7 @@ impl ChatSettings {
             key: None,
             attempts: 5,
             timeout: Duration::from_secs(120),
+            thinking: None,
         }
     }
 
@@ -140,6 +144,7 @@ impl ChatSettings {
 /// A model that is asked over HTTP.
 pub struct RemoteChat {
     settings: ChatSettings,
+    model_id: String,
     endpoint: Url,
     client: reqwest::Client,
     clock: Arc<dyn Clock>,
@@ -187,15 +192,23 @@ impl RemoteChat {
             builder = builder.no_proxy();
         }
         let client = builder.build().map_err(|error| wrong(format!("no HTTP client: {error}")))?;
-        Ok(Self { settings, endpoint, client, clock })
+        // Another effort gives other answers, which must not be taken for one another.
+        let model_id = match settings.thinking {
+            Some(thinking) => format!("{} thinking {thinking}", settings.model),
+            None => settings.model.clone(),
+        };
+        Ok(Self { settings, model_id, endpoint, client, clock })
     }
 
     fn body(&self, request: &ChatRequest) -> Value {
-        let (provider, model) = (self.settings.provider, self.settings.model.as_str());
+        let (provider, model, thinking) =
+            (self.settings.provider, self.settings.model.as_str(), self.settings.thinking);
         match provider {
-            ChatProvider::OpenAi => openai::body(model, request, self.settings.base_url == provider.default_base_url()),
-            ChatProvider::Anthropic => anthropic::body(model, request),
-            ChatProvider::Gemini => gemini::body(request),
+            ChatProvider::OpenAi => {
+                openai::body(model, request, thinking, self.settings.base_url == provider.default_base_url())
+            }
+            ChatProvider::Anthropic => anthropic::body(model, request, thinking),
+            ChatProvider::Gemini => gemini::body(request, thinking),
         }
     }
 
@@ -291,7 +304,7 @@ impl RemoteChat {
 
 impl ChatModel for RemoteChat {
     fn model_id(&self) -> &str {
-        &self.settings.model
+        &self.model_id
     }
 
     fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {

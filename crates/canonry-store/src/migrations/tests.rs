@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use canonry_domain::{AuditClass, ItemNumber, ItemType};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
-use crate::{DatabaseUrl, OpenError, Store};
+use crate::{CloseMode, DatabaseUrl, OpenError, RepoId, Representation, Store};
 
 /// Rows as each version would have written them, the same text for both engines.
 const SAMPLES: &[&str] = &[
@@ -18,6 +19,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0004_outbox.sql"),
     include_str!("../../migrations/samples/0005_embeddings.sql"),
     include_str!("../../migrations/samples/0006_intent_cards.sql"),
+    include_str!("../../migrations/samples/0007_duplicates.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -82,8 +84,32 @@ async fn reads_the_samples(database: &TestDatabase) {
         cards.iter().map(|card| (card.maker.extractor.as_str(), card.outcome.status(), card.fresh)).collect();
     assert_eq!(told, [("local", "ready", true), ("openai", "failed", false)]);
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
+    reads_the_duplicates(&store, repo.id).await;
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
+}
+
+async fn reads_the_duplicates(store: &Store, repo: RepoId) {
+    let issue = ItemType::Issue;
+    let number = |number| ItemNumber::new(number).expect("valid");
+    let sets = store.candidate_sets(repo, issue, number(1)).await.expect("reads");
+    assert_eq!((sets[0].pairs.as_slice(), sets[1].pairs.len()), (&[(number(1), number(3), 0.9)][..], 0));
+    let decisions = store.decisions_of(repo, issue, number(3)).await.expect("reads");
+    assert_eq!((decisions.len(), decisions[0].superseded_at, decisions[1].candidates.len()), (2, None, 1));
+    let edges = store.accepted_edges(repo, issue, Representation::Raw).await.expect("reads");
+    assert_eq!((edges.len(), edges[0].target, edges[0].confidence.get()), (1, number(1), 0.96));
+    assert_eq!(store.overrides(repo, None).await.expect("reads").len(), 1);
+    assert_eq!(store.canonicals(repo, issue, Representation::Raw).await.expect("reads").len(), 2);
+    let closes = store.applied_closes(repo, issue).await.expect("reads");
+    assert_eq!((closes.len(), closes[0].approved, closes[0].undone_at), (1, Some(true), None));
+    let plan = store.close_run(closes[0].plan_id).await.expect("reads").expect("known");
+    assert_eq!((plan.mode, store.close_run_rows(plan.id).await.expect("reads").len()), (CloseMode::Plan, 1));
+    assert_eq!(store.close_lease(repo).await.expect("reads").expect("taken").owner, "run-4");
+    let told = store.triage_records_of(repo, issue, number(3)).await.expect("reads");
+    assert_eq!((told[0].record.target, told[0].record.candidates.len()), (Some(number(1)), 1));
+    let audit = store.latest_audit(repo).await.expect("reads").expect("known");
+    assert_eq!(store.audit_items(audit.id).await.expect("reads")[0].class, AuditClass::Fp);
+    assert_eq!(store.llm_calls_of_run("run-5").await.expect("reads").len(), 2);
 }
 
 /// A table's columns with type family and nullability, its keys and what it refers to.

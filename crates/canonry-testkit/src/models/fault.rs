@@ -26,6 +26,8 @@ pub enum Fault {
     Drop,
     /// Half of the answer, as if that were all.
     TruncatedJson,
+    /// A chat is refused in so many words; embeddings are not.
+    Refusal,
 }
 
 impl Fault {

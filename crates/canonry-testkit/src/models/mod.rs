@@ -8,4 +8,4 @@ mod vectors;
 pub use fault::Fault;
 pub use model_server::ModelServer;
 pub use script::ModelRequest;
-pub use vectors::{DIMENSION, vectors_with_cosines};
+pub use vectors::{DIMENSION, vectors_with_cosines, vectors_with_pairs};

@@ -70,7 +70,14 @@ impl ModelServer {
     /// Chat requests whose prompt fits get this answer, once those in order are used up; of several rules the
     /// newest counts.
     pub fn answer_when(&self, fits: impl Fn(&str) -> bool + Send + 'static, text: impl Into<String>) {
-        self.lock().answer_when(Box::new(fits), text.into());
+        let text = text.into();
+        self.answer_by(move |request| fits(&request.prompt()).then(|| text.clone()));
+    }
+
+    /// Chat requests get what this function makes of them, where it makes something, once those in order are used
+    /// up; of several rules the newest counts.
+    pub fn answer_by(&self, rule: impl Fn(&ModelRequest) -> Option<String> + Send + 'static) {
+        self.lock().answer_by(Box::new(rule));
     }
 
     /// The next request meets this; several are met in order.

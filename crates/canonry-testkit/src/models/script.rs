@@ -34,19 +34,25 @@ impl ModelRequest {
         messages.filter_map(|message| message["content"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
+    /// The model that was asked.
+    pub fn model(&self) -> &str {
+        self.body["model"].as_str().unwrap_or_default()
+    }
+
     fn holds(&self, text: &str) -> bool {
         self.prompt().contains(text) || self.texts().iter().any(|sent| sent.contains(text))
     }
 }
 
-type Predicate = Box<dyn Fn(&str) -> bool + Send>;
+/// What a chat request is answered with; `None` where the rule does not fit.
+type Rule = Box<dyn Fn(&ModelRequest) -> Option<String> + Send>;
 
 /// Everything that a test said beforehand, and everything that came.
 #[derive(Default)]
 pub(super) struct Script {
     vectors: Vec<(String, Vec<f32>)>,
     answers: VecDeque<String>,
-    answers_when: Vec<(Predicate, String)>,
+    rules: Vec<Rule>,
     faults_once: VecDeque<Fault>,
     faults_when: Vec<(String, Fault)>,
     pub(super) requests: Vec<ModelRequest>,
@@ -69,8 +75,8 @@ impl Script {
         self.answers.push_back(text);
     }
 
-    pub(super) fn answer_when(&mut self, predicate: Predicate, text: String) {
-        self.answers_when.push((predicate, text));
+    pub(super) fn answer_by(&mut self, rule: Rule) {
+        self.rules.push(rule);
     }
 
     pub(super) fn fault_once(&mut self, fault: Fault) {
@@ -105,7 +111,7 @@ impl Script {
         }
         let body = match request.path.as_str() {
             "/embeddings" => Some(self.embeddings(request, fault.as_ref())),
-            "/chat/completions" => self.completion(request),
+            "/chat/completions" => self.completion(request, fault.as_ref()),
             _ => None,
         };
         let Some(mut body) = body else {
@@ -150,15 +156,17 @@ impl Script {
         vector
     }
 
-    fn completion(&mut self, request: &ModelRequest) -> Option<String> {
-        let prompt = request.prompt();
-        let next = self.answers.pop_front();
-        let text = next.or_else(|| {
-            let fits = self.answers_when.iter().rev().find(|(predicate, _)| predicate(&prompt));
-            fits.map(|(_, text)| text.clone())
-        })?;
-        let usage = json!({"prompt_tokens": prompt.len() / 4, "completion_tokens": text.len() / 4});
-        let message = json!({"role": "assistant", "content": text});
+    fn completion(&mut self, request: &ModelRequest, fault: Option<&Fault>) -> Option<String> {
+        let message = if fault == Some(&Fault::Refusal) {
+            json!({"role": "assistant", "content": null, "refusal": "I cannot help with that."})
+        } else {
+            let next = self.answers.pop_front();
+            let text = next.or_else(|| self.rules.iter().rev().find_map(|rule| rule(request)))?;
+            json!({"role": "assistant", "content": text})
+        };
+        let length = |text: &str| text.len() / 4;
+        let said = message["content"].as_str().map_or(0, length);
+        let usage = json!({"prompt_tokens": length(&request.prompt()), "completion_tokens": said});
         let choice = json!({"index": 0, "message": message, "finish_reason": "stop"});
         let model = &request.body["model"];
         Some(json!({"object": "chat.completion", "model": model, "choices": [choice], "usage": usage}).to_string())
@@ -189,15 +197,29 @@ mod tests {
     fn chat_answers_come_in_order_and_then_by_rule() {
         let mut script = Script::default();
         script.answer_next("one".to_owned());
-        script.answer_when(Box::new(|prompt| prompt.contains("kelp")), "two".to_owned());
-        script.answer_when(Box::new(|prompt| prompt.contains("crab")), "three".to_owned());
+        let when = |word: &'static str, text: &'static str| -> super::Rule {
+            Box::new(move |request| request.prompt().contains(word).then(|| format!("{text} by {}", request.model())))
+        };
+        script.answer_by(when("kelp", "two"));
+        script.answer_by(when("crab", "three"));
         let said = |answer: &Value| answer["choices"][0]["message"]["content"].clone();
         assert_eq!(said(&chat(&mut script, "kelp")), "one");
-        assert_eq!(said(&chat(&mut script, "kelp")), "two");
-        assert_eq!(said(&chat(&mut script, "crab and kelp")), "three");
+        assert_eq!(said(&chat(&mut script, "kelp")), "two by m");
+        assert_eq!(said(&chat(&mut script, "crab and kelp")), "three by m");
         assert!(script.unanswered.is_empty());
         assert_eq!(chat(&mut script, "squid"), Value::Null);
         assert_eq!(script.unanswered, ["/chat/completions judge\nsquid"]);
+    }
+
+    #[test]
+    fn a_refusal_comes_instead_of_an_answer() {
+        let mut script = Script::default();
+        script.answer_next("one".to_owned());
+        script.fault_once(Fault::Refusal);
+        let message = |answer: &Value| answer["choices"][0]["message"].clone();
+        let refused = message(&chat(&mut script, "kelp"));
+        assert_eq!((&refused["content"], refused["refusal"].is_string()), (&Value::Null, true));
+        assert_eq!(message(&chat(&mut script, "kelp"))["content"], "one");
     }
 
     #[test]

@@ -26,6 +26,31 @@ pub fn vectors_with_cosines<const N: usize>(cosines: [f64; N]) -> (Vec<f32>, [Ve
     (vec![1.0], others)
 }
 
+/// So many vectors with these cosines between them, none of which reaches into the first `skipped` directions:
+/// vectors of several calls are orthogonal when each skips those of the others.
+///
+/// # Panics
+///
+/// When there is no direction left for that many vectors, or no vectors have such cosines.
+pub fn vectors_with_pairs(count: usize, skipped: usize, cosine: impl Fn(usize, usize) -> f64) -> Vec<Vec<f32>> {
+    assert!(skipped + count <= SCRIPTED, "{count} vectors behind {skipped} directions are too many");
+    // Cholesky's rows are vectors whose products are the cosines.
+    let mut rows: Vec<Vec<f64>> = Vec::new();
+    for at in 0..count {
+        let mut row = Vec::with_capacity(at + 1);
+        for (other, before) in rows.iter().enumerate() {
+            let known: f64 = row.iter().zip(before).map(|(one, other)| one * other).sum();
+            row.push((cosine(other, at) - known) / before[other]);
+        }
+        let rest = 1.0 - row.iter().map(|part: &f64| part * part).sum::<f64>();
+        assert!(rest > 1e-9, "no vector {at} has these cosines with those before it");
+        row.push(rest.sqrt());
+        rows.push(row);
+    }
+    let placed = |row: &Vec<f64>| vec![0.0; skipped].into_iter().chain(row.iter().map(|&part| part as f32)).collect();
+    rows.iter().map(placed).collect()
+}
+
 /// The whole vector that a short one begins.
 pub(super) fn padded(mut vector: Vec<f32>) -> Vec<f32> {
     assert!(vector.len() <= DIMENSION, "a vector has at most {DIMENSION} numbers");
@@ -51,7 +76,7 @@ pub(super) fn vector_of_text(text: &str) -> Vec<f32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{padded, vector_of_text, vectors_with_cosines};
+    use super::{padded, vector_of_text, vectors_with_cosines, vectors_with_pairs};
 
     fn cosine(one: &[f32], other: &[f32]) -> f32 {
         let product = |one: &[f32], other: &[f32]| one.iter().zip(other).map(|(one, other)| one * other).sum::<f32>();
@@ -65,6 +90,26 @@ mod tests {
         assert!((cosine(&first, &near) - 0.95).abs() < 1e-6);
         assert!((cosine(&first, &far) + 0.2).abs() < 1e-6);
         assert!((cosine(&near, &far) + 0.19).abs() < 1e-6);
+    }
+
+    #[test]
+    fn pairs_have_the_cosines_asked_for() {
+        let wanted = |one: usize, other: usize| if one + 1 == other { 0.97 } else { 0.95 };
+        let vectors: Vec<Vec<f32>> = vectors_with_pairs(5, 0, wanted).into_iter().map(padded).collect();
+        let elsewhere: Vec<Vec<f32>> = vectors_with_pairs(50, 5, |_, _| 0.99).into_iter().map(padded).collect();
+        for (at, one) in vectors.iter().enumerate() {
+            assert!(elsewhere.iter().all(|other| cosine(one, other) == 0.0));
+            for (before, other) in vectors[..at].iter().enumerate() {
+                assert!((f64::from(cosine(one, other)) - wanted(before, at)).abs() < 1e-6);
+            }
+        }
+        assert!((cosine(&elsewhere[3], &elsewhere[49]) - 0.99).abs() < 1e-6);
+    }
+
+    #[test]
+    #[should_panic(expected = "no vector 2 has these cosines")]
+    fn cosines_that_no_vectors_have_are_refused() {
+        vectors_with_pairs(3, 0, |one, other| if (one, other) == (0, 1) { 0.1 } else { 0.99 });
     }
 
     #[test]

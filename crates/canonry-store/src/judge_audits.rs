@@ -1,0 +1,240 @@
+//! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
+
+use canonry_domain::{AuditCandidate, AuditClass, AuditItem, ItemNumber, ItemType, LaneResult, Probability};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::candidate_sets::Representation;
+use crate::items::ItemKeys;
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::row_values::{micros, moment, number, optional_number, optional_probability, probability, storable, word};
+use crate::transaction::{StoreError, on_pool, on_tx};
+
+/// How an audit is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewAudit {
+    /// What was compared.
+    pub representation: Representation,
+    /// What chose the sample.
+    pub seed: i64,
+    /// How many sets were asked for.
+    pub sample_size: u32,
+    /// The cheap judge's kind.
+    pub cheap_provider: String,
+    /// The model behind it.
+    pub cheap_model: String,
+    /// The strong judge's kind.
+    pub strong_provider: String,
+    /// The model behind it.
+    pub strong_model: String,
+    /// The least confidence of an accepted edge.
+    pub min_edge: Probability,
+    /// The run that made it.
+    pub run_id: String,
+}
+
+/// One source of an audit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditedItem {
+    /// Issue or pull request.
+    pub item_type: ItemType,
+    /// The source.
+    pub number: ItemNumber,
+    /// The set that both judges saw.
+    pub candidate_set: Option<i64>,
+    /// Its candidates, and what each judge made of them.
+    pub item: AuditItem,
+    /// How the two compare.
+    pub class: AuditClass,
+}
+
+/// A stored audit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditRun {
+    /// Its number.
+    pub id: i64,
+    /// The repository.
+    pub repo: RepoId,
+    /// How it was made.
+    pub audit: NewAudit,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+macro_rules! audits {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, repo_id, representation, seed, sample_size, cheap_provider, cheap_model, strong_provider,
+                strong_model, min_edge, created_at, run_id FROM judge_audit_runs ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Writes an audit with all its sources, and gives its number.
+    pub async fn write_audit(
+        &self,
+        repo: RepoId,
+        audit: &NewAudit,
+        items: &[AuditedItem],
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let keys = ItemKeys::read(&mut tx, repo, items.iter().map(|item| item.number)).await?;
+        let mut known = Vec::with_capacity(items.len());
+        for item in items {
+            known.push((keys.id(item.item_type, item.number)?, item));
+        }
+        let insert =
+            "INSERT INTO judge_audit_runs (repo_id, representation, seed, sample_size, cheap_provider, cheap_model,
+                strong_provider, strong_model, min_edge, created_at, run_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id";
+        let run: i64 = on_tx!(&mut tx, |db| {
+            sqlx::query_scalar(insert)
+                .bind(repo.0)
+                .bind(audit.representation.as_str())
+                .bind(audit.seed)
+                .bind(i64::from(audit.sample_size))
+                .bind(audit.cheap_provider.as_str())
+                .bind(audit.cheap_model.as_str())
+                .bind(audit.strong_provider.as_str())
+                .bind(audit.strong_model.as_str())
+                .bind(audit.min_edge.get())
+                .bind(micros(now))
+                .bind(audit.run_id.as_str())
+                .fetch_one(db)
+                .await?
+        });
+        for batch in known.chunks(ROWS_PER_STATEMENT) {
+            on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO judge_audit_run_items (run_id, item_id, candidate_set_id, candidates, cheap_status, \
+                    cheap_target, cheap_confidence, cheap_reason, strong_status, strong_target, strong_confidence, \
+                    strong_reason, class) ",
+                );
+                query.push_values(batch, |mut row, (key, audited)| {
+                    row.push_bind(run).push_bind(*key).push_bind(audited.candidate_set);
+                    row.push_bind(Json(&audited.item.candidates));
+                    for lane in [&audited.item.cheap, &audited.item.strong] {
+                        row.push_bind(lane.status.as_str())
+                            .push_bind(lane.target.map(ItemNumber::get))
+                            .push_bind(lane.confidence.map(Probability::get))
+                            .push_bind(lane.reason.as_deref().map(storable));
+                    }
+                    row.push_bind(audited.class.as_str());
+                });
+                query.build().execute(db).await?;
+            });
+        }
+        tx.commit().await?;
+        Ok(run)
+    }
+
+    /// An audit by its number.
+    pub async fn audit_run(&self, id: i64) -> Result<Option<AuditRun>, StoreError> {
+        let query = audits!("WHERE id = $1");
+        let row: Option<RunRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        row.map(RunRow::read).transpose()
+    }
+
+    /// A repository's newest audit.
+    pub async fn latest_audit(&self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
+        let query = audits!("WHERE repo_id = $1 ORDER BY id DESC LIMIT 1");
+        let row: Option<RunRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        row.map(RunRow::read).transpose()
+    }
+
+    /// The sources of an audit, by number.
+    pub async fn audit_items(&self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
+        let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
+                a.cheap_reason, a.strong_status, a.strong_target, a.strong_confidence, a.strong_reason, a.class
+            FROM judge_audit_run_items a JOIN items i ON i.id = a.item_id WHERE a.run_id = $1 ORDER BY i.number, i.type";
+        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?);
+        rows.into_iter().map(ItemRow::read).collect()
+    }
+}
+
+/// 13 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 1_000;
+
+#[derive(sqlx::FromRow)]
+struct RunRow {
+    id: i64,
+    repo_id: i64,
+    representation: String,
+    seed: i64,
+    sample_size: i64,
+    cheap_provider: String,
+    cheap_model: String,
+    strong_provider: String,
+    strong_model: String,
+    min_edge: f64,
+    created_at: i64,
+    run_id: String,
+}
+
+impl RunRow {
+    fn read(self) -> Result<AuditRun, StoreError> {
+        let audit = NewAudit {
+            representation: word(&self.representation)?,
+            seed: self.seed,
+            sample_size: u32::try_from(self.sample_size).map_err(StoreError::damaged)?,
+            cheap_provider: self.cheap_provider,
+            cheap_model: self.cheap_model,
+            strong_provider: self.strong_provider,
+            strong_model: self.strong_model,
+            min_edge: probability(self.min_edge)?,
+            run_id: self.run_id,
+        };
+        Ok(AuditRun { id: self.id, repo: RepoId(self.repo_id), audit, created_at: moment(self.created_at)? })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct ItemRow {
+    r#type: String,
+    number: i64,
+    candidate_set_id: Option<i64>,
+    candidates: Json<Vec<AuditCandidate>>,
+    cheap_status: String,
+    cheap_target: Option<i64>,
+    cheap_confidence: Option<f64>,
+    cheap_reason: Option<String>,
+    strong_status: String,
+    strong_target: Option<i64>,
+    strong_confidence: Option<f64>,
+    strong_reason: Option<String>,
+    class: String,
+}
+
+impl ItemRow {
+    fn read(self) -> Result<AuditedItem, StoreError> {
+        let cheap = lane(&self.cheap_status, self.cheap_target, self.cheap_confidence, self.cheap_reason)?;
+        let strong = lane(&self.strong_status, self.strong_target, self.strong_confidence, self.strong_reason)?;
+        Ok(AuditedItem {
+            item_type: word(&self.r#type)?,
+            number: number(self.number)?,
+            candidate_set: self.candidate_set_id,
+            item: AuditItem { candidates: self.candidates.0, cheap, strong },
+            class: word(&self.class)?,
+        })
+    }
+}
+
+fn lane(
+    status: &str,
+    target: Option<i64>,
+    confidence: Option<f64>,
+    reason: Option<String>,
+) -> Result<LaneResult, StoreError> {
+    Ok(LaneResult {
+        status: word(status)?,
+        target: optional_number(target)?,
+        confidence: optional_probability(confidence)?,
+        reason,
+    })
+}

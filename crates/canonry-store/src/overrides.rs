@@ -1,0 +1,127 @@
+//! Overrides: what people ruled about items, in force until they take it back.
+
+use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
+use jiff::Timestamp;
+
+use crate::items::ItemKeys;
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::row_values::{micros, moment, number, optional_number, storable, word};
+use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// A ruling to be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewOverride<'a> {
+    /// Issue or pull request; both items are of one type.
+    pub item_type: ItemType,
+    /// What is ruled.
+    pub kind: OverrideKind,
+    /// The item that it is about.
+    pub item: ItemNumber,
+    /// The other item of a pair; `None` for a canonical.
+    pub other: Option<ItemNumber>,
+    /// What the person said about it.
+    pub note: Option<&'a str>,
+}
+
+impl Store {
+    /// Adds a ruling. The same ruling of before gives way to it, so that one removal is enough.
+    ///
+    /// [`StoreError::UnknownItem`] says that an item is not there, and nothing was written.
+    pub async fn add_override(
+        &self,
+        repo: RepoId,
+        new: NewOverride<'_>,
+        now: Timestamp,
+    ) -> Result<Override, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let added = add_override(&mut tx, repo, new, now).await?;
+        tx.commit().await?;
+        Ok(added)
+    }
+
+    /// Takes a ruling back, and with it the edge that was stored because of it; `false` says that no such ruling is
+    /// in force.
+    pub async fn remove_override(&self, repo: RepoId, id: i64, now: Timestamp) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let remove = "UPDATE overrides SET removed_at = $3 WHERE repo_id = $1 AND id = $2 AND removed_at IS NULL
+            RETURNING type, item_number, other_number";
+        let end = "UPDATE judge_decisions SET superseded_at = $5
+            WHERE origin = 'override' AND status = 'accepted' AND superseded_at IS NULL
+            AND item_id = (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3)
+            AND target_item_id = (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $4)";
+        on_tx!(&mut tx, |db| {
+            let query = sqlx::query_as(remove).bind(repo.0).bind(id).bind(micros(now));
+            let removed: Option<(String, i64, Option<i64>)> = query.fetch_optional(&mut *db).await?;
+            let Some((item_type, item, other)) = removed else {
+                return Ok(false);
+            };
+            sqlx::query(end).bind(repo.0).bind(item_type).bind(item).bind(other).bind(micros(now)).execute(db).await?;
+        });
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// The rulings in force, oldest first.
+    pub async fn overrides(&self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at FROM overrides
+            WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.map(ItemType::as_str)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+/// The same inside a transaction, for whoever rules together with something else.
+pub(crate) async fn add_override(
+    tx: &mut Transaction,
+    repo: RepoId,
+    new: NewOverride<'_>,
+    now: Timestamp,
+) -> Result<Override, StoreError> {
+    tx.lock_items_of(repo).await?;
+    let keys = ItemKeys::read(tx, repo, std::iter::once(new.item).chain(new.other)).await?;
+    keys.id(new.item_type, new.item)?;
+    keys.optional_id(new.item_type, new.other)?;
+    let replace = "UPDATE overrides SET removed_at = $6 WHERE repo_id = $1 AND type = $2 AND kind = $3
+        AND item_number = $4 AND COALESCE(other_number, 0) = $5 AND removed_at IS NULL";
+    let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at)
+        VALUES ($1, $2, $3, $4, $5, $6, $7)
+        RETURNING id, type, kind, item_number, other_number, note, created_at";
+    let other = new.other.map(ItemNumber::get);
+    let row: Row = on_tx!(tx, |db| {
+        let query = sqlx::query(replace).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
+        query.bind(new.item.get()).bind(other.unwrap_or(0)).bind(micros(now)).execute(&mut *db).await?;
+        let query = sqlx::query_as(insert).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
+        let query = query.bind(new.item.get()).bind(other).bind(new.note.map(storable)).bind(micros(now));
+        query.fetch_one(db).await?
+    });
+    row.read()
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    r#type: String,
+    kind: String,
+    item_number: i64,
+    other_number: Option<i64>,
+    note: Option<String>,
+    created_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<Override, StoreError> {
+        Ok(Override {
+            id: self.id,
+            item_type: word(&self.r#type)?,
+            kind: word::<OverrideKind>(&self.kind)?,
+            item: number(self.item_number)?,
+            other: optional_number(self.other_number)?,
+            note: self.note,
+            created_at: moment(self.created_at)?,
+        })
+    }
+}

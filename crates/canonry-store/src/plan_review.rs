@@ -1,0 +1,83 @@
+//! What people say about the rows of a plan, and what makes a plan too old to be applied.
+
+use canonry_domain::{ItemNumber, ItemType};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::close_runs::CloseRunId;
+use crate::items::NUMBERS_PER_STATEMENT;
+use crate::open::Store;
+use crate::row_values::micros;
+use crate::transaction::{StoreError, on_pool, on_tx};
+
+impl Store {
+    /// Notes a person's word on rows of a plan that close: yes, no, or none after all. How many rows it was noted on:
+    /// those that were dealt with already are left as they are, and the run that applies the plan hears of it too.
+    pub async fn set_approved(
+        &self,
+        plan: CloseRunId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        approved: Option<bool>,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let Some(run) = self.plan(plan).await? else { return Ok(0) };
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(run.repo.id).await?;
+        let mut noted = 0;
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let runs: Vec<i64> = on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new("UPDATE close_run_items SET approved = ");
+                query.push_bind(approved).push(", approved_at = ").push_bind(approved.map(|_| micros(now)));
+                query.push(" WHERE action = 'close' AND run_id IN (SELECT id FROM close_runs WHERE id = ");
+                query.push_bind(plan.get()).push(" OR (mode = 'apply' AND plan_id = ").push_bind(plan.get());
+                query.push(
+                    ")) AND NOT EXISTS (SELECT 1 FROM close_run_items a JOIN close_runs r ON r.id = a.run_id \
+                    WHERE r.mode = 'apply' AND a.item_id = close_run_items.item_id AND a.result IS NOT NULL \
+                    AND r.plan_id = ",
+                );
+                query.push_bind(plan.get()).push(") AND item_id IN (SELECT id FROM items WHERE repo_id = ");
+                query.push_bind(run.repo.id.0).push(" AND type = ").push_bind(item_type.as_str());
+                query.push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(")) RETURNING run_id");
+                query.build_query_scalar().fetch_all(db).await?
+            });
+            noted += runs.into_iter().filter(|run| *run == plan.get()).count();
+        }
+        tx.commit().await?;
+        Ok(noted)
+    }
+
+    /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto.
+    pub async fn newer_plan_of_items(&self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
+        // Three ways to meet, each by an index; as one condition they would be looked for among all rows.
+        let query = "SELECT max(n.id) FROM close_runs n JOIN (
+                SELECT m.run_id FROM close_run_items c JOIN close_run_items m ON m.item_id = c.item_id
+                    WHERE c.run_id = $1 AND c.action = 'close' AND m.run_id > $1
+                UNION SELECT m.run_id FROM close_run_items c JOIN close_run_items m ON m.target_item_id = c.item_id
+                    WHERE c.run_id = $1 AND c.action = 'close' AND m.run_id > $1
+                UNION SELECT m.run_id FROM close_run_items c JOIN close_run_items m ON m.item_id = c.target_item_id
+                    WHERE c.run_id = $1 AND c.action = 'close' AND m.run_id > $1
+            ) met ON met.run_id = n.id WHERE n.mode = 'plan'";
+        let newest: Option<i64> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_one(db).await?);
+        Ok(newest.map(CloseRunId::new))
+    }
+
+    /// An override that was given or taken back since the plan was made, and that names an item which the plan closes
+    /// or closes others onto.
+    pub async fn newer_override_of_items(&self, plan: CloseRunId) -> Result<Option<i64>, StoreError> {
+        let query = "SELECT max(o.id) FROM close_runs p
+            JOIN overrides o ON o.repo_id = p.repo_id AND (o.created_at > p.created_at OR o.removed_at > p.created_at)
+            JOIN items i ON i.repo_id = o.repo_id AND i.type = o.type AND i.number IN (o.item_number, o.other_number)
+            WHERE p.id = $1 AND (
+                EXISTS (SELECT 1 FROM close_run_items c WHERE c.run_id = p.id AND c.item_id = i.id AND c.action = 'close')
+                OR EXISTS (SELECT 1 FROM close_run_items c
+                    WHERE c.run_id = p.id AND c.target_item_id = i.id AND c.action = 'close'))";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_one(db).await?))
+    }
+}
