@@ -1,16 +1,15 @@
 //! `analyze-intent`: an intent card for each item, by rules or by a model.
 
 use canonry_domain::{
-    Extractor, IntentCard, IntentSource, Item, ItemNumber, ItemState, ItemType, PullChanges, extract_locally,
-    parse_intent_card,
+    Extractor, IntentCard, Item, ItemNumber, ItemState, ItemType, extract_locally, parse_intent_card,
 };
-use canonry_github::redact;
 use canonry_models::chat::{ChatError, ChatModel, intent_request};
 use canonry_store::{CardMaker, CardOutcome, ItemFilter, Repo, Store, StoreError};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
 use crate::import::ERRORS_KEPT;
+use crate::without_secrets::WithoutSecrets;
 
 /// Who extracts the cards. The operator decides; a repository's own file never does.
 #[derive(Clone, Copy)]
@@ -121,6 +120,32 @@ pub async fn analyze_intent(
         Ok(()) => Ok(run.report),
         Err(cause) => Err(Box::new(AnalyzeFailure { so_far: run.report, cause })),
     }
+}
+
+/// Makes the card of one item, unless it has a fresh one. `false` says that it has none now; a failed one says why.
+pub(crate) async fn analyze_item(
+    store: &Store,
+    repo: &Repo,
+    extractor: IntentExtractor<'_>,
+    item: &Item,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let maker = extractor.maker();
+    let mut run = Run { store, repo, maker, now, report: AnalyzeReport::default() };
+    let stale = run.without_fresh(vec![item.clone()]).await?;
+    if stale.is_empty() {
+        let card = store.fresh_intent_card(repo.id, item.item_type, item.number, run.maker.extractor).await?;
+        return Ok(card.is_some());
+    }
+    let outcome = match extractor {
+        IntentExtractor::Local => CardOutcome::Ready(Box::new(extract_locally(WithoutSecrets::of(item).source()))),
+        IntentExtractor::Model { model, .. } => match ask(model, item).await {
+            Ok(card) => CardOutcome::Ready(Box::new(card)),
+            Err(failure) => CardOutcome::Failed(failure.to_string()),
+        },
+    };
+    run.keep(&[(item.clone(), outcome)]).await?;
+    Ok(run.report.analyzed == 1)
 }
 
 struct Run<'a> {
@@ -257,40 +282,3 @@ async fn ask(model: &dyn ChatModel, item: &Item) -> Result<IntentCard, AskFailur
 }
 
 const BOUNDARY_DIGITS: usize = 16;
-
-/// An item's text with every secret taken out, for prompts, and for cards, which become part of prompts.
-struct WithoutSecrets {
-    item_type: ItemType,
-    title: String,
-    body: String,
-    changes: Option<PullChanges>,
-}
-
-/// Characters of a title and a body that are looked at: more than any extractor reads, so that no secret is cut in two
-/// at the end of what it does read.
-const TEXT_READ: usize = 70_000;
-/// The same for a diff, which the rules count the lines of.
-const DIFF_READ: usize = 1_000_000;
-
-impl WithoutSecrets {
-    fn of(item: &Item) -> Self {
-        let changes = item.changes.as_ref().map(|changes| PullChanges {
-            files: changes.files.iter().map(|path| redact(path)).collect(),
-            diff: redact(first_chars(&changes.diff, DIFF_READ)),
-        });
-        Self {
-            item_type: item.item_type,
-            title: redact(first_chars(&item.title, TEXT_READ)),
-            body: redact(first_chars(&item.body, TEXT_READ)),
-            changes,
-        }
-    }
-
-    fn source(&self) -> IntentSource<'_> {
-        IntentSource { item_type: self.item_type, title: &self.title, body: &self.body, changes: self.changes.as_ref() }
-    }
-}
-
-fn first_chars(text: &str, limit: usize) -> &str {
-    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
-}

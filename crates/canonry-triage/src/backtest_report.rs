@@ -347,7 +347,8 @@ pub(crate) fn escaped(text: &str) -> String {
     safe
 }
 
-const STYLE: &str = "
+/// The look of pages, light and dark.
+pub(crate) const STYLE: &str = "
 :root { --ink: #1b2430; --quiet: #55606e; --paper: #ffffff; --card: #f4f6f9; --line: #d5dbe3; --one: #0b5cad; --two: #a8470a; --promise: #5b6472; --warn: #fff4d6; --warn-ink: #5c4300; }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6eaf0; --quiet: #a5b0be; --paper: #12161c; --card: #1b212a; --line: #36404d; --one: #74b3f7; --two: #f2a56b; --promise: #aab4c2; --warn: #3a2f10; --warn-ink: #f3dfa6; } }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }

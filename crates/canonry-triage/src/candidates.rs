@@ -1,21 +1,24 @@
 //! `candidates`: stores each item's nearest neighbours.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Similarity};
+use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
 use canonry_retrieval::{Hit, RetrievalMode};
-use canonry_store::{CandidateMember, NewCandidateSet, Repo, Representation, Store, StoreError};
+use canonry_store::{CandidateMember, IndexRow, NewCandidateSet, Repo, Representation, Store};
 use jiff::Timestamp;
 
+use crate::known_duplicates::KnownDuplicates;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 
 /// Which sets to make.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct CandidateOptions {
     /// How neighbours are looked for.
     pub wanted: Wanted,
     /// In which state the items must be whose neighbours are looked for; `None` for any.
     pub source_state: Option<ItemState>,
+    /// Only the neighbours of these, and only those outside of their own cluster; `None` for those of every item.
+    pub joining: Option<BTreeSet<ItemNumber>>,
 }
 
 /// A stored set.
@@ -56,7 +59,7 @@ pub async fn candidates(
     repo: &Repo,
     neighbourhood: &Neighbourhood,
     by_text: Option<&Neighbourhood>,
-    options: CandidateOptions,
+    options: &CandidateOptions,
     now: Timestamp,
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<CandidatesReport, RetrievalError> {
@@ -64,85 +67,107 @@ pub async fn candidates(
         .rows()
         .values()
         .filter(|row| options.source_state.is_none_or(|state| row.state == state))
+        .filter(|row| options.joining.as_ref().is_none_or(|joining| joining.contains(&row.number)))
         .map(|row| row.number)
         .collect();
     sources.sort_unstable();
+    let known = KnownDuplicates::load(store, repo, neighbourhood.item_type(), neighbourhood.representation()).await?;
     let mut report = CandidatesReport { discovered: sources.len() as u64, ..CandidatesReport::default() };
-    for (done, number) in (1..).zip(&sources) {
-        let written = match write_set(store, repo, neighbourhood, options.wanted, *number, now).await? {
-            Written::NoVector => match by_text {
-                Some(by_text) => {
-                    let written = write_set(store, repo, by_text, options.wanted, *number, now).await?;
-                    report.fell_back += u64::from(matches!(written, Written::Set(_)));
-                    written
-                }
-                None => Written::NoVector,
-            },
-            written => written,
+    let mut done = 0;
+    for batch in sources.chunks(BATCH) {
+        let by_cards = write_sets(store, repo, neighbourhood, &known, options, batch, now).await?;
+        let by_text = match by_text {
+            Some(by_text) if !by_cards.without_vector.is_empty() => {
+                Some(write_sets(store, repo, by_text, &known, options, &by_cards.without_vector, now).await?)
+            }
+            _ => None,
         };
-        match written {
-            Written::Set(set) => report.sets.push(set),
-            Written::NoVector => report.skipped_missing_embedding += 1,
-            Written::Changed => report.skipped_changed += 1,
+        report.skipped_changed += by_cards.changed;
+        report.sets.extend(by_cards.sets);
+        match by_text {
+            Some(by_text) => {
+                report.fell_back += by_text.sets.len() as u64;
+                report.skipped_changed += by_text.changed;
+                report.skipped_missing_embedding += by_text.without_vector.len() as u64;
+                report.sets.extend(by_text.sets);
+            }
+            None => report.skipped_missing_embedding += by_cards.without_vector.len() as u64,
         }
+        done += batch.len() as u64;
         progress(done, report.discovered);
     }
+    report.sets.sort_by_key(|set| set.number);
     Ok(report)
 }
 
-/// What became of one item.
-enum Written {
-    Set(WrittenSet),
-    NoVector,
-    Changed,
+/// Items that are compared and stored together: enough to keep every core busy, few enough that a kill costs nothing.
+const BATCH: usize = 64;
+
+/// What became of a batch.
+#[derive(Default)]
+struct Written {
+    sets: Vec<WrittenSet>,
+    without_vector: Vec<ItemNumber>,
+    changed: u64,
 }
 
-async fn write_set(
+async fn write_sets(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
-    wanted: Wanted,
-    number: ItemNumber,
+    known: &KnownDuplicates,
+    options: &CandidateOptions,
+    numbers: &[ItemNumber],
     now: Timestamp,
 ) -> Result<Written, RetrievalError> {
-    let item_type = neighbourhood.item_type();
-    let Some(version) = version_of(store, repo, neighbourhood, number).await? else {
-        return Ok(Written::Changed);
-    };
-    let Some(entry) = neighbourhood.entry(number).await? else {
-        return Ok(Written::Changed);
-    };
-    if entry.vector.is_none() && wanted.mode != RetrievalMode::Lexical {
-        return Ok(Written::NoVector);
+    let (item_type, wanted) = (neighbourhood.item_type(), options.wanted);
+    let mut entries = neighbourhood.entries(numbers).await?;
+    let mut written = Written { changed: (numbers.len() - entries.len()) as u64, ..Written::default() };
+    if wanted.mode != RetrievalMode::Lexical {
+        entries.retain(|entry| {
+            if entry.vector.is_none() {
+                written.without_vector.push(entry.number);
+            }
+            entry.vector.is_some()
+        });
     }
-    let query = Neighbourhood::query_of(&entry);
-    let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), wanted, &|_| true).await?;
-    let representation = neighbourhood.representation();
-    let set = NewCandidateSet {
-        item_type,
-        number,
-        representation,
-        content_version: version,
-        model: neighbourhood.index().model().to_owned(),
-        members: hits.iter().map(member).collect(),
+    // A known cluster takes one slot: its canonical's.
+    let stands_for_itself = |source: ItemNumber, row: &IndexRow| match known.canonical_of(row.number) {
+        None => true,
+        canonical => {
+            let own = options.joining.is_some() && canonical == known.canonical_of(source);
+            canonical == Some(row.number) && !own
+        }
     };
-    if store.write_candidate_set(repo.id, &set, now).await? {
-        Ok(Written::Set(WrittenSet { item_type, number, representation, members: hits }))
-    } else {
-        Ok(Written::Changed)
+    let found = neighbourhood.neighbours_of_all(&entries, wanted, &stands_for_itself).await?;
+    let mut sets = Vec::with_capacity(entries.len());
+    let mut hits_of = Vec::with_capacity(entries.len());
+    for (entry, hits) in entries.iter().zip(found) {
+        let Some(row) = neighbourhood.rows().get(&entry.number) else { continue };
+        let near: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
+        let pairs = neighbourhood.pair_scores(&near, wanted.mode).await?;
+        sets.push(NewCandidateSet {
+            item_type,
+            number: entry.number,
+            representation: neighbourhood.representation(),
+            content_version: row.content_version,
+            model: neighbourhood.index().model().to_owned(),
+            members: hits.iter().map(member).collect(),
+            pairs: pairs.into_iter().map(|(one, other, score)| (one, other, score.get())).collect(),
+        });
+        hits_of.push(hits);
     }
-}
-
-/// The version of the text that the neighbourhood knows; `None` when the item has another text by now.
-async fn version_of(
-    store: &Store,
-    repo: &Repo,
-    neighbourhood: &Neighbourhood,
-    number: ItemNumber,
-) -> Result<Option<ContentVersion>, StoreError> {
-    let item = store.item(repo.id, neighbourhood.item_type(), number).await?;
-    let known = neighbourhood.rows().get(&number).map(|row| &row.content_hash);
-    Ok(item.filter(|item| Some(&item.content_hash) == known).map(|item| item.content_version))
+    // A set whose item has another text by now is not written.
+    let kept = store.write_candidate_sets(repo.id, &sets, now).await?;
+    for ((set, members), kept) in sets.into_iter().zip(hits_of).zip(kept) {
+        if kept {
+            let (number, representation) = (set.number, set.representation);
+            written.sets.push(WrittenSet { item_type, number, representation, members });
+        } else {
+            written.changed += 1;
+        }
+    }
+    Ok(written)
 }
 
 fn member(hit: &Hit) -> CandidateMember {

@@ -134,6 +134,32 @@ pub async fn embed(
     Ok(report)
 }
 
+/// Embeds one item, unless its present text has a vector of this source by this model.
+pub(crate) async fn embed_item(
+    store: &Store,
+    embedder: &dyn Embedder,
+    repo: &Repo,
+    item: &Item,
+    source: EmbedSource,
+    now: Timestamp,
+) -> Result<(), EmbedRunError> {
+    let key = source.key(embedder.model_id());
+    let known = store.index_entries(repo.id, item.item_type, &[item.number], Some(&key)).await?;
+    if known.first().is_some_and(|entry| entry.vector.is_some()) {
+        return Ok(());
+    }
+    let run = Run { store, embedder, repo, now };
+    let texts = run.texts(source, vec![item.clone()]).await?;
+    let kept = run.stored_dimension(&key).await?;
+    // A text that the model refuses must be an error here: nobody else would tell.
+    let mut report = EmbedReport { refused: vec![(item.number, String::new()); REFUSALS], ..EmbedReport::default() };
+    run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
+    if let Some(dim) = embedder.dimension() {
+        store.ensure_vector_index(dim).await?;
+    }
+    Ok(())
+}
+
 /// Where a run stopped: the items of the batch that failed, and why.
 struct Stopped {
     numbers: Vec<ItemNumber>,

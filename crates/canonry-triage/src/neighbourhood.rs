@@ -1,13 +1,13 @@
 //! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, PullChanges, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
     Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot,
-    write_snapshot,
+    words_score, write_snapshot,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
 
@@ -129,6 +129,11 @@ impl Neighbourhood {
         Ok(entries.into_iter().next())
     }
 
+    /// The same of many, by number; what is not there is left out.
+    pub(crate) async fn entries(&self, numbers: &[ItemNumber]) -> Result<Vec<IndexEntry>, RetrievalError> {
+        Ok(self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?)
+    }
+
     /// The query that an item is.
     pub fn query_of(entry: &IndexEntry) -> Query {
         let query = Query::new(&entry.title, &entry.body).for_item(entry.number);
@@ -150,23 +155,14 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Vec<Hit>, RetrievalError> {
-        let allowed = |number: ItemNumber| {
-            self.rows.get(&number).is_some_and(|row| wanted.state.is_none_or(|state| row.state == state) && filter(row))
+        let (Vectors::InDatabase { sample }, true) = (&self.vectors, wanted.mode != RetrievalMode::Lexical) else {
+            return Ok(self.neighbours_in_index(query, vector, wanted, filter)?);
         };
-        let calibrate = |cosine| self.calibration.similarity(cosine).get();
-        if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
+        if vector.is_some_and(is_blank) {
             return Ok(Vec::new());
         }
-        let (Vectors::InDatabase { sample }, true) = (&self.vectors, wanted.mode != RetrievalMode::Lexical) else {
-            let ask = Ask {
-                mode: wanted.mode,
-                k: wanted.k,
-                min_score: wanted.min_score,
-                calibrate: &calibrate,
-                filter: &allowed,
-            };
-            return Ok(self.index.neighbours(query, &ask)?);
-        };
+        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
+        let calibrate = |cosine| self.calibration.similarity(cosine).get();
         let vector = vector.ok_or(IndexError::NoVector { mode: wanted.mode })?;
         if let Some(expected) = sample.first().map(Vec::len).filter(|&expected| expected != vector.len()) {
             let reason = InvalidVector::Dimension { expected, found: vector.len() };
@@ -187,6 +183,114 @@ impl Neighbourhood {
             candidate.cosine = near.get(&candidate.number).or_else(|| more.get(&candidate.number)).copied();
         }
         Ok(rank(wanted.mode, &candidates, spread(sample, vector), calibrate, wanted.min_score, wanted.k))
+    }
+
+    /// The nearest items of each of these, in their order; on every core where the index holds the vectors.
+    ///
+    /// The filter is given the item whose neighbours they are.
+    pub(crate) async fn neighbours_of_all(
+        &self,
+        entries: &[IndexEntry],
+        wanted: Wanted,
+        filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
+    ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
+        if matches!(self.vectors, Vectors::InDatabase { .. }) && wanted.mode != RetrievalMode::Lexical {
+            let mut found = Vec::with_capacity(entries.len());
+            for entry in entries {
+                let of_entry = |row: &IndexRow| filter(entry.number, row);
+                let query = Self::query_of(entry);
+                found.push(self.neighbours(&query, entry.vector.as_deref(), wanted, &of_entry).await?);
+            }
+            return Ok(found);
+        }
+        let search = |entry: &IndexEntry| {
+            let of_entry = |row: &IndexRow| filter(entry.number, row);
+            self.neighbours_in_index(&Self::query_of(entry), entry.vector.as_deref(), wanted, &of_entry)
+        };
+        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let portion = entries.len().div_ceil(threads).max(1);
+        let found: Vec<Result<Vec<Hit>, IndexError>> = std::thread::scope(|scope| {
+            let search = &search;
+            let work = |part| scope.spawn(move || <[IndexEntry]>::iter(part).map(search).collect::<Vec<_>>());
+            let spawned: Vec<_> = entries.chunks(portion).map(work).collect();
+            spawned.into_iter().flat_map(|thread| thread.join().expect("invariant: a search does not panic")).collect()
+        });
+        found.into_iter().map(|hits| hits.map_err(RetrievalError::from)).collect()
+    }
+
+    fn neighbours_in_index(
+        &self,
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Vec<Hit>, IndexError> {
+        if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
+            return Ok(Vec::new());
+        }
+        let calibrate = |cosine| self.calibration.similarity(cosine).get();
+        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
+        let ask = Ask {
+            mode: wanted.mode,
+            k: wanted.k,
+            min_score: wanted.min_score,
+            calibrate: &calibrate,
+            filter: &allowed,
+        };
+        self.index.neighbours(query, &ask)
+    }
+
+    fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
+        self.rows.get(&number).is_some_and(|row| wanted.state.is_none_or(|state| row.state == state) && filter(row))
+    }
+
+    /// The scores between items, each pair once. A pair without a score (one of the two has no vector) is left out.
+    pub(crate) async fn pair_scores(
+        &self,
+        numbers: &[ItemNumber],
+        mode: RetrievalMode,
+    ) -> Result<Vec<(ItemNumber, ItemNumber, Similarity)>, RetrievalError> {
+        let mut pairs: BTreeMap<(ItemNumber, ItemNumber), Similarity> = BTreeMap::new();
+        for (at, &one) in numbers.iter().enumerate() {
+            for (other, score) in self.scores_from(one, &numbers[at + 1..], mode).await? {
+                let pair = (one.min(other), one.max(other));
+                let best = pairs.get(&pair).map_or(score, |known| score.max(*known));
+                pairs.insert(pair, best);
+            }
+        }
+        Ok(pairs.into_iter().map(|((one, other), score)| (one, other, score)).collect())
+    }
+
+    async fn scores_from(
+        &self,
+        one: ItemNumber,
+        others: &[ItemNumber],
+        mode: RetrievalMode,
+    ) -> Result<Vec<(ItemNumber, Similarity)>, RetrievalError> {
+        if others.is_empty() {
+            return Ok(Vec::new());
+        }
+        let score = |cosine| self.calibration.similarity(cosine);
+        if mode == RetrievalMode::Lexical {
+            let Some(entry) = self.entry(one).await? else { return Ok(Vec::new()) };
+            let candidates =
+                self.index.word_candidates(&Self::query_of(&entry), others, 0, &|number| others.contains(&number));
+            return Ok(candidates.iter().map(|candidate| (candidate.number, words_score(candidate))).collect());
+        }
+        match &self.vectors {
+            Vectors::InIndex => {
+                let Some(vector) = self.index.vector(one) else { return Ok(Vec::new()) };
+                let cosine = |other: &[f32]| vector.iter().zip(other).map(|(one, other)| one * other).sum();
+                let scored = others.iter().filter_map(|&other| Some((other, score(cosine(self.index.vector(other)?)))));
+                Ok(scored.collect())
+            }
+            Vectors::InDatabase { .. } => {
+                let Some(vector) = self.entry(one).await?.and_then(|entry| entry.vector) else { return Ok(Vec::new()) };
+                let products =
+                    self.store.inner_products(self.repo.id, &self.key, self.item_type(), &vector, others).await?;
+                Ok(products.into_iter().map(|(other, cosine)| (other, score(cosine))).collect())
+            }
+        }
     }
 
     /// The nearest that may be neighbours. The database does not know the filter, so it is asked for

@@ -78,10 +78,10 @@ on_both_engines! {
         };
         let (cards, texts) = (load(CARDS.source).await, load(EmbedSource::Raw).await);
         let wanted = Wanted { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
-        let options = CandidateOptions { wanted, source_state: None };
-        let alone = candidates(&store, &repo, &cards, None, options, now(), &mut |_, _| ()).await.expect("compares");
+        let options = CandidateOptions { wanted, source_state: None, joining: None };
+        let alone = candidates(&store, &repo, &cards, None, &options, now(), &mut |_, _| ()).await.expect("compares");
         assert_eq!((alone.sets.len(), alone.skipped_missing_embedding, alone.fell_back), (2, 1, 0));
-        let done = candidates(&store, &repo, &cards, Some(&texts), options, now(), &mut |_, _| ()).await.expect("compares");
+        let done = candidates(&store, &repo, &cards, Some(&texts), &options, now(), &mut |_, _| ()).await.expect("compares");
         assert_eq!((done.sets.len(), done.skipped_missing_embedding, done.fell_back), (3, 0, 1));
         let compared: Vec<_> = done.sets.iter().map(|set| (set.representation, set.members.len())).collect();
         assert_eq!(compared, [(Representation::Intent, 1), (Representation::Intent, 1), (Representation::Raw, 2)]);

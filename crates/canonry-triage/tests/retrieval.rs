@@ -107,8 +107,8 @@ async fn neighbourhood(
 
 async fn issue_candidates(store: &Store, repo: &Repo, embedder: &dyn Embedder, wanted: Wanted) -> CandidatesReport {
     let near = neighbourhood(store, repo, ItemType::Issue, embedder, None).await;
-    let options = CandidateOptions { wanted, source_state: Some(ItemState::Open) };
-    candidates(store, repo, &near, None, options, now(), &mut |_, _| ()).await.expect("compares")
+    let options = CandidateOptions { wanted, source_state: Some(ItemState::Open), joining: None };
+    candidates(store, repo, &near, None, &options, now(), &mut |_, _| ()).await.expect("compares")
 }
 
 /// The members of an item's set with their scores.
@@ -444,8 +444,8 @@ async fn all_candidates(
     wanted: Wanted,
 ) -> BTreeMap<i64, Vec<Neighbour>> {
     let near = neighbourhood(store, repo, item_type, model, None).await;
-    let options = CandidateOptions { wanted, source_state: None };
-    let report = candidates(store, repo, &near, None, options, now(), &mut |_, _| ()).await.expect("compares");
+    let options = CandidateOptions { wanted, source_state: None, joining: None };
+    let report = candidates(store, repo, &near, None, &options, now(), &mut |_, _| ()).await.expect("compares");
     let order = |parts: &BTreeMap<&'static str, f64>| match wanted.mode {
         RetrievalMode::Dense => parts["dense"],
         _ => parts["fused"],

@@ -14,6 +14,31 @@ pub(crate) enum Exit {
     Usage = 2,
     /// Done, but some items failed.
     SomeFailed = 3,
+    /// A safety rule said no; nothing was done.
+    Refused = 4,
+}
+
+/// A safety rule's no, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Refused(pub(crate) String);
+
+/// Arguments that do not go together, in words.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct WrongUsage(pub(crate) String);
+
+impl Exit {
+    /// The status that an error ends with.
+    pub(crate) fn of(error: &anyhow::Error) -> Self {
+        if error.is::<Refused>() {
+            Self::Refused
+        } else if error.is::<WrongUsage>() {
+            Self::Usage
+        } else {
+            Self::Failed
+        }
+    }
 }
 
 impl From<Exit> for ExitCode {

@@ -69,6 +69,11 @@ fn app_key() -> Result<Option<AppKey>> {
     Ok(Some(AppKey::new(app_id.trim(), &Secret::new(&pem))?))
 }
 
+/// Whether the environment holds something to reach GitHub with.
+pub(crate) fn has_credentials() -> bool {
+    token().is_some() || std::env::var("CANONRY_APP_ID").is_ok_and(|id| !id.trim().is_empty())
+}
+
 /// The token, if there is one.
 pub(crate) fn token() -> Option<Secret> {
     let text = std::env::var(TOKEN_VARIABLE).ok()?;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
-use canonry_store::{Repo, Store};
+use canonry_store::{CloseRunId, Repo, Store};
 
 /// The option that names the repository.
 #[derive(Debug, clap::Args)]
@@ -30,6 +30,27 @@ impl RepoOption {
             self.name,
             listed(&known)
         )
+    }
+}
+
+/// The option that names the repository of a run, which need not be named: the run knows it.
+#[derive(Debug, clap::Args)]
+pub(crate) struct RunRepoOption {
+    /// The repository [default: the run's own]
+    #[arg(id = "repo", long, value_name = "OWNER/NAME")]
+    name: Option<RepoName>,
+}
+
+impl RunRepoOption {
+    /// The repository in the store, or a sentence that says what is missing.
+    pub(crate) async fn find(&self, store: &Store, run: CloseRunId) -> Result<Repo> {
+        if let Some(name) = &self.name {
+            return RepoOption { name: name.clone() }.find(store).await;
+        }
+        match store.close_run(run).await? {
+            Some(run) => Ok(run.repo),
+            None => bail!("there is no run {run}; make a plan with `canonry plan-close --repo OWNER/NAME`"),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 mod arguments;
+mod chat_options;
 mod commands;
 mod context;
 mod database;
@@ -15,6 +16,7 @@ mod known_repo;
 mod logging;
 mod output_file;
 mod printable;
+mod repo_settings;
 mod report;
 mod retrieval_options;
 mod run;

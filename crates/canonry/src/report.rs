@@ -56,6 +56,14 @@ impl Report {
         self
     }
 
+    /// The same, with words in front for a person.
+    pub(crate) fn preceded_by(mut self, text: &str) -> Self {
+        if let Some(document) = &mut self.document {
+            document.text.insert_str(0, text);
+        }
+        self
+    }
+
     /// Ends with another status.
     pub(crate) fn ending(mut self, exit: Exit) -> Self {
         self.exit = exit;

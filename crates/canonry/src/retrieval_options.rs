@@ -12,6 +12,7 @@ use canonry_triage::{EmbedSource, Neighbourhood};
 use etcetera::BaseStrategy as _;
 
 use crate::database::DatabaseOption;
+use crate::exit::WrongUsage;
 
 /// Who turns texts into vectors.
 #[derive(Debug, clap::Args)]
@@ -89,7 +90,8 @@ impl EmbedderOptions {
     pub(crate) async fn embedder(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         let EmbedderKind::Remote(provider) = self.embedder else {
             if self.embed_model.is_some() || self.embed_base_url.is_some() {
-                bail!("--embed-model and --embed-base-url are for remote embedders; name one with --embedder");
+                let words = "--embed-model and --embed-base-url are for remote embedders; name one with --embedder";
+                bail!(WrongUsage(words.to_owned()));
             }
             return Ok(Box::new(LocalEmbedder::load()?));
         };
@@ -113,9 +115,8 @@ impl EmbedderOptions {
     /// A remote embedder, for what makes sense with those only.
     pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
         if matches!(self.embedder, EmbedderKind::Local) {
-            bail!(
-                "the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini"
-            );
+            let words = "the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini";
+            bail!(WrongUsage(words.to_owned()));
         }
         self.embedder(store).await
     }
@@ -131,7 +132,7 @@ pub(crate) async fn neighbourhood(
     database: &DatabaseOption,
 ) -> Result<Neighbourhood> {
     let key = source.key(embedder.model_id());
-    let snapshots = snapshot_folder(&database.choose()?.url);
+    let snapshots = snapshots_of(database)?;
     let calibration = embedder.calibration().clone();
     Ok(Neighbourhood::load(store, repo, item_type, key, calibration, snapshots.as_deref()).await?)
 }
@@ -167,6 +168,11 @@ fn options_of(model: &str) -> String {
         Some((provider, model)) if provider != "local" => format!(" --embedder {provider} --embed-model {model}"),
         _ => String::new(),
     }
+}
+
+/// Where the indexes of a database are kept between runs.
+pub(crate) fn snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
+    Ok(snapshot_folder(&database.choose()?.url))
 }
 
 /// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     let printed = match execute(asked_command, &context) {
         Ok(report) => print_report(&report, &context, repo.as_ref()).map(|()| report.exit),
         Err(error) if is_broken_pipe(&error) => Ok(Exit::Done),
-        Err(error) => print_error(&error_message(&error), &context, repo.as_ref()).map(|()| Exit::Failed),
+        Err(error) => print_error(&error_message(&error), &context, repo.as_ref()).map(|()| Exit::of(&error)),
     };
     match printed {
         Ok(exit) => exit,

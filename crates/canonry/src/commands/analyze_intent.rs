@@ -1,11 +1,11 @@
 //! `analyze-intent`: an intent card for each item.
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 use canonry_domain::Extractor;
-use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, CommandSettings, RemoteChat};
 use canonry_triage::{AnalyzeOptions, AnalyzeReport, FailedItem, IntentExtractor, analyze_intent};
 use serde_json::{Value, json};
 
+use crate::chat_options::chat_model;
 use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::exit::Exit;
@@ -51,43 +51,8 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-impl Args {
-    /// The model that extracts; `None` for the rules.
-    fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
-        let provider = match self.extractor {
-            Extractor::Local => {
-                if self.model.is_some() || self.base_url.is_some() {
-                    bail!("--model and --base-url are for models; name one with --extractor");
-                }
-                return Ok(None);
-            }
-            Extractor::Command => {
-                if self.base_url.is_some() {
-                    bail!("a program has no --base-url; name it with --model 'PROGRAM ARGUMENTS'");
-                }
-                let line = self.model.as_deref().unwrap_or_default();
-                let settings =
-                    CommandSettings::from_line(line).context("name the program with --model 'PROGRAM ARGUMENTS'")?;
-                return Ok(Some(Box::new(CommandChat::new(settings))));
-            }
-            Extractor::OpenAi => ChatProvider::OpenAi,
-            Extractor::Anthropic => ChatProvider::Anthropic,
-            Extractor::Gemini => ChatProvider::Gemini,
-        };
-        let mut settings = ChatSettings::from_environment(provider);
-        if let Some(model) = &self.model {
-            settings.model.clone_from(model);
-        }
-        if let Some(base_url) = &self.base_url {
-            settings.base_url.clone_from(base_url);
-        }
-        let model = RemoteChat::new(settings).map_err(|error| anyhow!("failed to {error}"))?;
-        Ok(Some(Box::new(model)))
-    }
-}
-
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
-    let model = args.model()?;
+    let model = chat_model("--extractor", args.extractor, args.model.as_deref(), args.base_url.as_deref(), None)?;
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let extractor = match &model {
@@ -122,7 +87,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(if done.failed > 0 { report.ending(Exit::SomeFailed) } else { report })
 }
 
-fn failed_item(failed: &FailedItem) -> Value {
+pub(crate) fn failed_item(failed: &FailedItem) -> Value {
     json!({ "type": failed.item_type, "number": failed.number, "message": failed.message })
 }
 

@@ -86,12 +86,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             state: args.state.one(),
         },
         source_state: args.source_state.one(),
+        joining: None,
     };
     let mut all = CandidatesReport::default();
     for (place, neighbourhood) in neighbourhoods.iter().enumerate() {
         let (before, by_text) = (all.discovered, by_text.get(place));
         let mut progress = |done, _| bar.set_position(before + done);
-        let done = candidates(&store, &repo, neighbourhood, by_text, options, context.now, &mut progress).await?;
+        let done = candidates(&store, &repo, neighbourhood, by_text, &options, context.now, &mut progress).await?;
         all.discovered += done.discovered;
         all.skipped_missing_embedding += done.skipped_missing_embedding;
         all.skipped_changed += done.skipped_changed;

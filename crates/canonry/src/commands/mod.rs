@@ -6,24 +6,37 @@ use crate::context::Context;
 use crate::report::Report;
 
 mod analyze_intent;
+mod apply_close;
 mod backtest;
 mod calibrate;
 mod candidates;
+mod canonicalize;
 mod completions;
 mod config;
+mod dedupe;
 mod demo;
+mod detect_new;
 mod doctor;
 mod embed;
 mod export;
 mod import;
 mod init;
+mod judge;
+mod judge_audit;
 mod maintainers;
 mod man;
+mod overrides;
+mod plan;
+mod plan_close;
 mod reference;
 mod refresh;
+mod report_audit;
 mod search;
 mod show;
+mod show_judgement;
+mod simulate_learning;
 mod sync;
+mod undo_close;
 
 /// Lists the commands once: a line makes the variant that clap parses and the call that runs it.
 macro_rules! commands {
@@ -58,7 +71,19 @@ commands! {
     Embed => embed,
     Candidates => candidates,
     Search => search,
+    Judge => judge,
+    Canonicalize => canonicalize,
+    PlanClose => plan_close,
+    Plan => plan,
+    ApplyClose => apply_close,
+    UndoClose => undo_close,
+    Override => overrides,
+    Dedupe => dedupe,
+    DetectNew => detect_new,
+    JudgeAudit => judge_audit,
+    ReportAudit => report_audit,
     Backtest => backtest,
+    SimulateLearning => simulate_learning,
     Calibrate => calibrate,
     Maintainers => maintainers,
     Config => config,

@@ -2,9 +2,15 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, render_intent_card};
-use canonry_store::{CandidateSet, CardOutcome, Repo, Store, StoredCard};
+use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Store, StoredCard};
+use canonry_triage::{EmbedSource, cluster_of};
 use serde_json::{Value, json};
 
+use crate::commands::canonicalize::cluster_document;
+use crate::commands::show_judgement::{
+    close_document, closes_in_words, cluster_in_words, decision_document, decisions_in_words, triage_document,
+    triage_in_words,
+};
 use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::known_repo::RepoOption;
@@ -40,21 +46,34 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         ItemType::Issue => store.outcome_events(repo.id, item.number).await?,
         ItemType::Pr => Vec::new(),
     };
-    Ok(Report::new(json!({}), story(&repo, &item, &cards, &sets, &events))
+    let decisions = store.decisions_of(repo.id, item.item_type, item.number).await?;
+    let triage = store.triage_records_of(repo.id, item.item_type, item.number).await?;
+    let cluster = cluster_of(&store, &repo, item.item_type, item.number, EmbedSource::Raw).await?;
+    let closes = store.applied_closes(repo.id, item.item_type).await?;
+    let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
+    let text = story(&repo, &item, &cards, &sets)
+        + &decisions_in_words(&decisions)
+        + &cluster_in_words(cluster.as_ref())
+        + &triage_in_words(&triage)
+        + &closes_in_words(&closes)
+        + &events_in_words(&events);
+    Ok(Report::new(json!({}), text)
         .of(&repo.name)
         .with("item", item_document(&item))
         .with("candidate_sets", sets.iter().map(set_document).collect::<Vec<_>>())
         .with("intent_cards", cards.iter().map(card_document).collect::<Vec<_>>())
-        .with("decisions", json!([]))
-        .with("triage", Value::Null)
+        .with("decisions", decisions.iter().map(decision_document).collect::<Vec<_>>())
+        .with("triage", triage.first().map_or(Value::Null, triage_document))
+        .with("triage_records", triage.iter().map(triage_document).collect::<Vec<_>>())
+        .with("closes", closes.iter().map(close_document).collect::<Vec<_>>())
         .with("outcome", outcome(&events).map_or(Value::Null, event_document))
         .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
-        .with("cluster", Value::Null))
+        .with("cluster", cluster.as_ref().map_or(Value::Null, cluster_document)))
 }
 
 /// GitHub numbers issues and pull requests together, so that the type may be left out; files of
 /// other trackers may use a number twice.
-async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>, number: ItemNumber) -> Result<Item> {
+pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>, number: ItemNumber) -> Result<Item> {
     let types = item_type.map_or_else(|| ItemType::ALL.to_vec(), |item_type| vec![item_type]);
     let mut found = Vec::new();
     for item_type in types {
@@ -132,7 +151,7 @@ fn event_document(event: &OutcomeEvent) -> Value {
     })
 }
 
-fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet], events: &[OutcomeEvent]) -> String {
+fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet]) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!(
         "{} {} #{}\n{bold}{}{bold:#}\n\n",
@@ -158,9 +177,11 @@ fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet], 
     for set in sets {
         text.push_str(&neighbours(set));
     }
-    if !events.is_empty() {
-        text.push_str("\nWhat people did:\n");
-    }
+    text
+}
+
+fn events_in_words(events: &[OutcomeEvent]) -> String {
+    let mut text = if events.is_empty() { String::new() } else { "\nWhat people did:\n".to_owned() };
     for event in events {
         text.push_str(&format!("  {}  {}\n", event.occurred_at, event_in_words(event)));
     }

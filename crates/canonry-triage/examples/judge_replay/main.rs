@@ -1,0 +1,258 @@
+//! Every item of a public set judged offline as if it were new, against all that existed then: precision and recall of
+//! the verdicts, as Markdown.
+//!
+//! `judge_replay --vectors FOLDER [--features FILE] [--wrong FILE] [SET.TYPE…]`. `--features` writes a line for each
+//! pair, which `training/fit_judge.py` fits the weights to; `--wrong` writes the answers that nobody linked, for
+//! whoever wants to read them.
+#![expect(clippy::print_stdout, reason = "the table is what this program is for")]
+
+mod sets;
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use canonry_domain::{
+    GateCandidate, ItemState, ItemType, JudgeAnswer, JudgedItem, OnlineThresholds, OnlineVerdict, PairScores,
+    Similarity, Verdict, online_verdict,
+};
+use canonry_models::{Embedder as _, LocalEmbedder};
+use canonry_retrieval::{Ask, Entry, Hit, ItemIndex, Query, RetrievalMode, wilson};
+use canonry_triage::{FEATURES, LocalCandidate, LocalText, compare, judge_locally};
+use serde_json::json;
+use sets::{SetItem, folder, load};
+
+/// As `detect-new` asks.
+const NEIGHBOURS: usize = 8;
+const SETS: [&str; 6] =
+    ["rust.issue", "gitbugs_hadoop.issue", "gitbugs_seamonkey.issue", "openoffice.issue", "rust.pr", "rails.pr"];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut files: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let mut wanted = Vec::new();
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.strip_prefix("--") {
+            Some(name) => {
+                files.insert(name.to_owned(), arguments.next().ok_or("which file?")?.into());
+            }
+            None => wanted.push(argument),
+        }
+    }
+    let vectors = files.get("vectors").ok_or("which folder of vectors? --vectors FOLDER")?;
+    let created = |name: &str| files.get(name).map(File::create).transpose().map(|file| file.map(BufWriter::new));
+    let (mut features, mut wrong) = (created("features")?, created("wrong")?);
+    let folder = folder()?;
+    let embedder = LocalEmbedder::load()?;
+    let calibrate = |cosine| embedder.calibration().similarity(cosine).get();
+    if let Some(out) = &mut features {
+        writeln!(out, "set\tsource\tcandidate\tquery\tduplicate\t{}", FEATURES.join("\t"))?;
+    }
+    if wanted.is_empty() {
+        wanted = SETS.map(str::to_owned).to_vec();
+    }
+    println!(
+        "| set | items | duplicates | verdict | given | per 1,000 items | linked by people | precision | recall |"
+    );
+    println!("|---|---:|---:|---|---:|---:|---:|---:|---:|");
+    for name in wanted {
+        let (set, item_type) = name.rsplit_once('.').ok_or("a set is named like rust.issue")?;
+        let item_type: ItemType = item_type.parse()?;
+        let items = load(&folder, set, item_type, vectors)?;
+        let mut index = ItemIndex::new(item_type, "bench");
+        let mut tally = Tally::default();
+        for item in &items {
+            let hits = neighbours(&index, item, &calibrate);
+            let case = Case::of(&items, item, &hits);
+            if let Some(out) = &mut features {
+                case.write_features(&name, out)?;
+            }
+            let answer = judge_locally(&text(item), &case.candidates());
+            let ruled = case.verdict(&index, &answer, &calibrate);
+            tally.count(item, &ruled);
+            if let (Some(out), Some(target)) = (&mut wrong, ruled.target)
+                && !item.cluster.contains(&target)
+            {
+                case.write_wrong(&name, &answer, &ruled, out)?;
+            }
+            let (vector, changes) = (item.vector.as_deref(), item.record.changes.as_ref());
+            let entry = Entry { title: &item.record.title, body: body(item), vector, changes, stamp: 0 };
+            index.upsert(item.number, entry)?;
+        }
+        tally.print(&name, &items);
+    }
+    Ok(())
+}
+
+/// An item and what was found for it.
+struct Case<'a> {
+    item: &'a SetItem,
+    found: Vec<(&'a SetItem, Similarity, BTreeMap<String, f64>)>,
+}
+
+impl<'a> Case<'a> {
+    fn of(items: &'a [SetItem], item: &'a SetItem, hits: &[Hit]) -> Self {
+        let found = hits.iter().map(|hit| {
+            let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            let place = usize::try_from(hit.number.get() - 1).expect("positions count from 1");
+            (&items[place], hit.score, parts)
+        });
+        Self { item, found: found.collect() }
+    }
+
+    fn candidates(&self) -> Vec<LocalCandidate<'_>> {
+        self.found
+            .iter()
+            .map(|(item, score, parts)| LocalCandidate { text: text(item), score: *score, parts })
+            .collect()
+    }
+
+    fn verdict(&self, index: &ItemIndex, answer: &JudgeAnswer, calibrate: &dyn Fn(f32) -> f64) -> OnlineVerdict {
+        let candidates: Vec<GateCandidate<'_>> = self
+            .found
+            .iter()
+            .map(|(item, score, _)| GateCandidate { item: judged(item), score: *score, cluster: None })
+            .collect();
+        let mut pairs = PairScores::default();
+        for (at, (one, ..)) in self.found.iter().enumerate() {
+            for (two, ..) in &self.found[at + 1..] {
+                let (Some(left), Some(right)) = (index.vector(one.number), index.vector(two.number)) else { continue };
+                let cosine = left.iter().zip(right).map(|(a, b)| a * b).sum();
+                pairs.insert(
+                    one.number,
+                    two.number,
+                    Similarity::clamped(calibrate(cosine)).unwrap_or(Similarity::ZERO),
+                );
+            }
+        }
+        online_verdict(&judged(self.item), &candidates, &pairs, Some(answer), &OnlineThresholds::default())
+    }
+
+    fn write_features(&self, set: &str, out: &mut impl Write) -> std::io::Result<()> {
+        for (compared, (found, ..)) in compare(&text(self.item), &self.candidates()).iter().zip(&self.found) {
+            let is_duplicate = u8::from(self.item.cluster.contains(&found.number));
+            let is_query = u8::from(self.item.is_query);
+            write!(out, "{set}\t{}\t{}\t{is_query}\t{is_duplicate}", self.item.number, found.number)?;
+            for feature in compared.features {
+                write!(out, "\t{feature:.4}")?;
+            }
+            writeln!(out)?;
+        }
+        Ok(())
+    }
+
+    fn write_wrong(
+        &self,
+        set: &str,
+        answer: &JudgeAnswer,
+        ruled: &OnlineVerdict,
+        out: &mut impl Write,
+    ) -> std::io::Result<()> {
+        let Some((target, score, _)) = self.found.iter().find(|(found, ..)| Some(found.number) == ruled.target) else {
+            return Ok(());
+        };
+        let shown = |item: &SetItem| json!({"number": item.named, "title": item.record.title, "body": body(item)});
+        let line = json!({
+            "set": set, "verdict": ruled.verdict, "reason": ruled.reason, "confidence": answer.confidence,
+            "score": score, "reasoning": answer.reasoning, "source": shown(self.item), "target": shown(target),
+        });
+        writeln!(out, "{line}")
+    }
+}
+
+/// Verdicts of a set.
+#[derive(Default)]
+struct Tally {
+    /// Given, and linked by people, of `duplicate` and of `maybe_duplicate`.
+    duplicate: (usize, usize),
+    maybe: (usize, usize),
+    /// Of those that the truth file asks for.
+    asked: [usize; 2],
+}
+
+impl Tally {
+    fn count(&mut self, item: &SetItem, ruled: &OnlineVerdict) {
+        let is_right = ruled.target.is_some_and(|target| item.cluster.contains(&target));
+        let (place, at) = match ruled.verdict {
+            Verdict::Duplicate => (&mut self.duplicate, 0),
+            Verdict::MaybeDuplicate => (&mut self.maybe, 1),
+            Verdict::NotDuplicate => return,
+        };
+        place.0 += 1;
+        place.1 += usize::from(is_right);
+        self.asked[at] += usize::from(is_right && item.is_query);
+    }
+
+    fn print(&self, name: &str, items: &[SetItem]) {
+        let queries = items.iter().filter(|item| item.is_query).count();
+        let both = (self.duplicate.0 + self.maybe.0, self.duplicate.1 + self.maybe.1);
+        let rows = [
+            ("`duplicate`", self.duplicate, self.asked[0]),
+            ("`maybe_duplicate`", self.maybe, self.asked[1]),
+            ("either", both, self.asked[0] + self.asked[1]),
+        ];
+        for (verdict, (given, right), asked) in rows {
+            let share = |right: usize, all: usize| {
+                if all == 0 {
+                    return "–".to_owned();
+                }
+                let share = wilson(right, all);
+                format!("{} ({}–{})", three(share.value), three(share.low), three(share.high))
+            };
+            println!(
+                "| {name} | {} | {queries} | {verdict} | {given} | {:.1} | {right} | {} | {} |",
+                items.len(),
+                1_000.0 * given as f64 / items.len() as f64,
+                share(right, given),
+                share(asked, queries),
+            );
+        }
+    }
+}
+
+fn three(value: f64) -> String {
+    format!("{value:.3}").trim_start_matches('0').to_owned()
+}
+
+fn body(item: &SetItem) -> &str {
+    item.record.body.as_deref().unwrap_or_default()
+}
+
+/// Only what a new item has: neither labels nor state.
+fn text(item: &SetItem) -> LocalText<'_> {
+    LocalText {
+        item_type: item.record.item_type,
+        number: item.number,
+        title: &item.record.title,
+        body: body(item),
+        labels: &[],
+        author: item.record.author.as_ref(),
+        created_at: item.record.created_at,
+        changes: item.record.changes.as_ref(),
+    }
+}
+
+/// What was open when an item was filed is not in the data: everything earlier counts as open.
+fn judged(item: &SetItem) -> JudgedItem<'_> {
+    JudgedItem {
+        number: item.number,
+        state: ItemState::Open,
+        item_type: item.record.item_type,
+        title: &item.record.title,
+        body: body(item),
+        labels: &[],
+    }
+}
+
+fn neighbours(index: &ItemIndex, item: &SetItem, calibrate: &dyn Fn(f32) -> f64) -> Vec<Hit> {
+    let Some(vector) = &item.vector else { return Vec::new() };
+    let mut query = Query::new(&item.record.title, body(item)).for_item(item.number).with_vector(vector.clone());
+    if let Some(changes) = &item.record.changes {
+        query = query.with_changes(changes);
+    }
+    let min_score = OnlineThresholds::default().min_score;
+    let ask = Ask { mode: RetrievalMode::Hybrid, k: NEIGHBOURS, min_score, calibrate, filter: &|_| true };
+    index.neighbours(&query, &ask).expect("a query with its vector")
+}

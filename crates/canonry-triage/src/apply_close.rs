@@ -1,0 +1,319 @@
+//! `apply-close`: carries a reviewed plan out, row by row, and goes on where an earlier run was ended.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_config::{Parsed, RepoConfig, Section};
+use canonry_domain::{ItemNumber, Maintainers};
+use canonry_github::GitHub;
+use canonry_github::outbox::{Outbox, OutboxError};
+use canonry_store::{
+    CloseMode, CloseOutcome, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError, StoredCloseResult,
+};
+use jiff::SignedDuration;
+
+use crate::back_links::relink;
+use crate::close_lease::CloseLease;
+use crate::close_report::{CloseReport, ReportedRow, RowResult};
+use crate::close_row::{Outcome, PlanRows};
+use crate::closing::{Closing, ClosingError, RowItem, close_key, present_repo};
+
+/// After a week too much may have changed that nobody looks at again before closing.
+const OLDEST_PLAN: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Which plan is carried out, and by which rules.
+#[derive(Debug, Clone, Copy)]
+pub struct ApplyOptions<'a> {
+    /// The plan.
+    pub plan: CloseRunId,
+    /// Only rows that a person approved.
+    pub approved_only: bool,
+    /// The repository's settings as they were read. Nothing is closed by defaults that took the place
+    /// of something unreadable.
+    pub config: &'a Parsed,
+    /// The run, as it is stored with what it does; no other process may use the same.
+    pub run_id: &'a str,
+}
+
+/// Why a plan is not carried out, or not to its end.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// There is no such plan in this repository.
+    #[error("{0}")]
+    NotAPlan(String),
+    /// A safety rule forbids it.
+    #[error("{0}")]
+    Refused(String),
+    /// It ended early.
+    #[error(transparent)]
+    Ended(#[from] ClosingError),
+}
+
+impl From<StoreError> for ApplyError {
+    fn from(error: StoreError) -> Self {
+        Self::Ended(error.into())
+    }
+}
+
+impl From<OutboxError> for ApplyError {
+    fn from(error: OutboxError) -> Self {
+        Self::Ended(error.into())
+    }
+}
+
+/// Carries out the close rows of a plan that nobody excluded.
+///
+/// Each item gets its comment, is closed, gets its label, and is recorded, in that order and each
+/// once, wherever the process is killed. Live state is read again before each write; a row whose items
+/// have changed is skipped, and the others go on.
+pub async fn apply_close(
+    store: &Store,
+    github: &GitHub,
+    outbox: &Outbox,
+    repo: &Repo,
+    options: ApplyOptions<'_>,
+    on_row: &mut (dyn FnMut(&ReportedRow) + Send),
+) -> Result<CloseReport, ApplyError> {
+    let plan = known_plan(store, repo, options.plan).await?;
+    let owner =
+        format!("apply-close of plan {}, run {}, process {}", plan.id.get(), options.run_id, std::process::id());
+    let lease = CloseLease::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
+    let closing = Closing { store, github, outbox, lease: &lease, repo };
+    let applied = apply(closing, &plan, options, on_row).await;
+    lease.release().await;
+    applied
+}
+
+/// The plan of that number, if it is one of this repository.
+pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<CloseRun, ApplyError> {
+    let words = match store.close_run(id).await? {
+        None => format!("there is no plan {id}; make one with `canonry plan-close`"),
+        Some(run) if run.repo.id != repo.id => {
+            format!("run {id} belongs to {} and not to {}", run.repo.name, repo.name)
+        }
+        Some(run) => match (run.mode, run.plan_id) {
+            (CloseMode::Plan, _) => return Ok(run),
+            (mode, Some(plan)) => format!("run {id} is no plan, it is the {} of plan {plan}", mode.as_str()),
+            (mode, None) => format!("run {id} is no plan but an {}", mode.as_str()),
+        },
+    };
+    Err(ApplyError::NotAPlan(words))
+}
+
+async fn apply(
+    closing: Closing<'_>,
+    plan: &CloseRun,
+    options: ApplyOptions<'_>,
+    on_row: &mut (dyn FnMut(&ReportedRow) + Send),
+) -> Result<CloseReport, ApplyError> {
+    let store = closing.store;
+    let planned = store.close_run_rows(plan.id).await?;
+    let groups = by_target(&planned);
+    let config = &options.config.config;
+    let maintainers = match refusal(closing, plan, options.config).await? {
+        Ok(maintainers) => maintainers,
+        Err(words) => {
+            withdraw_all(closing, plan, &groups, config, &words).await?;
+            return Err(ApplyError::Refused(words));
+        }
+    };
+    let Some(run) = store.begin_apply(plan.id, options.run_id, closing.github.now()).await? else {
+        return Err(ApplyError::NotAPlan(format!("plan {} is not there any more", plan.id)));
+    };
+    let done = results(store, run.id).await?;
+    let is_left =
+        |row: &CloseRunRow| row.skip.is_none() && left_out(row, options).is_none() && !done.contains_key(&item_of(row));
+    let present = match planned.iter().any(is_left) {
+        true => present_repo(store, closing.github, closing.repo).await?,
+        false => closing.repo.clone(),
+    };
+    let closing = Closing { repo: &present, ..closing };
+    let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config };
+    let mut work = Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false };
+    for (target, group) in groups {
+        for row in &group {
+            match left_out(row, options) {
+                Some(why) => work.leave_out(row, why).await?,
+                None => work.carry_out(row, target.number, on_row).await?,
+            }
+        }
+        let closed: Vec<ItemNumber> = group.iter().map(|row| row.number).collect();
+        work.relink(target, &closed).await?;
+    }
+    for target in std::mem::take(&mut work.touched) {
+        work.relink(target, &[]).await?;
+    }
+    if !work.owed {
+        store.finish_close_run(run.id, closing.github.now()).await?;
+    }
+    Ok(work.report)
+}
+
+/// Why a row is not carried out, if a person said so.
+fn left_out(row: &CloseRunRow, options: ApplyOptions<'_>) -> Option<&'static str> {
+    match row.approved {
+        Some(false) => Some("excluded"),
+        None if options.approved_only => Some("not approved"),
+        _ => None,
+    }
+}
+
+/// Who the maintainers are, or why the plan may not be carried out.
+async fn refusal(
+    closing: Closing<'_>,
+    plan: &CloseRun,
+    config: &Parsed,
+) -> Result<Result<Maintainers, String>, ClosingError> {
+    let Closing { store, github, repo, .. } = closing;
+    let id = plan.id;
+    for section in [Section::Close, Section::Triage] {
+        if config.fell_back(section) {
+            return Ok(Err(format!(
+                "the section `{section}` of the repository's settings has a mistake, and nothing is closed by guesses; \
+                 find it with `canonry config check`"
+            )));
+        }
+    }
+    if github.now().duration_since(plan.created_at) > OLDEST_PLAN {
+        return Ok(Err(format!("plan {id} is older than 7 days; make a new one with `canonry plan-close`")));
+    }
+    if let Some(newer) = store.newer_plan_of_items(id).await? {
+        return Ok(Err(format!("plan {newer} is newer and has items of plan {id}; apply that one")));
+    }
+    if let Some(ruled) = store.newer_override_of_items(id).await? {
+        return Ok(Err(format!(
+            "override {ruled} was given or removed after plan {id} and names one of its items; make a new plan with `canonry plan-close`"
+        )));
+    }
+    let Some(list) = store.maintainers(repo.id).await? else {
+        return Ok(Err(format!(
+            "it is not known who maintains {}; run `canonry maintainers refresh`, or name them with `canonry maintainers set LOGIN…`",
+            repo.name
+        )));
+    };
+    Ok(Ok(list.logins.iter().collect()))
+}
+
+/// Ends what an apply of a plan has begun that is refused now: it may have announced closes that will
+/// never come.
+async fn withdraw_all(
+    closing: Closing<'_>,
+    plan: &CloseRun,
+    groups: &[(RowItem, Vec<&CloseRunRow>)],
+    config: &RepoConfig,
+    words: &str,
+) -> Result<(), ClosingError> {
+    let mut run = None;
+    for (target, group) in groups {
+        for row in group {
+            let item = item_of(row);
+            if closing.store.outbox_entry_of_key(&close_key(plan.id, item)).await?.is_none() {
+                continue;
+            }
+            let Some(begun) = closing.store.begin_apply(plan.id, &plan.run_id, closing.github.now()).await? else {
+                return Ok(());
+            };
+            let maintainers = Maintainers::default();
+            let rows = PlanRows { closing, plan, run: begun.id, maintainers: &maintainers, config };
+            closing.lease.hold().await?;
+            rows.withdraw(item, words).await?;
+            run = Some(begun.id);
+        }
+        if let Some(run) = run {
+            let closed: Vec<ItemNumber> = group.iter().map(|row| row.number).collect();
+            relink(closing, run, *target, &closed, &config.mentions.handle).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The rows that close something, under what they are closed in favour of.
+fn by_target(rows: &[CloseRunRow]) -> Vec<(RowItem, Vec<&CloseRunRow>)> {
+    let mut groups: Vec<(RowItem, Vec<&CloseRunRow>)> = Vec::new();
+    let mut places: BTreeMap<RowItem, usize> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.skip.is_none()) {
+        let Some(number) = row.target else { continue };
+        let target = RowItem { item_type: row.item_type, number };
+        let place = *places.entry(target).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((_, group)) => group.push(row),
+            None => groups.push((target, vec![row])),
+        }
+    }
+    groups
+}
+
+fn item_of(row: &CloseRunRow) -> RowItem {
+    RowItem { item_type: row.item_type, number: row.number }
+}
+
+async fn results(store: &Store, run: CloseRunId) -> Result<BTreeMap<RowItem, StoredCloseResult>, StoreError> {
+    let rows = store.close_run_rows(run).await?;
+    Ok(rows.into_iter().filter_map(|row| Some((item_of(&row), row.result?))).collect())
+}
+
+/// An apply under way.
+struct Work<'a> {
+    rows: PlanRows<'a>,
+    /// What became of rows in earlier runs.
+    done: BTreeMap<RowItem, StoredCloseResult>,
+    /// Targets of other plans whose back-links changed with what was settled here.
+    touched: BTreeSet<RowItem>,
+    report: CloseReport,
+    /// Whether something is left for the next run.
+    owed: bool,
+}
+
+impl Work<'_> {
+    async fn carry_out(
+        &mut self,
+        row: &CloseRunRow,
+        target: ItemNumber,
+        on_row: &mut (dyn FnMut(&ReportedRow) + Send),
+    ) -> Result<(), ApplyError> {
+        let item @ RowItem { item_type, number } = item_of(row);
+        if let Some(done) = self.done.get(&item) {
+            let result = match done.outcome {
+                CloseOutcome::Applied { .. } => RowResult::AlreadyApplied,
+                outcome => outcome.into(),
+            };
+            let reason = match (result, done.reason.clone()) {
+                (RowResult::Failed, reason) => {
+                    let words = reason.unwrap_or_else(|| "it failed before".to_owned());
+                    Some(format!("{words}; make a new plan to try it again"))
+                }
+                (_, reason) => reason,
+            };
+            let row = ReportedRow { item_type, number, result, reason };
+            on_row(&row);
+            self.report.add_earlier(row);
+            return Ok(());
+        }
+        self.rows.closing.lease.hold().await.map_err(ClosingError::from)?;
+        self.touched.extend(self.rows.withdraw_other_plans(item).await?);
+        let Outcome { result, reason, is_final } = self.rows.close(row, target).await?;
+        self.owed |= !is_final;
+        let row = ReportedRow { item_type, number, result, reason };
+        on_row(&row);
+        self.report.add(row);
+        Ok(())
+    }
+
+    /// A row that is not to be closed after all may have been begun before.
+    async fn leave_out(&mut self, row: &CloseRunRow, why: &str) -> Result<(), ApplyError> {
+        let item = item_of(row);
+        if !self.done.contains_key(&item)
+            && let Some(outcome) = self.rows.withdraw(item, why).await?
+        {
+            self.owed |= !outcome.is_final;
+        }
+        Ok(())
+    }
+
+    async fn relink(&mut self, target: RowItem, closed: &[ItemNumber]) -> Result<(), ApplyError> {
+        let PlanRows { closing, run, config, .. } = self.rows;
+        for (what, ended) in relink(closing, run, target, closed, &config.mentions.handle).await? {
+            self.owed |= self.report.note(&what, ended);
+        }
+        Ok(())
+    }
+}

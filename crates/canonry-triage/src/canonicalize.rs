@@ -1,0 +1,102 @@
+//! `canonicalize`: every cluster, and which of its items stays open.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemState, ItemType};
+use canonry_store::{Repo, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::embed::EmbedSource;
+use crate::judge::representation_of;
+use crate::known_duplicates::KnownDuplicates;
+
+/// One cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterLine {
+    /// The type of its items.
+    pub item_type: ItemType,
+    /// The item that stays open.
+    pub canonical: ItemNumber,
+    /// Why that one.
+    pub because: String,
+    /// All its items by number, the canonical among them.
+    pub members: Vec<ClusterMember>,
+}
+
+/// One item of a cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterMember {
+    /// The item.
+    pub number: ItemNumber,
+    /// Its title.
+    pub title: String,
+    /// Open or closed.
+    pub state: ItemState,
+}
+
+/// The clusters of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CanonicalizeReport {
+    /// By type and lowest number.
+    pub clusters: Vec<ClusterLine>,
+    /// Whether the canonicals were stored, to stay as they are. They are not while nobody knows the maintainers,
+    /// whose items come first.
+    pub stored: bool,
+}
+
+/// Lists the clusters and stores their canonicals.
+pub async fn canonicalize(
+    store: &Store,
+    repo: &Repo,
+    item_type: Option<ItemType>,
+    source: EmbedSource,
+    now: Timestamp,
+) -> Result<CanonicalizeReport, StoreError> {
+    let representation = representation_of(source);
+    let stored = store.maintainers(repo.id).await?.is_some();
+    let mut report = CanonicalizeReport { clusters: Vec::new(), stored };
+    for item_type in item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]) {
+        let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+        let clusters = known.cluster_lines();
+        if stored {
+            let canonicals: BTreeMap<ItemNumber, ItemNumber> = clusters
+                .iter()
+                .flat_map(|cluster| cluster.members.iter().map(|member| (member.number, cluster.canonical)))
+                .collect();
+            store.set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
+        }
+        report.clusters.extend(clusters);
+    }
+    Ok(report)
+}
+
+/// The cluster that an item is in.
+pub async fn cluster_of(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    source: EmbedSource,
+) -> Result<Option<ClusterLine>, StoreError> {
+    let known = KnownDuplicates::load(store, repo, item_type, representation_of(source)).await?;
+    let holds = |cluster: &ClusterLine| cluster.members.iter().any(|member| member.number == number);
+    Ok(known.cluster_lines().into_iter().find(holds))
+}
+
+impl KnownDuplicates {
+    fn cluster_lines(&self) -> Vec<ClusterLine> {
+        let member = |number: &ItemNumber| {
+            let item = self.item(*number)?;
+            Some(ClusterMember { number: item.number, title: item.title.clone(), state: item.state })
+        };
+        self.clusters()
+            .iter()
+            .map(|cluster| ClusterLine {
+                item_type: self.item_type(),
+                canonical: cluster.canonical(),
+                because: cluster.because().to_owned(),
+                members: cluster.members().iter().filter_map(member).collect(),
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! The checks right before a write: whether a close, or the undoing of one, still makes sense.
+
+use canonry_domain::{
+    DriftKind, ItemNumber, Maintainers, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason, drift,
+};
+use canonry_github::GitHubError;
+use canonry_github::api::RestIssue;
+use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
+use canonry_store::{OutboxEntry, StoreError};
+use futures_util::future::{BoxFuture, ready};
+use jiff::Timestamp;
+
+use crate::closing::{Closing, RowItem};
+use crate::live_item::{LiveSource, live_source, live_target};
+
+/// For writes that are no closes: a close that comes before them on the same item has a check of its
+/// own, and waits for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoClose;
+
+impl Recheck for NoClose {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(ready(let_pass(entry)))
+    }
+}
+
+fn let_pass(entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+    if entry.kind == "close" {
+        return Err(format!("the close {} of this item comes first", entry.key).into());
+    }
+    Ok(Ruling::Proceed)
+}
+
+/// For a close that is not to go on: what was not sent stays unsent, and what was said is corrected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Withdrawn<'a> {
+    pub(crate) key: &'a str,
+    pub(crate) reason: &'a str,
+}
+
+impl Recheck for Withdrawn<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        let ruling = match entry.key == self.key {
+            true => Ok(Ruling::Refuse { reason: self.reason.to_owned() }),
+            false => let_pass(entry),
+        };
+        Box::pin(ready(ruling))
+    }
+}
+
+/// A close row and all that its checks need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlannedClose<'a> {
+    pub(crate) closing: Closing<'a>,
+    pub(crate) item: RowItem,
+    pub(crate) target: ItemNumber,
+    /// The key of its close.
+    pub(crate) key: &'a str,
+    /// How the two items were when the plan was made.
+    pub(crate) snapshot: &'a RowSnapshot,
+    /// When the plan was made.
+    pub(crate) planned_at: Timestamp,
+    pub(crate) maintainers: &'a Maintainers,
+    pub(crate) protected_labels: &'a [String],
+}
+
+/// What a look at GitHub says about a row.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// Nothing stands against closing; the target as it is now.
+    Fit(Box<RestIssue>),
+    /// Something does.
+    Unfit(RowRefusal),
+}
+
+/// Why a look could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookError {
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl PlannedClose<'_> {
+    /// Reads source and target on GitHub and what people have ruled, and holds them against the plan.
+    pub(crate) async fn look(&self, repo: &RepoName) -> Result<Seen, LookError> {
+        let LiveSource { item: source, reopened_by_person_at } =
+            live_source(self.closing, repo, self.item, &self.snapshot.source, self.planned_at).await?;
+        let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
+        let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
+        let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);
+        if let Some(refusal) = drifted {
+            return Ok(Seen::Unfit(refusal));
+        }
+        let overrides = self.closing.store.overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
+        if Rulings::of(self.item.item_type, &overrides).are_apart(self.item.number, self.target) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
+        }
+        let said_since = |at: Timestamp| {
+            overrides.iter().any(|ruled| {
+                ruled.kind == OverrideKind::Duplicate && ruled.item == self.item.number && ruled.created_at > at
+            })
+        };
+        if reopened_by_person_at.is_some_and(|at| !said_since(at)) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));
+        }
+        Ok(match target_issue {
+            Some(issue) => Seen::Fit(Box::new(issue)),
+            None => Seen::Unfit(RowRefusal::Drift(DriftKind::TargetGone)),
+        })
+    }
+
+    async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+        if entry.key != self.key {
+            return let_pass(entry);
+        }
+        let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };
+        let seen = self.look(&entry.repo.name).await?;
+        if !self.closing.lease.is_held().await? {
+            return Err("another process has taken over closing in this repository".into());
+        }
+        match seen {
+            Seen::Unfit(refusal) => Ok(refuse(refusal)),
+            // Under the target's number there is another issue now.
+            Seen::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
+                Ok(refuse(RowRefusal::Drift(DriftKind::TargetGone)))
+            }
+            Seen::Fit(_) => Ok(Ruling::Proceed),
+        }
+    }
+}
+
+impl Recheck for PlannedClose<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(self.rule(entry))
+    }
+}
+
+/// The id of the issue that a stored close names as the original.
+fn closes_onto(entry: &OutboxEntry) -> Option<i64> {
+    match serde_json::from_value(entry.payload.clone()) {
+        Ok(Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. })) => Some(id.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,111 @@
+//! What applying or undoing a plan did, row by row.
+
+use canonry_domain::{ItemNumber, ItemType};
+use canonry_store::CloseOutcome;
+
+use crate::closing::Ended;
+
+/// What became of one row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowResult {
+    /// It was closed, or opened again.
+    Applied,
+    /// A rule or what has changed meanwhile kept it as it was.
+    Skipped,
+    /// It did not work.
+    Failed,
+    /// It has begun and goes on when the command is run again.
+    Pending,
+    /// An earlier run has done it.
+    AlreadyApplied,
+    /// An earlier run has undone it.
+    AlreadyUndone,
+}
+
+impl RowResult {
+    /// The printed word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Pending => "pending",
+            Self::AlreadyApplied => "already_applied",
+            Self::AlreadyUndone => "already_undone",
+        }
+    }
+}
+
+impl From<CloseOutcome> for RowResult {
+    fn from(outcome: CloseOutcome) -> Self {
+        match outcome {
+            CloseOutcome::Applied { .. } => Self::Applied,
+            CloseOutcome::Skipped => Self::Skipped,
+            CloseOutcome::Failed => Self::Failed,
+        }
+    }
+}
+
+/// One row and what became of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedRow {
+    /// Issue or pull request.
+    pub item_type: ItemType,
+    /// The item's number.
+    pub number: ItemNumber,
+    /// What became of it.
+    pub result: RowResult,
+    /// Why, or what else is to be known.
+    pub reason: Option<String>,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloseReport {
+    /// Rows that were worked on now.
+    pub attempted: u64,
+    /// Those that were carried out.
+    pub applied: u64,
+    /// Those that a rule, or what has changed meanwhile, kept as they were.
+    pub skipped: u64,
+    /// Those that did not work, or not yet.
+    pub failed: u64,
+    /// Every row that was looked at, in the order of the plan.
+    pub rows: Vec<ReportedRow>,
+    /// What else did not work, in words: a back-link, a pointer to a new canonical.
+    pub remarks: Vec<String>,
+}
+
+impl CloseReport {
+    /// Counts a row that was worked on now.
+    pub(crate) fn add(&mut self, row: ReportedRow) {
+        self.attempted += 1;
+        self.add_earlier(row);
+    }
+
+    /// Keeps in words what else did not work; says whether it is left for the next run.
+    pub(crate) fn note(&mut self, what: &str, ended: Ended) -> bool {
+        match ended {
+            Ended::Sent(_) => false,
+            Ended::Pending(words) => {
+                self.remarks.push(format!("{what} is {words}"));
+                true
+            }
+            Ended::Refused(words) | Ended::Failed(words) => {
+                self.remarks.push(format!("{what} could not be written: {words}"));
+                false
+            }
+        }
+    }
+
+    /// Counts a row that an earlier run has dealt with.
+    pub(crate) fn add_earlier(&mut self, row: ReportedRow) {
+        match row.result {
+            RowResult::Applied => self.applied += 1,
+            RowResult::Skipped => self.skipped += 1,
+            RowResult::Failed | RowResult::Pending => self.failed += 1,
+            RowResult::AlreadyApplied | RowResult::AlreadyUndone => {}
+        }
+        self.rows.push(row);
+    }
+}

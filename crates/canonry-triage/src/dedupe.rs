@@ -1,0 +1,205 @@
+//! `dedupe`: from the corpus to a plan in one go.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use canonry_domain::{ItemNumber, ItemState, ItemType};
+use canonry_models::Embedder;
+use canonry_store::{Repo, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
+use crate::candidates::{CandidateOptions, candidates};
+use crate::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
+use crate::judge::{JudgeError, JudgeOptions, JudgeReport, judge, representation_of};
+use crate::judge_case::Judge;
+use crate::known_duplicates::KnownDuplicates;
+use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::plan_close::{PlanError, PlanOptions, PlanReport, plan_close};
+
+/// Who does what.
+#[derive(Clone, Copy)]
+pub struct Dedupers<'a> {
+    /// Makes the vectors.
+    pub embedder: &'a dyn Embedder,
+    /// Makes the cards, when cards are compared.
+    pub extractor: Option<IntentExtractor<'a>>,
+    /// Judges.
+    pub judge: Judge<'a>,
+    /// Where indexes are kept between runs.
+    pub snapshots: Option<&'a Path>,
+}
+
+/// How it is done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DedupeOptions {
+    /// How neighbours are looked for.
+    pub wanted: Wanted,
+    /// How they are judged.
+    pub judge: JudgeOptions,
+    /// What is planned.
+    pub plan: PlanOptions,
+    /// Whether the judge is asked about the pairs that the plan lacks.
+    pub judge_missing: bool,
+}
+
+/// One round of looking for neighbours and judging them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Round {
+    /// Sets that were made.
+    pub sets: u64,
+    /// What judging them did.
+    pub judged: JudgeReport,
+}
+
+/// What was done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DedupeReport {
+    /// Vectors that were made.
+    pub embedded: u64,
+    /// The rounds; the first one is about every open item, the others join clusters.
+    pub rounds: Vec<Round>,
+    /// The plan.
+    pub plan: PlanReport,
+}
+
+/// What is being done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DedupeStep {
+    /// Cards are made.
+    Analyzing,
+    /// Vectors are made.
+    Embedding,
+    /// Neighbours are looked for in this round.
+    Comparing(usize),
+    /// They are judged in this round.
+    Judging(usize),
+    /// The plan is made.
+    Planning,
+}
+
+/// Why there is no plan. What was done before is stored, and running it again goes on behind it.
+#[derive(Debug, thiserror::Error)]
+pub enum DedupeError {
+    /// Cards could not be made.
+    #[error(transparent)]
+    Analyze(#[from] Box<AnalyzeFailure>),
+    /// Vectors could not be made.
+    #[error(transparent)]
+    Embed(#[from] Box<EmbedFailure>),
+    /// Neighbours could not be looked for.
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    /// They could not be judged.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    /// It could not be planned.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A round joins each cluster with at least one other, or leaves it alone for good: with the first round, five bring
+/// fifty near-identical items together.
+const MOST_ROUNDS: usize = 5;
+
+/// Embeds what changed, compares and judges until no new edge appears, and plans.
+pub async fn dedupe(
+    store: &Store,
+    repo: &Repo,
+    with: Dedupers<'_>,
+    options: &DedupeOptions,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(DedupeStep, u64) + Send),
+) -> Result<DedupeReport, DedupeError> {
+    let source = options.judge.source;
+    if let Some(extractor) = with.extractor {
+        let analyze = AnalyzeOptions {
+            item_type: options.judge.item_type,
+            state: None,
+            only_changed: true,
+            workers: options.judge.workers,
+        };
+        let mut told = |done: &crate::analyze_intent::AnalyzeReport| progress(DedupeStep::Analyzing, done.analyzed);
+        analyze_intent(store, repo, extractor, analyze, now, &mut told).await?;
+    }
+    let embedding = EmbedOptions { source, item_type: options.judge.item_type, state: None, only_changed: true };
+    let mut told = |done: &crate::embed::EmbedReport| progress(DedupeStep::Embedding, done.embedded);
+    let embedded = embed(store, with.embedder, repo, embedding, now, &mut told).await?.embedded;
+    let mut rounds = Vec::new();
+    let mut joining: Option<BTreeSet<(ItemType, ItemNumber)>> = None;
+    for number in 1..=MOST_ROUNDS {
+        let round = round(store, repo, with, options, joining.as_ref(), number, now, progress).await?;
+        let (accepted, stopped) = (round.judged.accepted, round.judged.stopped.is_some());
+        rounds.push(round);
+        if accepted == 0 || stopped {
+            break;
+        }
+        joining = Some(free_members(store, repo, options).await?);
+    }
+    progress(DedupeStep::Planning, 0);
+    let out_of_budget = rounds.last().is_some_and(|round| round.judged.stopped.is_some());
+    let asked = (options.judge_missing && !out_of_budget).then_some((with.judge, &options.judge));
+    let plan = plan_close(store, repo, asked, &options.plan, now).await?;
+    Ok(DedupeReport { embedded, rounds, plan })
+}
+
+fn types(options: &DedupeOptions) -> Vec<ItemType> {
+    options.judge.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one])
+}
+
+async fn free_members(
+    store: &Store,
+    repo: &Repo,
+    options: &DedupeOptions,
+) -> Result<BTreeSet<(ItemType, ItemNumber)>, StoreError> {
+    let mut free = BTreeSet::new();
+    for item_type in types(options) {
+        let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.judge.source)).await?;
+        free.extend(known.free_members().into_iter().map(|number| (item_type, number)));
+    }
+    Ok(free)
+}
+
+#[expect(clippy::too_many_arguments, reason = "one round is given all that the run is given, and its number")]
+async fn round(
+    store: &Store,
+    repo: &Repo,
+    with: Dedupers<'_>,
+    options: &DedupeOptions,
+    joining: Option<&BTreeSet<(ItemType, ItemNumber)>>,
+    number: usize,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(DedupeStep, u64) + Send),
+) -> Result<Round, DedupeError> {
+    let mut sets = 0;
+    for item_type in types(options) {
+        let load = async |source: EmbedSource| {
+            let key = source.key(with.embedder.model_id());
+            let calibration = with.embedder.calibration().clone();
+            Neighbourhood::load(store, repo, item_type, key, calibration, with.snapshots).await
+        };
+        let near = load(options.judge.source).await?;
+        let by_text = match options.judge.source {
+            EmbedSource::Raw => None,
+            EmbedSource::Intent(_) => Some(load(EmbedSource::Raw).await?),
+        };
+        let of_type = |joining: &BTreeSet<(ItemType, ItemNumber)>| {
+            joining.iter().filter(|(kind, _)| *kind == item_type).map(|(_, number)| *number).collect()
+        };
+        let compare = CandidateOptions {
+            wanted: options.wanted,
+            source_state: Some(ItemState::Open),
+            joining: joining.map(of_type),
+        };
+        let mut told = |done: u64, _: u64| progress(DedupeStep::Comparing(number), done);
+        let made = candidates(store, repo, &near, by_text.as_ref(), &compare, now, &mut told).await?;
+        sets += made.sets.len() as u64;
+    }
+    let judging = JudgeOptions { joining: joining.cloned(), ..options.judge.clone() };
+    let mut told = |done: &JudgeReport| progress(DedupeStep::Judging(number), done.decisions.len() as u64);
+    let judged = judge(store, repo, with.judge, &judging, now, &mut told).await?;
+    Ok(Round { sets, judged })
+}

@@ -1,0 +1,504 @@
+//! `detect-new`: is one item, usually a new one, a duplicate of an open one?
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use canonry_domain::{
+    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
+    Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict,
+};
+use canonry_github::api::RestPullFile;
+use canonry_github::{GitHub, GitHubError, item_from_issue};
+use canonry_models::Embedder;
+use canonry_retrieval::{Hit, RetrievalMode};
+use canonry_store::{IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
+use jiff::Timestamp;
+
+use crate::analyze_intent::{IntentExtractor, analyze_item};
+use crate::embed::{EmbedRunError, EmbedSource, embed_item};
+use crate::identify::{identify, remember};
+use crate::judge::cards_of;
+use crate::judge_case::{CaseCandidate, Judge, JudgeCase};
+use crate::known_duplicates::KnownDuplicates;
+use crate::llm_budget::{LlmBudget, LlmLimits};
+use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::sync::SyncError;
+
+/// How one item is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DetectOptions {
+    /// Issue or pull request; `None` for whichever has the number.
+    pub item_type: Option<ItemType>,
+    /// The item.
+    pub number: ItemNumber,
+    /// How many neighbours at most.
+    pub k: usize,
+    /// From where on it is called what.
+    pub thresholds: OnlineThresholds,
+    /// Which parts of retrieval count.
+    pub mode: RetrievalMode,
+    /// What a question costs, for the record.
+    pub limits: LlmLimits,
+    /// The settings in force, as they are stored with the record.
+    pub config_hash: String,
+    /// The run, as it is stored with the record.
+    pub run_id: String,
+}
+
+/// Who does what.
+#[derive(Clone, Copy)]
+pub struct Detectors<'a> {
+    /// Asked for the item; without it the item must be in the store.
+    pub github: Option<&'a GitHub>,
+    /// Makes the vector.
+    pub embedder: &'a dyn Embedder,
+    /// Makes the card, when cards are compared.
+    pub extractor: Option<IntentExtractor<'a>>,
+    /// Judges.
+    pub judge: Judge<'a>,
+    /// Where indexes are kept between runs.
+    pub snapshots: Option<&'a Path>,
+}
+
+/// A neighbour, for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopMatch {
+    /// The item.
+    pub number: ItemNumber,
+    /// How alike the two are.
+    pub score: Similarity,
+    /// Open or closed.
+    pub state: ItemState,
+    /// Its title.
+    pub title: String,
+    /// Where a person can read it.
+    pub url: Option<String>,
+    /// Whether the judge saw it.
+    pub judged: bool,
+}
+
+/// What is said about an item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detected {
+    /// The item.
+    pub item: Item,
+    /// The verdict.
+    pub verdict: OnlineVerdict,
+    /// Whether the judge itself said that it is a duplicate.
+    pub is_duplicate: bool,
+    /// What the judge said.
+    pub reasoning: Option<String>,
+    /// The nearest open items, then closed ones that may tell how it was fixed.
+    pub top_matches: Vec<TopMatch>,
+    /// What was compared in the end.
+    pub effective_source: Representation,
+    /// Why not what was asked for.
+    pub source_fallback_reason: Option<&'static str>,
+    /// Why the judge gave no usable answer, if it did not.
+    pub judge_failure: Option<String>,
+    /// Whether the judge could not be reached at all.
+    pub judge_unreachable: bool,
+    /// The stored record.
+    pub triage_id: i64,
+}
+
+/// Why nothing is said about an item.
+#[derive(Debug, thiserror::Error)]
+pub enum DetectError {
+    /// There is no such item.
+    #[error("{repo} has no {what} #{number}; check the number, or bring it in with `canonry import` or `canonry sync`")]
+    Unknown {
+        /// The repository.
+        repo: RepoName,
+        /// What was looked for.
+        what: &'static str,
+        /// The number.
+        number: ItemNumber,
+    },
+    /// The number belongs to an item of the other type.
+    #[error("{repo} #{number} is a {found}; leave --type out, or name that one")]
+    OtherType {
+        /// The repository.
+        repo: RepoName,
+        /// The number.
+        number: ItemNumber,
+        /// What it is.
+        found: &'static str,
+    },
+    /// The others have no vectors to be compared with. That must not read as "nothing is similar".
+    #[error(
+        "nothing else of {repo} is embedded by {model} yet, so that nothing can be compared; run `canonry embed --repo {repo}` first"
+    )]
+    NothingEmbedded {
+        /// The repository.
+        repo: RepoName,
+        /// The model.
+        model: String,
+    },
+    /// GitHub did not tell.
+    #[error("{0}")]
+    GitHub(#[from] SyncError),
+    /// It could not be embedded.
+    #[error(transparent)]
+    Embed(#[from] EmbedRunError),
+    /// Its neighbours could not be looked for.
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<GitHubError> for DetectError {
+    fn from(error: GitHubError) -> Self {
+        Self::GitHub(error.into())
+    }
+}
+
+/// The least score of a neighbour that the record keeps: a threshold that is learned later may be lower than today's.
+const KEPT: f64 = 0.50;
+/// Closed items that are named.
+const CLOSED_NAMED: usize = 3;
+
+/// Looks at one item: brings it up to date, embeds it, finds its neighbours, lets the judge and the guardrails decide,
+/// and stores what was said with everything it was based on.
+pub async fn detect_new(
+    store: &Store,
+    asked: &RepoName,
+    repo: Option<Repo>,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+    now: Timestamp,
+) -> Result<(Repo, Detected), DetectError> {
+    let (repo, item) = match (with.github, repo) {
+        (Some(github), _) => fetch(store, github, asked, options).await?,
+        (None, Some(repo)) => {
+            let item = known_item(store, &repo, options).await?;
+            (repo, item)
+        }
+        (None, None) => return Err(unknown(asked, options)),
+    };
+    let (source, fallback) = prepare(store, &repo, &item, with, now).await?;
+    let key = source.key(with.embedder.model_id());
+    let calibration = with.embedder.calibration().clone();
+    let near = Neighbourhood::load(store, &repo, item.item_type, key, calibration, with.snapshots).await?;
+    if options.mode != RetrievalMode::Lexical && near.rows().len() > 1 && near.embedded() <= 1 {
+        let model = with.embedder.model_id().to_owned();
+        return Err(DetectError::NothingEmbedded { repo: repo.name.clone(), model });
+    }
+    let known = KnownDuplicates::load(store, &repo, item.item_type, near.representation()).await?;
+    let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
+    let (open, closed) = seen.neighbours().await?;
+    let judged = seen.judge(&open, with, source, now).await?;
+    let top_matches = seen.top_matches(&open, &closed, &judged).await?;
+    let triage_id = seen.record(&open, &judged, with, fallback, now).await?;
+    let detected = Detected {
+        verdict: judged.verdict,
+        is_duplicate: judged.is_duplicate,
+        reasoning: judged.reasoning,
+        top_matches,
+        effective_source: near.representation(),
+        source_fallback_reason: fallback,
+        judge_failure: judged.failure,
+        judge_unreachable: judged.unreachable,
+        triage_id,
+        item,
+    };
+    Ok((repo, detected))
+}
+
+fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
+    let what = options.item_type.map_or("item", ItemType::in_words);
+    DetectError::Unknown { repo: repo.clone(), what, number: options.number }
+}
+
+async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Result<Item, DetectError> {
+    let types = options.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]);
+    for item_type in types {
+        if let Some(item) = store.item(repo.id, item_type, options.number).await? {
+            return Ok(item);
+        }
+    }
+    Err(unknown(&repo.name, options))
+}
+
+/// Takes in what GitHub says about the item.
+async fn fetch(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    options: &DetectOptions,
+) -> Result<(Repo, Item), DetectError> {
+    let identified = identify(store, github, asked).await.map_err(SyncError::from)?;
+    let repo = remember(store, asked, &identified, github.now()).await.map_err(SyncError::from)?;
+    let issue = match github.issue(&repo.name, options.number).await {
+        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(&repo.name, options)),
+        answer => answer?,
+    };
+    let mut record = item_from_issue(&issue, github.now()).map_err(StoreErrorOfNumber::from)?;
+    if options.item_type.is_some_and(|wanted| wanted != record.item_type) {
+        let found = record.item_type.in_words();
+        return Err(DetectError::OtherType { repo: repo.name.clone(), number: options.number, found });
+    }
+    let item_type = record.item_type;
+    if item_type == ItemType::Pr {
+        let files = github.pull_files(&repo.name, options.number).all().await?;
+        record.changes = Some(changes_of(&files));
+    }
+    store.take_in(&repo, vec![record], github.now()).await?;
+    let item = store.item(repo.id, item_type, options.number).await?;
+    let item = item.ok_or_else(|| unknown(&repo.name, options))?;
+    Ok((repo, item))
+}
+
+/// A number that GitHub gave and that no item can have: its answer is not to be trusted.
+struct StoreErrorOfNumber(canonry_domain::InvalidNumber);
+
+impl From<canonry_domain::InvalidNumber> for StoreErrorOfNumber {
+    fn from(error: canonry_domain::InvalidNumber) -> Self {
+        Self(error)
+    }
+}
+
+impl From<StoreErrorOfNumber> for DetectError {
+    fn from(error: StoreErrorOfNumber) -> Self {
+        GitHubError::BadAnswer { what: "an item".to_owned(), detail: error.0.to_string() }.into()
+    }
+}
+
+/// Changed files that a judge is shown, and how much of them.
+const FILES_READ: usize = 30;
+const FILE_READ: usize = 2_000;
+const CHANGES_READ: usize = 12_000;
+
+/// What a pull request changes: all paths, and the changed lines of the first files.
+fn changes_of(files: &[RestPullFile]) -> PullChanges {
+    let mut diff = String::new();
+    let mut left = CHANGES_READ;
+    for file in files.iter().take(FILES_READ) {
+        let patch = file.patch.as_deref().unwrap_or_default();
+        let changed = patch.lines().filter(|line| line.starts_with(['+', '-']));
+        let lines: String = changed.flat_map(|line| [line, "\n"]).collect();
+        let shown: String = lines.chars().take(FILE_READ.min(left)).collect();
+        left -= shown.chars().count();
+        diff.push_str(&shown);
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            diff.push('\n');
+        }
+    }
+    PullChanges { files: files.iter().map(|file| file.filename.clone()).collect(), diff }
+}
+
+/// Sees to it that the item has the vectors that are compared; says what is compared in the end.
+async fn prepare(
+    store: &Store,
+    repo: &Repo,
+    item: &Item,
+    with: Detectors<'_>,
+    now: Timestamp,
+) -> Result<(EmbedSource, Option<&'static str>), DetectError> {
+    // To fall back to.
+    embed_item(store, with.embedder, repo, item, EmbedSource::Raw, now).await?;
+    let Some(extractor) = with.extractor else { return Ok((EmbedSource::Raw, None)) };
+    if !analyze_item(store, repo, extractor, item, now).await? {
+        return Ok((EmbedSource::Raw, Some("intent_extraction_failed")));
+    }
+    let source = EmbedSource::Intent(extractor.maker().extractor);
+    embed_item(store, with.embedder, repo, item, source, now).await?;
+    Ok((source, None))
+}
+
+struct Seen<'a> {
+    store: &'a Store,
+    repo: &'a Repo,
+    item: &'a Item,
+    near: &'a Neighbourhood,
+    known: &'a KnownDuplicates,
+    options: &'a DetectOptions,
+}
+
+struct Judged {
+    verdict: OnlineVerdict,
+    is_duplicate: bool,
+    reasoning: Option<String>,
+    failure: Option<String>,
+    unreachable: bool,
+    /// The neighbours that the judge was shown.
+    shown: Vec<ItemNumber>,
+}
+
+impl Seen<'_> {
+    /// Open neighbours down to what the record keeps, and closed ones that are near.
+    async fn neighbours(&self) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+        let (known, number) = (self.known, self.item.number);
+        let may_be_named = |row: &IndexRow| {
+            known.canonical_of(row.number).is_none_or(|canonical| canonical == row.number)
+                && !known.ruled_not_duplicates(number, row.number)
+        };
+        let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
+        let query = Neighbourhood::query_of(&entry);
+        let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
+        let wanted = |state, k, min_score| Wanted { mode: self.options.mode, k, min_score, state: Some(state) };
+        let min_score = self.options.thresholds.min_score;
+        let open = wanted(ItemState::Open, self.options.k, kept.min(min_score));
+        let open = self.near.neighbours(&query, entry.vector.as_deref(), open, &may_be_named).await?;
+        let closed = wanted(ItemState::Closed, CLOSED_NAMED, min_score);
+        let closed = self.near.neighbours(&query, entry.vector.as_deref(), closed, &|_| true).await?;
+        Ok((open, closed))
+    }
+
+    async fn judge(
+        &self,
+        open: &[Hit],
+        with: Detectors<'_>,
+        source: EmbedSource,
+        now: Timestamp,
+    ) -> Result<Judged, DetectError> {
+        let thresholds = &self.options.thresholds;
+        if let Some(target) = self.known.ruled_duplicate_of(self.item.number) {
+            let (confidence, reason) = (Some(Probability::ONE), "override".to_owned());
+            let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
+            return Ok(Judged {
+                verdict,
+                is_duplicate: true,
+                reasoning: None,
+                failure: None,
+                unreachable: false,
+                shown: Vec::new(),
+            });
+        }
+        let numbers: Vec<ItemNumber> = open.iter().map(|hit| hit.number).collect();
+        let items = self.store.items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
+        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+        let candidates = open.iter().filter_map(|hit| {
+            let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts, cluster: None })
+        });
+        let mut case = JudgeCase {
+            source: self.item.clone(),
+            candidates: candidates.collect(),
+            pairs: PairScores::default(),
+            cards: Vec::new(),
+        };
+        let is_shown: Vec<bool> =
+            case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
+        let mut shown = is_shown.into_iter();
+        case.candidates.retain(|_| shown.next().unwrap_or(false));
+        let shown = case.numbers();
+        if shown.is_empty() {
+            let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
+            return Ok(Judged {
+                verdict,
+                is_duplicate: false,
+                reasoning: None,
+                failure: None,
+                unreachable: false,
+                shown,
+            });
+        }
+        for (one, other, score) in self.near.pair_scores(&shown, self.options.mode).await? {
+            case.pairs.insert(one, other, score);
+        }
+        case.cards = cards_of(self.store, self.repo, source, &case).await?;
+        let budget = LlmBudget::new(self.options.limits);
+        let question = with.judge.question(&case);
+        let (answer, failure, unreachable, call) = match with.judge.ask(&question, &case, "detect", &budget).await {
+            Ok(heard) => {
+                let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
+                (heard.answer.ok(), failure, false, heard.call)
+            }
+            Err(unheard) => (None, Some(format!("failed to {}", unheard.error)), true, Some(unheard.call)),
+        };
+        if let Some(call) = call {
+            self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
+        }
+        let candidates = case.gate_candidates();
+        let verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+        let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
+        let reasoning = answer.map(|answer| answer.reasoning);
+        Ok(Judged { verdict, is_duplicate, reasoning, failure, unreachable, shown })
+    }
+
+    async fn top_matches(&self, open: &[Hit], closed: &[Hit], judged: &Judged) -> Result<Vec<TopMatch>, DetectError> {
+        let numbers: Vec<ItemNumber> = open.iter().chain(closed).map(|hit| hit.number).collect();
+        let items = self.store.items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
+        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+        let matched = open.iter().chain(closed).filter_map(|hit| {
+            let item = items.get(&hit.number)?;
+            Some(TopMatch {
+                number: hit.number,
+                score: hit.score,
+                state: item.state,
+                title: item.title.clone(),
+                url: item.url.clone(),
+                judged: judged.shown.contains(&hit.number),
+            })
+        });
+        Ok(matched.collect())
+    }
+
+    async fn record(
+        &self,
+        open: &[Hit],
+        judged: &Judged,
+        with: Detectors<'_>,
+        fallback: Option<&'static str>,
+        now: Timestamp,
+    ) -> Result<i64, DetectError> {
+        let target = judged.verdict.target;
+        let record = NewTriageRecord {
+            item_type: self.item.item_type,
+            number: self.item.number,
+            verdict: judged.verdict.verdict,
+            target,
+            target_score: open.iter().find(|hit| Some(hit.number) == target).map(|hit| hit.score),
+            is_duplicate: judged.is_duplicate,
+            confidence: judged.verdict.confidence,
+            reason: judged.verdict.reason.clone(),
+            reasoning: judged.reasoning.clone().unwrap_or_default(),
+            effective_source: self.near.representation(),
+            source_fallback_reason: fallback.map(str::to_owned),
+            provider: with.judge.provider().to_owned(),
+            model: with.judge.model_id().to_owned(),
+            prompt_version: JUDGE_PROMPT_VERSION,
+            config_hash: self.options.config_hash.clone(),
+            content_version: self.item.content_version,
+            embed_model: with.embedder.model_id().to_owned(),
+            run_id: self.options.run_id.clone(),
+            candidates: open
+                .iter()
+                .map(|hit| TriageCandidate {
+                    number: hit.number,
+                    score: hit.score,
+                    parts: hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+                    state: ItemState::Open,
+                    judged: judged.shown.contains(&hit.number),
+                })
+                .collect(),
+        };
+        Ok(self.store.write_triage_record(self.repo.id, &record, now).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_github::api::RestPullFile;
+
+    use super::changes_of;
+
+    fn file(name: &str, patch: &str) -> RestPullFile {
+        serde_json::from_value(serde_json::json!({ "filename": name, "status": "modified", "patch": patch }))
+            .expect("a file")
+    }
+
+    #[test]
+    fn changed_lines_are_read_within_their_limits() {
+        let changes = changes_of(&[file("a.rs", "@@ -1,2 +1,2 @@\n context\n-old\n+new"), file("b.rs", "")]);
+        assert_eq!((changes.files.len(), changes.diff.as_str()), (2, "-old\n+new\n"));
+        let long = format!("+{}", "x".repeat(5_000));
+        let many: Vec<RestPullFile> = (0..40).map(|at| file(&format!("{at}.rs"), &long)).collect();
+        let changes = changes_of(&many);
+        assert_eq!(changes.files.len(), 40);
+        assert!((12_000..12_040).contains(&changes.diff.chars().count()), "{}", changes.diff.len());
+    }
+}

@@ -1,0 +1,241 @@
+//! One question to a judge, and how it is asked: by rules in this program, or of a model.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem,
+    PairScores, Similarity, parse_judge_answer,
+};
+use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
+use canonry_store::NewLlmCall;
+use sha2::{Digest, Sha256};
+
+use crate::llm_budget::LlmBudget;
+use crate::local_judge::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
+use crate::without_secrets::WithoutSecrets;
+
+/// Who judges. The operator decides; a repository's own file never does.
+#[derive(Clone, Copy)]
+pub enum Judge<'a> {
+    /// The evidence itself, weighed in this program.
+    Local,
+    /// A model.
+    Model {
+        /// Its kind.
+        provider: Extractor,
+        /// The model itself.
+        model: &'a dyn ChatModel,
+    },
+}
+
+impl Judge<'_> {
+    /// The name of the kind, as it is stored.
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Local => Extractor::Local.as_str(),
+            Self::Model { provider, .. } => provider.as_str(),
+        }
+    }
+
+    /// The name of the model, as it is stored.
+    pub fn model_id(&self) -> &str {
+        match self {
+            Self::Local => LOCAL_JUDGE,
+            Self::Model { model, .. } => model.model_id(),
+        }
+    }
+}
+
+/// A source, its candidates, and what is known between them.
+pub(crate) struct JudgeCase {
+    pub(crate) source: Item,
+    pub(crate) candidates: Vec<CaseCandidate>,
+    pub(crate) pairs: PairScores,
+    /// Rendered cards, the source's first; empty unless everybody has a fresh one.
+    pub(crate) cards: Vec<String>,
+}
+
+pub(crate) struct CaseCandidate {
+    pub(crate) item: Item,
+    pub(crate) score: Similarity,
+    pub(crate) parts: BTreeMap<String, f64>,
+    /// Any name for the cluster that it is known to be in.
+    pub(crate) cluster: Option<ItemNumber>,
+}
+
+/// What is asked, and the hash of all that the answer can depend on.
+pub(crate) struct Question {
+    request: Option<ChatRequest>,
+    pub(crate) input_hash: String,
+}
+
+/// What a judge said.
+pub(crate) struct Heard {
+    pub(crate) answer: Result<JudgeAnswer, InvalidAnswer>,
+    /// The answer to the letter, for replaying it.
+    pub(crate) said: String,
+    pub(crate) call: Option<NewLlmCall>,
+}
+
+/// A question that got no answer.
+pub(crate) struct Unheard {
+    pub(crate) error: ChatError,
+    pub(crate) call: NewLlmCall,
+}
+
+impl JudgeCase {
+    pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
+        judged_item(&self.source)
+    }
+
+    pub(crate) fn gate_candidates(&self) -> Vec<GateCandidate<'_>> {
+        self.candidates
+            .iter()
+            .map(|one| GateCandidate { item: judged_item(&one.item), score: one.score, cluster: one.cluster })
+            .collect()
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<ItemNumber> {
+        self.candidates.iter().map(|one| one.item.number).collect()
+    }
+
+    /// Reads an answer that may name this case's candidates only.
+    pub(crate) fn read(&self, said: &str) -> Result<JudgeAnswer, InvalidAnswer> {
+        parse_judge_answer(said, &self.numbers())
+    }
+}
+
+pub(crate) fn judged_item(item: &Item) -> JudgedItem<'_> {
+    JudgedItem {
+        number: item.number,
+        state: item.state,
+        item_type: item.item_type,
+        title: &item.title,
+        body: &item.body,
+        labels: &item.labels,
+    }
+}
+
+impl Judge<'_> {
+    pub(crate) fn question(&self, case: &JudgeCase) -> Question {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(self.provider());
+        add(self.model_id());
+        match self {
+            Self::Local => {
+                add(case.source.content_hash.as_str());
+                for one in &case.candidates {
+                    add(&format!("{} {} {}", one.item.number, one.item.content_hash.as_str(), one.score));
+                    add(&serde_json::to_string(&one.parts).expect("invariant: numbers by name"));
+                }
+                Question { request: None, input_hash: digits(hash) }
+            }
+            Self::Model { .. } => {
+                let request = case_request(case);
+                add(&JUDGE_PROMPT_VERSION.to_string());
+                add(&request.system);
+                add(&request.user);
+                Question { request: Some(request), input_hash: digits(hash) }
+            }
+        }
+    }
+
+    /// Asks once; what can be asked again is asked again by the model's client.
+    pub(crate) async fn ask(
+        &self,
+        question: &Question,
+        case: &JudgeCase,
+        purpose: &'static str,
+        budget: &LlmBudget,
+    ) -> Result<Heard, Box<Unheard>> {
+        let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
+            let answer = locally(case);
+            let said = serde_json::to_string(&answer).expect("invariant: plain data");
+            return Ok(Heard { answer: Ok(answer), said, call: None });
+        };
+        let began = std::time::Instant::now();
+        let note = |input: Option<u64>, output: Option<u64>, error: Option<String>| NewLlmCall {
+            purpose,
+            provider: self.provider(),
+            model: self.model_id().to_owned(),
+            input_tokens: input,
+            output_tokens: output,
+            cost_usd: budget.cost(input, output),
+            latency: began.elapsed(),
+            error,
+        };
+        match model.complete(request).await {
+            Ok(answer) => {
+                let call = note(answer.input_tokens, answer.output_tokens, None);
+                Ok(Heard { answer: case.read(&answer.text), said: answer.text, call: Some(call) })
+            }
+            // An answer all the same, and one that was paid for.
+            Err(error @ ChatError::Refused { .. }) => {
+                let call = note(None, None, Some(error.to_string()));
+                Ok(Heard { answer: Err(InvalidAnswer::Refusal), said: String::new(), call: Some(call) })
+            }
+            Err(error @ ChatError::CutOff { .. }) => {
+                let call = note(None, None, Some(error.to_string()));
+                Ok(Heard { answer: Err(InvalidAnswer::NotJson), said: String::new(), call: Some(call) })
+            }
+            Err(error) => Err(Box::new(Unheard { call: note(None, None, Some(error.to_string())), error })),
+        }
+    }
+}
+
+fn locally(case: &JudgeCase) -> JudgeAnswer {
+    let candidates: Vec<LocalCandidate<'_>> = case
+        .candidates
+        .iter()
+        .map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts })
+        .collect();
+    judge_locally(&local_text(&case.source), &candidates)
+}
+
+fn local_text(item: &Item) -> LocalText<'_> {
+    LocalText {
+        item_type: item.item_type,
+        number: item.number,
+        title: &item.title,
+        body: &item.body,
+        labels: &item.labels,
+        author: item.author.as_ref(),
+        created_at: item.created_at,
+        changes: item.changes.as_ref(),
+    }
+}
+
+/// Digits of a hash that stand at a text's borders.
+const BOUNDARY_DIGITS: usize = 16;
+
+fn case_request(case: &JudgeCase) -> ChatRequest {
+    let items = std::iter::once(&case.source).chain(case.candidates.iter().map(|one| &one.item));
+    let safe: Vec<(ItemNumber, WithoutSecrets)> =
+        items.clone().map(|item| (item.number, WithoutSecrets::of(item))).collect();
+    // It depends on every text, so that nobody can write a text that holds it.
+    let mut hash = Sha256::new();
+    items.for_each(|item| hash.update(item.content_hash.as_str()));
+    let boundary = &digits(hash)[..BOUNDARY_DIGITS];
+    let texts: Vec<JudgeText<'_>> = safe
+        .iter()
+        .enumerate()
+        .map(|(at, (number, safe))| JudgeText {
+            item_type: safe.item_type,
+            number: *number,
+            title: &safe.title,
+            body: &safe.body,
+            card: case.cards.get(at).map(String::as_str),
+            changes: safe.changes.as_ref(),
+        })
+        .collect();
+    let (source, candidates) = texts.split_first().expect("invariant: there is a source");
+    judge_request(*source, candidates, boundary)
+}
+
+fn digits(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

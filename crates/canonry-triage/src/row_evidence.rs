@@ -1,0 +1,34 @@
+//! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
+
+use canonry_domain::{ClosePath, Item, ItemNumber, RepoName};
+use canonry_github::redact;
+use canonry_retrieval::{Facts, SharedFact, shared_facts};
+use serde::{Deserialize, Serialize};
+
+/// The evidence of one close row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RowEvidence {
+    /// What both texts hold, each in words, the most telling first. Text of strangers.
+    pub facts: Vec<String>,
+    /// What the judge said.
+    pub reasoning: Option<String>,
+    /// The edges that the close rests on.
+    pub path: Option<ClosePath>,
+    /// Items that were closed in favour of this one before, and will point at its target.
+    pub repoint: Vec<ItemNumber>,
+}
+
+/// Facts that a comment names: a person reads a few.
+const FACTS_TOLD: usize = 4;
+
+/// What two items share, in words and without secrets. That both name the repository says nothing.
+pub(crate) fn facts_of(repo: &RepoName, one: &Item, other: &Item) -> Vec<String> {
+    let facts = |item: &Item| Facts::of(&format!("{}\n{}", item.title, item.body));
+    let shared = shared_facts(&facts(one), &facts(other));
+    let tells = |fact: &&SharedFact| {
+        let text = fact.text.to_lowercase();
+        text != repo.name().to_lowercase() && text != repo.owner().to_lowercase()
+    };
+    shared.iter().filter(tells).take(FACTS_TOLD).map(|fact| redact(&fact.to_string())).collect()
+}

@@ -1,0 +1,152 @@
+//! `apply-close`: carries a reviewed plan out.
+
+use anyhow::{Context as _, Result, bail};
+use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, parse_bytes};
+use canonry_github::GitHub;
+use canonry_github::outbox::Outbox;
+use canonry_store::{CloseRunId, Repo};
+use canonry_triage::{ApplyError, ApplyOptions, CloseReport, ReportedRow, RowResult, apply_close};
+use serde_json::{Value, json};
+
+use crate::commands::config::SETTINGS_FILE;
+use crate::commands::plan::run_number;
+use crate::commands::plan_close::{MaintainersAge, know_maintainers};
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::exit::{Exit, Refused};
+use crate::github::GithubOption;
+use crate::known_repo::RunRepoOption;
+use crate::printable::one_line;
+use crate::repo_settings::SettingsOption;
+use crate::report::Report;
+use crate::tables::{counted, table};
+
+/// Close the duplicates of a plan on GitHub.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Close the duplicates of a plan on GitHub.\n\n\
+        Both items of a row are read again right before each write; a row whose items have changed since it was planned \
+        is skipped with the reason. Each item gets one comment that names the other one, what both share and how to \
+        object. It can be stopped anywhere and run again: nothing is commented or closed twice. `canonry undo-close` \
+        takes it back.",
+    after_help = "Example:\n  canonry apply-close --repo octo/cat --run 7 --yes\n  \
+        canonry apply-close --repo octo/cat --run 7 --yes --approved-only"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RunRepoOption,
+    /// The plan, as `canonry plan-close` names it
+    #[arg(long, value_name = "N", value_parser = run_number)]
+    run: CloseRunId,
+    /// You have read the plan
+    #[arg(long)]
+    yes: bool,
+    /// Only rows that were approved with `canonry plan approve`
+    #[arg(long)]
+    approved_only: bool,
+    #[command(flatten)]
+    settings: SettingsOption,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store, args.run).await?;
+    if !args.yes {
+        bail!(Refused(format!(
+            "nothing is closed without --yes; read the plan first: canonry plan show --repo {} --run {}",
+            repo.name, args.run
+        )));
+    }
+    let bar = context.counter("rows");
+    let github = args.github.client(&bar)?;
+    let config = match &args.settings.file {
+        Some(file) => {
+            let bytes = std::fs::read(file)
+                .with_context(|| format!("the settings file {} cannot be read; check its name", file.display()))?;
+            parse_bytes(&bytes)
+        }
+        None => live_settings(&github, &repo).await?,
+    };
+    // A run that is no plan of this repository is told before anything else.
+    if store.close_run(args.run).await?.is_some_and(|run| run.repo.id == repo.id) {
+        know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
+    }
+    let outbox = Outbox::open(store.clone(), github.clone(), rand::random()).await?;
+    let run_id = context.run_id.to_string();
+    let options = ApplyOptions { plan: args.run, approved_only: args.approved_only, config: &config, run_id: &run_id };
+    let mut on_row = |_: &ReportedRow| bar.inc(1);
+    let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
+    bar.finish_and_clear();
+    store.close().await;
+    match done {
+        Err(ApplyError::Refused(words)) => bail!(Refused(words)),
+        done => Ok(report(&repo, &done?, "Closed", args.run)),
+    }
+}
+
+/// The settings file of the repository's default branch; without one, the defaults.
+pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed> {
+    match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
+        Ok(Some(file)) => Ok(parse_bytes(file.text.as_bytes())),
+        Ok(None) => Ok(Parsed { config: RepoConfig::default(), problems: Vec::new() }),
+        // A protected label may be in it.
+        Err(error) => bail!(Refused(format!(
+            "the settings {SETTINGS_FILE} of {} cannot be read ({error}), and nothing is closed by guesses; try again",
+            repo.name
+        ))),
+    }
+}
+
+/// What a run did; `word` says what it did to an item.
+pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunId) -> Report {
+    let stats = json!({
+        "attempted": done.attempted, "applied": done.applied, "skipped": done.skipped, "failed": done.failed,
+    });
+    let report = Report::new(stats, text(done, word, run, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("run", run.get())
+        .with("remarks", &done.remarks)
+        .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
+    if done.failed > 0 { report.ending(Exit::SomeFailed) } else { report }
+}
+
+fn row(row: &ReportedRow) -> Value {
+    json!({ "number": row.number, "type": row.item_type, "result": row.result.as_str(), "reason": row.reason })
+}
+
+fn text(done: &CloseReport, word: &str, run: CloseRunId, repo: &str) -> String {
+    let mut text = format!("{word} {}", counted(done.applied, "item"));
+    for (count, what) in [(done.skipped, "skipped"), (done.failed, "failed")] {
+        if count > 0 {
+            text += &format!(", {count} {what}");
+        }
+    }
+    text += ".\n";
+    let already = done.rows.len() as u64 - done.attempted;
+    if already > 0 {
+        text += &format!("{} done before.\n", counted(already, "row"));
+    }
+    let told: Vec<&ReportedRow> = done.rows.iter().filter(|row| row.result != RowResult::Applied).collect();
+    if !told.is_empty() {
+        let mut shown = table(["item", "result", "why"]);
+        for row in told {
+            let why = row.reason.as_deref().map(one_line).unwrap_or_default();
+            shown.add_row([format!("{} #{}", row.item_type, row.number), row.result.as_str().to_owned(), why]);
+        }
+        text += &format!("\n{shown}\n");
+    }
+    for remark in &done.remarks {
+        text += &format!("{}\n", one_line(remark));
+    }
+    if done.failed > 0 {
+        text += "\nRunning it again goes on with what has not ended.\n";
+    }
+    if word == "Closed" && done.applied > 0 {
+        text += &format!("\nTake it back with: canonry undo-close --repo {repo} --run {run}\n");
+    }
+    text
+}

@@ -1,0 +1,219 @@
+//! `dedupe`: from GitHub to a plan in one go.
+
+use anyhow::Result;
+use canonry_config::{TargetPolicy as ConfiguredPolicy, config_hash};
+use canonry_domain::{Extractor, ItemState, ItemType, PlanRules, Probability, Similarity, TargetPolicy};
+use canonry_triage::{
+    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, EmbedSource, IntentExtractor, JudgeOptions,
+    PlanOptions, SyncOptions, Wanted, dedupe, sync,
+};
+use serde_json::{Value, json};
+
+use crate::chat_options::{LimitOptions, ProviderOptions, chat_model, judge_of};
+use crate::commands::candidates::score;
+use crate::commands::judge::probability;
+use crate::commands::plan_close::MaintainersAge;
+use crate::commands::{judge, plan_close};
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::exit::Exit;
+use crate::github::{GithubOption, has_credentials};
+use crate::item_filter::{OneOrAll, one_or_all};
+use crate::known_repo::RepoOption;
+use crate::repo_settings::SettingsOption;
+use crate::report::Report;
+use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
+use crate::tables::counted;
+
+/// Find the duplicates of a repository and plan what to close, in one go; nothing is closed.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Find the duplicates of a repository and plan what to close, in one go; nothing is closed.\n\n\
+        Brings the items in (with GITHUB_TOKEN), embeds what changed, looks for neighbours and judges them, again for \
+        whole clusters until no new edge appears, asks about the pairs that a plan lacks, and ends with the plan. \
+        Running it again asks no question twice.",
+    after_help = "Example:\n  canonry dedupe --repo octo/cat\n  canonry dedupe --repo octo/cat --no-sync --type issue\n  \
+        ANTHROPIC_API_KEY=… canonry dedupe --repo octo/cat --provider anthropic --max-calls 500"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items of this type: issue, pr or all
+    #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
+    item_type: OneOrAll<ItemType>,
+    /// Work on what the database has, without asking GitHub for news
+    #[arg(long)]
+    no_sync: bool,
+    /// How many neighbours of an item are judged at most
+    #[arg(long, value_name = "K", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=50))]
+    k: u16,
+    /// The least score of a neighbour, 0 to 1
+    #[arg(long, value_name = "SCORE", default_value = "0.75", value_parser = score)]
+    min_score: Similarity,
+    /// The state that neighbours are in: open, closed or all
+    #[arg(long, value_name = "STATE", default_value = "open", value_parser = one_or_all::<ItemState>)]
+    state: OneOrAll<ItemState>,
+    /// The least confidence of an accepted edge, 0 to 1 [default: 0.85, or as the settings say]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
+    min_edge: Option<Probability>,
+    /// The least confidence with which an item is closed, 0 to 1 [default: 0.90, or as the settings say]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
+    min_close: Option<Probability>,
+    /// What must have been judged: canonical-only or direct-fallback [default: canonical-only, or as the settings say]
+    #[arg(long, value_name = "POLICY")]
+    target_policy: Option<TargetPolicy>,
+    /// Do not ask the judge about the pairs that the plan lacks
+    #[arg(long)]
+    no_judge_missing: bool,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    mode: ModeOption,
+    #[command(flatten)]
+    embedder: EmbedderOptions,
+    #[command(flatten)]
+    provider: ProviderOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    settings: SettingsOption,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let extracts = matches!(args.source.source(), EmbedSource::Intent(kind) if kind != Extractor::Local);
+    let model = if extracts && args.provider.provider == Extractor::Local { None } else { args.provider.model()? };
+    let mut config = args.settings.read()?;
+    if let Some(min_edge) = args.min_edge {
+        config.close.min_edge = min_edge.get();
+    }
+    if let Some(min_close) = args.min_close {
+        config.close.min_close = min_close.get();
+    }
+    let syncs = !args.no_sync && has_credentials();
+    let store = if syncs { args.database.open(context).await? } else { args.database.open_known(context).await? };
+    let bar = context.counter("items");
+    if syncs {
+        bar.set_message("items brought in");
+        let github = args.github.client(&bar)?;
+        let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
+        sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
+    }
+    let repo = args.repo.find(&store).await?;
+    plan_close::know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
+    let embedder = args.embedder.embedder(&store).await?;
+    let extractor_model = match args.source.source() {
+        EmbedSource::Intent(kind) if kind != Extractor::Local => {
+            let (name, base_url) = (args.provider.model.as_deref(), args.provider.base_url.as_deref());
+            chat_model("--extractor", kind, name, base_url, None)?
+        }
+        _ => None,
+    };
+    let extractor = match (args.source.source(), &extractor_model) {
+        (EmbedSource::Raw, _) => None,
+        (EmbedSource::Intent(extractor), Some(model)) => Some(IntentExtractor::Model { extractor, model: &**model }),
+        (EmbedSource::Intent(_), None) => Some(IntentExtractor::Local),
+    };
+    let snapshots = snapshots_of(&args.database)?;
+    let run_id = context.run_id.to_string();
+    let hash = config_hash(&config).to_string();
+    let options = DedupeOptions {
+        wanted: Wanted {
+            mode: args.mode.mode,
+            k: usize::from(args.k),
+            min_score: args.min_score,
+            state: args.state.one(),
+        },
+        judge: JudgeOptions {
+            item_type: args.item_type.one(),
+            source: args.source.source(),
+            min_edge: Probability::new(config.close.min_edge)?,
+            allow_stale: false,
+            rejudge: false,
+            joining: None,
+            workers: args.limits.workers(),
+            limits: args.limits.limits(),
+            config_hash: hash.clone(),
+            run_id: run_id.clone(),
+        },
+        plan: PlanOptions {
+            item_type: args.item_type.one(),
+            source: args.source.source(),
+            rules: PlanRules {
+                min_close: Probability::new(config.close.min_close)?,
+                policy: args.target_policy.unwrap_or(match config.close.target_policy {
+                    ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
+                    ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
+                }),
+                protected_labels: config.close.protected_labels.clone(),
+            },
+            dry_run: false,
+            config_hash: hash,
+            run_id,
+        },
+        judge_missing: !args.no_judge_missing,
+    };
+    let with = Dedupers {
+        embedder: &*embedder,
+        extractor,
+        judge: judge_of(args.provider.provider, model.as_deref()),
+        snapshots: snapshots.as_deref(),
+    };
+    let mut progress = |step: DedupeStep, done: u64| {
+        let words = match step {
+            DedupeStep::Analyzing => "cards made".to_owned(),
+            DedupeStep::Embedding => "items embedded".to_owned(),
+            DedupeStep::Comparing(round) => format!("items compared, round {round}"),
+            DedupeStep::Judging(round) => format!("items judged, round {round}"),
+            DedupeStep::Planning => "planning".to_owned(),
+        };
+        bar.set_message(words);
+        bar.set_position(done);
+    };
+    let done = dedupe(&store, &repo, with, &options, context.now, &mut progress).await;
+    bar.finish_and_clear();
+    store.close().await;
+    let done = match done {
+        Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error)),
+        done => done?,
+    };
+    let summary = summary(&done);
+    let failed: u64 = done.rounds.iter().map(|round| round.judged.failed).sum();
+    let stopped = done.rounds.iter().find_map(|round| round.judged.stopped.clone());
+    let DedupeReport { embedded, rounds, plan } = done;
+    let report = plan_close::report(&repo, Ok(plan))?.preceded_by(&summary).with("embedded", embedded).with(
+        "rounds",
+        rounds
+            .iter()
+            .map(|round| json!({ "candidate_sets": round.sets, "judge": judge::stats(&round.judged) }))
+            .collect::<Vec<Value>>(),
+    );
+    let report = match &stopped {
+        Some(why) => report.with("stopped", why),
+        None => report,
+    };
+    Ok(if failed > 0 || stopped.is_some() { report.ending(Exit::SomeFailed) } else { report })
+}
+
+fn summary(done: &DedupeReport) -> String {
+    let mut text = format!("Embedded {}.\n", counted(done.embedded, "item"));
+    for (number, round) in (1..).zip(&done.rounds) {
+        let judged = &round.judged;
+        text += &format!(
+            "Round {number}: {}, {} judged, {}.\n",
+            counted(round.sets, "item") + " compared",
+            judged.judged,
+            counted(judged.accepted, "new duplicate")
+        );
+        if judged.failed > 0 {
+            text += &format!("  {} got no answer; run it again to ask once more.\n", counted(judged.failed, "item"));
+        }
+        if let Some(why) = &judged.stopped {
+            text += &format!("  Stopped early: {why}. Running it again goes on from here.\n");
+        }
+    }
+    text + "\n"
+}

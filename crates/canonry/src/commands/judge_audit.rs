@@ -1,0 +1,163 @@
+//! `judge-audit`: how often a cheap judge agrees with a strong one.
+
+use anyhow::Result;
+use canonry_domain::{AuditTally, Extractor, ItemType, Probability};
+use canonry_store::AuditedItem;
+use canonry_triage::{AuditOptions, judge_audit};
+use serde_json::{Value, json};
+
+use crate::chat_options::{LimitOptions, chat_model, judge_of};
+use crate::commands::judge::probability;
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::exit::Exit;
+use crate::item_filter::{OneOrAll, one_or_all};
+use crate::known_repo::RepoOption;
+use crate::report::Report;
+use crate::retrieval_options::SourceOptions;
+use crate::tables::{counted, table};
+
+/// Measure a cheap judge by a strong one, on a sample of the repository's own items.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Measure a cheap judge by a strong one, on a sample of the repository's own items.\n\n\
+        Both judge the same candidate sets through the same gates; the strong one counts as the truth. The audit is \
+        stored: `canonry report-audit` shows it again, and what tighter gates would have changed, without asking anybody.",
+    after_help = "Example:\n  canonry judge-audit --repo octo/cat --strong-provider anthropic --sample-size 100\n  \
+        canonry judge-audit --repo octo/cat --cheap-provider openai --cheap-model small --strong-provider openai --strong-model large --seed 7"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items of this type: issue, pr or all
+    #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
+    item_type: OneOrAll<ItemType>,
+    /// How many candidate sets at most
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    sample_size: u32,
+    /// Chooses the sample; the same seed chooses the same
+    #[arg(long, value_name = "SEED", default_value_t = 1)]
+    seed: i64,
+    /// The cheap judge: local, openai, anthropic, gemini or command
+    #[arg(long, value_name = "PROVIDER", default_value = "local")]
+    cheap_provider: Extractor,
+    /// Its model [default: the provider's usual one]
+    #[arg(long, value_name = "MODEL")]
+    cheap_model: Option<String>,
+    /// Where it is [default: --base-url, or the provider's own service]
+    #[arg(long, value_name = "URL")]
+    cheap_base_url: Option<String>,
+    /// The strong judge: local, openai, anthropic, gemini or command
+    #[arg(long, value_name = "PROVIDER")]
+    strong_provider: Extractor,
+    /// Its model [default: the provider's usual one]
+    #[arg(long, value_name = "MODEL")]
+    strong_model: Option<String>,
+    /// Where it is [default: --base-url, or the provider's own service]
+    #[arg(long, value_name = "URL")]
+    strong_base_url: Option<String>,
+    /// Where both models are
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    /// The least confidence of an accepted edge, 0 to 1
+    #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
+    min_edge: Probability,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let shared = |provider: Extractor, own: &Option<String>| {
+        let takes = !matches!(provider, Extractor::Local | Extractor::Command);
+        own.clone().or_else(|| args.base_url.clone().filter(|_| takes))
+    };
+    let model = |option: &str, provider, name: &Option<String>, base_url: &Option<String>| {
+        chat_model(option, provider, name.as_deref(), shared(provider, base_url).as_deref(), None)
+    };
+    let cheap = model("--cheap-provider", args.cheap_provider, &args.cheap_model, &args.cheap_base_url)?;
+    let strong = model("--strong-provider", args.strong_provider, &args.strong_model, &args.strong_base_url)?;
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let options = AuditOptions {
+        item_type: args.item_type.one(),
+        source: args.source.source(),
+        sample_size: args.sample_size,
+        seed: args.seed,
+        min_edge: args.min_edge,
+        workers: args.limits.workers(),
+        limits: args.limits.limits(),
+        run_id: context.run_id.to_string(),
+    };
+    let bar = context.counter("items judged twice");
+    let mut progress = |done| bar.set_position(done);
+    let cheap = judge_of(args.cheap_provider, cheap.as_deref());
+    let strong = judge_of(args.strong_provider, strong.as_deref());
+    let done = judge_audit(&store, &repo, cheap, strong, &options, context.now, &mut progress).await;
+    bar.finish_and_clear();
+    store.close().await;
+    let done = done?;
+    let next = if done.items.is_empty() {
+        format!("\nNo open item has a fresh candidate set. Next: canonry candidates --repo {}\n", repo.name)
+    } else {
+        format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id)
+    };
+    let mut text = tally_text(done.id, &done.tally) + &next;
+    if let Some(why) = &done.stopped {
+        text += &format!("Some were not asked: {why}.\n");
+    }
+    let report = Report::new(json!({ "sampled": done.items.len() }), text)
+        .of(&repo.name)
+        .with("audit", audit_document(done.id, &done.tally))
+        .with("simulations", json!([]))
+        .with("stopped", done.stopped.as_deref())
+        .with("items", done.items.iter().map(item_document).collect::<Vec<_>>());
+    Ok(if done.tally.incomplete > 0 { report.ending(Exit::SomeFailed) } else { report })
+}
+
+/// An audit for a program.
+pub(crate) fn audit_document(id: i64, tally: &AuditTally) -> Value {
+    let mut document = json!({ "id": id });
+    if let (Value::Object(document), Value::Object(tally)) = (&mut document, json!(tally)) {
+        document.extend(tally);
+    }
+    document
+}
+
+/// One source of an audit for a program.
+pub(crate) fn item_document(audited: &AuditedItem) -> Value {
+    json!({
+        "number": audited.number,
+        "type": audited.item_type,
+        "class": audited.class,
+        "candidates": audited.item.candidates,
+        "cheap": audited.item.cheap,
+        "strong": audited.item.strong,
+    })
+}
+
+/// An audit for a person.
+pub(crate) fn tally_text(id: i64, tally: &AuditTally) -> String {
+    let share =
+        |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let mut shown = table(["", "items"]);
+    for (what, count) in [
+        ("both say duplicate of the same item (tp)", tally.tp),
+        ("only the cheap judge says duplicate (fp)", tally.fp),
+        ("only the strong judge says duplicate (fn)", tally.missed),
+        ("neither does (tn)", tally.tn),
+        ("both do, of different items (conflict)", tally.conflict),
+        ("one of them decided nothing (incomplete)", tally.incomplete),
+    ] {
+        shown.add_row([what.to_owned(), count.to_string()]);
+    }
+    format!(
+        "Audit {id} of {}.\n\n{shown}\n\nPrecision {}, recall {}, the strong judge taken for the truth.\n",
+        counted(tally.sample_size, "item"),
+        share(tally.precision),
+        share(tally.recall)
+    )
+}

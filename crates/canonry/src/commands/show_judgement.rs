@@ -1,0 +1,143 @@
+//! What `show` tells about judgement: decisions, triage records, the cluster, and closes.
+
+use canonry_store::{AppliedClose, StoredDecision, StoredTriageRecord};
+use canonry_triage::ClusterLine;
+use serde_json::{Value, json};
+
+use crate::printable::one_line;
+
+pub(crate) fn decision_document(decision: &StoredDecision) -> Value {
+    json!({
+        "id": decision.id.get(),
+        "representation": decision.representation.as_str(),
+        "origin": decision.origin.as_str(),
+        "target": decision.target,
+        "final_status": decision.status.as_str(),
+        "veto_reason": decision.reason,
+        "model_is_duplicate": decision.model_is_duplicate,
+        "confidence": decision.confidence,
+        "reasoning": decision.reasoning,
+        "structure": decision.structure,
+        "superseded_at": decision.superseded_at,
+        "provider": decision.provider,
+        "model": decision.model,
+        "prompt_version": decision.prompt_version,
+        "config_hash": decision.config_hash,
+        "input_hash": decision.input_hash,
+        "content_version": decision.source_version,
+        "target_content_version": decision.target_version,
+        "candidates": decision.candidates,
+        "created_at": decision.created_at,
+        "run_id": decision.run_id,
+    })
+}
+
+pub(crate) fn triage_document(stored: &StoredTriageRecord) -> Value {
+    let record = &stored.record;
+    let candidates = record.candidates.iter().map(|one| {
+        json!({ "number": one.number, "score": one.score, "parts": one.parts, "state": one.state, "judged": one.judged })
+    });
+    json!({
+        "id": stored.id,
+        "verdict": record.verdict,
+        "duplicate_of": record.target,
+        "target_score": record.target_score,
+        "is_duplicate": record.is_duplicate,
+        "confidence": record.confidence,
+        "reason": record.reason,
+        "reasoning": record.reasoning,
+        "effective_source": record.effective_source.as_str(),
+        "source_fallback_reason": record.source_fallback_reason,
+        "provider": record.provider,
+        "model": record.model,
+        "prompt_version": record.prompt_version,
+        "config_hash": record.config_hash,
+        "content_version": record.content_version,
+        "embed_model": record.embed_model,
+        "created_at": stored.created_at,
+        "run_id": record.run_id,
+        "candidates": candidates.collect::<Vec<_>>(),
+    })
+}
+
+pub(crate) fn close_document(close: &AppliedClose) -> Value {
+    json!({
+        "target": close.target,
+        "plan": close.plan_id.get(),
+        "approved": close.approved,
+        "closed_at": close.applied_at,
+        "objected": close.objected,
+        "undone_at": close.undone_at,
+    })
+}
+
+pub(crate) fn decisions_in_words(decisions: &[StoredDecision]) -> String {
+    if decisions.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nDecisions, newest first:\n");
+    for decision in decisions {
+        let target = decision.target.map_or_else(String::new, |target| format!(" #{target}"));
+        let mut words = format!("{}{target}", decision.status);
+        if let Some(reason) = &decision.reason {
+            words += &format!(" ({})", one_line(reason));
+        }
+        if let Some(confidence) = decision.confidence {
+            words += &format!(", confidence {:.2}", confidence.get());
+        }
+        if decision.superseded_at.is_some() {
+            words += ", since replaced";
+        }
+        text += &format!(
+            "  {}  {words}; {} {}, text version {}\n",
+            decision.created_at,
+            decision.provider,
+            one_line(&decision.model),
+            decision.source_version.get()
+        );
+        if let Some(reasoning) = decision.reasoning.as_deref().filter(|reasoning| !reasoning.is_empty()) {
+            text += &format!("    {}\n", one_line(reasoning));
+        }
+    }
+    text
+}
+
+pub(crate) fn triage_in_words(records: &[StoredTriageRecord]) -> String {
+    if records.is_empty() {
+        return String::new();
+    }
+    let mut text = String::from("\nSaid when it was new, newest first:\n");
+    for stored in records {
+        let record = &stored.record;
+        let target = record.target.map_or_else(String::new, |target| format!(" #{target}"));
+        let confidence = record.confidence.map_or_else(String::new, |sure| format!(", confidence {:.2}", sure.get()));
+        text += &format!(
+            "  {}  {}{target} ({}{confidence}), {} neighbours\n",
+            stored.created_at,
+            record.verdict.as_str().replace('_', " "),
+            one_line(&record.reason),
+            record.candidates.len()
+        );
+    }
+    text
+}
+
+pub(crate) fn cluster_in_words(cluster: Option<&ClusterLine>) -> String {
+    let Some(cluster) = cluster else { return String::new() };
+    let members: Vec<String> = cluster.members.iter().map(|member| format!("#{}", member.number)).collect();
+    format!("\nIts cluster: {}; #{} stays open: {}\n", members.join(", "), cluster.canonical, cluster.because)
+}
+
+pub(crate) fn closes_in_words(closes: &[AppliedClose]) -> String {
+    let mut text = String::new();
+    for close in closes {
+        text += &format!("\nClosed in favour of #{} on {} by plan {}", close.target, close.applied_at, close.plan_id);
+        match (close.undone_at, close.objected) {
+            (Some(at), _) => text += &format!("; undone on {at}"),
+            (None, true) => text += "; a person opened it again",
+            (None, false) => {}
+        }
+        text.push('\n');
+    }
+    text
+}
