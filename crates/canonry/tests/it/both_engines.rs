@@ -58,6 +58,7 @@ on_both_engines! {
             content_version: ContentVersion::FIRST,
             model: "m".to_owned(),
             members: Vec::new(),
+            pairs: Vec::new(),
         };
         let now = "2026-02-01T00:00:00Z".parse().expect("valid");
         assert!(store.write_candidate_set(repo.id, &set, now).await.expect("it answers"));

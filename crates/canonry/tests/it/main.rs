@@ -15,5 +15,6 @@ mod schemas;
 mod set_up;
 mod settings;
 mod show;
+mod simulate_learning;
 mod stopped;
 mod wrong_usage;

@@ -145,7 +145,13 @@ impl Ran {
     /// The one sentence of an error.
     #[track_caller]
     pub(crate) fn failed(&self) -> &str {
-        assert_eq!((self.exit, self.stdout.as_str()), (Some(1), ""), "{self:?}");
+        self.ended_with(1)
+    }
+
+    /// The one sentence of an error that ends with another status than 1.
+    #[track_caller]
+    pub(crate) fn ended_with(&self, exit: i32) -> &str {
+        assert_eq!((self.exit, self.stdout.as_str()), (Some(exit), ""), "{self:?}");
         let sentence = self.stderr.strip_prefix("error: ").unwrap_or_else(|| panic!("{self:?}"));
         let sentence = sentence.strip_suffix('\n').unwrap_or(sentence);
         assert!(!sentence.contains('\n'), "more than one line: {self:?}");

@@ -89,6 +89,8 @@ fn show_tells_an_items_story() {
       "intent_cards": [],
       "decisions": [],
       "triage": null,
+      "triage_records": [],
+      "closes": [],
       "outcome": null,
       "outcome_events": [],
       "cluster": null
@@ -114,6 +116,7 @@ async fn show_tells_neighbours_and_what_people_did() {
             score: 0.9312,
             parts: BTreeMap::from([("dense".to_owned(), 0.9), ("lexical".to_owned(), 0.7)]),
         }],
+        pairs: Vec::new(),
     };
     assert!(store.write_candidate_set(repo.id, &set, moment("2026-02-01T00:00:00Z")).await.expect("it answers"));
     let event = OutcomeEvent {
