@@ -2,6 +2,8 @@
 
 mod embedding;
 mod import;
+mod judge;
+mod judge_speed;
 mod pipeline;
 mod python;
 mod retrieval;
@@ -20,9 +22,11 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 5] = [
+const BENCHMARKS: [Benchmark; 7] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
+    ("judge", judge::run),
+    ("judge-speed", judge_speed::run),
     ("embedding", embedding::run),
     ("scale", scale::run),
     ("pipeline", pipeline::run),

@@ -1,0 +1,8 @@
+//! The `judge-speed` benchmark: how fast items are judged by a scripted server, and how fast their plan is made.
+
+use super::example;
+use crate::process::step;
+
+pub(crate) fn run() -> anyhow::Result<()> {
+    step("judging and planning", &mut example("canonry-triage", "judge_speed")?)
+}
