@@ -10,7 +10,7 @@ use canonry_domain::{
 use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat};
 use canonry_store::{CandidateMember, MaintainerSource, NewCandidateSet, Repo, Representation, Store};
 use canonry_testkit::models::ModelServer;
-use canonry_triage::{EmbedSource, Judge, JudgeOptions, JudgeReport, LlmLimits, PlanOptions, judge, plan_close};
+use canonry_triage::{EmbedSource, Judge, JudgeOptions, JudgeReport, LlmBudget, PlanOptions, judge, plan_close};
 use jiff::Timestamp;
 
 const ITEMS: i64 = 10_000;
@@ -37,7 +37,7 @@ async fn main() {
         rejudge: false,
         joining: None,
         workers: WORKERS,
-        limits: LlmLimits::default(),
+        budget: LlmBudget::default(),
         config_hash: "bench".to_owned(),
         run_id: "bench".to_owned(),
     };

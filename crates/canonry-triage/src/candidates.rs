@@ -72,13 +72,18 @@ pub async fn candidates(
         .collect();
     sources.sort_unstable();
     let known = KnownDuplicates::load(store, repo, neighbourhood.item_type(), neighbourhood.representation()).await?;
+    let stand_ins = known.stand_ins(|number| {
+        let row = neighbourhood.rows().get(&number);
+        row.is_some_and(|row| row.embedded && options.wanted.state.is_none_or(|state| row.state == state))
+    });
     let mut report = CandidatesReport { discovered: sources.len() as u64, ..CandidatesReport::default() };
+    let compared = Compared { representation: neighbourhood.representation(), stand_ins, options };
     let mut done = 0;
     for batch in sources.chunks(BATCH) {
-        let by_cards = write_sets(store, repo, neighbourhood, &known, options, batch, now).await?;
+        let by_cards = write_sets(store, repo, neighbourhood, &compared, batch, now).await?;
         let by_text = match by_text {
             Some(by_text) if !by_cards.without_vector.is_empty() => {
-                Some(write_sets(store, repo, by_text, &known, options, &by_cards.without_vector, now).await?)
+                Some(write_sets(store, repo, by_text, &compared, &by_cards.without_vector, now).await?)
             }
             _ => None,
         };
@@ -111,16 +116,25 @@ struct Written {
     changed: u64,
 }
 
+/// What all batches have in common.
+struct Compared<'a> {
+    /// What the sets are stored under: an item that is compared by its text for want of a card belongs to the others
+    /// all the same.
+    representation: Representation,
+    /// Which item of a known cluster may be named for it.
+    stand_ins: BTreeMap<ItemNumber, ItemNumber>,
+    options: &'a CandidateOptions,
+}
+
 async fn write_sets(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
-    known: &KnownDuplicates,
-    options: &CandidateOptions,
+    compared: &Compared<'_>,
     numbers: &[ItemNumber],
     now: Timestamp,
 ) -> Result<Written, RetrievalError> {
-    let (item_type, wanted) = (neighbourhood.item_type(), options.wanted);
+    let (item_type, wanted) = (neighbourhood.item_type(), compared.options.wanted);
     let mut entries = neighbourhood.entries(numbers).await?;
     let mut written = Written { changed: (numbers.len() - entries.len()) as u64, ..Written::default() };
     if wanted.mode != RetrievalMode::Lexical {
@@ -132,11 +146,11 @@ async fn write_sets(
         });
     }
     // A known cluster takes one slot: its canonical's.
-    let stands_for_itself = |source: ItemNumber, row: &IndexRow| match known.canonical_of(row.number) {
+    let stands_for_itself = |source: ItemNumber, row: &IndexRow| match compared.stand_ins.get(&row.number) {
         None => true,
-        canonical => {
-            let own = options.joining.is_some() && canonical == known.canonical_of(source);
-            canonical == Some(row.number) && !own
+        stand_in => {
+            let own = compared.options.joining.is_some() && stand_in == compared.stand_ins.get(&source);
+            stand_in == Some(&row.number) && !own
         }
     };
     let found = neighbourhood.neighbours_of_all(&entries, wanted, &stands_for_itself).await?;
@@ -149,7 +163,7 @@ async fn write_sets(
         sets.push(NewCandidateSet {
             item_type,
             number: entry.number,
-            representation: neighbourhood.representation(),
+            representation: compared.representation,
             content_version: row.content_version,
             model: neighbourhood.index().model().to_owned(),
             members: hits.iter().map(member).collect(),
@@ -161,7 +175,7 @@ async fn write_sets(
     let kept = store.write_candidate_sets(repo.id, &sets, now).await?;
     for ((set, members), kept) in sets.into_iter().zip(hits_of).zip(kept) {
         if kept {
-            let (number, representation) = (set.number, set.representation);
+            let (number, representation) = (set.number, neighbourhood.representation());
             written.sets.push(WrittenSet { item_type, number, representation, members });
         } else {
             written.changed += 1;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{ItemNumber, ItemState, ItemType};
-use canonry_store::{Repo, Store, StoreError};
+use canonry_store::{Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
@@ -76,9 +76,9 @@ pub async fn cluster_of(
     repo: &Repo,
     item_type: ItemType,
     number: ItemNumber,
-    source: EmbedSource,
+    representation: Representation,
 ) -> Result<Option<ClusterLine>, StoreError> {
-    let known = KnownDuplicates::load(store, repo, item_type, representation_of(source)).await?;
+    let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
     let holds = |cluster: &ClusterLine| cluster.members.iter().any(|member| member.number == number);
     Ok(known.cluster_lines().into_iter().find(holds))
 }

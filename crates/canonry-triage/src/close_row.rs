@@ -1,6 +1,6 @@
 //! One row of a plan: from the last look to the record of what became of it.
 
-use canonry_config::RepoConfig;
+use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
     ClosingText, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability, RowSnapshot, SkipReason,
     closing_comment, comment_if_refused,
@@ -70,6 +70,10 @@ impl PlanRows<'_> {
         let entry = match self.closing.store.outbox_entry_of_key(&key).await? {
             Some(begun) => begun,
             None => {
+                if self.is_below_own_minimum(row) {
+                    let reason = SkipReason::LowConfidence.to_string();
+                    return self.record(item, CloseOutcome::Skipped, Some(reason), &key).await;
+                }
                 if row.approved != Some(true) && self.is_daily_limit_reached().await? {
                     return Ok(skipped_for_now(SkipReason::DailyLimit));
                 }
@@ -119,6 +123,13 @@ impl PlanRows<'_> {
             touched.extend(theirs.filter_map(|row| row.target).map(|number| RowItem { number, ..item }));
         }
         Ok(touched)
+    }
+
+    /// Whether the repository itself asks for more confidence than usual, and the row has less, whatever it was planned
+    /// with.
+    fn is_below_own_minimum(&self, row: &CloseRunRow) -> bool {
+        let own = self.config.close.min_close;
+        own > CloseSettings::default().min_close && row.confidence.is_none_or(|confidence| confidence.get() < own)
     }
 
     /// At most so many closes a day happen without a person's approval.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use canonry_domain::{ItemNumber, ItemState, ItemType};
+use canonry_domain::{ItemNumber, ItemState, ItemType, Ruled};
 use canonry_models::Embedder;
 use canonry_store::{Repo, Store, StoreError};
 use jiff::Timestamp;
@@ -31,7 +31,7 @@ pub struct Dedupers<'a> {
 }
 
 /// How it is done.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct DedupeOptions {
     /// How neighbours are looked for.
     pub wanted: Wanted,
@@ -48,6 +48,10 @@ pub struct DedupeOptions {
 pub struct Round {
     /// Sets that were made.
     pub sets: u64,
+    /// Those of items that were compared by their text, for want of a card.
+    pub fell_back: u64,
+    /// Items without a vector, which were not compared.
+    pub without_vector: u64,
     /// What judging them did.
     pub judged: JudgeReport,
 }
@@ -55,6 +59,8 @@ pub struct Round {
 /// What was done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DedupeReport {
+    /// Items whose card could not be made.
+    pub cards_failed: u64,
     /// Vectors that were made.
     pub embedded: u64,
     /// The rounds; the first one is about every open item, the others join clusters.
@@ -115,6 +121,7 @@ pub async fn dedupe(
     progress: &mut (dyn FnMut(DedupeStep, u64) + Send),
 ) -> Result<DedupeReport, DedupeError> {
     let source = options.judge.source;
+    let mut cards_failed = 0;
     if let Some(extractor) = with.extractor {
         let analyze = AnalyzeOptions {
             item_type: options.judge.item_type,
@@ -123,7 +130,7 @@ pub async fn dedupe(
             workers: options.judge.workers,
         };
         let mut told = |done: &crate::analyze_intent::AnalyzeReport| progress(DedupeStep::Analyzing, done.analyzed);
-        analyze_intent(store, repo, extractor, analyze, now, &mut told).await?;
+        cards_failed = analyze_intent(store, repo, extractor, analyze, now, &mut told).await?.failed;
     }
     let embedding = EmbedOptions { source, item_type: options.judge.item_type, state: None, only_changed: true };
     let mut told = |done: &crate::embed::EmbedReport| progress(DedupeStep::Embedding, done.embedded);
@@ -137,13 +144,18 @@ pub async fn dedupe(
         if accepted == 0 || stopped {
             break;
         }
-        joining = Some(free_members(store, repo, options).await?);
+        let mut next = free_members(store, repo, options).await?;
+        // Two that were too near to each other to choose from may be one cluster by now.
+        let undecided = rounds.iter().flat_map(|round| &round.judged.decisions);
+        let undecided = undecided.filter(|line| line.reason.as_deref() == Some(Ruled::CANDIDATE_GAP_TOO_SMALL));
+        next.extend(undecided.map(|line| (line.item_type, line.number)));
+        joining = Some(next);
     }
     progress(DedupeStep::Planning, 0);
     let out_of_budget = rounds.last().is_some_and(|round| round.judged.stopped.is_some());
     let asked = (options.judge_missing && !out_of_budget).then_some((with.judge, &options.judge));
     let plan = plan_close(store, repo, asked, &options.plan, now).await?;
-    Ok(DedupeReport { embedded, rounds, plan })
+    Ok(DedupeReport { cards_failed, embedded, rounds, plan })
 }
 
 fn types(options: &DedupeOptions) -> Vec<ItemType> {
@@ -174,7 +186,7 @@ async fn round(
     now: Timestamp,
     progress: &mut (dyn FnMut(DedupeStep, u64) + Send),
 ) -> Result<Round, DedupeError> {
-    let mut sets = 0;
+    let mut round = Round::default();
     for item_type in types(options) {
         let load = async |source: EmbedSource| {
             let key = source.key(with.embedder.model_id());
@@ -196,10 +208,12 @@ async fn round(
         };
         let mut told = |done: u64, _: u64| progress(DedupeStep::Comparing(number), done);
         let made = candidates(store, repo, &near, by_text.as_ref(), &compare, now, &mut told).await?;
-        sets += made.sets.len() as u64;
+        round.sets += made.sets.len() as u64;
+        round.fell_back += made.fell_back;
+        round.without_vector += made.skipped_missing_embedding;
     }
     let judging = JudgeOptions { joining: joining.cloned(), ..options.judge.clone() };
     let mut told = |done: &JudgeReport| progress(DedupeStep::Judging(number), done.decisions.len() as u64);
-    let judged = judge(store, repo, with.judge, &judging, now, &mut told).await?;
-    Ok(Round { sets, judged })
+    round.judged = judge(store, repo, with.judge, &judging, now, &mut told).await?;
+    Ok(round)
 }

@@ -13,19 +13,20 @@ use canonry_models::Embedder;
 use canonry_retrieval::{Hit, RetrievalMode};
 use canonry_store::{IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
 use jiff::Timestamp;
+use sha2::{Digest, Sha256};
 
 use crate::analyze_intent::{IntentExtractor, analyze_item};
 use crate::embed::{EmbedRunError, EmbedSource, embed_item};
 use crate::identify::{identify, remember};
 use crate::judge::cards_of;
-use crate::judge_case::{CaseCandidate, Judge, JudgeCase};
+use crate::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
 use crate::known_duplicates::KnownDuplicates;
-use crate::llm_budget::{LlmBudget, LlmLimits};
+use crate::llm_budget::LlmBudget;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 use crate::sync::SyncError;
 
 /// How one item is looked at.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct DetectOptions {
     /// Issue or pull request; `None` for whichever has the number.
     pub item_type: Option<ItemType>,
@@ -37,12 +38,19 @@ pub struct DetectOptions {
     pub thresholds: OnlineThresholds,
     /// Which parts of retrieval count.
     pub mode: RetrievalMode,
-    /// What a question costs, for the record.
-    pub limits: LlmLimits,
-    /// The settings in force, as they are stored with the record.
-    pub config_hash: String,
+    /// What may be asked and spent.
+    pub budget: LlmBudget,
     /// The run, as it is stored with the record.
     pub run_id: String,
+}
+
+impl DetectOptions {
+    /// One hash of all the rules that a verdict goes by.
+    fn rules_hash(&self) -> String {
+        let OnlineThresholds { min_score, maybe, duplicate } = self.thresholds;
+        let rules = format!("{} {} {min_score} {maybe} {duplicate}", self.mode, self.k);
+        Sha256::digest(rules).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
 }
 
 /// Who does what.
@@ -127,13 +135,20 @@ pub enum DetectError {
     },
     /// The others have no vectors to be compared with. That must not read as "nothing is similar".
     #[error(
-        "nothing else of {repo} is embedded by {model} yet, so that nothing can be compared; run `canonry embed --repo {repo}` first"
+        "only {embedded} of the {open} other open items of {repo} are embedded by {model} ({source_word}), too few to \
+         compare with; run `canonry embed --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
     )]
-    NothingEmbedded {
+    TooFewEmbedded {
         /// The repository.
         repo: RepoName,
         /// The model.
         model: String,
+        /// What was to be compared.
+        source_word: &'static str,
+        /// How many have a vector.
+        embedded: usize,
+        /// How many there are.
+        open: usize,
     },
     /// GitHub did not tell.
     #[error("{0}")]
@@ -182,9 +197,8 @@ pub async fn detect_new(
     let key = source.key(with.embedder.model_id());
     let calibration = with.embedder.calibration().clone();
     let near = Neighbourhood::load(store, &repo, item.item_type, key, calibration, with.snapshots).await?;
-    if options.mode != RetrievalMode::Lexical && near.rows().len() > 1 && near.embedded() <= 1 {
-        let model = with.embedder.model_id().to_owned();
-        return Err(DetectError::NothingEmbedded { repo: repo.name.clone(), model });
+    if options.mode != RetrievalMode::Lexical {
+        require_vectors(&repo, &item, &near, with.embedder.model_id())?;
     }
     let known = KnownDuplicates::load(store, &repo, item.item_type, near.representation()).await?;
     let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
@@ -289,6 +303,22 @@ fn changes_of(files: &[RestPullFile]) -> PullChanges {
     PullChanges { files: files.iter().map(|file| file.filename.clone()).collect(), diff }
 }
 
+/// Nine in ten of the other open items must have a vector: an answer about fewer would be no answer about the repository.
+fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) -> Result<(), DetectError> {
+    let others = || near.rows().values().filter(|row| row.number != item.number && row.state == ItemState::Open);
+    let (open, embedded) = (others().count(), others().filter(|row| row.embedded).count());
+    if embedded * 10 >= open * 9 {
+        return Ok(());
+    }
+    Err(DetectError::TooFewEmbedded {
+        repo: repo.name.clone(),
+        model: model.to_owned(),
+        source_word: near.representation().as_str(),
+        embedded,
+        open,
+    })
+}
+
 /// Sees to it that the item has the vectors that are compared; says what is compared in the end.
 async fn prepare(
     store: &Store,
@@ -331,8 +361,12 @@ impl Seen<'_> {
     /// Open neighbours down to what the record keeps, and closed ones that are near.
     async fn neighbours(&self) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
         let (known, number) = (self.known, self.item.number);
+        let stand_ins = known.stand_ins(|member| {
+            let row = self.near.rows().get(&member);
+            row.is_some_and(|row| row.embedded && row.state == ItemState::Open)
+        });
         let may_be_named = |row: &IndexRow| {
-            known.canonical_of(row.number).is_none_or(|canonical| canonical == row.number)
+            stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
                 && !known.ruled_not_duplicates(number, row.number)
         };
         let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
@@ -347,6 +381,17 @@ impl Seen<'_> {
         Ok((open, closed))
     }
 
+    /// What a person said the item is a duplicate of, or the canonical of that; a closed item is never named.
+    fn ruled_target(&self) -> Option<ItemNumber> {
+        let ruled = self.known.ruled_duplicate_of(self.item.number)?;
+        let is_open = |number: &ItemNumber| {
+            let item = self.known.item(*number);
+            item.is_some_and(|item| item.state == ItemState::Open && item.gone.is_none())
+        };
+        let canonical = self.known.canonical_of(ruled).filter(|canonical| *canonical != self.item.number);
+        [canonical, Some(ruled)].into_iter().flatten().find(is_open)
+    }
+
     async fn judge(
         &self,
         open: &[Hit],
@@ -355,7 +400,7 @@ impl Seen<'_> {
         now: Timestamp,
     ) -> Result<Judged, DetectError> {
         let thresholds = &self.options.thresholds;
-        if let Some(target) = self.known.ruled_duplicate_of(self.item.number) {
+        if let Some(target) = self.ruled_target() {
             let (confidence, reason) = (Some(Probability::ONE), "override".to_owned());
             let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
             return Ok(Judged {
@@ -400,15 +445,16 @@ impl Seen<'_> {
             case.pairs.insert(one, other, score);
         }
         case.cards = cards_of(self.store, self.repo, source, &case).await?;
-        let budget = LlmBudget::new(self.options.limits);
         let question = with.judge.question(&case);
-        let (answer, failure, unreachable, call) = match with.judge.ask(&question, &case, "detect", &budget).await {
-            Ok(heard) => {
-                let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
-                (heard.answer.ok(), failure, false, heard.call)
-            }
-            Err(unheard) => (None, Some(format!("failed to {}", unheard.error)), true, Some(unheard.call)),
-        };
+        let (answer, failure, unreachable, call) =
+            match with.judge.ask(&question, &case, "detect", &self.options.budget).await {
+                Ok(heard) => {
+                    let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
+                    (heard.answer.ok(), failure, false, heard.call)
+                }
+                Err(Unheard::NoAnswer { error, call }) => (None, Some(format!("failed to {error}")), true, Some(*call)),
+                Err(Unheard::OverBudget(why)) => (None, Some(why), true, None),
+            };
         if let Some(call) = call {
             self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
         }
@@ -461,7 +507,7 @@ impl Seen<'_> {
             provider: with.judge.provider().to_owned(),
             model: with.judge.model_id().to_owned(),
             prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.options.config_hash.clone(),
+            config_hash: self.options.rules_hash(),
             content_version: self.item.content_version,
             embed_model: with.embedder.model_id().to_owned(),
             run_id: self.options.run_id.clone(),

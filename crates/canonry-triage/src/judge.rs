@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    ContentVersion, DecisionOrigin, DecisionStatus, GateRules, InvalidAnswer, Item, ItemNumber, ItemState, ItemType,
-    JUDGE_PROMPT_VERSION, JudgeAnswer, PairScores, Probability, Ruled, Similarity, gate_answer, gate_before_judge,
+    ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber, ItemState,
+    ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, PairScores, Probability, Ruled, Similarity, gate_answer,
+    gate_before_judge,
 };
 use canonry_models::chat::ChatError;
 use canonry_store::{
@@ -19,10 +20,10 @@ use crate::embed::EmbedSource;
 use crate::import::ERRORS_KEPT;
 use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unheard};
 use crate::known_duplicates::KnownDuplicates;
-use crate::llm_budget::{LlmBudget, LlmLimits};
+use crate::llm_budget::{LlmBudget, Spent};
 
 /// Which sets are judged, and how.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct JudgeOptions {
     /// Only items of this type.
     pub item_type: Option<ItemType>,
@@ -39,7 +40,7 @@ pub struct JudgeOptions {
     /// Questions under way at once; at least one.
     pub workers: usize,
     /// What may be asked and spent.
-    pub limits: LlmLimits,
+    pub budget: LlmBudget,
     /// The settings in force, as they are stored with each decision.
     pub config_hash: String,
     /// The run, as it is stored with each decision.
@@ -131,10 +132,11 @@ pub async fn judge(
 ) -> Result<JudgeReport, JudgeError> {
     let types = options.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]);
     let mut report = JudgeReport::default();
-    let budget = LlmBudget::new(options.limits);
+    // A budget may be shared with what was asked before.
+    let before = options.budget.spent();
     for item_type in types {
         let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
-        let mut run = Run { store, repo, judge, options, now, item_type, known, budget: &budget, report: &mut report };
+        let mut run = Run { store, repo, judge, options, now, item_type, known, before: &before, report: &mut report };
         run.go(progress).await?;
     }
     Ok(report)
@@ -155,7 +157,7 @@ struct Run<'a> {
     now: Timestamp,
     item_type: ItemType,
     known: KnownDuplicates,
-    budget: &'a LlmBudget,
+    before: &'a Spent,
     report: &'a mut JudgeReport,
 }
 
@@ -181,8 +183,7 @@ enum Step {
 enum Done {
     Ruled(Ruled, DecisionOrigin),
     Answered(Box<Answered>),
-    Unheard(Box<Unheard>),
-    OverBudget(String),
+    Unheard(Unheard),
 }
 
 struct Answered {
@@ -251,13 +252,12 @@ impl Run<'_> {
         let number = source.number;
         let ruled = |status, target, reason: &str| Ruled { status, target, reason: Some(reason.to_owned()) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
-            let there = self.known.edge_of(number).is_some_and(|edge| edge.human && edge.target == target);
-            if !there || self.options.rejudge {
-                let accepted = Ruled { status: DecisionStatus::Accepted, target: Some(target), reason: None };
-                return Ok(Step::Ruled(accepted, DecisionOrigin::Override));
+            // A ruling counts by itself, so that an edge that a judge found beside it may stay.
+            if self.known.fresh_edge_of(number).is_some() {
+                let skipped = ruled(DecisionStatus::Skipped, Some(target), Ruled::EXISTING_EDGE);
+                return Ok(Step::Ruled(skipped, DecisionOrigin::Override));
             }
-            let skipped = ruled(DecisionStatus::Skipped, Some(target), Ruled::EXISTING_EDGE);
-            return Ok(Step::Ruled(skipped, DecisionOrigin::Override));
+            return Ok(Step::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
         }
         let mut candidates: Vec<CaseCandidate> = set
             .members
@@ -272,9 +272,11 @@ impl Run<'_> {
                 })
             })
             .collect();
+        let replaces = self.options.rejudge || self.options.joining.is_some();
+        let edge = self.known.fresh_edge_of(number).filter(|_| !replaces);
         let before = candidates.len();
         candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
-        if before > 0 && candidates.is_empty() {
+        if before > 0 && candidates.is_empty() && edge.is_none() {
             let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
             return Ok(Step::Ruled(rejected, DecisionOrigin::Override));
         }
@@ -288,8 +290,7 @@ impl Run<'_> {
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
             return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
         }
-        let replaces = self.options.rejudge || self.options.joining.is_some();
-        if let Some(edge) = self.known.fresh_edge_of(number).filter(|_| !replaces) {
+        if let Some(edge) = edge {
             let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), Ruled::EXISTING_EDGE);
             return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
         }
@@ -317,7 +318,7 @@ impl Run<'_> {
         works: Vec<Work>,
         progress: &mut (dyn FnMut(&JudgeReport) + Send),
     ) -> Result<(), JudgeError> {
-        let (judge, budget, workers) = (self.judge, self.budget, self.options.workers.max(1));
+        let (judge, budget, workers) = (self.judge, &self.options.budget, self.options.workers.max(1));
         let asked = works.into_iter().map(|work| async move {
             let Work { set, source, replaces, latest, step } = work;
             let done = match step {
@@ -338,13 +339,14 @@ impl Run<'_> {
             let mut hopeless = None;
             for (set, source, replaces, latest, done) in chunk {
                 match done {
-                    Done::OverBudget(why) => {
+                    // What is under way goes on to its end: it is paid for.
+                    Done::Unheard(Unheard::OverBudget(why)) => {
                         self.report.stopped.get_or_insert(why);
                     }
-                    Done::Unheard(unheard) => {
-                        self.fail(&source, &format!("failed to {}", unheard.error));
-                        calls.push(unheard.call);
-                        hopeless = hopeless.or(unheard.error.is_hopeless().then_some(unheard.error));
+                    Done::Unheard(Unheard::NoAnswer { error, call }) => {
+                        self.fail(&source, &format!("failed to {error}"));
+                        calls.push(*call);
+                        hopeless = hopeless.or(error.is_hopeless().then_some(error));
                     }
                     Done::Ruled(ruled, origin) => {
                         self.count(&set, &ruled);
@@ -366,14 +368,12 @@ impl Run<'_> {
             }
             self.store.write_decisions(self.repo.id, &writes, self.now).await?;
             self.record_calls(&calls).await?;
-            self.report.calls = self.budget.spent().calls;
-            self.report.cost_usd = self.budget.spent().cost;
+            let spent = self.options.budget.spent();
+            self.report.calls = spent.calls - self.before.calls;
+            self.report.cost_usd = spent.cost - self.before.cost;
             progress(self.report);
             if let Some(error) = hopeless {
                 return Err(JudgeError::Model(error));
-            }
-            if self.report.stopped.is_some() {
-                return Ok(());
             }
         }
         Ok(())
@@ -434,8 +434,13 @@ impl Run<'_> {
             candidate_set: Some(set.id),
             origin,
             status: ruled.status,
-            // A person's word takes the place of whatever a judge said; a skip takes the place of nothing fresh.
-            replaces: replaces && origin == DecisionOrigin::Override && ruled.status != DecisionStatus::Skipped,
+            // That a person ruled candidates out ends an edge only where its own target is among them.
+            replaces: replaces
+                && match ruled.status {
+                    DecisionStatus::Accepted => true,
+                    DecisionStatus::Rejected => self.is_edge_ruled_out(source.number),
+                    DecisionStatus::Skipped => false,
+                },
             model_is_duplicate: None,
             confidence: accepted.then_some(Probability::ONE),
             reasoning: None,
@@ -452,6 +457,10 @@ impl Run<'_> {
             candidates: Vec::new(),
             run_id: self.options.run_id.clone(),
         }
+    }
+
+    fn is_edge_ruled_out(&self, source: ItemNumber) -> bool {
+        self.known.edge_of(source).is_some_and(|edge| self.known.ruled_not_duplicates(source, edge.target))
     }
 
     fn version_of(&self, target: ItemNumber) -> ContentVersion {
@@ -484,7 +493,10 @@ impl Run<'_> {
             replaces: replaces
                 && match ruled.status {
                     DecisionStatus::Accepted => true,
-                    DecisionStatus::Rejected => self.options.joining.is_none(),
+                    DecisionStatus::Rejected => {
+                        let edge = self.known.edge_of(case.source.number);
+                        edge.is_some_and(|edge| case.numbers().contains(&edge.target))
+                    }
                     DecisionStatus::Skipped => false,
                 },
             model_is_duplicate: answer.map(|answer| answer.is_duplicate),
@@ -523,10 +535,17 @@ impl Run<'_> {
         reused: bool,
         writes: &mut Vec<NewDecision>,
     ) {
-        if decision.status == DecisionStatus::Accepted
-            && let Some(target) = decision.target
-        {
-            self.known.join(decision.number, target);
+        match (decision.status, decision.target, decision.confidence) {
+            (DecisionStatus::Accepted, Some(target), Some(confidence)) => self.known.accept(Edge {
+                source: decision.number,
+                target,
+                confidence,
+                source_version: decision.source_version,
+                target_version: decision.target_version.unwrap_or(ContentVersion::FIRST),
+                human: decision.origin == DecisionOrigin::Override,
+            }),
+            _ if decision.replaces => self.known.forget_edge_of(decision.number),
+            _ => {}
         }
         self.report.decisions.push(DecisionLine {
             item_type: decision.item_type,
@@ -540,7 +559,9 @@ impl Run<'_> {
             reused,
         });
         let same = latest.is_some_and(|stored| {
-            (stored.status, &stored.reason, stored.target) == (decision.status, &decision.reason, decision.target)
+            stored.superseded_at.is_none()
+                && (stored.status, &stored.reason, stored.target)
+                    == (decision.status, &decision.reason, decision.target)
                 && (&stored.input_hash, stored.source_version) == (&decision.input_hash, decision.source_version)
         });
         if !same {
@@ -550,22 +571,7 @@ impl Run<'_> {
 }
 
 async fn ask(judge: Judge<'_>, budget: &LlmBudget, case: JudgeCase, question: Question) -> Done {
-    let reserved = match judge {
-        Judge::Local => 0.0,
-        Judge::Model { .. } => match budget.take() {
-            Ok(reserved) => reserved,
-            Err(why) => return Done::OverBudget(why),
-        },
-    };
-    let heard = judge.ask(&question, &case, "judge", budget).await;
-    let call = match &heard {
-        Ok(heard) => heard.call.as_ref(),
-        Err(unheard) => Some(&unheard.call),
-    };
-    if let Some(call) = call {
-        budget.settle(reserved, call.cost_usd.or_else(|| call.error.is_some().then_some(0.0)));
-    }
-    match heard {
+    match judge.ask(&question, &case, "judge", budget).await {
         Ok(heard) => Done::Answered(Box::new(Answered { case, question, heard, reused: false })),
         Err(unheard) => Done::Unheard(unheard),
     }

@@ -12,11 +12,11 @@ use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
 use crate::judge::{JudgeError, cards_of, representation_of};
-use crate::judge_case::{CaseCandidate, Judge, JudgeCase};
-use crate::llm_budget::{LlmBudget, LlmLimits};
+use crate::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
+use crate::llm_budget::LlmBudget;
 
 /// Which sets are looked at, and how.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct AuditOptions {
     /// Only items of this type.
     pub item_type: Option<ItemType>,
@@ -31,7 +31,7 @@ pub struct AuditOptions {
     /// Questions under way at once; at least one.
     pub workers: usize,
     /// What may be asked and spent.
-    pub limits: LlmLimits,
+    pub budget: LlmBudget,
     /// The run, as it is stored with the audit.
     pub run_id: String,
 }
@@ -69,14 +69,10 @@ pub async fn judge_audit(
     for set in sets {
         cases.push((set.id, case_of(store, repo, &set, options.source).await?));
     }
-    let budget = LlmBudget::new(options.limits);
-    let lanes = cases.into_iter().filter_map(|(set, case)| Some((set, case?))).map(|(set, case)| {
-        let budget = &budget;
-        async move {
-            let first = lane(cheap, &case, options, budget).await;
-            let second = lane(strong, &case, options, budget).await;
-            (set, case, first, second)
-        }
+    let lanes = cases.into_iter().filter_map(|(set, case)| Some((set, case?))).map(|(set, case)| async move {
+        let first = lane(cheap, &case, options).await;
+        let second = lane(strong, &case, options).await;
+        (set, case, first, second)
     });
     let lanes: Vec<_> = lanes.collect();
     let mut answers = stream::iter(lanes).buffered(options.workers.max(1));
@@ -179,33 +175,24 @@ struct Lane {
     stopped: Option<String>,
 }
 
-async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions, budget: &LlmBudget) -> Lane {
+async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions) -> Lane {
     let source = case.gate_source();
     let candidates = case.gate_candidates();
     if let Some(skipped) = gate_before_judge(&source, &candidates) {
         return Lane { result: LaneResult::ruled(skipped, None), call: None, stopped: None };
     }
-    let reserved = match judge {
-        Judge::Local => 0.0,
-        Judge::Model { .. } => match budget.take() {
-            Ok(reserved) => reserved,
-            Err(why) => return Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
-        },
-    };
-    match judge.ask(&judge.question(case), case, "audit", budget).await {
+    let question = judge.question(case);
+    match judge.ask(&question, case, "audit", &options.budget).await {
         Ok(heard) => {
-            if let Some(call) = &heard.call {
-                budget.settle(reserved, call.cost_usd.or_else(|| call.error.is_some().then_some(0.0)));
-            }
             let rules = GateRules { min_edge: options.min_edge, check_target_state: false };
             let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
             let confidence = heard.answer.ok().map(|answer| answer.confidence);
             Lane { result: LaneResult::ruled(ruled, confidence), call: heard.call, stopped: None }
         }
-        Err(unheard) => {
-            budget.settle(reserved, Some(0.0));
-            let result = LaneResult::failed(format!("failed to {}", unheard.error));
-            Lane { result, call: Some(unheard.call), stopped: None }
+        Err(Unheard::OverBudget(why)) => Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
+        Err(Unheard::NoAnswer { error, call }) => {
+            let result = LaneResult::failed(format!("failed to {error}"));
+            Lane { result, call: Some(*call), stopped: None }
         }
     }
 }

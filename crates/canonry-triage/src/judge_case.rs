@@ -6,8 +6,9 @@ use canonry_domain::{
     Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem,
     PairScores, Similarity, parse_judge_answer,
 };
+use canonry_github::redact;
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
-use canonry_store::NewLlmCall;
+use canonry_store::{ANSWER_LIMIT, NewLlmCall};
 use sha2::{Digest, Sha256};
 
 use crate::llm_budget::LlmBudget;
@@ -78,9 +79,11 @@ pub(crate) struct Heard {
 }
 
 /// A question that got no answer.
-pub(crate) struct Unheard {
-    pub(crate) error: ChatError,
-    pub(crate) call: NewLlmCall,
+pub(crate) enum Unheard {
+    /// The budget is used up; it was not asked.
+    OverBudget(String),
+    /// The judge did not answer.
+    NoAnswer { error: ChatError, call: Box<NewLlmCall> },
 }
 
 impl JudgeCase {
@@ -127,9 +130,9 @@ impl Judge<'_> {
         add(self.model_id());
         match self {
             Self::Local => {
-                add(case.source.content_hash.as_str());
+                add(&weighed(&case.source));
                 for one in &case.candidates {
-                    add(&format!("{} {} {}", one.item.number, one.item.content_hash.as_str(), one.score));
+                    add(&format!("{} {} {}", one.item.number, weighed(&one.item), one.score));
                     add(&serde_json::to_string(&one.parts).expect("invariant: numbers by name"));
                 }
                 Question { request: None, input_hash: digits(hash) }
@@ -144,19 +147,20 @@ impl Judge<'_> {
         }
     }
 
-    /// Asks once; what can be asked again is asked again by the model's client.
+    /// Asks once, within the budget; what can be asked again is asked again by the model's client.
     pub(crate) async fn ask(
         &self,
         question: &Question,
         case: &JudgeCase,
         purpose: &'static str,
         budget: &LlmBudget,
-    ) -> Result<Heard, Box<Unheard>> {
+    ) -> Result<Heard, Unheard> {
         let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
             let answer = locally(case);
-            let said = serde_json::to_string(&answer).expect("invariant: plain data");
+            let said = serialised(&answer);
             return Ok(Heard { answer: Ok(answer), said, call: None });
         };
+        budget.take().await.map_err(Unheard::OverBudget)?;
         let began = std::time::Instant::now();
         let note = |input: Option<u64>, output: Option<u64>, error: Option<String>| NewLlmCall {
             purpose,
@@ -169,22 +173,38 @@ impl Judge<'_> {
             error,
         };
         match model.complete(request).await {
-            Ok(answer) => {
-                let call = note(answer.input_tokens, answer.output_tokens, None);
-                Ok(Heard { answer: case.read(&answer.text), said: answer.text, call: Some(call) })
+            Ok(told) => {
+                let call = note(told.input_tokens, told.output_tokens, None);
+                budget.settle(call.cost_usd);
+                let answer = case.read(&told.text);
+                // The store keeps the beginning of an answer only; one that is too long is kept as it was understood.
+                let said = match &answer {
+                    Ok(answer) if told.text.chars().count() > ANSWER_LIMIT => serialised(answer),
+                    _ => told.text,
+                };
+                Ok(Heard { answer, said, call: Some(call) })
             }
-            // An answer all the same, and one that was paid for.
-            Err(error @ ChatError::Refused { .. }) => {
+            // An answer all the same, and one that was paid for, nobody says how much.
+            Err(error @ (ChatError::Refused { .. } | ChatError::CutOff { .. })) => {
+                let kind = match error {
+                    ChatError::Refused { .. } => InvalidAnswer::Refusal,
+                    _ => InvalidAnswer::NotJson,
+                };
+                budget.settle(None);
                 let call = note(None, None, Some(error.to_string()));
-                Ok(Heard { answer: Err(InvalidAnswer::Refusal), said: String::new(), call: Some(call) })
+                Ok(Heard { answer: Err(kind), said: String::new(), call: Some(call) })
             }
-            Err(error @ ChatError::CutOff { .. }) => {
-                let call = note(None, None, Some(error.to_string()));
-                Ok(Heard { answer: Err(InvalidAnswer::NotJson), said: String::new(), call: Some(call) })
+            Err(error) => {
+                budget.settle(Some(0.0));
+                let call = Box::new(note(None, None, Some(error.to_string())));
+                Err(Unheard::NoAnswer { error, call })
             }
-            Err(error) => Err(Box::new(Unheard { call: note(None, None, Some(error.to_string())), error })),
         }
     }
+}
+
+fn serialised(answer: &JudgeAnswer) -> String {
+    serde_json::to_string(answer).expect("invariant: plain data")
 }
 
 fn locally(case: &JudgeCase) -> JudgeAnswer {
@@ -193,7 +213,17 @@ fn locally(case: &JudgeCase) -> JudgeAnswer {
         .iter()
         .map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts })
         .collect();
-    judge_locally(&local_text(&case.source), &candidates)
+    let mut answer = judge_locally(&local_text(&case.source), &candidates);
+    // It names what both texts hold, and is shown to people.
+    answer.reasoning = redact(&answer.reasoning);
+    answer
+}
+
+/// All of an item that the local judge weighs.
+fn weighed(item: &Item) -> String {
+    let changes = item.changes.as_ref().map(|changes| (&changes.files, &changes.diff));
+    let parts = (item.content_hash.as_str(), &item.labels, &item.author, item.created_at, changes);
+    serde_json::to_string(&parts).expect("invariant: plain data")
 }
 
 fn local_text(item: &Item) -> LocalText<'_> {

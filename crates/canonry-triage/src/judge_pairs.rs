@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, GateRules, ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PairScores, Similarity,
-    gate_answer, gate_before_judge,
+    DecisionOrigin, DecisionStatus, GateRules, ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PairScores, Ruled,
+    Similarity, gate_answer, gate_before_judge,
 };
 use canonry_models::{Calibration, Embedder as _, LocalEmbedder};
 use canonry_store::{DecidedCandidate, NewDecision, Repo, Store, StoreError};
+use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
+use crate::analyze_intent::FailedItem;
 use crate::embed::EmbedSource;
-use crate::judge::{JudgeError, JudgeOptions, cards_of, representation_of};
-use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase};
+use crate::import::ERRORS_KEPT;
+use crate::judge::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
+use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unheard};
 use crate::known_duplicates::KnownDuplicates;
-use crate::llm_budget::LlmBudget;
 
 /// What judging pairs did.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,16 +27,20 @@ pub struct PairsReport {
     pub accepted: u64,
     /// Pairs without an answer; the next run asks again.
     pub failed: u64,
+    /// Why, for the first of them.
+    pub errors: Vec<FailedItem>,
     /// Why it ended early, if it did.
     pub stopped: Option<String>,
 }
 
 impl PairsReport {
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.judged += other.judged;
         self.accepted += other.accepted;
         self.failed += other.failed;
-        self.stopped = self.stopped.take().or_else(|| other.stopped.clone());
+        self.errors.extend(other.errors);
+        self.errors.truncate(ERRORS_KEPT);
+        self.stopped = self.stopped.take().or(other.stopped);
     }
 }
 
@@ -49,73 +55,133 @@ pub(crate) async fn judge_pairs(
     pairs: &[(ItemNumber, ItemNumber)],
     now: Timestamp,
 ) -> Result<PairsReport, JudgeError> {
-    let budget = LlmBudget::new(options.limits);
-    let mut report = PairsReport::default();
+    let run = Run { store, repo, judge, options, known };
+    let mut questions = Vec::with_capacity(pairs.len());
     let mut scorer =
         PairScorer { store, repo, item_type: known.item_type(), source: options.source, calibrations: BTreeMap::new() };
-    let representation = representation_of(options.source);
     for &(number, target) in pairs {
-        let (Some(source), Some(candidate)) = (known.item(number), known.item(target)) else { continue };
-        let (score, parts) = scorer.score(number, target).await?;
-        let candidate = CaseCandidate { item: candidate.clone(), score, parts, cluster: None };
-        let mut case = JudgeCase {
-            source: source.clone(),
-            candidates: vec![candidate],
-            pairs: PairScores::default(),
-            cards: Vec::new(),
-        };
-        if gate_before_judge(&case.gate_source(), &case.gate_candidates()).is_some() {
-            continue;
-        }
-        case.cards = cards_of(store, repo, options.source, &case).await?;
-        let question = judge.question(&case);
-        let told = store
-            .answered_decision(repo.id, known.item_type(), number, representation, &question.input_hash)
-            .await?
-            .filter(|_| !options.rejudge);
-        let heard = match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
-            Some((told, said)) => Heard { answer: crate::judge::replayed(&case, &said, told), said, call: None },
-            None => {
-                let reserved = match judge {
-                    Judge::Local => 0.0,
-                    Judge::Model { .. } => match budget.take() {
-                        Ok(reserved) => reserved,
-                        Err(why) => {
-                            report.stopped = Some(why);
-                            return Ok(report);
-                        }
-                    },
-                };
-                let heard = judge.ask(&question, &case, "judge", &budget).await;
-                let call = match &heard {
-                    Ok(heard) => heard.call.clone(),
-                    Err(unheard) => Some(unheard.call.clone()),
-                };
-                if let Some(call) = call {
-                    budget.settle(reserved, call.cost_usd.or_else(|| call.error.is_some().then_some(0.0)));
-                    store.record_llm_calls(Some(repo.id), &options.run_id, &[call], now).await?;
+        questions.extend(run.prepare(&mut scorer, number, target).await?);
+    }
+    let mut report = PairsReport::default();
+    let mut answers = stream::iter(questions.into_iter().map(|pair| run.ask(pair)))
+        .buffered(options.workers.max(1))
+        .ready_chunks(options.workers.max(1));
+    while let Some(chunk) = answers.next().await {
+        let mut decisions = Vec::new();
+        let mut calls = Vec::new();
+        let mut hopeless = None;
+        for (case, input_hash, heard) in chunk {
+            match heard {
+                Ok(Asked::Ruled(ruled)) => decisions.push(run.decision(&case, input_hash, None, &ruled)),
+                Ok(Asked::Heard(heard)) => {
+                    let rules = GateRules { min_edge: options.min_edge, check_target_state: true };
+                    let candidates = case.gate_candidates();
+                    let ruled = gate_answer(&case.gate_source(), &candidates, &case.pairs, &heard.answer, &rules);
+                    report.judged += 1;
+                    report.accepted += u64::from(ruled.status == DecisionStatus::Accepted);
+                    calls.extend(heard.call.clone());
+                    decisions.push(run.decision(&case, input_hash, Some(&heard), &ruled));
                 }
-                match heard {
-                    Ok(heard) => heard,
-                    Err(unheard) if unheard.error.is_hopeless() => return Err(JudgeError::Model(unheard.error)),
-                    Err(_) => {
-                        report.failed += 1;
-                        continue;
+                Err(Unheard::OverBudget(why)) => {
+                    report.stopped.get_or_insert(why);
+                }
+                Err(Unheard::NoAnswer { error, call }) => {
+                    report.failed += 1;
+                    calls.push(*call);
+                    if report.errors.len() < ERRORS_KEPT {
+                        let (item_type, number) = (case.source.item_type, case.source.number);
+                        report.errors.push(FailedItem { item_type, number, message: format!("failed to {error}") });
                     }
+                    hopeless = hopeless.or(error.is_hopeless().then_some(error));
                 }
             }
+        }
+        store.write_decisions(repo.id, &decisions, now).await?;
+        if !calls.is_empty() {
+            store.record_llm_calls(Some(repo.id), &options.run_id, &calls, now).await?;
+        }
+        if let Some(error) = hopeless {
+            return Err(JudgeError::Model(error));
+        }
+    }
+    Ok(report)
+}
+
+struct Run<'a> {
+    store: &'a Store,
+    repo: &'a Repo,
+    judge: Judge<'a>,
+    options: &'a JudgeOptions,
+    known: &'a KnownDuplicates,
+}
+
+/// One pair, and what is known about it without asking.
+struct Pair {
+    case: JudgeCase,
+    question: Question,
+    known: Option<Asked>,
+}
+
+enum Asked {
+    /// A gate before the judge decided.
+    Ruled(Ruled),
+    Heard(Box<Heard>),
+}
+
+impl Run<'_> {
+    async fn prepare(
+        &self,
+        scorer: &mut PairScorer<'_>,
+        number: ItemNumber,
+        target: ItemNumber,
+    ) -> Result<Option<Pair>, StoreError> {
+        let (Some(source), Some(candidate)) = (self.known.item(number), self.known.item(target)) else {
+            return Ok(None);
         };
-        let rules = GateRules { min_edge: options.min_edge, check_target_state: true };
-        let ruled = gate_answer(&case.gate_source(), &case.gate_candidates(), &case.pairs, &heard.answer, &rules);
-        report.judged += 1;
-        report.accepted += u64::from(ruled.status == DecisionStatus::Accepted);
-        let answer = heard.answer.as_ref().ok();
-        let judged = &case.candidates[0];
-        let decision = NewDecision {
-            item_type: known.item_type(),
-            number,
+        let (score, parts) = scorer.score(number, target).await?;
+        let candidate = CaseCandidate { item: candidate.clone(), score, parts, cluster: None };
+        let pairs = PairScores::default();
+        let mut case = JudgeCase { source: source.clone(), candidates: vec![candidate], pairs, cards: Vec::new() };
+        case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
+        let question = self.judge.question(&case);
+        if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
+            return Ok(Some(Pair { case, question, known: Some(Asked::Ruled(skipped)) }));
+        }
+        let representation = representation_of(self.options.source);
+        let (repo, item_type, hash) = (self.repo.id, source.item_type, &question.input_hash);
+        let told = self.store.answered_decision(repo, item_type, number, representation, hash).await?;
+        let told = told.filter(|_| !self.options.rejudge);
+        let known = told.as_ref().and_then(|told| Some((told, told.answer.clone()?))).map(|(told, said)| {
+            Asked::Heard(Box::new(Heard { answer: replayed(&case, &said, told), said, call: None }))
+        });
+        Ok(Some(Pair { case, question, known }))
+    }
+
+    async fn ask(&self, pair: Pair) -> (JudgeCase, String, Result<Asked, Unheard>) {
+        let Pair { case, question, known } = pair;
+        let asked = match known {
+            Some(known) => Ok(known),
+            None => {
+                let heard = self.judge.ask(&question, &case, "judge", &self.options.budget).await;
+                heard.map(|heard| Asked::Heard(Box::new(heard)))
+            }
+        };
+        (case, question.input_hash, asked)
+    }
+
+    fn decision(&self, case: &JudgeCase, input_hash: String, heard: Option<&Heard>, ruled: &Ruled) -> NewDecision {
+        let answer = heard.and_then(|heard| heard.answer.as_ref().ok());
+        let judged = case.candidates.iter().map(|one| DecidedCandidate {
+            number: one.item.number,
+            score: one.score,
+            content_version: one.item.content_version,
+        });
+        let judged: Vec<DecidedCandidate> = judged.collect();
+        NewDecision {
+            item_type: case.source.item_type,
+            number: case.source.number,
             target: ruled.target,
-            representation,
+            representation: representation_of(self.options.source),
             candidate_set: None,
             origin: DecisionOrigin::Batch,
             status: ruled.status,
@@ -124,21 +190,19 @@ pub(crate) async fn judge_pairs(
             confidence: answer.map(|answer| answer.confidence),
             reasoning: answer.map(|answer| answer.reasoning.clone()),
             structure: answer.map(|answer| answer.structure),
-            reason: ruled.reason,
-            answer: Some(heard.said),
-            provider: judge.provider().to_owned(),
-            model: judge.model_id().to_owned(),
+            reason: ruled.reason.clone(),
+            answer: heard.map(|heard| heard.said.clone()),
+            provider: self.judge.provider().to_owned(),
+            model: self.judge.model_id().to_owned(),
             prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: options.config_hash.clone(),
-            input_hash: question.input_hash,
+            config_hash: self.options.config_hash.clone(),
+            input_hash: if heard.is_some() { input_hash } else { String::new() },
             source_version: case.source.content_version,
-            target_version: ruled.target.map(|_| judged.item.content_version),
-            candidates: vec![DecidedCandidate { number: target, score, content_version: judged.item.content_version }],
-            run_id: options.run_id.clone(),
-        };
-        store.write_decisions(repo.id, &[decision], now).await?;
+            target_version: ruled.target.and_then(|_| judged.first()).map(|one| one.content_version),
+            candidates: judged,
+            run_id: self.options.run_id.clone(),
+        }
     }
-    Ok(report)
 }
 
 /// How alike two items are: as the item's own candidate set says, or by their stored vectors.

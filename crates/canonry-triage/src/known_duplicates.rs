@@ -157,9 +157,27 @@ impl KnownDuplicates {
         self.joined.root(number)
     }
 
-    /// Notes an edge that was accepted since.
-    pub(crate) fn join(&mut self, one: ItemNumber, other: ItemNumber) {
-        self.joined.join(one, other);
+    /// Notes an edge that was accepted since, in place of the source's edge of before.
+    pub(crate) fn accept(&mut self, edge: Edge) {
+        if self.by_source.get(&edge.source).is_some_and(|before| before.target != edge.target) {
+            self.forget_edge_of(edge.source);
+        }
+        self.by_source.insert(edge.source, edge);
+        self.joined.join(edge.source, edge.target);
+    }
+
+    /// Notes that an item has no edge any more. What it held together falls apart.
+    pub(crate) fn forget_edge_of(&mut self, source: ItemNumber) {
+        if self.by_source.remove(&source).is_some() {
+            self.joined = Joined::default();
+            let edges: Vec<Edge> = self.by_source.values().filter(|edge| self.counts(edge)).copied().collect();
+            for edge in edges {
+                self.joined.join(edge.source, edge.target);
+            }
+            for (item, of) in self.rulings.duplicates() {
+                self.joined.join(item, of);
+            }
+        }
     }
 
     /// For each cluster one item whose edge can be replaced without taking the cluster apart: the canonical where that
@@ -197,12 +215,30 @@ impl KnownDuplicates {
         self.by_source.get(&source)
     }
 
-    /// The item's accepted edge, if both texts are those that were judged.
+    /// The item's accepted edge, if it counts.
     pub(crate) fn fresh_edge_of(&self, source: ItemNumber) -> Option<&Edge> {
-        self.edge_of(source).filter(|edge| {
-            let judged = (Some(edge.source_version), Some(edge.target_version));
-            edge.human || judged == (self.version_of(edge.source), self.version_of(edge.target))
-        })
+        self.edge_of(source).filter(|edge| self.counts(edge))
+    }
+
+    /// Whether both texts are those that were judged, both items are there, and nobody ruled them apart.
+    fn counts(&self, edge: &Edge) -> bool {
+        let there = |number| self.items.get(&number).filter(|item| item.gone.is_none());
+        let (Some(source), Some(target)) = (there(edge.source), there(edge.target)) else { return false };
+        let judged = (edge.source_version, edge.target_version);
+        let same_texts = edge.human || judged == (source.content_version, target.content_version);
+        same_texts && !self.rulings.are_apart(edge.source, edge.target)
+    }
+
+    /// Which item of each cluster may be named for it, by member: the canonical if it passes, else the first that does.
+    pub(crate) fn stand_ins(&self, passes: impl Fn(ItemNumber) -> bool) -> BTreeMap<ItemNumber, ItemNumber> {
+        let mut stand_ins = BTreeMap::new();
+        for cluster in self.clusters() {
+            let canonical = Some(cluster.canonical()).filter(|canonical| passes(*canonical));
+            let first = || cluster.members().iter().copied().find(|member| passes(*member));
+            let chosen = canonical.or_else(first).unwrap_or(cluster.canonical());
+            stand_ins.extend(cluster.members().iter().map(|member| (*member, chosen)));
+        }
+        stand_ins
     }
 
     pub(crate) fn version_of(&self, number: ItemNumber) -> Option<ContentVersion> {

@@ -81,7 +81,7 @@ pub use judge_audit::{AuditOptions, AuditReport, judge_audit};
 pub use judge_case::Judge;
 pub use judge_pairs::PairsReport;
 pub use learning_report::learning_html;
-pub use llm_budget::{LlmLimits, LlmPrices};
+pub use llm_budget::{LlmBudget, LlmLimits, LlmPrices};
 pub use local_judge::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
 pub use local_judge_features::{Compared, FEATURES, compare};
 pub use neighbourhood::{Neighbourhood, RetrievalError, Wanted};

@@ -1,6 +1,8 @@
 //! How often a model may be asked, and for how much.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
 
 /// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -22,62 +24,94 @@ pub struct LlmLimits {
     pub prices: Option<LlmPrices>,
 }
 
-/// What of it is spent.
-#[derive(Debug)]
-pub(crate) struct LlmBudget {
+/// What may be asked and spent, and what of it is spent. Clones share it: one run has one budget.
+#[derive(Debug, Clone, Default)]
+pub struct LlmBudget {
     limits: LlmLimits,
-    spent: Mutex<Spent>,
+    spent: Arc<Mutex<Spent>>,
+    settled: Arc<Notify>,
 }
 
 /// What was spent so far.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Spent {
     pub(crate) calls: u64,
     pub(crate) cost: f64,
-    /// What the questions under way will cost if they cost as much as the dearest so far.
-    reserved: f64,
-    dearest: f64,
-    /// Somebody did not tell how many tokens it took.
-    unpriced: bool,
+    under_way: u64,
+    /// What one question cost at most, once that is known of any.
+    dearest: Option<f64>,
+    /// Why nothing more is asked. It stays: a cheap answer that comes late must not open the budget again.
+    closed: Option<String>,
 }
 
 impl LlmBudget {
-    pub(crate) fn new(limits: LlmLimits) -> Self {
-        Self { limits, spent: Mutex::default() }
+    /// Everything of this is left.
+    pub fn new(limits: LlmLimits) -> Self {
+        Self { limits, ..Self::default() }
     }
 
     /// Takes one question out of the budget; what stands against it, if something does.
     ///
-    /// Questions under way count as much as the dearest one so far: otherwise every worker would ask once more when
-    /// the money for a single question is left.
-    pub(crate) fn take(&self) -> Result<f64, String> {
-        let mut spent = self.lock();
-        if let Some(most) = self.limits.max_calls.filter(|most| spent.calls >= *most) {
-            return Err(format!("the budget of {most} calls is used up"));
+    /// Questions under way count as much as the dearest one so far. Until one is known, they are asked one after the
+    /// other: otherwise every worker would spend before anybody knows what a question costs.
+    pub(crate) async fn take(&self) -> Result<(), String> {
+        loop {
+            let settled = self.settled.notified();
+            {
+                let mut spent = self.lock();
+                match self.look(&spent) {
+                    Look::Go => {
+                        spent.calls += 1;
+                        spent.under_way += 1;
+                        return Ok(());
+                    }
+                    Look::Stop(why) => {
+                        spent.closed.get_or_insert_with(|| why.clone());
+                        return Err(why);
+                    }
+                    Look::Wait => {}
+                }
+            }
+            settled.await;
         }
-        let expected = spent.cost + spent.reserved + spent.dearest;
-        if let Some(most) = self.limits.max_cost.filter(|most| expected > *most || spent.cost >= *most) {
-            return Err(format!("the budget of {most} US dollars is used up ({:.4} spent)", spent.cost));
-        }
-        if self.limits.max_cost.is_some() && spent.unpriced {
-            return Err(
-                "the model does not tell how many tokens it took, so that its cost cannot be limited".to_owned()
-            );
-        }
-        spent.calls += 1;
-        let reserved = spent.dearest;
-        spent.reserved += reserved;
-        Ok(reserved)
     }
 
-    /// Notes what a question cost in the end.
-    pub(crate) fn settle(&self, reserved: f64, cost: Option<f64>) {
+    fn look(&self, spent: &Spent) -> Look {
+        if let Some(why) = &spent.closed {
+            return Look::Stop(why.clone());
+        }
+        if let Some(most) = self.limits.max_calls.filter(|most| spent.calls >= *most) {
+            return Look::Stop(format!("the budget of {most} calls is used up"));
+        }
+        let Some(most) = self.limits.max_cost else { return Look::Go };
+        let used_up = || Look::Stop(format!("the budget of {most} US dollars is used up ({:.4} spent)", spent.cost));
+        if spent.cost >= most {
+            return used_up();
+        }
+        let Some(dearest) = spent.dearest else {
+            return if spent.under_way > 0 { Look::Wait } else { Look::Go };
+        };
+        let expected = spent.cost + dearest * (spent.under_way + 1) as f64;
+        if expected <= most { Look::Go } else { used_up() }
+    }
+
+    /// Notes what a question cost in the end; `None` when nobody knows, which ends a budget that limits cost.
+    pub(crate) fn settle(&self, cost: Option<f64>) {
         let mut spent = self.lock();
-        spent.reserved = (spent.reserved - reserved).max(0.0);
-        spent.unpriced |= cost.is_none();
-        let cost = cost.unwrap_or_default();
-        spent.cost += cost;
-        spent.dearest = spent.dearest.max(cost);
+        spent.under_way = spent.under_way.saturating_sub(1);
+        match cost {
+            Some(cost) => {
+                spent.cost += cost;
+                spent.dearest = Some(spent.dearest.unwrap_or_default().max(cost));
+            }
+            None if self.limits.max_cost.is_some() => {
+                let why = "the model does not tell how many tokens it took, so that its cost cannot be limited";
+                spent.closed.get_or_insert_with(|| why.to_owned());
+            }
+            None => {}
+        }
+        drop(spent);
+        self.settled.notify_waiters();
     }
 
     /// What so many tokens cost.
@@ -88,41 +122,78 @@ impl LlmBudget {
     }
 
     pub(crate) fn spent(&self) -> Spent {
-        *self.lock()
+        self.lock().clone()
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Spent> {
-        self.spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Spent> {
+        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+enum Look {
+    Go,
+    Wait,
+    Stop(String),
 }
 
 #[cfg(test)]
 mod tests {
     use super::{LlmBudget, LlmLimits, LlmPrices};
 
-    #[test]
-    fn calls_end_at_their_number() {
+    fn dollars(max_cost: f64) -> LlmBudget {
+        let prices = Some(LlmPrices { input: 1.0, output: 10.0 });
+        LlmBudget::new(LlmLimits { max_cost: Some(max_cost), prices, max_calls: None })
+    }
+
+    #[tokio::test]
+    async fn calls_end_at_their_number_for_all_that_share_the_budget() {
         let budget = LlmBudget::new(LlmLimits { max_calls: Some(2), ..LlmLimits::default() });
-        assert!(budget.take().is_ok() && budget.take().is_ok());
-        assert_eq!(budget.take(), Err("the budget of 2 calls is used up".to_owned()));
+        let other = budget.clone();
+        assert!(budget.take().await.is_ok() && other.take().await.is_ok());
+        assert_eq!(budget.take().await, Err("the budget of 2 calls is used up".to_owned()));
+        assert!(other.take().await.is_err());
         assert_eq!(budget.spent().calls, 2);
     }
 
-    #[test]
-    fn money_ends_before_it_is_exceeded() {
-        let prices = Some(LlmPrices { input: 1.0, output: 10.0 });
-        let budget = LlmBudget::new(LlmLimits { max_cost: Some(0.05), prices, max_calls: None });
+    #[tokio::test]
+    async fn money_ends_before_it_is_exceeded_and_stays_ended() {
+        let budget = dollars(0.05);
         let cost = budget.cost(Some(10_000), Some(1_000));
         assert_eq!(cost, Some(0.02));
-        let first = budget.take().expect("there is money");
-        budget.settle(first, cost);
-        let under_way = budget.take().expect("there is money for one more");
+        budget.take().await.expect("there is money");
+        budget.settle(cost);
+        budget.take().await.expect("there is money for one more");
         // .02 is spent, .02 under way; a third would make it .06.
-        assert!(budget.take().is_err());
-        budget.settle(under_way, Some(0.01));
-        assert!(budget.take().is_ok(), "the second was cheaper than the first");
+        assert!(budget.take().await.is_err());
+        budget.settle(Some(0.0));
+        assert!(budget.take().await.is_err(), "an answer that comes late opens nothing");
+    }
+
+    #[tokio::test]
+    async fn until_a_price_is_known_questions_go_one_after_the_other() {
+        let budget = dollars(1.0);
+        budget.take().await.expect("the first");
+        let second = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.take().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished(), "nobody knows yet what one costs");
+        budget.settle(Some(0.4));
+        second.await.expect("no panic").expect("there is money for one more");
+        assert!(budget.take().await.is_err(), ".4 is spent, .4 under way");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_counted_cannot_be_limited() {
+        let budget = dollars(1.0);
         assert_eq!(budget.cost(None, Some(3)), None);
-        budget.settle(0.0, None);
-        assert!(budget.take().is_err(), "what cannot be counted cannot be limited");
+        budget.take().await.expect("the first");
+        budget.settle(None);
+        assert!(budget.take().await.is_err());
+        let free = LlmBudget::new(LlmLimits::default());
+        free.take().await.expect("no limit");
+        free.settle(None);
+        free.take().await.expect("no limit");
     }
 }

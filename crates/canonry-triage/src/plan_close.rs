@@ -107,18 +107,21 @@ pub async fn plan_close(
         if let Some((judge, judge_options)) = judge.filter(|_| !options.dry_run) {
             let pairs = plan.missing_pairs();
             let judged = judge_pairs(store, repo, judge, judge_options, &known, &pairs, now).await?;
-            if judged.accepted > 0 {
+            let changed = judged.accepted > 0;
+            report.judged.add(judged);
+            if changed {
                 known = KnownDuplicates::load(store, repo, item_type, representation).await?;
                 known.read_fixes(store, repo).await?;
                 plan = known.plan(&options.rules);
             }
-            report.judged.add(&judged);
         }
         report.clusters += plan.clusters().len() as u64;
         report.missing_pairs += plan.missing_pairs().len() as u64;
         let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
         for row in plan.rows() {
-            let reasoning = reasonings.get(&row.number).cloned();
+            // What the judge said is about the pair that it judged, and about no other.
+            let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
+            let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
             if let Some((planned, new)) = planned_row(repo, &known, &row, reasoning) {
                 report.rows.push(planned);
                 rows.push(new);

@@ -3,7 +3,7 @@
 use anyhow::{Result, anyhow, bail};
 use canonry_domain::Extractor;
 use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, CommandSettings, RemoteChat, Thinking};
-use canonry_triage::{Judge, LlmLimits, LlmPrices};
+use canonry_triage::{EmbedSource, IntentExtractor, Judge, LlmBudget, LlmLimits, LlmPrices};
 
 use crate::exit::WrongUsage;
 
@@ -56,10 +56,10 @@ impl LimitOptions {
         usize::from(self.workers)
     }
 
-    /// The limits of a run.
-    pub(crate) fn limits(self) -> LlmLimits {
+    /// What the whole run may ask and spend.
+    pub(crate) fn budget(self) -> LlmBudget {
         let prices = self.input_price.zip(self.output_price).map(|(input, output)| LlmPrices { input, output });
-        LlmLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices }
+        LlmBudget::new(LlmLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices })
     }
 }
 
@@ -68,6 +68,57 @@ impl ProviderOptions {
     pub(crate) fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
         chat_model("--provider", self.provider, model, base_url, self.thinking)
+    }
+}
+
+/// The models of a command that makes cards and judges.
+pub(crate) struct Models {
+    judge: Option<Box<dyn ChatModel>>,
+    extractor: Option<Box<dyn ChatModel>>,
+    provider: Extractor,
+    source: EmbedSource,
+}
+
+impl ProviderOptions {
+    /// The judge's model and, where a model makes the cards that are compared, that one.
+    ///
+    /// There is one --model and one --base-url, so that two providers would each be given the other's: a key could end
+    /// up at the wrong address.
+    pub(crate) fn models(&self, source: EmbedSource) -> Result<Models> {
+        let kind = match source {
+            EmbedSource::Intent(kind) if kind != Extractor::Local => kind,
+            _ => return Ok(Models { judge: self.model()?, extractor: None, provider: self.provider, source }),
+        };
+        let named = self.model.is_some() || self.base_url.is_some();
+        if named && self.provider != kind && self.provider != Extractor::Local {
+            let words = "--model and --base-url name one model, and --provider and --extractor two; use the same for both, \
+                or make the cards first with `canonry analyze-intent`";
+            bail!(WrongUsage(words.to_owned()));
+        }
+        if self.provider == Extractor::Local && self.thinking.is_some() {
+            bail!(WrongUsage("--thinking is for a model that judges; name one with --provider".to_owned()));
+        }
+        let judge = if self.provider == Extractor::Local { None } else { self.model()? };
+        let extractor = chat_model("--extractor", kind, self.model.as_deref(), self.base_url.as_deref(), None)?;
+        Ok(Models { judge, extractor, provider: self.provider, source })
+    }
+}
+
+impl Models {
+    /// Who judges.
+    pub(crate) fn judge(&self) -> Judge<'_> {
+        judge_of(self.provider, self.judge.as_deref())
+    }
+
+    /// Who makes the cards, where cards are compared.
+    pub(crate) fn extractor(&self) -> Option<IntentExtractor<'_>> {
+        match (self.source, &self.extractor) {
+            (EmbedSource::Raw, _) => None,
+            (EmbedSource::Intent(extractor), Some(model)) => {
+                Some(IntentExtractor::Model { extractor, model: &**model })
+            }
+            (EmbedSource::Intent(_), None) => Some(IntentExtractor::Local),
+        }
     }
 }
 

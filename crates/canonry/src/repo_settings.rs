@@ -3,23 +3,47 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{Parsed, RepoConfig, Section, config_hash, parse_bytes};
+use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, Section, config_hash, parse_bytes};
 use canonry_domain::Probability;
+use canonry_store::Repo;
 
 use crate::exit::Refused;
+use crate::github::{GithubOption, has_credentials};
+
+/// The settings file of a repository.
+pub(crate) const SETTINGS_FILE: &str = ".canonry.yml";
 
 /// The option that names a settings file.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SettingsOption {
-    /// The repository's settings file, .canonry.yml [default: the defaults]
+    /// The repository's settings file [default: .canonry.yml of its default branch, where GitHub can be asked]
     #[arg(long = "config", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }
 
 impl SettingsOption {
-    /// The settings of the file; without one, the defaults.
-    pub(crate) fn read(&self) -> Result<RepoConfig> {
-        self.file.as_deref().map_or_else(|| Ok(RepoConfig::default()), read)
+    /// The settings to plan by: those of the file, or of the repository. Where GitHub cannot be asked, the defaults;
+    /// applying asks again, and refuses without an answer.
+    pub(crate) async fn for_plan(&self, github: &GithubOption, repo: &Repo) -> Result<RepoConfig> {
+        if let Some(file) = &self.file {
+            return read(file);
+        }
+        if !has_credentials() {
+            return Ok(RepoConfig::default());
+        }
+        let answer = github.impatient_client()?.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await;
+        match answer {
+            Ok(Some(file)) => {
+                let parsed = parse_bytes(file.text.as_bytes());
+                refuse_what_fell_back(&parsed, SETTINGS_FILE)?;
+                Ok(parsed.config)
+            }
+            Ok(None) => Ok(RepoConfig::default()),
+            Err(error) => {
+                tracing::warn!(%error, "the repository's {SETTINGS_FILE} cannot be read; planning by the defaults");
+                Ok(RepoConfig::default())
+            }
+        }
     }
 }
 

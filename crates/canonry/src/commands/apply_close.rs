@@ -8,7 +8,6 @@ use canonry_store::{CloseRunId, Repo};
 use canonry_triage::{ApplyError, ApplyOptions, CloseReport, ReportedRow, RowResult, apply_close};
 use serde_json::{Value, json};
 
-use crate::commands::config::SETTINGS_FILE;
 use crate::commands::plan::run_number;
 use crate::commands::plan_close::{MaintainersAge, know_maintainers};
 use crate::context::Context;
@@ -17,6 +16,7 @@ use crate::exit::{Exit, Refused};
 use crate::github::GithubOption;
 use crate::known_repo::RunRepoOption;
 use crate::printable::one_line;
+use crate::repo_settings::SETTINGS_FILE;
 use crate::repo_settings::SettingsOption;
 use crate::report::Report;
 use crate::tables::{counted, table};

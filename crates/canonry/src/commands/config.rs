@@ -11,11 +11,9 @@ use serde_json::{Value, json};
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::printable::{block, one_line};
+use crate::repo_settings::SETTINGS_FILE;
 use crate::report::Report;
 use crate::tables::counted;
-
-/// The settings file of the current folder's repository.
-pub(crate) const SETTINGS_FILE: &str = ".canonry.yml";
 
 /// Check or show the settings of a repository, which are in its file .canonry.yml.
 #[derive(Debug, clap::Args)]

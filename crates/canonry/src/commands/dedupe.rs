@@ -2,14 +2,14 @@
 
 use anyhow::Result;
 use canonry_config::{TargetPolicy as ConfiguredPolicy, config_hash};
-use canonry_domain::{Extractor, ItemState, ItemType, PlanRules, Probability, Similarity, TargetPolicy};
+use canonry_domain::{ItemState, ItemType, PlanRules, Probability, Similarity, TargetPolicy};
 use canonry_triage::{
-    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, EmbedSource, IntentExtractor, JudgeOptions,
-    PlanOptions, SyncOptions, Wanted, dedupe, sync,
+    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, PlanOptions, SyncOptions, Wanted,
+    dedupe, sync,
 };
 use serde_json::{Value, json};
 
-use crate::chat_options::{LimitOptions, ProviderOptions, chat_model, judge_of};
+use crate::chat_options::{LimitOptions, ProviderOptions};
 use crate::commands::candidates::score;
 use crate::commands::judge::probability;
 use crate::commands::plan_close::MaintainersAge;
@@ -84,39 +84,29 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
-    let extracts = matches!(args.source.source(), EmbedSource::Intent(kind) if kind != Extractor::Local);
-    let model = if extracts && args.provider.provider == Extractor::Local { None } else { args.provider.model()? };
-    let mut config = args.settings.read()?;
+    let models = args.provider.models(args.source.source())?;
+    let syncs = !args.no_sync && has_credentials();
+    let store = if syncs { args.database.open(context).await? } else { args.database.open_known(context).await? };
+    let bar = context.counter("items");
+    let mut brought_in = None;
+    if syncs {
+        bar.set_message("items brought in");
+        let github = args.github.client(&bar)?;
+        let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
+        let done =
+            sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
+        brought_in = Some((done.inserted, done.updated));
+    }
+    let repo = args.repo.find(&store).await?;
+    let mut config = args.settings.for_plan(&args.github, &repo).await?;
     if let Some(min_edge) = args.min_edge {
         config.close.min_edge = min_edge.get();
     }
     if let Some(min_close) = args.min_close {
         config.close.min_close = min_close.get();
     }
-    let syncs = !args.no_sync && has_credentials();
-    let store = if syncs { args.database.open(context).await? } else { args.database.open_known(context).await? };
-    let bar = context.counter("items");
-    if syncs {
-        bar.set_message("items brought in");
-        let github = args.github.client(&bar)?;
-        let options = SyncOptions { item_type: args.item_type.one(), ..SyncOptions::default() };
-        sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await?;
-    }
-    let repo = args.repo.find(&store).await?;
     plan_close::know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
     let embedder = args.embedder.embedder(&store).await?;
-    let extractor_model = match args.source.source() {
-        EmbedSource::Intent(kind) if kind != Extractor::Local => {
-            let (name, base_url) = (args.provider.model.as_deref(), args.provider.base_url.as_deref());
-            chat_model("--extractor", kind, name, base_url, None)?
-        }
-        _ => None,
-    };
-    let extractor = match (args.source.source(), &extractor_model) {
-        (EmbedSource::Raw, _) => None,
-        (EmbedSource::Intent(extractor), Some(model)) => Some(IntentExtractor::Model { extractor, model: &**model }),
-        (EmbedSource::Intent(_), None) => Some(IntentExtractor::Local),
-    };
     let snapshots = snapshots_of(&args.database)?;
     let run_id = context.run_id.to_string();
     let hash = config_hash(&config).to_string();
@@ -135,7 +125,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             rejudge: false,
             joining: None,
             workers: args.limits.workers(),
-            limits: args.limits.limits(),
+            budget: args.limits.budget(),
             config_hash: hash.clone(),
             run_id: run_id.clone(),
         },
@@ -158,8 +148,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let with = Dedupers {
         embedder: &*embedder,
-        extractor,
-        judge: judge_of(args.provider.provider, model.as_deref()),
+        extractor: models.extractor(),
+        judge: models.judge(),
         snapshots: snapshots.as_deref(),
     };
     let mut progress = |step: DedupeStep, done: u64| {
@@ -180,26 +170,45 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error)),
         done => done?,
     };
-    let summary = summary(&done);
+    let synced = match brought_in {
+        Some((new, changed)) => format!("Brought in {} and {changed} changed ones.\n", counted(new, "new item")),
+        None if args.no_sync => String::new(),
+        None => "Not brought up to date: GITHUB_TOKEN is not set, so this is about what the database has.\n".to_owned(),
+    };
+    let summary = synced + &summary(&done);
     let failed: u64 = done.rounds.iter().map(|round| round.judged.failed).sum();
     let stopped = done.rounds.iter().find_map(|round| round.judged.stopped.clone());
-    let DedupeReport { embedded, rounds, plan } = done;
-    let report = plan_close::report(&repo, Ok(plan))?.preceded_by(&summary).with("embedded", embedded).with(
-        "rounds",
-        rounds
-            .iter()
-            .map(|round| json!({ "candidate_sets": round.sets, "judge": judge::stats(&round.judged) }))
-            .collect::<Vec<Value>>(),
-    );
+    let DedupeReport { cards_failed, embedded, rounds, plan } = done;
+    let report = plan_close::report(&repo, Ok(plan))?
+        .preceded_by(&summary)
+        .with("embedded", embedded)
+        .with("cards_failed", cards_failed)
+        .with("synced", brought_in.is_some())
+        .with(
+            "rounds",
+            rounds
+                .iter()
+                .map(|round| {
+                    json!({
+                        "candidate_sets": round.sets, "fell_back_to_raw": round.fell_back,
+                        "skipped_missing_embedding": round.without_vector, "judge": judge::stats(&round.judged),
+                    })
+                })
+                .collect::<Vec<Value>>(),
+        );
     let report = match &stopped {
         Some(why) => report.with("stopped", why),
         None => report,
     };
-    Ok(if failed > 0 || stopped.is_some() { report.ending(Exit::SomeFailed) } else { report })
+    Ok(if failed > 0 || cards_failed > 0 || stopped.is_some() { report.ending(Exit::SomeFailed) } else { report })
 }
 
 fn summary(done: &DedupeReport) -> String {
     let mut text = format!("Embedded {}.\n", counted(done.embedded, "item"));
+    if done.cards_failed > 0 {
+        let failed = counted(done.cards_failed, "card");
+        text += &format!("{failed} could not be made; those items are compared by title and body.\n");
+    }
     for (number, round) in (1..).zip(&done.rounds) {
         let judged = &round.judged;
         text += &format!(
@@ -208,6 +217,9 @@ fn summary(done: &DedupeReport) -> String {
             judged.judged,
             counted(judged.accepted, "new duplicate")
         );
+        if round.without_vector > 0 {
+            text += &format!("  {} without a vector were left out.\n", counted(round.without_vector, "item"));
+        }
         if judged.failed > 0 {
             text += &format!("  {} got no answer; run it again to ask once more.\n", counted(judged.failed, "item"));
         }

@@ -1,12 +1,12 @@
 //! `detect-new`: is one item a duplicate of an open one?
 
 use anyhow::{Result, bail};
-use canonry_domain::{Extractor, ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, Verdict};
+use canonry_domain::{ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, Verdict};
 use canonry_store::Store;
-use canonry_triage::{DetectOptions, Detected, Detectors, EmbedSource, IntentExtractor, TopMatch, detect_new};
+use canonry_triage::{DetectOptions, Detected, Detectors, TopMatch, detect_new};
 use serde_json::{Value, json};
 
-use crate::chat_options::{LimitOptions, ProviderOptions, chat_model, judge_of};
+use crate::chat_options::{LimitOptions, ProviderOptions};
 use crate::commands::candidates::score;
 use crate::commands::judge::probability;
 use crate::context::Context;
@@ -15,7 +15,6 @@ use crate::exit::{Exit, WrongUsage};
 use crate::github::{GithubOption, has_credentials};
 use crate::known_repo::RepoOption;
 use crate::printable::one_line;
-use crate::repo_settings::edge_settings;
 use crate::report::Report;
 use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::tables::table;
@@ -70,9 +69,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if args.maybe_threshold > args.duplicate_threshold {
         bail!(WrongUsage("--maybe-threshold must not be above --duplicate-threshold".to_owned()));
     }
-    let extracts = matches!(args.source.source(), EmbedSource::Intent(kind) if kind != Extractor::Local);
-    // Where only the cards are made by a model, its name and address are the extractor's.
-    let model = if extracts && args.provider.provider == Extractor::Local { None } else { args.provider.model()? };
+    let models = args.provider.models(args.source.source())?;
     let fetches = has_credentials();
     let store: Store =
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
@@ -80,19 +77,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let embedder = args.embedder.embedder(&store).await?;
     let bar = context.counter("requests");
     let github = if fetches { Some(args.github.client(&bar)?) } else { None };
-    let extractor_model = match args.source.source() {
-        // The judge's model and address are the extractor's too: one provider answers both questions.
-        EmbedSource::Intent(kind) if kind != Extractor::Local => {
-            let (name, base_url) = (args.provider.model.as_deref(), args.provider.base_url.as_deref());
-            chat_model("--extractor", kind, name, base_url, None)?
-        }
-        _ => None,
-    };
-    let extractor = match (args.source.source(), &extractor_model) {
-        (EmbedSource::Raw, _) => None,
-        (EmbedSource::Intent(extractor), Some(model)) => Some(IntentExtractor::Model { extractor, model: &**model }),
-        (EmbedSource::Intent(_), None) => Some(IntentExtractor::Local),
-    };
     let snapshots = snapshots_of(&args.database)?;
     let options = DetectOptions {
         item_type: args.item_type,
@@ -104,15 +88,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             duplicate: args.duplicate_threshold,
         },
         mode: args.mode.mode,
-        limits: args.limits.limits(),
-        config_hash: edge_settings(args.maybe_threshold),
+        budget: args.limits.budget(),
         run_id: context.run_id.to_string(),
     };
     let with = Detectors {
         github: github.as_ref(),
         embedder: &*embedder,
-        extractor,
-        judge: judge_of(args.provider.provider, model.as_deref()),
+        extractor: models.extractor(),
+        judge: models.judge(),
         snapshots: snapshots.as_deref(),
     };
     let found = detect_new(&store, &args.repo.name, repo, with, &options, context.now).await;
@@ -155,7 +138,8 @@ fn text(found: &Detected, repo: &str) -> String {
         Verdict::NotDuplicate => format!("{item} is not known to be a duplicate"),
     };
     let mut text = format!("{bold}{said}{bold:#} ({}", found.verdict.reason);
-    if let Some(confidence) = found.verdict.confidence {
+    // Of a no it would read as how sure the no is, which not every judge tells.
+    if let Some(confidence) = found.verdict.confidence.filter(|_| found.verdict.verdict != Verdict::NotDuplicate) {
         text += &format!(", confidence {:.2}", confidence.get());
     }
     text += ").\n";

@@ -8,13 +8,14 @@ use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Store};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::commands::config::{SETTINGS_FILE, read};
+use crate::commands::config::read;
 use crate::context::Context;
 use crate::database::{ChosenDatabase, DatabaseOption};
 use crate::error_message::error_message;
 use crate::exit::Exit;
 use crate::github::{GithubOption, TOKEN_VARIABLE, token};
 use crate::printable::one_line;
+use crate::repo_settings::SETTINGS_FILE;
 use crate::report::Report;
 use crate::tables::counted;
 

@@ -72,7 +72,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         rejudge: args.rejudge,
         joining: None,
         workers: args.limits.workers(),
-        limits: args.limits.limits(),
+        budget: args.limits.budget(),
         config_hash: edge_settings(args.min_edge),
         run_id: context.run_id.to_string(),
     };

@@ -89,7 +89,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         seed: args.seed,
         min_edge: args.min_edge,
         workers: args.limits.workers(),
-        limits: args.limits.limits(),
+        budget: args.limits.budget(),
         run_id: context.run_id.to_string(),
     };
     let bar = context.counter("items judged twice");

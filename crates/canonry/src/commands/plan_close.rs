@@ -9,6 +9,7 @@ use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::chat_options::{LimitOptions, ProviderOptions, judge_of};
+use crate::commands::analyze_intent::failed_item;
 use crate::commands::judge::probability;
 use crate::context::Context;
 use crate::database::DatabaseOption;
@@ -51,9 +52,9 @@ pub(crate) struct Args {
     /// Show the plan without storing it
     #[arg(long)]
     dry_run: bool,
-    /// The least confidence of an edge that --judge-missing accepts, 0 to 1
-    #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
-    min_edge: Probability,
+    /// The least confidence of an edge that --judge-missing accepts, 0 to 1 [default: 0.85, or as the settings say]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
+    min_edge: Option<Probability>,
     #[command(flatten)]
     source: SourceOptions,
     #[command(flatten)]
@@ -70,7 +71,9 @@ pub(crate) struct Args {
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let model = args.provider.model()?;
-    let mut config = args.settings.read()?;
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let mut config = args.settings.for_plan(&args.github, &repo).await?;
     if let Some(min_close) = args.min_close {
         config.close.min_close = min_close.get();
     }
@@ -82,8 +85,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         }),
         protected_labels: config.close.protected_labels.clone(),
     };
-    let store = args.database.open_known(context).await?;
-    let repo = args.repo.find(&store).await?;
     know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
     let options = PlanOptions {
         item_type: args.item_type.one(),
@@ -96,12 +97,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let judging = JudgeOptions {
         item_type: options.item_type,
         source: options.source,
-        min_edge: args.min_edge,
+        min_edge: args.min_edge.map_or_else(|| Probability::new(config.close.min_edge), Ok)?,
         allow_stale: false,
         rejudge: false,
         joining: None,
         workers: args.limits.workers(),
-        limits: args.limits.limits(),
+        budget: args.limits.budget(),
         config_hash: options.config_hash.clone(),
         run_id: options.run_id.clone(),
     };
@@ -121,6 +122,7 @@ pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>) -> Res
         .of(&repo.name)
         .with("plan", json!({ "id": planned.plan.map(CloseRunId::get) }))
         .with("stopped", planned.judged.stopped.as_deref())
+        .with("errors", planned.judged.errors.iter().map(failed_item).collect::<Vec<_>>())
         .with("items", planned.rows.iter().map(row_document).collect::<Vec<_>>());
     let some_failed = planned.judged.failed > 0 || planned.judged.stopped.is_some();
     Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
@@ -190,6 +192,7 @@ fn stats(planned: &PlanReport) -> Value {
         "missing_pairs": planned.missing_pairs,
         "judged_pairs": planned.judged.judged,
         "accepted_pairs": planned.judged.accepted,
+        "failed_pairs": planned.judged.failed,
     })
 }
 
@@ -213,7 +216,8 @@ pub(crate) fn row_document(row: &PlannedRow) -> Value {
 fn text(planned: &PlanReport, repo: &str) -> String {
     if planned.rows.is_empty() {
         return format!(
-            "There is nothing to close: no two items are known to be duplicates.\n\nNext: canonry judge --repo {repo}\n"
+            "There is nothing to close: no two items are known to be duplicates.\n\n\
+             What was decided about an item, and why: canonry show --repo {repo} --number N\n"
         );
     }
     let closes = planned.rows.iter().filter(|row| row.skip.is_none()).count() as u64;
@@ -230,6 +234,14 @@ fn text(planned: &PlanReport, repo: &str) -> String {
             0 => "; --judge-missing asks about exactly those pairs.\n",
             _ => ", also after the judge was asked about exactly those pairs.\n",
         };
+    }
+    if planned.judged.failed > 0 {
+        let why = planned.judged.errors.first().map(|failed| one_line(&failed.message)).unwrap_or_default();
+        let pairs = counted(planned.judged.failed, "pair");
+        text += &format!("The judge gave no answer about {pairs} ({why}); run it again to ask once more.\n");
+    }
+    if let Some(why) = &planned.judged.stopped {
+        text += &format!("Not all missing pairs were asked about: {why}.\n");
     }
     if let Some(plan) = planned.plan.filter(|_| closes > 0) {
         let plan = plan.get();

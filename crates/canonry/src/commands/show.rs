@@ -2,8 +2,8 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, render_intent_card};
-use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Store, StoredCard};
-use canonry_triage::{EmbedSource, cluster_of};
+use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Representation, Store, StoredCard};
+use canonry_triage::{ClusterLine, cluster_of};
 use serde_json::{Value, json};
 
 use crate::commands::canonicalize::cluster_document;
@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     };
     let decisions = store.decisions_of(repo.id, item.item_type, item.number).await?;
     let triage = store.triage_records_of(repo.id, item.item_type, item.number).await?;
-    let cluster = cluster_of(&store, &repo, item.item_type, item.number, EmbedSource::Raw).await?;
+    let cluster = cluster(&store, &repo, &item).await?;
     let closes = store.applied_closes(repo.id, item.item_type).await?;
     let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
     let text = story(&repo, &item, &cards, &sets)
@@ -69,6 +69,17 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .with("outcome", outcome(&events).map_or(Value::Null, event_document))
         .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
         .with("cluster", cluster.as_ref().map_or(Value::Null, cluster_document)))
+}
+
+/// The cluster that an item is in, by whichever text its items were compared by.
+async fn cluster(store: &Store, repo: &Repo, item: &Item) -> Result<Option<ClusterLine>> {
+    for representation in [Representation::Raw, Representation::Intent] {
+        let found = cluster_of(store, repo, item.item_type, item.number, representation).await?;
+        if found.is_some() {
+            return Ok(found);
+        }
+    }
+    Ok(None)
 }
 
 /// GitHub numbers issues and pull requests together, so that the type may be left out; files of

@@ -17,6 +17,7 @@ mod on_github;
 mod place;
 mod plans;
 mod questions;
+mod rulings;
 mod setting;
 mod troubled_applying;
 mod unchanged_sets;
