@@ -31,8 +31,6 @@ pub struct ClosingText<'a> {
     /// A repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and
     /// `{objection}`.
     pub template: Option<&'a str>,
-    /// The account that listens to commands.
-    pub handle: &'a str,
 }
 
 /// Why a close is undone.
@@ -55,12 +53,12 @@ words!(UndoReason, "a reason to undo", NotDuplicate = "not-duplicate", WrongTarg
 /// because nobody must be left without them.
 pub fn closing_comment(text: &ClosingText<'_>) -> String {
     let Some(template) = text.template else {
-        let mut parts = vec![format!("{} {}", naming(text.target), if_incorrect(text.item_type, text.handle))];
+        let mut parts = vec![format!("{} {}", naming(text.target), if_incorrect(text.item_type))];
         parts.extend(same_as(text));
         parts.extend(evidence(text));
         return parts.join("\n\n");
     };
-    let objection = if_incorrect(text.item_type, text.handle);
+    let objection = if_incorrect(text.item_type);
     let fill = |name: &str| match name {
         "target" => Some(format!("#{}", text.target)),
         "title" => Some(text.target_title.unwrap_or_default().to_owned()),
@@ -120,11 +118,11 @@ pub fn undo_comment(item_type: ItemType, target: ItemNumber, reason: UndoReason)
 }
 
 /// The comment on a closed duplicate whose canonical is closed in favour of another item.
-pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumber, handle: &str) -> String {
+pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumber) -> String {
     format!(
         "Now a duplicate of #{target}: #{from}, which this {} was closed in favour of, is itself a duplicate of it. {}",
         item_type.in_words(),
-        if_incorrect(item_type, handle)
+        if_incorrect(item_type)
     )
 }
 
@@ -132,16 +130,11 @@ fn naming(target: ItemNumber) -> String {
     format!("Closing as duplicate of #{target}.")
 }
 
-fn if_incorrect(item_type: ItemType, handle: &str) -> String {
+fn if_incorrect(item_type: ItemType) -> String {
     let this = item_type.in_words();
-    let commands = if handle.eq_ignore_ascii_case("canonry") {
-        "`/canonry not a duplicate`".to_owned()
-    } else {
-        format!("`/canonry not a duplicate` (or `@{handle} not a duplicate`)")
-    };
-    // Whoever opened an item cannot always reopen it, so there are ways that need no rights.
+    // Whoever opened an item cannot always reopen it, so there is a way that needs no rights. Only what works is named.
     format!(
-        "If this is incorrect, reopen the {this} (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write {commands}."
+        "If this is incorrect, reopen the {this} (it will not be closed again), or say so in a comment: a maintainer can take this back."
     )
 }
 
@@ -208,7 +201,7 @@ mod tests {
     fn closing<'a>(item_type: ItemType, facts: &'a [String], template: Option<&'a str>) -> ClosingText<'a> {
         let confidence = Probability::new(0.9596).expect("valid");
         let target_title = Some("Exec approvals ignore ask=off");
-        ClosingText { item_type, target: number(12), target_title, facts, confidence, template, handle: "canonry" }
+        ClosingText { item_type, target: number(12), target_title, facts, confidence, template }
     }
 
     fn facts() -> Vec<String> {
@@ -218,7 +211,7 @@ mod tests {
     #[test]
     fn an_issue_is_told_why_and_how_to_object() {
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts(), None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the issue (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write `/canonry not a duplicate`.
+        Closing as duplicate of #12. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
 
         The problem is followed in #12: Exec approvals ignore ask=off
 
@@ -232,7 +225,7 @@ mod tests {
     #[test]
     fn a_pull_request_is_told_where_the_change_goes_on() {
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Pr, &[], None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the pull request (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write `/canonry not a duplicate`.
+        Closing as duplicate of #12. If this is incorrect, reopen the pull request (it will not be closed again), or say so in a comment: a maintainer can take this back.
 
         The same change is proposed in #12: Exec approvals ignore ask=off
         What is missing there is welcome there.
@@ -251,22 +244,15 @@ mod tests {
 
         - the error `approval required`
         - the setting {target}
-        If this is incorrect, reopen the issue (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write `/canonry not a duplicate`.
+        If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
         ");
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts, Some("Thanks all the same!"))), @"
         Closing as duplicate of #12.
 
         Thanks all the same!
 
-        If this is incorrect, reopen the issue (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write `/canonry not a duplicate`.
+        If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
         ");
-    }
-
-    #[test]
-    fn another_handle_is_named_without_a_mention() {
-        let text = ClosingText { handle: "acme-bot", ..closing(ItemType::Issue, &[], None) };
-        let comment = closing_comment(&text);
-        assert!(comment.contains("`@acme-bot not a duplicate`"), "{comment}");
     }
 
     #[test]
@@ -287,13 +273,13 @@ mod tests {
     fn the_other_comments_name_their_items() {
         let mut texts = vec![comment_if_refused(ItemType::Issue, number(12))];
         texts.extend(UndoReason::ALL.iter().map(|reason| undo_comment(ItemType::Pr, number(12), *reason)));
-        texts.push(repointed_comment(ItemType::Issue, number(12), number(15), "canonry"));
+        texts.push(repointed_comment(ItemType::Issue, number(12), number(15)));
         insta::assert_snapshot!(texts.join("\n"), @"
         This issue was about to be closed as a duplicate of #12. It stays open: something changed meanwhile, or GitHub did not let it be closed.
         Reopened: this pull request is not a duplicate of #12. It will not be closed as one again.
         Reopened: this pull request was closed in favour of #12, which was the wrong one.
         Reopened: closing this pull request as a duplicate of #12 was taken back.
-        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again), comment here, or react to this comment with 👎. Its author and maintainers can also write `/canonry not a duplicate`.
+        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
         ");
     }
 }

@@ -220,7 +220,7 @@ async fn withdraw_all(
         }
         if let Some(run) = run {
             let closed: Vec<ItemNumber> = group.iter().map(|row| row.number).collect();
-            relink(closing, run, *target, &closed, &config.mentions.handle).await?;
+            relink(closing, run, *target, &closed).await?;
         }
     }
     Ok(())
@@ -310,8 +310,8 @@ impl Work<'_> {
     }
 
     async fn relink(&mut self, target: RowItem, closed: &[ItemNumber]) -> Result<(), ApplyError> {
-        let PlanRows { closing, run, config, .. } = self.rows;
-        for (what, ended) in relink(closing, run, target, closed, &config.mentions.handle).await? {
+        let PlanRows { closing, run, .. } = self.rows;
+        for (what, ended) in relink(closing, run, target, closed).await? {
             self.owed |= self.report.note(&what, ended);
         }
         Ok(())

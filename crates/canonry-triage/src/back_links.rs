@@ -21,7 +21,6 @@ pub(crate) async fn relink(
     run: CloseRunId,
     canonical: RowItem,
     moved: &[ItemNumber],
-    handle: &str,
 ) -> Result<Vec<(String, Ended)>, ClosingError> {
     let standing = Standing::read(closing, canonical.item_type).await?;
     let mut sent = Vec::new();
@@ -29,7 +28,7 @@ pub(crate) async fn relink(
         sent.push((format!("the back-link on #{}", canonical.number), ended));
     }
     for earlier in moved.iter().flat_map(|number| standing.pointing_at(*number)) {
-        if let Some(ended) = standing.point(closing, run, canonical.item_type, earlier, handle).await? {
+        if let Some(ended) = standing.point(closing, run, canonical.item_type, earlier).await? {
             sent.push((format!("the new target on #{}", earlier.number), ended));
         }
     }
@@ -91,7 +90,6 @@ impl Standing {
         run: CloseRunId,
         item_type: ItemType,
         earlier: &AppliedClose,
-        handle: &str,
     ) -> Result<Option<Ended>, ClosingError> {
         let number = earlier.number;
         let key = close_key(earlier.plan_id, RowItem { item_type, number });
@@ -101,7 +99,7 @@ impl Standing {
         let canonical = self.canonical_of(number);
         let body = match canonical == earlier.target {
             true => said,
-            false => repointed_comment(item_type, earlier.target, canonical, handle),
+            false => repointed_comment(item_type, earlier.target, canonical),
         };
         let comment = Comment { on: number, key: &key, entries: &entries };
         comment.must_say(closing, &body, &format!("repoint:{run}:{item_type}:{number}")).await

@@ -149,7 +149,6 @@ impl PlanRows<'_> {
             facts: &facts,
             confidence: row.confidence.unwrap_or(Probability::ZERO),
             template: self.config.close.message.as_deref(),
-            handle: &self.config.mentions.handle,
         });
         let close_as = match row.item_type {
             ItemType::Issue => CloseAs::DuplicateOf(GithubId(original.id)),

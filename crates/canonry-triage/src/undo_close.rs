@@ -155,7 +155,7 @@ async fn undo(
     let run = work.run.unwrap_or(plan.id);
     for (target, moved) in touched {
         let moved: Vec<ItemNumber> = moved.into_iter().collect();
-        for (what, ended) in relink(closing, run, target, &moved, &options.config.mentions.handle).await? {
+        for (what, ended) in relink(closing, run, target, &moved).await? {
             report.note(&what, ended);
         }
     }

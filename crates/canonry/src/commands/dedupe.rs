@@ -1,8 +1,8 @@
 //! `dedupe`: from GitHub to a plan in one go.
 
 use anyhow::Result;
-use canonry_config::{TargetPolicy as ConfiguredPolicy, config_hash};
-use canonry_domain::{ItemState, ItemType, PlanRules, Probability, Similarity, TargetPolicy};
+use canonry_config::config_hash;
+use canonry_domain::{ItemState, ItemType, Probability, Similarity, TargetPolicy};
 use canonry_triage::{
     DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, PlanOptions, SyncOptions, Wanted,
     dedupe, sync,
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::github::{GithubOption, has_credentials};
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
-use crate::repo_settings::SettingsOption;
+use crate::repo_settings::{SettingsOption, plan_rules};
 use crate::report::Report;
 use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::tables::counted;
@@ -132,14 +132,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         plan: PlanOptions {
             item_type: args.item_type.one(),
             source: args.source.source(),
-            rules: PlanRules {
-                min_close: Probability::new(config.close.min_close)?,
-                policy: args.target_policy.unwrap_or(match config.close.target_policy {
-                    ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
-                    ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
-                }),
-                protected_labels: config.close.protected_labels.clone(),
-            },
+            rules: plan_rules(&config, args.target_policy)?,
             dry_run: false,
             config_hash: hash,
             run_id,

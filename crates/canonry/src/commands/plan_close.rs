@@ -1,8 +1,8 @@
 //! `plan-close`: which items would be closed in favour of which, for a person to review.
 
 use anyhow::{Result, bail};
-use canonry_config::{TargetPolicy as ConfiguredPolicy, config_hash};
-use canonry_domain::{ItemType, PlanRules, Probability, TargetPolicy};
+use canonry_config::config_hash;
+use canonry_domain::{ItemType, Probability, TargetPolicy};
 use canonry_store::{CloseRunId, MaintainerSource, Repo, Store};
 use canonry_triage::{JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, refresh_maintainers};
 use jiff::SignedDuration;
@@ -18,7 +18,7 @@ use crate::github::GithubOption;
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
 use crate::printable::one_line;
-use crate::repo_settings::SettingsOption;
+use crate::repo_settings::{SettingsOption, plan_rules};
 use crate::report::Report;
 use crate::retrieval_options::SourceOptions;
 use crate::tables::{counted, table};
@@ -77,14 +77,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if let Some(min_close) = args.min_close {
         config.close.min_close = min_close.get();
     }
-    let rules = PlanRules {
-        min_close: Probability::new(config.close.min_close)?,
-        policy: args.target_policy.unwrap_or(match config.close.target_policy {
-            ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
-            ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
-        }),
-        protected_labels: config.close.protected_labels.clone(),
-    };
+    let rules = plan_rules(&config, args.target_policy)?;
     know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
     let options = PlanOptions {
         item_type: args.item_type.one(),

@@ -38,7 +38,7 @@ on_both_engines! {
         let back = setting.own_comments(1);
         assert!(back.len() == 1 && back[0].contains("#2") && setting.is_open(1), "{back:?}");
         let comment = &setting.own_comments(2)[0];
-        for part in ["reopen", "👎", "canonry"] {
+        for part in ["reopen", "comment", "maintainer"] {
             assert!(comment.contains(part), "it tells how to object ({part}): {comment}");
         }
         let item = setting.show(2)["item"].clone();
