@@ -36,6 +36,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0005_embeddings"),
     migration!("0006_intent_cards"),
     migration!("0007_duplicates"),
+    migration!("0008_service"),
 ];
 
 /// The schema that this program reads and writes.

@@ -53,11 +53,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     }
 }
 
-/// Runs a command until its end, or until it is interrupted. Every write to the store is a
+/// Runs a command until its end, or until it is interrupted; one that ends when told sees to that itself. Every write to the store is a
 /// transaction, so that stopping anywhere leaves it whole.
 fn execute(command: Command, context: &Context) -> Result<Report> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(async {
+        if command.ends_when_told() {
+            return command.run(context).await;
+        }
         let interruption = interruption()?;
         tracing::debug!(run_id = %context.run_id, command = context.command, "listening for signals");
         tokio::select! {
@@ -75,7 +78,7 @@ fn execute(command: Command, context: &Context) -> Result<Report> {
 /// Ends when a person or the system wants the program to stop. Listening begins with the call, not
 /// with the first look at what it gives.
 #[cfg(unix)]
-fn interruption() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn interruption() -> io::Result<impl Future<Output = ()>> {
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
     Ok(async move {
@@ -87,7 +90,7 @@ fn interruption() -> io::Result<impl Future<Output = ()>> {
 }
 
 #[cfg(not(unix))]
-fn interruption() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn interruption() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

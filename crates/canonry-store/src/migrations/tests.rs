@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
-use crate::{CloseMode, DatabaseUrl, OpenError, RepoId, Representation, Store};
+use crate::{CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, OpenError, RepoId, Representation, Store};
 
 /// Rows as each version would have written them, the same text for both engines.
 const SAMPLES: &[&str] = &[
@@ -20,6 +20,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0005_embeddings.sql"),
     include_str!("../../migrations/samples/0006_intent_cards.sql"),
     include_str!("../../migrations/samples/0007_duplicates.sql"),
+    include_str!("../../migrations/samples/0008_service.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -85,6 +86,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     assert_eq!(told, [("local", "ready", true), ("openai", "failed", false)]);
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
     reads_the_duplicates(&store, repo.id).await;
+    reads_the_service(&store).await;
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
 }
@@ -110,6 +112,17 @@ async fn reads_the_duplicates(store: &Store, repo: RepoId) {
     let audit = store.latest_audit(repo).await.expect("reads").expect("known");
     assert_eq!(store.audit_items(audit.id).await.expect("reads")[0].class, AuditClass::Fp);
     assert_eq!(store.llm_calls_of_run("run-5").await.expect("reads").len(), 2);
+}
+
+async fn reads_the_service(store: &Store) {
+    let deliveries = store.deliveries(&DeliveryFilter::default(), 10).await.expect("reads");
+    let told: Vec<_> = deliveries.iter().map(|delivery| (delivery.event.as_str(), delivery.state.as_str())).collect();
+    assert_eq!(told, [("star", "ignored"), ("issues", "dead"), ("issues", "queued")]);
+    let payload = store.delivery_payload(&deliveries[2].id).await.expect("reads").expect("known");
+    assert!(payload.contains("a\\u0000b"), "{payload}");
+    let jobs = store.jobs(&JobFilter::default(), 10).await.expect("reads");
+    let told: Vec<_> = jobs.iter().map(|job| (job.kind.as_str(), job.state.as_str(), job.attempts)).collect();
+    assert_eq!(told, [("sync", "queued", 0), ("webhook", "dead", 8), ("webhook", "running", 1)]);
 }
 
 /// A table's columns with type family and nullability, its keys and what it refers to.

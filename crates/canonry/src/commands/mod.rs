@@ -14,6 +14,7 @@ mod canonicalize;
 mod completions;
 mod config;
 mod dedupe;
+mod deliveries;
 mod demo;
 mod detect_new;
 mod doctor;
@@ -21,6 +22,7 @@ mod embed;
 mod export;
 mod import;
 mod init;
+mod jobs;
 mod judge;
 mod judge_audit;
 mod maintainers;
@@ -32,6 +34,7 @@ mod reference;
 mod refresh;
 mod report_audit;
 mod search;
+mod serve;
 mod show;
 mod show_judgement;
 mod simulate_learning;
@@ -48,6 +51,11 @@ macro_rules! commands {
         }
 
         impl Command {
+            /// Whether it ends by itself when it is told to, and says how it ended.
+            pub(crate) const fn ends_when_told(&self) -> bool {
+                matches!(self, Self::Serve(_))
+            }
+
             /// Does it.
             pub(crate) async fn run(self, context: &Context) -> Result<Report> {
                 match self {
@@ -86,6 +94,9 @@ commands! {
     SimulateLearning => simulate_learning,
     Calibrate => calibrate,
     Maintainers => maintainers,
+    Serve => serve,
+    Deliveries => deliveries,
+    Jobs => jobs,
     Config => config,
     Completions => completions,
     Man => man,

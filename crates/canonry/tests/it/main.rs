@@ -12,6 +12,7 @@ mod place;
 mod references;
 mod retrieval;
 mod schemas;
+mod service;
 mod set_up;
 mod settings;
 mod show;

@@ -1,0 +1,38 @@
+//! A stored webhook, queued again.
+
+use canonry_github::webhook::{NotJson, parse_event};
+use canonry_store::{Store, StoreError};
+use jiff::Timestamp;
+
+use crate::sorting::sort;
+
+/// Why a delivery is not queued again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is none of that id.
+    #[error("there is no delivery {0}; see `canonry deliveries list`")]
+    Unknown(String),
+    /// Its job has not ended.
+    #[error("the delivery {0} is queued already")]
+    Queued(String),
+    /// What is stored is no webhook.
+    #[error(transparent)]
+    NotJson(#[from] NotJson),
+    /// The database said no.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Queues a delivery again, whatever has become of it. One that was ignored gets a job: a newer program
+/// may know what to do about it.
+pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), ReplayError> {
+    let (Some(delivery), Some(body)) = (store.delivery(id).await?, store.delivery_payload(id).await?) else {
+        return Err(ReplayError::Unknown(id.to_owned()));
+    };
+    let event = parse_event(&delivery.event, body.as_bytes())?;
+    if store.replay_delivery(id, &sort(id, &event).job(), now).await? {
+        Ok(())
+    } else {
+        Err(ReplayError::Queued(id.to_owned()))
+    }
+}

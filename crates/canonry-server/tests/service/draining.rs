@@ -1,0 +1,68 @@
+//! Told to stop: the job in hand is done, and nothing new is begun.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use canonry_github::{Secret, SystemClock};
+use canonry_server::{Handled, JobError, JobHandler, Served, ServiceOptions, Work, serve};
+use canonry_store::{Accepted, DeliveryState, Fate, JobCaps, NewDelivery, NewJob, Store};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
+
+/// Says when it begins, and ends when it is told to.
+#[derive(Default)]
+struct Gate {
+    begun: Notify,
+    open: Notify,
+}
+
+impl JobHandler for Gate {
+    fn handle<'a>(&'a self, _: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+        Box::pin(async move {
+            self.begun.notify_one();
+            self.open.notified().await;
+            Ok(Handled::Done)
+        })
+    }
+}
+
+on_both_engines! {
+    async fn the_job_in_hand_is_done_and_no_other_is_begun(database: TestDatabase) {
+        let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
+        for id in ["d1", "d2"] {
+            let job = NewJob { key: "tide/pool#1", repo: None, kind: "webhook", payload: &Value::Null };
+            let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: "{}", fate: Fate::Job(job) };
+            assert_eq!(store.accept_delivery(&new, Timestamp::now()).await.expect("stored"), Accepted::Queued);
+        }
+        let gate = Arc::new(Gate::default());
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = listener.local_addr().expect("bound");
+        let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3 };
+        let told = Notify::new();
+        let stop = async {
+            gate.begun.notified().await;
+            told.notify_one();
+        };
+        // Both in one task: the gate opens only after the service has seen that it is to stop.
+        let serving = serve(listener, store.clone(), gate.clone(), Arc::new(SystemClock), options, stop);
+        let opening = async {
+            let idle = TcpStream::connect(address).await.expect("it listens");
+            told.notified().await;
+            gate.open.notify_one();
+            idle
+        };
+        let both = async { tokio::join!(serving, opening) };
+        let (served, _idle) = tokio::time::timeout(Duration::from_secs(60), both).await.expect("it ends");
+        let served = served.expect("serves");
+        assert_eq!(served, Served { tries: 1, drained: true });
+        for (id, state) in [("d1", DeliveryState::Done), ("d2", DeliveryState::Queued)] {
+            assert_eq!(store.delivery(id).await.expect("reads").expect("known").state, state, "{id}");
+        }
+        store.close().await;
+    }
+}

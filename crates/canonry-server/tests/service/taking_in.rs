@@ -1,0 +1,178 @@
+//! Which webhooks are accepted, and what is stored of them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use canonry_github::{Secret, SystemClock};
+use canonry_server::{NoHandlers, Served, ServiceOptions, replay, serve};
+use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, Store};
+use canonry_testkit::database::{Engine, TestDatabase};
+use canonry_testkit::on_both_engines;
+use hmac::{Hmac, KeyInit as _, Mac as _};
+use jiff::Timestamp;
+use reqwest::{Client, RequestBuilder, StatusCode};
+use sha2::Sha256;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const SECRET: &str = "the tide comes in";
+const ISSUE: &str = r#"{"action":"opened","issue":{"id":1,"number":7},"repository":{"id":1,"full_name":"Tide/Pool"}}"#;
+
+struct Service {
+    url: String,
+    store: Store,
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<std::io::Result<Served>>,
+}
+
+impl Service {
+    /// Serves with this many workers.
+    async fn start(database: &TestDatabase, workers: u32) -> Self {
+        let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let url = format!("http://{}", listener.local_addr().expect("bound"));
+        let caps = JobCaps { per_repo: 2, in_all: 8 };
+        let options = ServiceOptions { secret: Secret::new(SECRET), workers, caps, tries: 3 };
+        let (stop, stopped) = oneshot::channel::<()>();
+        let served = store.clone();
+        let task = tokio::spawn(async move {
+            let stopped = async move { stopped.await.expect("told") };
+            serve(listener, served, Arc::new(NoHandlers), Arc::new(SystemClock), options, stopped).await
+        });
+        Self { url, store, stop, task }
+    }
+
+    fn request(&self, id: &str, event: &str, body: impl Into<Vec<u8>>) -> RequestBuilder {
+        let body = body.into();
+        let signature = sign(SECRET, &body);
+        self.bare(body)
+            .header("x-github-event", event)
+            .header("x-github-delivery", id)
+            .header("x-hub-signature-256", signature)
+    }
+
+    fn bare(&self, body: Vec<u8>) -> RequestBuilder {
+        Client::new().post(format!("{}/webhooks/github", self.url)).body(body)
+    }
+
+    async fn status(&self, path: &str) -> StatusCode {
+        Client::new().get(format!("{}{path}", self.url)).send().await.expect("answers").status()
+    }
+
+    async fn count(&self) -> usize {
+        self.store.deliveries(&DeliveryFilter::default(), 100).await.expect("reads").len()
+    }
+
+    async fn stop(self) -> Served {
+        self.stop.send(()).expect("it listens");
+        let served = self.task.await.expect("runs").expect("serves");
+        self.store.close().await;
+        served
+    }
+}
+
+fn sign(secret: &str, body: &[u8]) -> String {
+    let mut mac = Hmac::<Sha256>::new_from_slice(secret.as_bytes()).expect("any key");
+    mac.update(body);
+    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("sha256={digits}")
+}
+
+async fn answer(request: RequestBuilder) -> (u16, String) {
+    let answer = request.send().await.expect("answers");
+    (answer.status().as_u16(), answer.text().await.expect("text"))
+}
+
+on_both_engines! {
+    async fn what_is_signed_is_stored_before_it_is_accepted(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        assert_eq!(answer(service.request("d1", "issues", ISSUE)).await, (202, r#"{"state":"queued"}"#.to_owned()));
+        let stored = service.store.delivery("d1").await.expect("reads").expect("stored");
+        let about = (stored.repo.map(|repo| repo.key()), stored.number.map(|number| number.get()), stored.action, stored.state);
+        assert_eq!(about, (Some("tide/pool".to_owned()), Some(7), Some("opened".to_owned()), DeliveryState::Queued));
+        assert_eq!(service.store.delivery_payload("d1").await.expect("reads").as_deref(), Some(ISSUE));
+        // Again, even with another body, it is the same delivery.
+        assert_eq!(answer(service.request("d1", "issues", "{}")).await, (202, r#"{"state":"queued"}"#.to_owned()));
+        assert_eq!(answer(service.request("d2", "star", "{}")).await, (202, r#"{"state":"ignored"}"#.to_owned()));
+        assert_eq!(answer(service.request("d3", "issues", r#"{"zero":"\u0000"}"#)).await, (202, r#"{"state":"ignored"}"#.to_owned()));
+        assert_eq!(service.count().await, 3);
+        let reason = service.store.delivery("d2").await.expect("reads").expect("stored").reason.expect("a reason");
+        assert_eq!(reason, "Canonry does not act on the event star, or not on one of this shape");
+        service.stop().await;
+    }
+
+    async fn what_is_not_githubs_is_refused_and_not_stored(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        let headers = |request: RequestBuilder| request.header("x-github-event", "issues").header("x-github-delivery", "d1");
+        let signed = |body: &[u8]| sign(SECRET, body);
+        for (what, request, status) in [
+            ("no signature", headers(service.bare(ISSUE.into())), 401),
+            ("another secret", headers(service.bare(ISSUE.into())).header("x-hub-signature-256", sign("guessed", ISSUE.as_bytes())), 401),
+            ("another body", headers(service.bare(b"{}".to_vec())).header("x-hub-signature-256", signed(ISSUE.as_bytes())), 401),
+            ("no event", service.bare(ISSUE.into()).header("x-github-delivery", "d1").header("x-hub-signature-256", signed(ISSUE.as_bytes())), 400),
+            ("no id", service.bare(ISSUE.into()).header("x-github-event", "issues").header("x-hub-signature-256", signed(ISSUE.as_bytes())), 400),
+            ("an endless id", service.request(&"d".repeat(101), "issues", ISSUE), 400),
+            ("not JSON", service.request("d1", "issues", "payload=%7B%7D"), 400),
+            ("not UTF-8", service.request("d1", "issues", b"\"\xff\"".to_vec()), 400),
+            ("nothing", service.request("d1", "issues", ""), 400),
+            ("too much", service.request("d1", "issues", vec![b' '; 25 * 1024 * 1024 + 1]), 413),
+        ] {
+            let (given, text) = answer(request).await;
+            assert_eq!(given, status, "{what}: {text}");
+            assert!(text.starts_with(r#"{"error":"#) && !text.contains(SECRET), "{what}: {text}");
+        }
+        let mut largest = ISSUE.as_bytes().to_vec();
+        largest.resize(25 * 1024 * 1024, b' ');
+        assert_eq!(answer(service.request("d1", "issues", largest)).await.0, 202);
+        assert_eq!(service.status("/webhooks/github").await, StatusCode::METHOD_NOT_ALLOWED);
+        assert_eq!(service.count().await, 1);
+        service.stop().await;
+    }
+
+    async fn what_has_no_handler_ends_as_ignored_and_can_be_replayed(database: TestDatabase) {
+        let service = Service::start(&database, 2).await;
+        for number in 0..20 {
+            let body = ISSUE.replace('7', &(number % 3 + 1).to_string());
+            assert_eq!(answer(service.request(&format!("d{number}"), "issues", body)).await.0, 202);
+        }
+        settled(&service.store).await;
+        let reason = service.store.delivery("d0").await.expect("reads").expect("stored").reason.expect("a reason");
+        assert_eq!(reason, "this version has no handler for the event issues");
+        replay(&service.store, "d0", Timestamp::now()).await.expect("queued");
+        settled(&service.store).await;
+        let error = replay(&service.store, "d99", Timestamp::now()).await.expect_err("unknown").to_string();
+        assert_eq!(error, "there is no delivery d99; see `canonry deliveries list`");
+        assert_eq!(service.stop().await, Served { tries: 21, drained: true });
+    }
+
+    async fn readiness_follows_the_database(database: TestDatabase) {
+        let service = Service::start(&database, 1).await;
+        assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::OK));
+        if database.engine() == Engine::Sqlite {
+            let file = database.folder().expect("a folder").join("canonry.db");
+            let aside = file.with_extension("aside");
+            std::fs::rename(&file, &aside).expect("moved");
+            assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE));
+            std::fs::rename(&aside, &file).expect("moved back");
+            assert_eq!(service.status("/readyz").await, StatusCode::OK);
+        } else {
+            service.store.clone().close().await;
+            assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE));
+            // What cannot be stored is not accepted.
+            assert_eq!(answer(service.request("d1", "issues", ISSUE)).await.0, 503);
+        }
+        service.stop().await;
+    }
+}
+
+/// Returns when nothing is queued any more.
+async fn settled(store: &Store) {
+    let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
+    let looking = async {
+        while !store.deliveries(&queued, 1).await.expect("reads").is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looking).await.expect("it settles");
+}

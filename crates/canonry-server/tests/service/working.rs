@@ -1,0 +1,146 @@
+//! How jobs end: done, tried again, given up, lost.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use canonry_github::{Clock as _, ManualClock};
+use canonry_server::{Ended, Handled, JobError, JobHandler, Work, Worker};
+use canonry_store::{
+    Accepted, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobLease, JobState, NewDelivery, NewJob, Store,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::Value;
+
+/// Does what the body of the delivery says.
+#[derive(Default)]
+struct Scripted {
+    calls: AtomicUsize,
+}
+
+impl JobHandler for Scripted {
+    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+        self.calls.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move {
+            let (_, body) = work.delivery.as_ref().expect("every job here has one");
+            match body.as_str() {
+                "done" => Ok(Handled::Done),
+                "fail" => Err(JobError::Retry("no luck".to_owned())),
+                "hopeless" => Err(JobError::Hopeless("never".to_owned())),
+                "panic" => panic!("the handler broke"),
+                // Until somebody ends it.
+                _ => std::future::pending().await,
+            }
+        })
+    }
+}
+
+struct Bench {
+    store: Store,
+    clock: Arc<ManualClock>,
+    handler: Arc<Scripted>,
+    worker: Worker,
+}
+
+impl Bench {
+    async fn new(database: &TestDatabase) -> Self {
+        let start: Timestamp = "2026-03-01T00:00:00Z".parse().expect("valid");
+        let store = Store::open(&database.url().parse().expect("a URL"), start).await.expect("opens");
+        let (clock, handler) = (Arc::new(ManualClock::new(start)), Arc::new(Scripted::default()));
+        let caps = JobCaps { per_repo: 2, in_all: 8 };
+        let worker = Worker { store: store.clone(), handler: handler.clone(), clock: clock.clone(), caps, tries: 3 };
+        Self { store, clock, handler, worker }
+    }
+
+    /// A delivery whose handler does `what`.
+    async fn deliver(&self, id: &str, what: &str) {
+        let job = NewJob { key: id, repo: None, kind: "webhook", payload: &Value::Null };
+        let new = NewDelivery {
+            id,
+            event: "issues",
+            action: None,
+            repo: None,
+            number: None,
+            payload: what,
+            fate: Fate::Job(job),
+        };
+        assert_eq!(self.store.accept_delivery(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
+    }
+
+    async fn work(&self) -> Option<Ended> {
+        self.worker.work_once("w", 0.0).await.expect("works")
+    }
+
+    async fn job(&self) -> Job {
+        self.store.jobs(&JobFilter::default(), 1).await.expect("reads").remove(0)
+    }
+
+    async fn delivery(&self, id: &str) -> (DeliveryState, Option<String>) {
+        let delivery = self.store.delivery(id).await.expect("reads").expect("known");
+        (delivery.state, delivery.reason)
+    }
+}
+
+on_both_engines! {
+    async fn what_fails_is_tried_again_later_and_given_up_in_the_end(database: TestDatabase) {
+        let bench = Bench::new(&database).await;
+        bench.deliver("d1", "fail").await;
+        for (try_number, pause) in [(1, 5), (2, 10)] {
+            assert_eq!(bench.work().await, Some(Ended::Retried));
+            let job = bench.job().await;
+            assert_eq!((job.state, job.attempts, job.error.as_deref()), (JobState::Queued, try_number, Some("no luck")));
+            assert_eq!(job.run_after, bench.clock.now() + SignedDuration::from_secs(pause));
+            assert_eq!(bench.work().await, None, "not before its moment");
+            bench.clock.advance(SignedDuration::from_secs(pause));
+        }
+        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("no luck".to_owned())));
+        bench.clock.advance(SignedDuration::from_hours(24));
+        assert_eq!((bench.work().await, bench.handler.calls.load(Ordering::SeqCst)), (None, 3));
+    }
+
+    async fn a_panic_is_a_failure_and_what_is_hopeless_is_given_up_at_once(database: TestDatabase) {
+        let bench = Bench::new(&database).await;
+        bench.deliver("d1", "panic").await;
+        assert_eq!(bench.work().await, Some(Ended::Retried));
+        assert_eq!(bench.job().await.error.as_deref(), Some("the handler ended without an answer (it panicked)"));
+        bench.deliver("d2", "hopeless").await;
+        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.delivery("d2").await, (DeliveryState::Dead, Some("never".to_owned())));
+        bench.deliver("d3", "done").await;
+        assert_eq!(bench.work().await, Some(Ended::Done));
+        assert_eq!(bench.delivery("d3").await, (DeliveryState::Done, None));
+    }
+
+    async fn a_job_that_kills_its_workers_is_given_up(database: TestDatabase) {
+        let bench = Bench::new(&database).await;
+        bench.deliver("d1", "done").await;
+        for killed in ["k1", "k2", "k3"] {
+            let now = bench.clock.now();
+            let leased = bench.store.lease_job(killed, bench.worker.caps, now, now + SignedDuration::from_secs(20)).await;
+            assert_eq!(leased.expect("leases").expect("due").delivery_id.as_deref(), Some("d1"));
+            assert_eq!(bench.work().await, None, "its lease lives");
+            bench.clock.advance(SignedDuration::from_secs(20));
+        }
+        assert_eq!(bench.work().await, Some(Ended::Dead));
+        assert_eq!(bench.delivery("d1").await, (DeliveryState::Dead, Some("given up: none of 3 tries came to an end".to_owned())));
+        assert_eq!(bench.handler.calls.load(Ordering::SeqCst), 0);
+    }
+
+    async fn work_ends_when_its_lease_is_lost(database: TestDatabase) {
+        let bench = Bench::new(&database).await;
+        bench.deliver("d1", "pending").await;
+        let working = tokio::spawn({ let worker = bench.worker.clone(); async move { worker.work_once("slow", 0.0).await } });
+        let begun = async { while bench.handler.calls.load(Ordering::SeqCst) == 0 { tokio::task::yield_now().await; } };
+        tokio::time::timeout(std::time::Duration::from_secs(30), begun).await.expect("it begins");
+        // The process slept past its lease; another one takes over and ends the job.
+        bench.clock.advance(SignedDuration::from_secs(20));
+        let now = bench.clock.now();
+        let taken = bench.store.lease_job("fast", bench.worker.caps, now, now + SignedDuration::from_secs(20)).await.expect("leases").expect("free");
+        assert!(bench.store.end_job(JobLease { id: taken.id, owner: "fast" }, JobEnd::Done, now).await.expect("ends"));
+        assert_eq!(working.await.expect("runs").expect("works"), Some(Ended::LeaseLost));
+        assert_eq!(bench.delivery("d1").await, (DeliveryState::Done, None));
+    }
+}

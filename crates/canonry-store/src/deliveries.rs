@@ -1,0 +1,267 @@
+//! Webhooks as they came: stored with the job they cause before GitHub is answered, and never twice.
+
+use canonry_domain::{ItemNumber, RepoName};
+use jiff::Timestamp;
+
+use crate::jobs::{JobId, NewJob, insert_job};
+use crate::open::Store;
+use crate::row_values::{micros, moment, optional_moment, optional_number, optional_word, storable, word};
+use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// What has become of a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum DeliveryState {
+    /// Its job has not ended.
+    Queued,
+    /// Its job was done.
+    Done,
+    /// Its job was given up.
+    Dead,
+    /// Nothing is done about it, and the reason says why.
+    Ignored,
+}
+
+impl DeliveryState {
+    /// The stored and printed word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Done => "done",
+            Self::Dead => "dead",
+            Self::Ignored => "ignored",
+        }
+    }
+}
+
+impl std::str::FromStr for DeliveryState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Queued, Self::Done, Self::Dead, Self::Ignored];
+        all.into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no state of a delivery; use queued, done, dead or ignored"))
+    }
+}
+
+/// A webhook to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewDelivery<'a> {
+    /// GitHub's id, the same when it is delivered again.
+    pub id: &'a str,
+    /// The event's name.
+    pub event: &'a str,
+    /// What happened, for events that have several actions.
+    pub action: Option<&'a str>,
+    /// The repository it is about.
+    pub repo: Option<&'a RepoName>,
+    /// The issue or pull request it is about.
+    pub number: Option<ItemNumber>,
+    /// The body as it came.
+    pub payload: &'a str,
+    /// What is to be done about it.
+    pub fate: Fate<'a>,
+}
+
+/// What is to be done about a delivery.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Fate<'a> {
+    /// This job.
+    Job(NewJob<'a>),
+    /// Nothing, for this reason.
+    Ignored(&'a str),
+}
+
+/// What came of storing a delivery.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Accepted {
+    /// It is new and its job waits.
+    Queued,
+    /// It is new and kept without a job.
+    Ignored,
+    /// It was there already and stays as it is.
+    Known(DeliveryState),
+    /// It was there and given up; its job waits again.
+    Requeued,
+}
+
+/// A stored delivery, without its body.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    /// GitHub's id.
+    pub id: String,
+    /// The event's name.
+    pub event: String,
+    /// What happened.
+    pub action: Option<String>,
+    /// The repository it is about, in lower case.
+    pub repo: Option<RepoName>,
+    /// The issue or pull request it is about.
+    pub number: Option<ItemNumber>,
+    /// What has become of it.
+    pub state: DeliveryState,
+    /// Why it is ignored or dead.
+    pub reason: Option<String>,
+    /// When it first came.
+    pub received_at: Timestamp,
+    /// When its state became final.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Which deliveries to list; `None` is any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DeliveryFilter {
+    /// In this state.
+    pub state: Option<DeliveryState>,
+    /// Of this event.
+    pub event: Option<String>,
+    /// About this repository.
+    pub repo: Option<RepoName>,
+}
+
+macro_rules! deliveries {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, event, action, repo, number, state, reason, received_at, finished_at FROM deliveries ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
+    /// one is queued again: somebody asked GitHub to deliver it once more.
+    pub async fn accept_delivery(&self, new: &NewDelivery<'_>, now: Timestamp) -> Result<Accepted, StoreError> {
+        let insert =
+            "INSERT INTO deliveries (id, event, action, repo, number, payload, state, reason, received_at, finished_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
+        let (state, reason, finished) = match &new.fate {
+            Fate::Job(_) => (DeliveryState::Queued, None, None),
+            Fate::Ignored(reason) => (DeliveryState::Ignored, Some(storable(reason)), Some(micros(now))),
+        };
+        let mut tx = self.pool.begin().await?;
+        let inserted = on_tx!(&mut tx, |db| {
+            let insert = sqlx::query(insert).bind(new.id).bind(storable(new.event)).bind(new.action.map(storable));
+            let insert = insert.bind(new.repo.map(RepoName::key)).bind(new.number.map(ItemNumber::get));
+            let insert = insert.bind(storable(new.payload)).bind(state.as_str()).bind(reason).bind(micros(now));
+            insert.bind(finished).execute(db).await?.rows_affected()
+        });
+        let accepted = if inserted == 1 {
+            match &new.fate {
+                Fate::Job(job) => {
+                    insert_job(&mut tx, job, Some(new.id), now).await?;
+                    Accepted::Queued
+                }
+                Fate::Ignored(_) => Accepted::Ignored,
+            }
+        } else {
+            match (lock_state(&mut tx, new.id).await?, &new.fate) {
+                (DeliveryState::Dead, Fate::Job(job)) => {
+                    queue_again(&mut tx, new.id, job, now).await?;
+                    Accepted::Requeued
+                }
+                (state, _) => Accepted::Known(state),
+            }
+        };
+        tx.commit().await?;
+        Ok(accepted)
+    }
+
+    /// Queues a delivery again whatever has become of it, with this job if it never had one; `false`
+    /// when its job has not ended yet, and then nothing is changed.
+    pub async fn replay_delivery(&self, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        if lock_state(&mut tx, id).await? == DeliveryState::Queued {
+            tx.rollback().await?;
+            return Ok(false);
+        }
+        queue_again(&mut tx, id, job, now).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// One delivery.
+    pub async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError> {
+        let query = deliveries!("WHERE id = $1");
+        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    /// The body of a delivery as it came.
+    pub async fn delivery_payload(&self, id: &str) -> Result<Option<String>, StoreError> {
+        let query = "SELECT payload FROM deliveries WHERE id = $1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(id).fetch_optional(db).await?))
+    }
+
+    /// Deliveries, the latest first.
+    pub async fn deliveries(&self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+        let query = deliveries!(
+            "WHERE ($1 IS NULL OR state = $1) AND ($2 IS NULL OR event = $2) AND ($3 IS NULL OR repo = $3)
+            ORDER BY received_at DESC, id DESC LIMIT $4"
+        );
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(filter.state.map(DeliveryState::as_str)).bind(&filter.event);
+            query.bind(filter.repo.as_ref().map(RepoName::key)).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+/// The state of a delivery, which nobody else changes until the transaction ends. SQLite has one writer
+/// at a time anyway.
+async fn lock_state(tx: &mut Transaction, id: &str) -> Result<DeliveryState, StoreError> {
+    let state: Option<String> = match tx {
+        Transaction::Sqlite(transaction) => {
+            let query = sqlx::query_scalar("SELECT state FROM deliveries WHERE id = $1");
+            query.bind(id).fetch_optional(&mut **transaction).await?
+        }
+        Transaction::Postgres(transaction) => {
+            let query = sqlx::query_scalar("SELECT state FROM deliveries WHERE id = $1 FOR UPDATE");
+            query.bind(id).fetch_optional(&mut **transaction).await?
+        }
+    };
+    word(&state.ok_or_else(|| StoreError::damaged(format!("there is no delivery {id}")))?)
+}
+
+async fn queue_again(tx: &mut Transaction, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<JobId, StoreError> {
+    let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL WHERE id = $1";
+    let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
+        WHERE delivery_id = $1 AND state IN ('done', 'dead') RETURNING id";
+    let again: Option<i64> = on_tx!(&mut *tx, |db| {
+        sqlx::query(reopen).bind(id).execute(&mut *db).await?;
+        sqlx::query_scalar(requeue).bind(id).bind(micros(now)).fetch_optional(db).await?
+    });
+    match again {
+        Some(again) => Ok(JobId(again)),
+        None => insert_job(tx, job, Some(id), now).await,
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: String,
+    event: String,
+    action: Option<String>,
+    repo: Option<String>,
+    number: Option<i64>,
+    state: String,
+    reason: Option<String>,
+    received_at: i64,
+    finished_at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> Result<Delivery, StoreError> {
+        Ok(Delivery {
+            id: self.id,
+            event: self.event,
+            action: self.action,
+            repo: optional_word(self.repo.as_deref())?,
+            number: optional_number(self.number)?,
+            state: word(&self.state)?,
+            reason: self.reason,
+            received_at: moment(self.received_at)?,
+            finished_at: optional_moment(self.finished_at)?,
+        })
+    }
+}

@@ -1,0 +1,236 @@
+//! Work that is owed: stored until it is done or given up, listed, and queued again by people.
+
+use canonry_domain::RepoName;
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::open::Store;
+use crate::row_values::{micros, moment, optional_moment, optional_word, storable, word};
+use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The store's own key of a job; jobs of one key run in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(pub(crate) i64);
+
+impl JobId {
+    /// A job by its number, as a person names it.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    /// The number itself.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for JobId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// What has become of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobState {
+    /// It waits for its turn, or for its next try.
+    Queued,
+    /// A worker has it, or had it when it was killed.
+    Running,
+    /// It was done.
+    Done,
+    /// It was given up.
+    Dead,
+}
+
+impl JobState {
+    /// The stored and printed word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+impl std::str::FromStr for JobState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Queued, Self::Running, Self::Done, Self::Dead];
+        all.into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no state of a job; use queued, running, done or dead"))
+    }
+}
+
+/// A job to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob<'a> {
+    /// What it is about: one worker at a time has a job of a key, and they go in order.
+    pub key: &'a str,
+    /// The repository whose cap it counts under.
+    pub repo: Option<&'a RepoName>,
+    /// What kind of work it is, in one word.
+    pub kind: &'a str,
+    /// What the work needs to know.
+    pub payload: &'a Value,
+}
+
+/// A stored job.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// The store's key.
+    pub id: JobId,
+    /// The delivery that caused it.
+    pub delivery_id: Option<String>,
+    /// What it is about.
+    pub key: String,
+    /// The repository whose cap it counts under, in lower case.
+    pub repo: Option<RepoName>,
+    /// What kind of work it is.
+    pub kind: String,
+    /// What the work needs to know.
+    pub payload: Value,
+    /// What has become of it.
+    pub state: JobState,
+    /// How often it was begun since somebody queued it.
+    pub attempts: i64,
+    /// When it may be begun.
+    pub run_after: Timestamp,
+    /// Until when a worker has it.
+    pub lease_until: Option<Timestamp>,
+    /// Why the last try failed.
+    pub error: Option<String>,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// When it was done or given up.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Which jobs to list; `None` is any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    /// In this state.
+    pub state: Option<JobState>,
+    /// About this repository.
+    pub repo: Option<RepoName>,
+    /// Of this delivery.
+    pub delivery: Option<String>,
+}
+
+macro_rules! jobs {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, delivery_id, key, repo, kind, payload, state, attempts, run_after, lease_until, error,
+                created_at, finished_at FROM jobs ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// One job.
+    pub async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        let query = jobs!("WHERE id = $1");
+        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    /// Jobs, the latest first.
+    pub async fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let query = jobs!(
+            "WHERE ($1 IS NULL OR state = $1) AND ($2 IS NULL OR repo = $2) AND ($3 IS NULL OR delivery_id = $3)
+            ORDER BY id DESC LIMIT $4"
+        );
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(filter.state.map(JobState::as_str));
+            let query = query.bind(filter.repo.as_ref().map(RepoName::key)).bind(&filter.delivery);
+            query.bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
+    /// waits with it. `false` when it runs, is done or is not known, and then nothing is changed.
+    pub async fn requeue_job(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
+        let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
+            WHERE id = $1 AND state IN ('queued', 'dead')";
+        let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL
+            WHERE id = (SELECT delivery_id FROM jobs WHERE id = $1 AND state IN ('queued', 'dead'))";
+        let mut tx = self.pool.begin().await?;
+        // The delivery first, as when it is replayed: in another order the two could wait for each other.
+        let changed = on_tx!(&mut tx, |db| {
+            sqlx::query(reopen).bind(id.0).execute(&mut *db).await?;
+            sqlx::query(requeue).bind(id.0).bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        if changed == 1 {
+            tx.commit().await?;
+        } else {
+            tx.rollback().await?;
+        }
+        Ok(changed == 1)
+    }
+}
+
+/// Stores a job inside the transaction that stores its reason.
+pub(crate) async fn insert_job(
+    tx: &mut Transaction,
+    new: &NewJob<'_>,
+    delivery: Option<&str>,
+    now: Timestamp,
+) -> Result<JobId, StoreError> {
+    let insert = "INSERT INTO jobs (delivery_id, key, repo, kind, payload, state, attempts, run_after, created_at)
+        VALUES ($1, $2, $3, $4, $5, 'queued', 0, $6, $6) RETURNING id";
+    let id = on_tx!(tx, |db| {
+        let insert =
+            sqlx::query_scalar(insert).bind(delivery).bind(storable(new.key)).bind(new.repo.map(RepoName::key));
+        insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(now)).fetch_one(db).await?
+    });
+    Ok(JobId(id))
+}
+
+/// The same job inside a transaction.
+pub(crate) async fn read_job(tx: &mut Transaction, id: JobId) -> Result<Job, StoreError> {
+    let row: Row = on_tx!(tx, |db| sqlx::query_as(jobs!("WHERE id = $1")).bind(id.0).fetch_one(db).await?);
+    row.read()
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    delivery_id: Option<String>,
+    key: String,
+    repo: Option<String>,
+    kind: String,
+    payload: String,
+    state: String,
+    attempts: i64,
+    run_after: i64,
+    lease_until: Option<i64>,
+    error: Option<String>,
+    created_at: i64,
+    finished_at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> Result<Job, StoreError> {
+        Ok(Job {
+            id: JobId(self.id),
+            delivery_id: self.delivery_id,
+            key: self.key,
+            repo: optional_word(self.repo.as_deref())?,
+            kind: self.kind,
+            payload: serde_json::from_str(&self.payload).map_err(StoreError::damaged)?,
+            state: word(&self.state)?,
+            attempts: self.attempts,
+            run_after: moment(self.run_after)?,
+            lease_until: optional_moment(self.lease_until)?,
+            error: self.error,
+            created_at: moment(self.created_at)?,
+            finished_at: optional_moment(self.finished_at)?,
+        })
+    }
+}

@@ -1,0 +1,277 @@
+//! Deliveries and jobs: stored once and together, worked on in order, one worker per key, within the caps.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use canonry_domain::{ItemNumber, RepoName};
+use canonry_store::{
+    Accepted, DeliveryFilter, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease, JobState,
+    NewDelivery, NewJob, Store,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// Caps that nothing here reaches.
+const WIDE: JobCaps = JobCaps { per_repo: 1_000, in_all: 1_000 };
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+}
+
+fn repo() -> RepoName {
+    "tide/pool".parse().expect("a name")
+}
+
+async fn open(database: &TestDatabase) -> Store {
+    Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
+}
+
+/// An `issues` webhook about that item.
+async fn accept(store: &Store, id: &str, item: i64, second: i64) -> Accepted {
+    accept_of(store, &repo(), id, item, second).await
+}
+
+async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: i64) -> Accepted {
+    let (key, payload) = (format!("{repo}#{item}"), json!({ "event": "issues" }));
+    let job = NewJob { key: &key, repo: Some(repo), kind: "webhook", payload: &payload };
+    let new = NewDelivery {
+        id,
+        event: "issues",
+        action: Some("opened"),
+        repo: Some(repo),
+        number: Some(ItemNumber::new(item).expect("a number")),
+        payload: r#"{"issue":{"title":"a\u0000b"}}"#,
+        fate: Fate::Job(job),
+    };
+    store.accept_delivery(&new, at(second)).await.expect("stored")
+}
+
+async fn lease(store: &Store, owner: &str, second: i64) -> Option<Job> {
+    store.lease_job(owner, WIDE, at(second), at(second + 60)).await.expect("leases")
+}
+
+async fn end(store: &Store, job: &Job, owner: &str, end: JobEnd<'_>, second: i64) -> bool {
+    store.end_job(JobLease { id: job.id, owner }, end, at(second)).await.expect("ends")
+}
+
+fn delivery_of(job: Option<Job>) -> Option<String> {
+    job.and_then(|job| job.delivery_id)
+}
+
+async fn state(store: &Store, id: &str) -> (DeliveryState, Option<String>) {
+    let delivery = store.delivery(id).await.expect("reads").expect("known");
+    assert_eq!(delivery.finished_at.is_some(), delivery.state != DeliveryState::Queued);
+    (delivery.state, delivery.reason)
+}
+
+/// Deliveries of the test with many workers, and the items they are about.
+const DELIVERIES: i64 = 48;
+const KEYS: i64 = 6;
+
+/// What many workers do at once.
+#[derive(Default)]
+struct Book {
+    in_work: HashSet<String>,
+    begun: HashMap<String, Vec<JobId>>,
+}
+
+/// Works until every delivery was begun; the bound only ends a test that has failed already.
+async fn work_all(store: Store, owner: String, book: Arc<Mutex<Book>>) {
+    for _ in 0..20_000 {
+        if book.lock().expect("whole").begun.values().map(Vec::len).sum::<usize>() as i64 == DELIVERIES {
+            return;
+        }
+        let Some(job) = lease(&store, &owner, 100).await else {
+            tokio::task::yield_now().await;
+            continue;
+        };
+        {
+            let mut book = book.lock().expect("whole");
+            assert!(book.in_work.insert(job.key.clone()), "two workers on {}", job.key);
+            book.begun.entry(job.key.clone()).or_default().push(job.id);
+        }
+        tokio::task::yield_now().await;
+        assert!(book.lock().expect("whole").in_work.remove(&job.key));
+        assert!(end(&store, &job, &owner, JobEnd::Done, 100).await);
+    }
+}
+
+on_both_engines! {
+    async fn a_delivery_and_its_job_are_one(database: TestDatabase) {
+        let store = open(&database).await;
+        assert_eq!(accept(&store, "d1", 7, 0).await, Accepted::Queued);
+        assert_eq!(accept(&store, "d1", 7, 1).await, Accepted::Known(DeliveryState::Queued));
+        let job = lease(&store, "w1", 2).await.expect("due");
+        assert_eq!((job.key.as_str(), job.state, job.attempts, job.run_after), ("tide/pool#7", JobState::Running, 1, at(0)));
+        assert_eq!((job.payload["event"].as_str(), job.repo.clone()), (Some("issues"), Some(repo())));
+        assert!(end(&store, &job, "w1", JobEnd::Done, 3).await);
+        assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
+        assert_eq!(accept(&store, "d1", 7, 4).await, Accepted::Known(DeliveryState::Done));
+        assert_eq!(lease(&store, "w1", 5).await, None);
+        assert_eq!(store.jobs(&JobFilter::default(), 10).await.expect("reads").len(), 1);
+        let payload = store.delivery_payload("d1").await.expect("reads");
+        assert_eq!(payload.as_deref(), Some(r#"{"issue":{"title":"a\u0000b"}}"#));
+        store.close().await;
+    }
+
+    async fn what_is_ignored_has_no_job(database: TestDatabase) {
+        let store = open(&database).await;
+        let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: "[]", fate: Fate::Ignored("not for us") };
+        assert_eq!(store.accept_delivery(&new, at(0)).await.expect("stored"), Accepted::Ignored);
+        assert_eq!(store.accept_delivery(&new, at(1)).await.expect("stored"), Accepted::Known(DeliveryState::Ignored));
+        assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("not for us".to_owned())));
+        assert_eq!(lease(&store, "w1", 2).await, None);
+        let job = NewJob { key: "star", repo: None, kind: "webhook", payload: &Value::Null };
+        assert!(store.replay_delivery("star", &job, at(3)).await.expect("queued"));
+        let replayed = lease(&store, "w1", 3).await.expect("due");
+        assert!(end(&store, &replayed, "w1", JobEnd::Ignored("still not"), 4).await);
+        assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("still not".to_owned())));
+        store.close().await;
+    }
+
+    async fn jobs_of_a_key_go_in_order_and_those_of_others_do_not_wait(database: TestDatabase) {
+        let store = open(&database).await;
+        for (id, item) in [("a1", 1), ("a2", 1), ("b1", 2)] {
+            accept(&store, id, item, 0).await;
+        }
+        let first = lease(&store, "w1", 1).await.expect("due");
+        assert_eq!(first.delivery_id.as_deref(), Some("a1"));
+        assert_eq!(delivery_of(lease(&store, "w2", 1).await).as_deref(), Some("b1"));
+        assert_eq!(lease(&store, "w3", 1).await, None);
+        // A failed try keeps its place: the later job waits until the earlier one has ended.
+        assert!(end(&store, &first, "w1", JobEnd::Retry("no luck", at(30)), 2).await);
+        assert_eq!(lease(&store, "w3", 3).await, None);
+        let again = lease(&store, "w3", 30).await.expect("due");
+        assert_eq!((again.id, again.attempts, again.error.as_deref()), (first.id, 2, Some("no luck")));
+        assert!(end(&store, &again, "w3", JobEnd::Dead("given up"), 31).await);
+        assert_eq!(state(&store, "a1").await, (DeliveryState::Dead, Some("given up".to_owned())));
+        assert_eq!(delivery_of(lease(&store, "w3", 32).await).as_deref(), Some("a2"));
+        store.close().await;
+    }
+
+    async fn a_lease_that_ran_out_is_taken_over_and_its_owner_can_do_nothing(database: TestDatabase) {
+        let store = open(&database).await;
+        accept(&store, "d1", 1, 0).await;
+        accept(&store, "d2", 1, 0).await;
+        let job = lease(&store, "slow", 0).await.expect("due");
+        let slow = JobLease { id: job.id, owner: "slow" };
+        assert!(store.renew_job(slow, at(90)).await.expect("renews"));
+        assert_eq!(lease(&store, "fast", 80).await, None);
+        let taken = lease(&store, "fast", 90).await.expect("it ran out");
+        assert_eq!((taken.id, taken.attempts), (job.id, 2));
+        assert!(!store.renew_job(slow, at(200)).await.expect("asks"));
+        for late in [JobEnd::Done, JobEnd::Ignored("x"), JobEnd::Retry("x", at(0)), JobEnd::Dead("x")] {
+            assert!(!end(&store, &job, "slow", late, 91).await, "{late:?}");
+        }
+        assert_eq!(state(&store, "d1").await.0, DeliveryState::Queued);
+        assert!(end(&store, &taken, "fast", JobEnd::Done, 92).await);
+        assert!(!end(&store, &taken, "fast", JobEnd::Dead("x"), 93).await);
+        assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
+        store.close().await;
+    }
+
+    async fn the_dead_come_back(database: TestDatabase) {
+        let store = open(&database).await;
+        let give_up = async |second| {
+            let job = lease(&store, "w", second).await.expect("due");
+            assert_eq!(job.attempts, 1, "tries are counted anew");
+            assert!(end(&store, &job, "w", JobEnd::Dead("broken"), second).await);
+            job.id
+        };
+        accept(&store, "d1", 1, 0).await;
+        let job = give_up(1).await;
+        // By GitHub, which was asked to deliver it again,
+        assert_eq!(accept(&store, "d1", 1, 2).await, Accepted::Requeued);
+        assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
+        assert_eq!(give_up(3).await, job);
+        // by the job,
+        assert!(store.requeue_job(job, at(4)).await.expect("queued"));
+        assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
+        assert_eq!(give_up(5).await, job);
+        // or by the delivery, which may be replayed when it is done too.
+        let again = NewJob { key: "unused", repo: None, kind: "webhook", payload: &Value::Null };
+        assert!(store.replay_delivery("d1", &again, at(6)).await.expect("queued"));
+        assert!(!store.replay_delivery("d1", &again, at(6)).await.expect("asked"), "it waits already");
+        let running = lease(&store, "w", 7).await.expect("due");
+        assert!(!store.requeue_job(job, at(7)).await.expect("asked"), "it runs");
+        assert!(end(&store, &running, "w", JobEnd::Done, 8).await);
+        assert!(!store.requeue_job(job, at(8)).await.expect("asked"), "it is done");
+        assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
+        assert!(store.replay_delivery("d1", &again, at(9)).await.expect("queued"));
+        assert_eq!(give_up(10).await, job);
+        store.close().await;
+    }
+
+    async fn caps_hold_per_repository_and_in_all(database: TestDatabase) {
+        let store = open(&database).await;
+        let other: RepoName = "tide/lab".parse().expect("a name");
+        for item in 1..=3 {
+            accept(&store, &format!("pool{item}"), item, 0).await;
+        }
+        for item in 1..=3 {
+            accept_of(&store, &other, &format!("lab{item}"), item, 0).await;
+        }
+        let caps = JobCaps { per_repo: 2, in_all: 3 };
+        let mut leased = Vec::new();
+        while let Some(job) = store.lease_job("w", caps, at(1), at(61)).await.expect("leases") {
+            leased.push(job);
+        }
+        let order: Vec<_> = leased.iter().filter_map(|job| job.delivery_id.as_deref()).collect();
+        assert_eq!(order, ["pool1", "pool2", "lab1"]);
+        assert!(end(&store, &leased[0], "w", JobEnd::Done, 2).await);
+        assert_eq!(delivery_of(store.lease_job("w", caps, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
+        store.close().await;
+    }
+
+    async fn workers_at_once_never_share_a_key_and_keep_its_order(database: TestDatabase) {
+        let store = open(&database).await;
+        // GitHub delivers each of them twice at the same time.
+        let accepts = (0..DELIVERIES * 2).map(|turn| {
+            let (store, number) = (store.clone(), turn / 2);
+            tokio::spawn(async move { accept(&store, &format!("d{number:02}"), number % KEYS + 1, number).await })
+        });
+        let accepts: Vec<_> = accepts.collect();
+        let mut queued = 0;
+        for accepted in accepts {
+            queued += i64::from(accepted.await.expect("runs") == Accepted::Queued);
+        }
+        assert_eq!(queued, DELIVERIES);
+        let book = Arc::new(Mutex::new(Book::default()));
+        let workers = (0..6).map(|worker| tokio::spawn(work_all(store.clone(), format!("w{worker}"), Arc::clone(&book))));
+        let workers: Vec<_> = workers.collect();
+        for worker in workers {
+            worker.await.expect("runs");
+        }
+        let begun = std::mem::take(&mut book.lock().expect("whole").begun);
+        assert_eq!(begun.len() as i64, KEYS);
+        for (key, ids) in begun {
+            assert_eq!(ids.len() as i64, DELIVERIES / KEYS, "{key}");
+            assert!(ids.is_sorted(), "{key}: {ids:?}");
+        }
+        let done = DeliveryFilter { state: Some(DeliveryState::Done), ..DeliveryFilter::default() };
+        assert_eq!(store.deliveries(&done, 100).await.expect("reads").len() as i64, DELIVERIES);
+        store.close().await;
+    }
+
+    async fn lists_are_filtered_and_the_latest_come_first(database: TestDatabase) {
+        let store = open(&database).await;
+        store.ping().await.expect("it is there");
+        accept(&store, "d1", 1, 0).await;
+        accept_of(&store, &"tide/lab".parse().expect("a name"), "d2", 1, 1).await;
+        let ids = async |filter: DeliveryFilter, limit| {
+            let listed = store.deliveries(&filter, limit).await.expect("reads");
+            listed.into_iter().map(|delivery| delivery.id).collect::<Vec<_>>()
+        };
+        assert_eq!(ids(DeliveryFilter::default(), 9).await, ["d2", "d1"]);
+        assert_eq!(ids(DeliveryFilter::default(), 1).await, ["d2"]);
+        assert_eq!(ids(DeliveryFilter { repo: Some("Tide/POOL".parse().expect("a name")), ..DeliveryFilter::default() }, 9).await, ["d1"]);
+        assert!(ids(DeliveryFilter { event: Some("push".to_owned()), ..DeliveryFilter::default() }, 9).await.is_empty());
+        let of_delivery = JobFilter { delivery: Some("d1".to_owned()), ..JobFilter::default() };
+        let jobs = store.jobs(&of_delivery, 9).await.expect("reads");
+        assert_eq!((jobs.len(), jobs[0].delivery_id.as_deref()), (1, Some("d1")));
+        assert_eq!(store.job(jobs[0].id).await.expect("reads"), Some(jobs[0].clone()));
+        store.close().await;
+    }
+}

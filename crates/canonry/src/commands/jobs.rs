@@ -1,0 +1,133 @@
+//! `jobs`: the work that is owed, done and given up.
+
+use anyhow::{Result, bail};
+use canonry_domain::RepoName;
+use canonry_store::{Job, JobFilter, JobId, JobState};
+use comfy_table::Table;
+use serde_json::{Value, json};
+
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::printable::one_line;
+use crate::report::Report;
+use crate::tables::table;
+
+/// List jobs, show one, or have one tried again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  canonry jobs list --state dead\n  canonry jobs show 12\n  canonry jobs retry 12")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List jobs, the latest first
+    List(ListArgs),
+    /// Show a job
+    Show(OneArgs),
+    /// Queue a job that was given up, or end the wait of one that is to be tried again
+    Retry(OneArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Only those in this state: queued, running, done or dead
+    #[arg(long, value_name = "STATE")]
+    state: Option<JobState>,
+    /// Only those about this repository
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<RepoName>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+#[derive(Debug, clap::Args)]
+struct OneArgs {
+    /// The job's number, as `canonry jobs list` shows it
+    #[arg(value_name = "ID")]
+    id: i64,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    match args.action {
+        Action::List(args) => {
+            let store = args.database.open_existing().await?;
+            let filter = JobFilter { state: args.state, repo: args.repo, delivery: None };
+            let jobs = store.jobs(&filter, args.limit).await?;
+            store.close().await;
+            Ok(report(&jobs).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
+        }
+        Action::Show(args) => {
+            let store = args.database.open_existing().await?;
+            let Some(job) = store.job(JobId::new(args.id)).await? else {
+                bail!("there is no job {}; see `canonry jobs list`", args.id);
+            };
+            store.close().await;
+            let document = job_document(&job);
+            Ok(report(&[job]).with("job", document))
+        }
+        Action::Retry(args) => retry(&args, context).await,
+    }
+}
+
+async fn retry(args: &OneArgs, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let id = JobId::new(args.id);
+    let queued = store.requeue_job(id, context.now).await?;
+    let job = store.job(id).await?;
+    store.close().await;
+    match (queued, job) {
+        (true, Some(job)) => {
+            Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))
+        }
+        (false, Some(job)) => match (job.state, job.delivery_id) {
+            (JobState::Done, Some(delivery)) => {
+                bail!("job {id} is done; to do it once more: canonry deliveries replay {delivery}")
+            }
+            (state, _) => {
+                bail!("job {id} is {}; only one that waits or was given up can be tried again", state.as_str())
+            }
+        },
+        (_, None) => bail!("there is no job {id}; see `canonry jobs list`"),
+    }
+}
+
+fn report(jobs: &[Job]) -> Report {
+    let text = if jobs.is_empty() { "There are none.\n".to_owned() } else { format!("{}\n", jobs_table(jobs)) };
+    Report::new(json!({ "jobs": jobs.len() }), text)
+}
+
+/// Jobs for a person.
+pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
+    let mut shown = table(["job", "kind", "about", "state", "tries", "not before", "error"]);
+    for job in jobs {
+        let error = job.error.as_deref().map(one_line).unwrap_or_default();
+        let (state, tries) = (job.state.as_str().to_owned(), job.attempts.to_string());
+        shown.add_row([
+            job.id.to_string(),
+            one_line(&job.kind),
+            one_line(&job.key),
+            state,
+            tries,
+            job.run_after.to_string(),
+            error,
+        ]);
+    }
+    shown
+}
+
+/// A job for a program.
+pub(crate) fn job_document(job: &Job) -> Value {
+    json!({
+        "id": job.id.get(), "delivery": job.delivery_id, "key": job.key, "repo": job.repo, "kind": job.kind,
+        "payload": job.payload, "state": job.state.as_str(), "attempts": job.attempts, "run_after": job.run_after,
+        "lease_until": job.lease_until, "error": job.error, "created_at": job.created_at,
+        "finished_at": job.finished_at,
+    })
+}
