@@ -83,6 +83,44 @@ pub async fn apply_close(
     applied
 }
 
+/// What became of a plan that has been carried out to its end, without asking GitHub anything; `None` while something of
+/// it is left to do.
+pub async fn applied_before(
+    store: &Store,
+    repo: &Repo,
+    plan: CloseRunId,
+    approved_only: bool,
+) -> Result<Option<CloseReport>, ApplyError> {
+    let plan = known_plan(store, repo, plan).await?;
+    let Some(run) = store.apply_of(plan.id).await?.filter(|run| run.finished_at.is_some()) else { return Ok(None) };
+    let done = results(store, run.id).await?;
+    let mut report = CloseReport::default();
+    for row in store.close_run_rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
+        if left_out(row, approved_only).is_some() {
+            continue;
+        }
+        let Some(result) = done.get(&item_of(row)) else { return Ok(None) };
+        report.add_earlier(earlier(row, result));
+    }
+    Ok(Some(report))
+}
+
+/// A row that an earlier run has done with.
+fn earlier(row: &CloseRunRow, done: &StoredCloseResult) -> ReportedRow {
+    let result = match done.outcome {
+        CloseOutcome::Applied { .. } => RowResult::AlreadyApplied,
+        outcome => outcome.into(),
+    };
+    let reason = match (result, done.reason.clone()) {
+        (RowResult::Failed, reason) => {
+            let words = reason.unwrap_or_else(|| "it failed before".to_owned());
+            Some(format!("{words}; make a new plan to try it again"))
+        }
+        (_, reason) => reason,
+    };
+    ReportedRow { item_type: row.item_type, number: row.number, result, reason }
+}
+
 /// The plan of that number, if it is one of this repository.
 pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<CloseRun, ApplyError> {
     let words = match store.close_run(id).await? {
@@ -120,8 +158,9 @@ async fn apply(
         return Err(ApplyError::NotAPlan(format!("plan {} is not there any more", plan.id)));
     };
     let done = results(store, run.id).await?;
-    let is_left =
-        |row: &CloseRunRow| row.skip.is_none() && left_out(row, options).is_none() && !done.contains_key(&item_of(row));
+    let is_left = |row: &CloseRunRow| {
+        row.skip.is_none() && left_out(row, options.approved_only).is_none() && !done.contains_key(&item_of(row))
+    };
     let present = match planned.iter().any(is_left) {
         true => present_repo(store, closing.github, closing.repo).await?,
         false => closing.repo.clone(),
@@ -131,7 +170,7 @@ async fn apply(
     let mut work = Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false };
     for (target, group) in groups {
         for row in &group {
-            match left_out(row, options) {
+            match left_out(row, options.approved_only) {
                 Some(why) => work.leave_out(row, why).await?,
                 None => work.carry_out(row, target.number, on_row).await?,
             }
@@ -149,10 +188,10 @@ async fn apply(
 }
 
 /// Why a row is not carried out, if a person said so.
-fn left_out(row: &CloseRunRow, options: ApplyOptions<'_>) -> Option<&'static str> {
+fn left_out(row: &CloseRunRow, approved_only: bool) -> Option<&'static str> {
     match row.approved {
         Some(false) => Some("excluded"),
-        None if options.approved_only => Some("not approved"),
+        None if approved_only => Some("not approved"),
         _ => None,
     }
 }
@@ -272,18 +311,7 @@ impl Work<'_> {
     ) -> Result<(), ApplyError> {
         let item @ RowItem { item_type, number } = item_of(row);
         if let Some(done) = self.done.get(&item) {
-            let result = match done.outcome {
-                CloseOutcome::Applied { .. } => RowResult::AlreadyApplied,
-                outcome => outcome.into(),
-            };
-            let reason = match (result, done.reason.clone()) {
-                (RowResult::Failed, reason) => {
-                    let words = reason.unwrap_or_else(|| "it failed before".to_owned());
-                    Some(format!("{words}; make a new plan to try it again"))
-                }
-                (_, reason) => reason,
-            };
-            let row = ReportedRow { item_type, number, result, reason };
+            let row = earlier(row, done);
             on_row(&row);
             self.report.add_earlier(row);
             return Ok(());

@@ -58,7 +58,7 @@ mod without_secrets;
 pub use analyze_intent::{
     AnalyzeError, AnalyzeFailure, AnalyzeOptions, AnalyzeReport, FailedItem, IntentExtractor, analyze_intent,
 };
-pub use apply_close::{ApplyError, ApplyOptions, apply_close};
+pub use apply_close::{ApplyError, ApplyOptions, applied_before, apply_close};
 pub use backtest::{Backtest, BacktestError, BacktestOptions, BacktestTiming, Miss, NamedItem, backtest};
 pub use backtest_plan::BacktestCounts;
 pub use backtest_report::{GATES, backtest_html};

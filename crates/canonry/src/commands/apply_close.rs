@@ -5,7 +5,7 @@ use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, parse_bytes};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
 use canonry_store::{CloseRunId, Repo};
-use canonry_triage::{ApplyError, ApplyOptions, CloseReport, ReportedRow, RowResult, apply_close};
+use canonry_triage::{ApplyError, ApplyOptions, CloseReport, ReportedRow, RowResult, applied_before, apply_close};
 use serde_json::{Value, json};
 
 use crate::commands::plan::run_number;
@@ -60,6 +60,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             "nothing is closed without --yes; read the plan first: canonry plan show --repo {} --run {}",
             repo.name, args.run
         )));
+    }
+    if let Some(done) = applied_before(&store, &repo, args.run, args.approved_only).await? {
+        store.close().await;
+        return Ok(report(&repo, &done, "Closed", args.run));
     }
     let bar = context.counter("rows");
     let github = args.github.client(&bar)?;
