@@ -13,7 +13,7 @@ pub struct CloseSettings {
     /// The least confidence with which an item is closed.
     #[schemars(range(min = 0.0, max = 1.0))]
     pub min_close: f64,
-    /// Which items a duplicate may be closed in favour of.
+    /// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
     pub target_policy: TargetPolicy,
     /// How many hours people have to object before an item is closed in the mode `grace`.
     #[schemars(range(min = 1, max = 8760))]
@@ -30,12 +30,12 @@ pub struct CloseSettings {
     pub message: Option<String>,
 }
 
-/// Which items a duplicate may be closed in favour of.
+/// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetPolicy {
-    /// Only the canonical item, and only when the two were judged directly.
+    /// The duplicate and the canonical item themselves.
     CanonicalOnly,
-    /// The canonical item, or else one that was judged directly.
+    /// Those, or both with one item between them.
     DirectFallback,
 }

@@ -108,18 +108,6 @@ pub struct StaleItem {
     pub reason: SkipReason,
 }
 
-/// Close or skip, as scripts read it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PlanAction {
-    /// Close it.
-    Close,
-    /// Leave it.
-    Skip,
-}
-
-words!(PlanAction, "an action", Close = "close", Skip = "skip");
-
 /// One row of a plan with all that is to be stored or shown of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlatRow<'a> {
@@ -135,13 +123,6 @@ pub struct FlatRow<'a> {
     pub path: Option<ClosePath>,
     /// The closed items that a close re-points at the target.
     pub repoint: &'a [ItemNumber],
-}
-
-impl FlatRow<'_> {
-    /// Close or skip.
-    pub const fn action(&self) -> PlanAction {
-        if self.skip.is_none() { PlanAction::Close } else { PlanAction::Skip }
-    }
 }
 
 impl ClosePlan {

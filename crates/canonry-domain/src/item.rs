@@ -123,6 +123,11 @@ words!(
 words!(Gone, "a way to be gone", Deleted = "deleted", Transferred = "transferred", Converted = "converted");
 
 impl ItemType {
+    /// The one type that is meant, or both.
+    pub fn one_or_all(one: Option<Self>) -> Vec<Self> {
+        one.map_or_else(|| Self::ALL.to_vec(), |one| vec![one])
+    }
+
     /// The word for a person: `issue` or `pull request`.
     pub const fn in_words(self) -> &'static str {
         match self {

@@ -65,8 +65,7 @@ pub use audit_simulation::{
 };
 pub use bug_feature::bug_feature_mismatch;
 pub use close_plan::{
-    ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanAction, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,
-    plan_closes,
+    ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy, plan_closes,
 };
 pub use closing_text::{
     ClosingText, POSSIBLE_DUPLICATE, UndoReason, back_link_comment, closing_comment, comment_if_refused,

@@ -171,18 +171,6 @@ impl Store {
         rows.into_iter().map(Row::read).collect()
     }
 
-    /// The newest decision about an item by one representation.
-    pub async fn latest_decision(
-        &self,
-        repo: RepoId,
-        item_type: ItemType,
-        number: ItemNumber,
-        representation: Representation,
-    ) -> Result<Option<StoredDecision>, StoreError> {
-        let mut latest = self.latest_decisions(repo, item_type, representation, &[number]).await?;
-        Ok(latest.remove(&number))
-    }
-
     /// The newest decision about each of some items that has one.
     pub async fn latest_decisions(
         &self,

@@ -13,7 +13,7 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// A question to be noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLlmCall {
-    /// What it was for: `judge`, `audit`, `intent` or `detect`.
+    /// What it was for: `judge`, `audit` or `detect`.
     pub purpose: &'static str,
     /// The kind of provider.
     pub provider: &'static str,
@@ -90,14 +90,6 @@ impl Store {
             });
         }
         tx.commit().await
-    }
-
-    /// What a repository's questions have cost since then, in US dollars, as far as it is known.
-    pub async fn llm_cost_since(&self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {
-        let query = "SELECT COALESCE(SUM(cost_usd), 0.0) FROM llm_calls WHERE repo_id = $1 AND created_at >= $2";
-        Ok(on_pool!(&self.pool, |db| {
-            sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?
-        }))
     }
 
     /// The questions of a run, in the order they were noted.

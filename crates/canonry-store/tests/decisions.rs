@@ -212,10 +212,10 @@ on_both_engines! {
         assert_eq!((whole.source_version.get(), whole.target_version), (1, Some(ContentVersion::FIRST)));
         assert_eq!(whole.created_at, later());
 
-        let bare = store.latest_decision(repo.id, ISSUE, number(2), RAW).await.expect("reads").expect("there");
+        let bare = store.latest_decisions(repo.id, ISSUE, RAW, &[number(2)]).await.expect("reads").remove(&number(2)).expect("there");
         assert_eq!((bare.status, bare.reason.as_deref()), (DecisionStatus::Skipped, Some("no_candidates")));
         assert_eq!((bare.confidence, bare.structure, bare.answer, bare.target), (None, None, None, None));
-        assert_eq!(store.latest_decision(repo.id, ItemType::Pr, number(2), RAW).await.expect("reads"), None);
+        assert!(store.latest_decisions(repo.id, ItemType::Pr, RAW, &[number(2)]).await.expect("reads").is_empty());
         store.close().await;
     }
 

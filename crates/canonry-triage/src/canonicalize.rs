@@ -55,7 +55,7 @@ pub async fn canonicalize(
     let representation = representation_of(source);
     let stored = store.maintainers(repo.id).await?.is_some();
     let mut report = CanonicalizeReport { clusters: Vec::new(), stored };
-    for item_type in item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]) {
+    for item_type in ItemType::one_or_all(item_type) {
         let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         let clusters = known.cluster_lines();
         if stored {

@@ -159,7 +159,7 @@ pub async fn dedupe(
 }
 
 fn types(options: &DedupeOptions) -> Vec<ItemType> {
-    options.judge.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one])
+    ItemType::one_or_all(options.judge.item_type)
 }
 
 async fn free_members(

@@ -227,7 +227,7 @@ fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
 }
 
 async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Result<Item, DetectError> {
-    let types = options.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]);
+    let types = ItemType::one_or_all(options.item_type);
     for item_type in types {
         if let Some(item) = store.item(repo.id, item_type, options.number).await? {
             return Ok(item);
@@ -417,7 +417,7 @@ impl Seen<'_> {
         let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
         let candidates = open.iter().filter_map(|hit| {
             let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts, cluster: None })
+            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
         });
         let mut case = JudgeCase {
             source: self.item.clone(),

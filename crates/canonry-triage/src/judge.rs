@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
     ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber, ItemState,
-    ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, PairScores, Probability, Ruled, Similarity, gate_answer,
-    gate_before_judge,
+    ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, Ruled, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::ChatError;
 use canonry_store::{
@@ -18,7 +17,7 @@ use jiff::Timestamp;
 use crate::analyze_intent::FailedItem;
 use crate::embed::EmbedSource;
 use crate::import::ERRORS_KEPT;
-use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unheard};
+use crate::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
 use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::{LlmBudget, Spent};
 
@@ -130,7 +129,7 @@ pub async fn judge(
     now: Timestamp,
     progress: &mut (dyn FnMut(&JudgeReport) + Send),
 ) -> Result<JudgeReport, JudgeError> {
-    let types = options.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]);
+    let types = ItemType::one_or_all(options.item_type);
     let mut report = JudgeReport::default();
     // A budget may be shared with what was asked before.
     let before = options.budget.spent();
@@ -259,34 +258,15 @@ impl Run<'_> {
             }
             return Ok(Step::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
         }
-        let mut candidates: Vec<CaseCandidate> = set
-            .members
-            .iter()
-            .filter_map(|member| {
-                let item = items.get(&member.number).filter(|item| item.gone.is_none())?.clone();
-                Some(CaseCandidate {
-                    cluster: self.known.cluster_of(item.number),
-                    item,
-                    score: Similarity::clamped(member.score).unwrap_or(Similarity::ZERO),
-                    parts: member.parts.clone(),
-                })
-            })
-            .collect();
+        let mut case = JudgeCase::of_set(source, set, items);
         let replaces = self.options.rejudge || self.options.joining.is_some();
         let edge = self.known.fresh_edge_of(number).filter(|_| !replaces);
-        let before = candidates.len();
-        candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
-        if before > 0 && candidates.is_empty() && edge.is_none() {
+        let before = case.candidates.len();
+        case.candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
+        if before > 0 && case.candidates.is_empty() && edge.is_none() {
             let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
             return Ok(Step::Ruled(rejected, DecisionOrigin::Override));
         }
-        let mut pairs = PairScores::default();
-        for (one, other, score) in &set.pairs {
-            if let Ok(score) = Similarity::clamped(*score) {
-                pairs.insert(*one, *other, score);
-            }
-        }
-        let case = JudgeCase { source: source.clone(), candidates, pairs, cards: Vec::new() };
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
             return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
         }
@@ -294,8 +274,7 @@ impl Run<'_> {
             let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), Ruled::EXISTING_EDGE);
             return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
         }
-        let cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
-        let case = JudgeCase { cards, ..case };
+        case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
         if self.options.rejudge {
             return Ok(Step::Ask { case, question });

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, LaneResult, PairScores, Probability,
-    Similarity, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
+    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, LaneResult, Probability, audit_candidates,
+    audit_class, audit_sample, gate_answer, gate_before_judge,
 };
 use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFilter, Store, StoreError};
 use futures_util::{StreamExt, stream};
@@ -12,7 +12,7 @@ use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
 use crate::judge::{JudgeError, cards_of, representation_of};
-use crate::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
+use crate::judge_case::{Judge, JudgeCase, Unheard};
 use crate::llm_budget::LlmBudget;
 
 /// Which sets are looked at, and how.
@@ -149,21 +149,7 @@ async fn case_of(
     let items = store.items_by_number(repo.id, set.item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
     let Some(item) = items.get(&set.number) else { return Ok(None) };
-    let candidates = set.members.iter().filter_map(|member| {
-        Some(CaseCandidate {
-            item: items.get(&member.number)?.clone(),
-            score: Similarity::clamped(member.score).unwrap_or(Similarity::ZERO),
-            parts: member.parts.clone(),
-            cluster: None,
-        })
-    });
-    let mut pairs = PairScores::default();
-    for (one, other, score) in &set.pairs {
-        if let Ok(score) = Similarity::clamped(*score) {
-            pairs.insert(*one, *other, score);
-        }
-    }
-    let mut case = JudgeCase { source: item.clone(), candidates: candidates.collect(), pairs, cards: Vec::new() };
+    let mut case = JudgeCase::of_set(item, set, &items);
     case.cards = cards_of(store, repo, source, &case).await?;
     Ok(Some(case))
 }

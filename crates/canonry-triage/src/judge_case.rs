@@ -8,7 +8,7 @@ use canonry_domain::{
 };
 use canonry_github::redact;
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
-use canonry_store::{ANSWER_LIMIT, NewLlmCall};
+use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
 use crate::llm_budget::LlmBudget;
@@ -60,8 +60,6 @@ pub(crate) struct CaseCandidate {
     pub(crate) item: Item,
     pub(crate) score: Similarity,
     pub(crate) parts: BTreeMap<String, f64>,
-    /// Any name for the cluster that it is known to be in.
-    pub(crate) cluster: Option<ItemNumber>,
 }
 
 /// What is asked, and the hash of all that the answer can depend on.
@@ -87,14 +85,26 @@ pub(crate) enum Unheard {
 }
 
 impl JudgeCase {
-    pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
-        judged_item(&self.source)
+    /// The case of a stored set; candidates that left the repository are left out.
+    pub(crate) fn of_set(source: &Item, set: &CandidateSet, items: &BTreeMap<ItemNumber, Item>) -> Self {
+        let score = |score: f64| Similarity::clamped(score).unwrap_or(Similarity::ZERO);
+        let candidates = set.members.iter().filter_map(|member| {
+            let item = items.get(&member.number).filter(|item| item.gone.is_none())?.clone();
+            Some(CaseCandidate { item, score: score(member.score), parts: member.parts.clone() })
+        });
+        let pairs = set.pairs.iter().map(|(one, other, alike)| (*one, *other, score(*alike)));
+        Self { source: source.clone(), candidates: candidates.collect(), pairs: pairs.collect(), cards: Vec::new() }
     }
 
+    pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
+        JudgedItem::from(&self.source)
+    }
+
+    /// The candidates as gates see them, without what is known of their clusters.
     pub(crate) fn gate_candidates(&self) -> Vec<GateCandidate<'_>> {
         self.candidates
             .iter()
-            .map(|one| GateCandidate { item: judged_item(&one.item), score: one.score, cluster: one.cluster })
+            .map(|one| GateCandidate { item: JudgedItem::from(&one.item), score: one.score, cluster: None })
             .collect()
     }
 
@@ -105,17 +115,6 @@ impl JudgeCase {
     /// Reads an answer that may name this case's candidates only.
     pub(crate) fn read(&self, said: &str) -> Result<JudgeAnswer, InvalidAnswer> {
         parse_judge_answer(said, &self.numbers())
-    }
-}
-
-pub(crate) fn judged_item(item: &Item) -> JudgedItem<'_> {
-    JudgedItem {
-        number: item.number,
-        state: item.state,
-        item_type: item.item_type,
-        title: &item.title,
-        body: &item.body,
-        labels: &item.labels,
     }
 }
 

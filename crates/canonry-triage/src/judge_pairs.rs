@@ -139,7 +139,7 @@ impl Run<'_> {
             return Ok(None);
         };
         let (score, parts) = scorer.score(number, target).await?;
-        let candidate = CaseCandidate { item: candidate.clone(), score, parts, cluster: None };
+        let candidate = CaseCandidate { item: candidate.clone(), score, parts };
         let pairs = PairScores::default();
         let mut case = JudgeCase { source: source.clone(), candidates: vec![candidate], pairs, cards: Vec::new() };
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;

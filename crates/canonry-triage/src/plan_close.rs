@@ -100,7 +100,7 @@ pub async fn plan_close(
     let mut report = PlanReport::default();
     let mut rows = Vec::new();
     let mut canonicals = Vec::new();
-    for item_type in options.item_type.map_or_else(|| ItemType::ALL.to_vec(), |one| vec![one]) {
+    for item_type in ItemType::one_or_all(options.item_type) {
         let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         known.read_fixes(store, repo).await?;
         let mut plan = known.plan(&options.rules);

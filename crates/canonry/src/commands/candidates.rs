@@ -58,7 +58,7 @@ pub(crate) fn score(text: &str) -> Result<Similarity, String> {
 
 /// The types that an option means.
 pub(crate) fn types(option: OneOrAll<ItemType>) -> Vec<ItemType> {
-    option.one().map_or_else(|| ItemType::ALL.to_vec(), |item_type| vec![item_type])
+    ItemType::one_or_all(option.one())
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {

@@ -85,7 +85,7 @@ async fn cluster(store: &Store, repo: &Repo, item: &Item) -> Result<Option<Clust
 /// GitHub numbers issues and pull requests together, so that the type may be left out; files of
 /// other trackers may use a number twice.
 pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>, number: ItemNumber) -> Result<Item> {
-    let types = item_type.map_or_else(|| ItemType::ALL.to_vec(), |item_type| vec![item_type]);
+    let types = ItemType::one_or_all(item_type);
     let mut found = Vec::new();
     for item_type in types {
         found.extend(store.item(repo.id, item_type, number).await?);
