@@ -40,15 +40,34 @@ static NAMED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
+/// Up to ten words before the name: "I do not really think that this one here is a duplicate of #3".
 static NEGATION: LazyLock<Regex> = LazyLock::new(|| {
-    let pattern = r"(?i)(?:\b(?:not|never|no|nor|isn['’]?t|wasn['’]?t|aren['’]?t|doesn['’]?t|don['’]?t|cannot|can['’]?t|hardly|without)\b)(?:\s+[\w'’*_-]+){0,4}\s*[*_]*$";
+    let pattern = r"(?xi)
+        \b (?: not | never | no | nor | neither | cannot | hardly | without | doubt | unlikely | rather \s+ than | instead \s+ of
+            | \w+ n['’]t | (?: is | was | are | were | do | does | did | would | could | should | has | have | ca | wo ) nt ) \b
+        (?: \s+ \S+ ){0,10} \s* $";
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// Looks back within the sentence only: "No. Duplicate of #3" is a yes.
+/// Where what was denied ends: "not a bug but a duplicate", "won't fix because it is one". After "as" only a subject
+/// begins anew: "I would not close it as a duplicate" denies.
+static CLAUSE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?xi) [.!?;\n,:—–(] | \s-\s | \b (?: but | because | since | and | though | although ) \b
+        | \b (?: as | so ) \s+ (?: it | this | that | i | we ) \b";
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+});
+
+/// What must not be taken for a part of a clause, or for its negation.
+static ASIDE: LazyLock<Regex> = LazyLock::new(|| {
+    let pattern = r"(?i)\([^()\n]*\)|[*_~]|\bno doubt\b|\bwithout (?:a |any )?doubt\b|\bnot only\b";
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+});
+
+/// Looks back within the clause only: "No. Duplicate of #3" is a yes.
 fn is_negated(before: &str) -> bool {
-    let sentence = before.rsplit(['.', '!', '?', ';', '\n', ',', ':', '—']).next().unwrap_or(before);
-    NEGATION.is_match(sentence)
+    let before = ASIDE.replace_all(before, "");
+    let clause = CLAUSE.split(&before).last().unwrap_or_default();
+    NEGATION.is_match(clause)
 }
 
 /// The text without quoted lines, code blocks, code spans and HTML comments.
@@ -86,6 +105,14 @@ mod tests {
             "No. Duplicate of #12",
             "> is this a duplicate of #3?\n\nYes, duplicate of #12",
             "Not sure it matters, but it is a duplicate of #12",
+            "Not a bug but a duplicate of #12",
+            "Not a bug (duplicate of #12)",
+            "I won't fix this because it is a duplicate of #12",
+            "I can't reproduce it and this is a dup of #12",
+            "No need to keep this open as it is a duplicate of #12",
+            "Wontfix - duplicate of #12",
+            "This is without doubt a duplicate of #12",
+            "I want this closed as a duplicate of #12",
         ] {
             assert_eq!(named(text), Some(12), "{text}");
         }
@@ -99,6 +126,20 @@ mod tests {
             "This is not a duplicate of #12",
             "It isn't really a duplicate of #12",
             "I don't think this is a dup of #12",
+            "I do not think that this is a duplicate of #12",
+            "I don't believe this issue is really a duplicate of #12",
+            "I don’t believe this issue is really a duplicate of #12",
+            "I wouldn't call this a duplicate of #12",
+            "I would not close this as a duplicate of #12",
+            "It is neither fixed nor a duplicate of #12",
+            "A regression rather than a duplicate of #12",
+            "Please keep it open instead of calling it a duplicate of #12",
+            "This is **not** a duplicate of #12",
+            "This is _not_ a duplicate of #12",
+            "I don't think #14 is a duplicate of #12",
+            "It is not (as far as I can see) a duplicate of #12",
+            "I doubt that this is a duplicate of #12",
+            "This isnt a duplicate of #12",
             "> duplicate of #12",
             "`duplicate of #12`",
             "```\nduplicate of #12\n```",

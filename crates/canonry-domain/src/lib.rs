@@ -9,6 +9,7 @@ mod beta_rules;
 mod bug_feature;
 mod canonical;
 mod close_plan;
+mod closing_evidence;
 mod closing_text;
 mod cluster;
 mod component;
@@ -29,6 +30,7 @@ mod intent_changes;
 mod intent_evidence;
 mod intent_local;
 mod intent_sections;
+mod issue_outcome;
 mod item;
 mod item_record;
 mod judge_answer;
@@ -50,11 +52,15 @@ mod score;
 mod score_gap;
 mod since;
 mod skip_reason;
+mod speaking;
+mod suggestion_text;
 mod template_text;
 mod threshold;
 mod threshold_reason;
 mod threshold_rule;
 mod threshold_state;
+mod triage_lesson;
+mod triage_mode;
 mod vague;
 mod words;
 
@@ -91,6 +97,7 @@ pub use intent_card::{
     Extractor, IntentCard, IntentSource, render as render_intent_card,
 };
 pub use intent_local::extract_locally;
+pub use issue_outcome::{IssueOutcome, Outcome, OutcomeEvidence, issue_outcome};
 pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
 pub use item_record::{Change, ItemRecord, Merged, merge_record};
 pub use judge_answer::{
@@ -103,9 +110,12 @@ pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, parse_moment, whole_micros};
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
-pub use outcome_event::{OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing};
+pub use outcome_event::{
+    EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
+    reason_given_at,
+};
 pub use plan_input::{PlanInput, PlanItem};
-pub use prediction::{LearningEntry, Lesson, LessonKind, Prediction, Truth};
+pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
 pub use prediction_tally::OutcomeCounts;
 pub use pull_changes::PullChanges;
 pub use repo_name::{InvalidRepoName, RepoName};
@@ -113,11 +123,19 @@ pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use since::{InvalidSince, Since};
 pub use skip_reason::SkipReason;
+pub use speaking::{Speaking, WhySilent, speaking};
+pub use suggestion_text::{SimilarItem, Suggestion, suggestion_text, withdrawn_text};
 pub use threshold::{CurrentThreshold, InvalidThreshold, Threshold};
 pub use threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
 pub use threshold_rule::{ThresholdRule, ThresholdSettings};
 pub use threshold_state::{
-    ThresholdAdjusted, ThresholdSource, ThresholdState, Thresholds, learn_thresholds, threshold_adjustments,
+    ThresholdAdjusted, ThresholdSource, ThresholdState, Thresholds, learn_from_counts, learn_thresholds,
+    threshold_adjustments,
 };
+pub use triage_lesson::{
+    CommentReactions, PastTriage, Said, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
+    triage_failed,
+};
+pub use triage_mode::TriageMode;
 pub use vague::is_too_vague;
 pub use words::UnknownWord;

@@ -16,6 +16,9 @@ use crate::words::words;
 /// The least score of a target that may be called a duplicate, whatever the judge says.
 pub const STRONG_RETRIEVAL: f64 = 0.90;
 
+/// The reason of a verdict that no usable answer of the judge stands behind.
+pub(crate) const NO_USABLE_ANSWER: &str = "invalid_judge_response";
+
 /// What a new item is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -101,7 +104,7 @@ pub fn online_verdict(
         Some((answer, Ok(target))) => (answer, target),
         Some((_, Err(_))) | None => {
             let is_near = best.score.get() >= thresholds.min_score.get().max(thresholds.maybe.get());
-            let reason = "invalid_judge_response";
+            let reason = NO_USABLE_ANSWER;
             return if is_near { maybe(best.item.number, None, reason) } else { not_duplicate(None, reason) };
         }
     };

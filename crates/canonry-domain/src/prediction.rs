@@ -91,6 +91,15 @@ impl Lesson {
             Self::Unknown => LessonKind::Unknown,
         }
     }
+
+    /// The points of the prediction that it is about, if it is about one.
+    pub fn level(self) -> Option<u8> {
+        match self {
+            Self::Confirmed { prediction } | Self::FalsePositive { prediction } => Some(prediction.level()),
+            Self::Missed { instead } => instead.map(Prediction::level),
+            Self::TrueNegative | Self::Unknown => None,
+        }
+    }
 }
 
 /// The kind of a lesson.
@@ -126,6 +135,26 @@ pub struct LearningEntry {
     pub lesson: Lesson,
     /// The component that the item belonged to when its outcome came.
     pub component: Option<Component>,
+}
+
+/// Entries of that log which come to the same, counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedLessons {
+    /// What they teach.
+    pub kind: LessonKind,
+    /// The points of their predictions; `None` where none was made.
+    pub level: Option<u8>,
+    /// The component that their items belonged to.
+    pub component: Option<Component>,
+    /// How many there are.
+    pub times: u64,
+}
+
+impl From<&LearningEntry> for CountedLessons {
+    fn from(entry: &LearningEntry) -> Self {
+        let LearningEntry { lesson, component } = entry;
+        Self { kind: lesson.kind(), level: lesson.level(), component: component.clone(), times: 1 }
+    }
 }
 
 #[cfg(test)]

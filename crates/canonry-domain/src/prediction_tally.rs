@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::prediction::{Lesson, Prediction};
+use crate::prediction::LessonKind;
 
 /// Points that a score can have: 0 to 100.
 const LEVELS: usize = 101;
@@ -39,30 +39,26 @@ impl Default for PredictionTally {
 }
 
 impl PredictionTally {
-    /// Counts a lesson; one that is unknown changes nothing.
-    pub(crate) fn add(&mut self, lesson: Lesson) {
+    /// Counts lessons of one kind whose predictions, if any, have the same points; unknown ones change nothing.
+    pub(crate) fn add(&mut self, kind: LessonKind, level: Option<u8>, times: u64) {
         let counts = &mut self.counts;
-        match lesson {
-            Lesson::Unknown => return,
-            Lesson::TrueNegative => counts.true_negatives += 1,
-            Lesson::Missed { instead } => {
-                counts.missed += 1;
-                if let Some(prediction) = instead {
-                    self.add_wrong(prediction);
-                }
-            }
-            Lesson::FalsePositive { prediction } => self.add_wrong(prediction),
-            Lesson::Confirmed { prediction } => {
-                counts.confirmed += 1;
-                self.right[usize::from(prediction.level())] += 1;
+        match kind {
+            LessonKind::Unknown => return,
+            LessonKind::TrueNegative => counts.true_negatives += times,
+            LessonKind::Confirmed => counts.confirmed += times,
+            LessonKind::FalsePositive => counts.false_positives += times,
+            LessonKind::Missed => {
+                counts.missed += times;
+                // Another target was predicted instead, which was wrong.
+                counts.false_positives += if level.is_some() { times } else { 0 };
             }
         }
-        self.counts.total += 1;
-    }
-
-    fn add_wrong(&mut self, prediction: Prediction) {
-        self.counts.false_positives += 1;
-        self.wrong[usize::from(prediction.level())] += 1;
+        counts.total += times;
+        if let Some(level) = level {
+            let level = usize::from(level).min(LEVELS - 1);
+            let levels = if kind == LessonKind::Confirmed { &mut self.right } else { &mut self.wrong };
+            levels[level] += times;
+        }
     }
 
     pub(crate) fn counts(&self) -> OutcomeCounts {

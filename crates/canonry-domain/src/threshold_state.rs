@@ -6,8 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::beta::variance;
 use crate::component::Component;
-use crate::prediction::LearningEntry;
+use crate::prediction::{CountedLessons, LearningEntry};
 use crate::prediction_tally::{OutcomeCounts, PredictionTally};
+use crate::repo_name::RepoName;
 use crate::threshold::CurrentThreshold;
 use crate::threshold_reason::ThresholdReason;
 use crate::threshold_rule::{ThresholdRule, ThresholdSettings, rule_on};
@@ -105,12 +106,17 @@ pub fn learn_thresholds<'a>(
     settings: &ThresholdSettings,
     log: impl IntoIterator<Item = &'a LearningEntry>,
 ) -> Thresholds {
+    learn_from_counts(settings, log.into_iter().map(CountedLessons::from))
+}
+
+/// The same from a log of which only the counts are left: thresholds rest on nothing else.
+pub fn learn_from_counts(settings: &ThresholdSettings, counts: impl IntoIterator<Item = CountedLessons>) -> Thresholds {
     let mut repository = PredictionTally::default();
-    let mut components: BTreeMap<&Component, PredictionTally> = BTreeMap::new();
-    for entry in log {
-        repository.add(entry.lesson);
-        if let Some(component) = &entry.component {
-            components.entry(component).or_default().add(entry.lesson);
+    let mut components: BTreeMap<Component, PredictionTally> = BTreeMap::new();
+    for CountedLessons { kind, level, component, times } in counts {
+        repository.add(kind, level, times);
+        if let Some(component) = component {
+            components.entry(component).or_default().add(kind, level, times);
         }
     }
     if repository.counts().total < REPOSITORY_OUTCOMES {
@@ -121,7 +127,10 @@ pub fn learn_thresholds<'a>(
         repository: ThresholdState::of(settings, &repository),
         components: components
             .into_iter()
-            .map(|(component, tally)| (component.clone(), ThresholdState::of(settings, &tally)))
+            .map(|(component, tally)| {
+                let state = ThresholdState::of(settings, &tally);
+                (component, state)
+            })
             .collect(),
     }
 }
@@ -129,6 +138,8 @@ pub fn learn_thresholds<'a>(
 /// A move of a threshold that people are told of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdAdjusted {
+    /// The repository.
+    pub repo: RepoName,
     /// The component; `None` for the repository itself.
     pub component: Option<Component>,
     /// What held before; null when silent.
@@ -147,13 +158,14 @@ pub struct ThresholdAdjusted {
 ///
 /// A component that has just got a threshold of its own, or lost it, is compared with the repository's on the other
 /// side: that is what governed its items.
-pub fn threshold_adjustments(before: &Thresholds, after: &Thresholds) -> Vec<ThresholdAdjusted> {
+pub fn threshold_adjustments(repo: &RepoName, before: &Thresholds, after: &Thresholds) -> Vec<ThresholdAdjusted> {
     let components: BTreeSet<&Component> = before.components.keys().chain(after.components.keys()).collect();
     std::iter::once(None)
         .chain(components.into_iter().map(Some))
         .filter_map(|component| {
             let (before, after) = (before.governing(component), after.governing(component));
             moved_far(before.current, after.current).then(|| ThresholdAdjusted {
+                repo: repo.clone(),
                 component: component.cloned(),
                 previous_threshold: before.current,
                 new_threshold: after.current,

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Component, CurrentThreshold, ItemNumber, Lacking, LearningEntry, Lesson, Prediction, Probability, Similarity,
-    Threshold, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdSource, ThresholdState, Thresholds, Truth,
-    learn_thresholds, threshold_adjustments,
+    Component, CountedLessons, CurrentThreshold, ItemNumber, Lacking, LearningEntry, Lesson, Prediction, Probability,
+    RepoName, Similarity, Threshold, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdSource,
+    ThresholdState, Thresholds, Truth, learn_from_counts, learn_thresholds, threshold_adjustments,
 };
 use proptest::collection::vec;
 use proptest::option;
@@ -183,6 +183,20 @@ proptest! {
         (log, shuffled) in history().prop_flat_map(|log| (Just(log.clone()), Just(log).prop_shuffle())),
     ) {
         prop_assert_eq!(learn_thresholds(&settings, &log), learn_thresholds(&settings, &shuffled));
+    }
+
+    /// What a log comes to is known from how often each lesson is in it.
+    #[test]
+    fn counts_are_enough(settings in any_rule(), log in history()) {
+        let mut counted: Vec<CountedLessons> = Vec::new();
+        for one in log.iter().map(CountedLessons::from) {
+            let is_same = |other: &&mut CountedLessons| (other.kind, other.level, &other.component) == (one.kind, one.level, &one.component);
+            match counted.iter_mut().find(is_same) {
+                Some(same) => same.times += 1,
+                None => counted.push(one),
+            }
+        }
+        prop_assert_eq!(learn_from_counts(&settings, counted), learn_thresholds(&settings, &log));
     }
 
     #[test]
@@ -430,8 +444,10 @@ fn a_component_has_its_own_threshold_once_both_have_enough_outcomes() {
 #[test]
 fn moves_of_more_than_five_points_are_told() {
     let thresholds = |log: &[LearningEntry]| learn_thresholds(&ThresholdSettings::default(), log);
+    let repo: RepoName = "o/n".parse().expect("a name");
     let moves = |before: &[LearningEntry], after: &[LearningEntry]| {
-        serde_json::to_string(&threshold_adjustments(&thresholds(before), &thresholds(after))).expect("plain data")
+        serde_json::to_string(&threshold_adjustments(&repo, &thresholds(before), &thresholds(after)))
+            .expect("plain data")
     };
     let good = times(30, &right(0.95));
     let lower = |score| [good.clone(), times(5, &right(score))].concat();
@@ -440,12 +456,12 @@ fn moves_of_more_than_five_points_are_told() {
     assert_eq!(points(&learned(&lower(0.835))), Some(79));
     assert_eq!(
         moves(&good, &lower(0.835)),
-        r#"[{"component":null,"previous_threshold":85,"new_threshold":79,"alpha":36.0,"beta":1.0,"sample_count":35}]"#
+        r#"[{"repo":"o/n","component":null,"previous_threshold":85,"new_threshold":79,"alpha":36.0,"beta":1.0,"sample_count":35}]"#
     );
     let bad = times(9, &wrong(0.99));
     assert_eq!(
         moves(&[], &bad),
-        r#"[{"component":null,"previous_threshold":85,"new_threshold":null,"alpha":1.0,"beta":10.0,"sample_count":9}]"#
+        r#"[{"repo":"o/n","component":null,"previous_threshold":85,"new_threshold":null,"alpha":1.0,"beta":10.0,"sample_count":9}]"#
     );
     assert_eq!(moves(&bad, &bad), "[]");
     // A component's first own threshold is compared with what governed its items until then.
@@ -453,11 +469,11 @@ fn moves_of_more_than_five_points_are_told() {
     let after = [before.clone(), within("auth", vec![wrong(0.9)])].concat();
     assert_eq!(
         moves(&before, &after),
-        r#"[{"component":"auth","previous_threshold":85,"new_threshold":null,"alpha":1.0,"beta":21.0,"sample_count":20}]"#
+        r#"[{"repo":"o/n","component":"auth","previous_threshold":85,"new_threshold":null,"alpha":1.0,"beta":21.0,"sample_count":20}]"#
     );
     assert_eq!(
         moves(&after, &before),
-        r#"[{"component":"auth","previous_threshold":null,"new_threshold":85,"alpha":201.0,"beta":20.0,"sample_count":219}]"#
+        r#"[{"repo":"o/n","component":"auth","previous_threshold":null,"new_threshold":85,"alpha":201.0,"beta":20.0,"sample_count":219}]"#
     );
 }
 

@@ -1,0 +1,28 @@
+//! How far Canonry goes with a new item that looks like a duplicate.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::words;
+
+/// How far Canonry goes with a new item that looks like a duplicate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TriageMode {
+    /// Nothing is looked at.
+    Off,
+    /// Everything is recorded and nothing is written.
+    Shadow,
+    /// A comment and the label `possible-duplicate`.
+    Suggest,
+    /// As `suggest`, and the item is closed after the hours of grace unless anyone objects.
+    Grace,
+}
+
+words!(TriageMode, "a triage mode", Off = "off", Shadow = "shadow", Suggest = "suggest", Grace = "grace");
+
+impl TriageMode {
+    /// Whether anything is said on GitHub.
+    pub const fn speaks(self) -> bool {
+        matches!(self, Self::Suggest | Self::Grace)
+    }
+}
