@@ -1,13 +1,17 @@
 //! What became of the rows of close runs: written once, together with what it means for the item.
 
-use canonry_domain::{ItemNumber, ItemType, OverrideKind};
+use canonry_domain::{ItemNumber, ItemType, OverrideKind, ThresholdAdjusted, whole_micros};
 use jiff::Timestamp;
+use sqlx::types::Json;
 
 use crate::close_runs::{CloseMode, CloseRunId};
 use crate::open::Store;
+use crate::outcome_events::add_events;
 use crate::overrides::{NewOverride, add_override};
+use crate::own_closes::{OwnAct, own_events};
 use crate::repos::RepoId;
 use crate::row_values::{micros, moment, number, optional_moment, storable};
+use crate::threshold_state::tell;
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// What became of a row.
@@ -105,9 +109,7 @@ impl Store {
         let Some(row) = self.row(run, CloseMode::Apply, item_type, number).await? else { return Ok(false) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(row.repo).await?;
-        if !row.end(&mut tx, result, now).await? {
-            return Ok(false);
-        }
+        let Some(approved) = row.end(&mut tx, result, now).await? else { return Ok(false) };
         if result.outcome == (CloseOutcome::Applied { objected: false }) {
             // GitHub's time of closing is not known here, and another one would look like a second closing to a sync.
             let close = "UPDATE items SET state = 'closed', state_reason = CASE type WHEN 'issue' THEN 'duplicate' END,
@@ -116,7 +118,13 @@ impl Store {
                 sqlx::query(close).bind(row.item).bind(row.target.get()).execute(db).await?;
             });
         }
+        let act = match result.outcome {
+            CloseOutcome::Applied { objected } => Some(OwnAct::Closed { onto: row.target, approved, objected }),
+            CloseOutcome::Skipped | CloseOutcome::Failed => None,
+        };
+        let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
         tx.commit().await?;
+        tell(&adjusted);
         Ok(true)
     }
 
@@ -136,7 +144,7 @@ impl Store {
         let Some(row) = self.row(run, CloseMode::Undo, item_type, number).await? else { return Ok(false) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(row.repo).await?;
-        if !row.end(&mut tx, result, now).await? {
+        if row.end(&mut tx, result, now).await?.is_none() {
             return Ok(false);
         }
         if matches!(result.outcome, CloseOutcome::Applied { .. }) {
@@ -151,7 +159,10 @@ impl Store {
             let new = NewOverride { item_type, kind: OverrideKind::NotDuplicate, item: number, other, note };
             add_override(&mut tx, row.repo, new, now).await?;
         }
+        let act = matches!(result.outcome, CloseOutcome::Applied { .. }).then_some(OwnAct::Undone);
+        let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
         tx.commit().await?;
+        tell(&adjusted);
         Ok(true)
     }
 
@@ -209,13 +220,35 @@ struct OpenRow {
 }
 
 impl OpenRow {
-    /// Writes the result, unless somebody else was faster.
-    async fn end(&self, tx: &mut Transaction, result: CloseResult<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    /// Adds what Canonry did to the log of outcome events, so that it is there without any webhook.
+    async fn tell_log(
+        &self,
+        tx: &mut Transaction,
+        item_type: ItemType,
+        number: ItemNumber,
+        act: Option<OwnAct>,
+        now: Timestamp,
+    ) -> Result<Vec<ThresholdAdjusted>, StoreError> {
+        let (Some(act), ItemType::Issue) = (act, item_type) else { return Ok(Vec::new()) };
+        let labels = "SELECT labels FROM items WHERE id = $1";
+        let Json(labels): Json<Vec<String>> =
+            on_tx!(&mut *tx, |db| sqlx::query_scalar(labels).bind(self.item).fetch_one(db).await?);
+        let events = own_events(self.run, number, act, &labels, whole_micros(now));
+        Ok(add_events(tx, self.repo, &events, now).await?.adjusted)
+    }
+
+    /// Writes the result, and tells whether a person approved the row; `None` when somebody else was faster.
+    async fn end(
+        &self,
+        tx: &mut Transaction,
+        result: CloseResult<'_>,
+        now: Timestamp,
+    ) -> Result<Option<bool>, StoreError> {
         let update =
             "UPDATE close_run_items SET result = $3, objected = $4, result_reason = $5, outbox_key = $6, result_at = $7
-            WHERE run_id = $1 AND item_id = $2 AND result IS NULL";
-        let written = on_tx!(tx, |db| {
-            sqlx::query(update)
+            WHERE run_id = $1 AND item_id = $2 AND result IS NULL RETURNING approved IS TRUE";
+        let approved = on_tx!(tx, |db| {
+            sqlx::query_scalar(update)
                 .bind(self.run.get())
                 .bind(self.item)
                 .bind(result.outcome.as_str())
@@ -223,11 +256,10 @@ impl OpenRow {
                 .bind(result.reason.map(storable))
                 .bind(result.outbox_key)
                 .bind(micros(now))
-                .execute(db)
+                .fetch_optional(db)
                 .await?
-                .rows_affected()
         });
-        Ok(written == 1)
+        Ok(approved)
     }
 }
 

@@ -1,11 +1,11 @@
-//! Webhooks as they came: stored with the job they cause before GitHub is answered, and never twice.
+//! Webhooks as they came: what has become of them, and queueing them again.
 
 use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
 
 use crate::jobs::{JobId, NewJob, insert_job};
 use crate::open::Store;
-use crate::row_values::{micros, moment, optional_moment, optional_number, optional_word, storable, word};
+use crate::row_values::{count, micros, moment, optional_moment, optional_number, optional_word, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// What has become of a delivery.
@@ -129,44 +129,6 @@ macro_rules! deliveries {
 }
 
 impl Store {
-    /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
-    /// one is queued again: somebody asked GitHub to deliver it once more.
-    pub async fn accept_delivery(&self, new: &NewDelivery<'_>, now: Timestamp) -> Result<Accepted, StoreError> {
-        let insert =
-            "INSERT INTO deliveries (id, event, action, repo, number, payload, state, reason, received_at, finished_at)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT (id) DO NOTHING";
-        let (state, reason, finished) = match &new.fate {
-            Fate::Job(_) => (DeliveryState::Queued, None, None),
-            Fate::Ignored(reason) => (DeliveryState::Ignored, Some(storable(reason)), Some(micros(now))),
-        };
-        let mut tx = self.pool.begin().await?;
-        let inserted = on_tx!(&mut tx, |db| {
-            let insert = sqlx::query(insert).bind(new.id).bind(storable(new.event)).bind(new.action.map(storable));
-            let insert = insert.bind(new.repo.map(RepoName::key)).bind(new.number.map(ItemNumber::get));
-            let insert = insert.bind(storable(new.payload)).bind(state.as_str()).bind(reason).bind(micros(now));
-            insert.bind(finished).execute(db).await?.rows_affected()
-        });
-        let accepted = if inserted == 1 {
-            match &new.fate {
-                Fate::Job(job) => {
-                    insert_job(&mut tx, job, Some(new.id), now).await?;
-                    Accepted::Queued
-                }
-                Fate::Ignored(_) => Accepted::Ignored,
-            }
-        } else {
-            match (lock_state(&mut tx, new.id).await?, &new.fate) {
-                (DeliveryState::Dead, Fate::Job(job)) => {
-                    queue_again(&mut tx, new.id, job, now).await?;
-                    Accepted::Requeued
-                }
-                (state, _) => Accepted::Known(state),
-            }
-        };
-        tx.commit().await?;
-        Ok(accepted)
-    }
-
     /// Queues a delivery again whatever has become of it, with this job if it never had one; `false`
     /// when its job has not ended yet, and then nothing is changed.
     pub async fn replay_delivery(&self, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<bool, StoreError> {
@@ -187,10 +149,17 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
-    /// The body of a delivery as it came.
+    /// The body of a delivery as it came; `None` when it is not known, or so old that its body was thrown away.
     pub async fn delivery_payload(&self, id: &str) -> Result<Option<String>, StoreError> {
-        let query = "SELECT payload FROM deliveries WHERE id = $1";
+        let query = "SELECT payload FROM deliveries WHERE id = $1 AND NOT emptied";
         Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(id).fetch_optional(db).await?))
+    }
+
+    /// How many deliveries are in each state.
+    pub async fn delivery_counts(&self) -> Result<Vec<(DeliveryState, u64)>, StoreError> {
+        let query = "SELECT state, count(*) FROM deliveries GROUP BY state ORDER BY state";
+        let rows: Vec<(String, i64)> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        rows.into_iter().map(|(state, rows)| Ok((word(&state)?, count(rows)?))).collect()
     }
 
     /// Deliveries, the latest first.
@@ -223,7 +192,12 @@ async fn lock_state(tx: &mut Transaction, id: &str) -> Result<DeliveryState, Sto
     word(&state.ok_or_else(|| StoreError::damaged(format!("there is no delivery {id}")))?)
 }
 
-async fn queue_again(tx: &mut Transaction, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<JobId, StoreError> {
+pub(crate) async fn queue_again(
+    tx: &mut Transaction,
+    id: &str,
+    job: &NewJob<'_>,
+    now: Timestamp,
+) -> Result<JobId, StoreError> {
     let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL WHERE id = $1";
     let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
         WHERE delivery_id = $1 AND state IN ('done', 'dead') RETURNING id";
@@ -232,8 +206,11 @@ async fn queue_again(tx: &mut Transaction, id: &str, job: &NewJob<'_>, now: Time
         sqlx::query_scalar(requeue).bind(id).bind(micros(now)).fetch_optional(db).await?
     });
     match again {
-        Some(again) => Ok(JobId(again)),
-        None => insert_job(tx, job, Some(id), now).await,
+        Some(again) => {
+            tx.tell_workers().await?;
+            Ok(JobId(again))
+        }
+        None => insert_job(tx, job, Some(id), now, now).await,
     }
 }
 

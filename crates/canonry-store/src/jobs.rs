@@ -121,13 +121,18 @@ pub struct JobFilter {
     pub delivery: Option<String>,
 }
 
+/// The columns of a job, in the order of [`JobRow`].
+macro_rules! job_columns {
+    () => {
+        "id, delivery_id, key, repo, kind, payload, state, attempts, run_after, lease_until, error, created_at, finished_at"
+    };
+}
+
+pub(crate) use job_columns;
+
 macro_rules! jobs {
     ($rest:literal) => {
-        concat!(
-            "SELECT id, delivery_id, key, repo, kind, payload, state, attempts, run_after, lease_until, error,
-                created_at, finished_at FROM jobs ",
-            $rest
-        )
+        concat!("SELECT ", job_columns!(), " FROM jobs ", $rest)
     };
 }
 
@@ -135,8 +140,9 @@ impl Store {
     /// One job.
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE id = $1");
-        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
-        row.map(Row::read).transpose()
+        let row: Option<JobRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        row.map(JobRow::read).transpose()
     }
 
     /// Jobs, the latest first.
@@ -145,12 +151,20 @@ impl Store {
             "WHERE ($1 IS NULL OR state = $1) AND ($2 IS NULL OR repo = $2) AND ($3 IS NULL OR delivery_id = $3)
             ORDER BY id DESC LIMIT $4"
         );
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<JobRow> = on_pool!(&self.pool, |db| {
             let query = sqlx::query_as(query).bind(filter.state.map(JobState::as_str));
             let query = query.bind(filter.repo.as_ref().map(RepoName::key)).bind(&filter.delivery);
             query.bind(i64::from(limit)).fetch_all(db).await?
         });
-        rows.into_iter().map(Row::read).collect()
+        rows.into_iter().map(JobRow::read).collect()
+    }
+
+    /// The latest job of a key and kind, whatever has become of it.
+    pub async fn last_job_of(&self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
+        let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
+        let row: Option<JobRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?);
+        row.map(JobRow::read).transpose()
     }
 
     /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
@@ -167,6 +181,7 @@ impl Store {
             sqlx::query(requeue).bind(id.0).bind(micros(now)).execute(db).await?.rows_affected()
         });
         if changed == 1 {
+            tx.tell_workers().await?;
             tx.commit().await?;
         } else {
             tx.rollback().await?;
@@ -175,31 +190,28 @@ impl Store {
     }
 }
 
-/// Stores a job inside the transaction that stores its reason.
+/// Stores a job inside the transaction that stores its reason, and tells the workers.
 pub(crate) async fn insert_job(
     tx: &mut Transaction,
     new: &NewJob<'_>,
     delivery: Option<&str>,
+    run_after: Timestamp,
     now: Timestamp,
 ) -> Result<JobId, StoreError> {
     let insert = "INSERT INTO jobs (delivery_id, key, repo, kind, payload, state, attempts, run_after, created_at)
-        VALUES ($1, $2, $3, $4, $5, 'queued', 0, $6, $6) RETURNING id";
-    let id = on_tx!(tx, |db| {
+        VALUES ($1, $2, $3, $4, $5, 'queued', 0, $6, $7) RETURNING id";
+    let id = on_tx!(&mut *tx, |db| {
         let insert =
             sqlx::query_scalar(insert).bind(delivery).bind(storable(new.key)).bind(new.repo.map(RepoName::key));
-        insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(now)).fetch_one(db).await?
+        let insert = insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(run_after));
+        insert.bind(micros(now)).fetch_one(db).await?
     });
+    tx.tell_workers().await?;
     Ok(JobId(id))
 }
 
-/// The same job inside a transaction.
-pub(crate) async fn read_job(tx: &mut Transaction, id: JobId) -> Result<Job, StoreError> {
-    let row: Row = on_tx!(tx, |db| sqlx::query_as(jobs!("WHERE id = $1")).bind(id.0).fetch_one(db).await?);
-    row.read()
-}
-
 #[derive(sqlx::FromRow)]
-struct Row {
+pub(crate) struct JobRow {
     id: i64,
     delivery_id: Option<String>,
     key: String,
@@ -215,8 +227,8 @@ struct Row {
     finished_at: Option<i64>,
 }
 
-impl Row {
-    fn read(self) -> Result<Job, StoreError> {
+impl JobRow {
+    pub(crate) fn read(self) -> Result<Job, StoreError> {
         Ok(Job {
             id: JobId(self.id),
             delivery_id: self.delivery_id,

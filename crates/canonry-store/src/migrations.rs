@@ -5,6 +5,7 @@ mod tests;
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
+use crate::postgres_limits::lift_limits;
 use crate::transaction::StoreError;
 
 /// How far a database has come.
@@ -37,6 +38,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0006_intent_cards"),
     migration!("0007_duplicates"),
     migration!("0008_service"),
+    migration!("0009_learning"),
 ];
 
 /// The schema that this program reads and writes.
@@ -50,7 +52,7 @@ const BOOK: &str = "CREATE TABLE IF NOT EXISTS schema_migrations (
 const NOTE: &str = "INSERT INTO schema_migrations (version, name, applied_at) VALUES ($1, $2, $3)";
 
 /// Any number that nothing else on the server uses as an advisory lock.
-const LOCK: i64 = 0x0043_414e_4f4e_5259;
+pub(crate) const MIGRATION_LOCK: i64 = 0x0043_414e_4f4e_5259;
 
 /// Brings a SQLite database to the newest schema, or finds it there. The write lock of the one
 /// transaction is the lock of the migration.
@@ -81,7 +83,8 @@ pub(crate) async fn migrate_postgres(connection: &mut PgConnection, now: i64) ->
         return Ok(before);
     }
     let mut transaction = connection.begin().await?;
-    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(LOCK).execute(&mut *transaction).await?;
+    lift_limits(&mut transaction).await?;
+    sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(MIGRATION_LOCK).execute(&mut *transaction).await?;
     sqlx::query(BOOK).execute(&mut *transaction).await?;
     let before = version_of_postgres(&mut transaction).await?;
     for (version, migration) in pending(before) {

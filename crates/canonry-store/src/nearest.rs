@@ -7,8 +7,9 @@ use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use crate::embeddings::EmbeddingKey;
 use crate::open::Store;
+use crate::postgres_limits::lift_limits;
 use crate::repos::RepoId;
-use crate::transaction::{Pool, StoreError};
+use crate::transaction::{Pool, StoreError, Transaction};
 
 /// The largest vector that pgvector's half-precision index takes; larger ones are scanned.
 const INDEXED_DIMENSIONS: usize = 4_000;
@@ -24,13 +25,25 @@ impl Store {
         if dim == 0 || dim > INDEXED_DIMENSIONS {
             return Ok(());
         }
+        // Looked for first: even where it is there, to ask for it would wait for everybody who writes vectors.
+        let present: bool = sqlx::query_scalar("SELECT to_regclass($1) IS NOT NULL")
+            .bind(format!("embeddings_near_{dim}"))
+            .fetch_one(db)
+            .await?;
+        if present {
+            return Ok(());
+        }
         // Only a number is put into the text.
         let create = format!(
             "CREATE INDEX IF NOT EXISTS embeddings_near_{dim} ON embeddings \
              USING hnsw ((vector::halfvec({dim})) halfvec_ip_ops) WHERE dim = {dim}"
         );
-        sqlx::query(AssertSqlSafe(create)).execute(db).await?;
-        Ok(())
+        let mut tx = self.pool.begin().await?;
+        if let Transaction::Postgres(transaction) = &mut tx {
+            lift_limits(transaction).await?;
+            sqlx::query(AssertSqlSafe(create)).execute(&mut **transaction).await?;
+        }
+        tx.commit().await
     }
 
     /// The items of a repository whose vectors have the greatest inner product with this one, best first,

@@ -8,9 +8,11 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
 use crate::database_url::DatabaseUrl;
+use crate::learning_rules::derive_outdated;
 use crate::migrations::{
     NEWEST_SCHEMA, SchemaVersion, migrate_postgres, migrate_sqlite, version_of_postgres, version_of_sqlite,
 };
+use crate::postgres_limits::set_limits;
 use crate::row_values::micros;
 use crate::transaction::{Pool, StoreError};
 
@@ -18,6 +20,19 @@ use crate::transaction::{Pool, StoreError};
 #[derive(Debug, Clone)]
 pub struct Store {
     pub(crate) pool: Pool,
+}
+
+/// How a store is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OpenOptions {
+    /// How many connections may be in use at once. Whoever does more at once than that waits for one.
+    pub connections: u32,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self { connections: 8 }
+    }
 }
 
 /// Why a store could not be opened. Each sentence says what to do next.
@@ -84,9 +99,14 @@ pub enum OpenError {
 impl Store {
     /// Opens a store to write: creates a SQLite file that is not there, and brings the schema up to date.
     pub async fn open(url: &DatabaseUrl, now: Timestamp) -> Result<Self, OpenError> {
+        Self::open_with(url, OpenOptions::default(), now).await
+    }
+
+    /// The same with options.
+    pub async fn open_with(url: &DatabaseUrl, options: OpenOptions, now: Timestamp) -> Result<Self, OpenError> {
         let (pool, version) = match url {
             DatabaseUrl::Sqlite(path) => {
-                let pool = connect_sqlite(url, sqlite_options(path).create_if_missing(true)).await?;
+                let pool = connect_sqlite(url, sqlite_options(path).create_if_missing(true), options).await?;
                 let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
                 if is_foreign(&mut connection).await.map_err(|error| from_sqlx(url, &error))? {
                     return Err(OpenError::Foreign { path: path.clone() });
@@ -95,7 +115,7 @@ impl Store {
                 (Pool::Sqlite(pool), version.map_err(|error| from_store(url, &error))?)
             }
             DatabaseUrl::Postgres(text) => {
-                let pool = connect_postgres(url, text).await?;
+                let pool = connect_postgres(url, text, options).await?;
                 let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
                 let version = migrate_postgres(&mut connection, micros(now)).await;
                 (Pool::Postgres(pool), version.map_err(|error| from_store(url, &error))?)
@@ -104,7 +124,9 @@ impl Store {
         if version > NEWEST_SCHEMA {
             return Err(OpenError::NewerSchema { url: url.to_string(), found: version });
         }
-        Ok(Self { pool })
+        let store = Self { pool };
+        derive_outdated(&store, now).await.map_err(|error| from_store(url, &error))?;
+        Ok(store)
     }
 
     /// Opens a store that is there and up to date, without changing anything.
@@ -133,14 +155,14 @@ impl Store {
                 if !path.exists() {
                     return Err(OpenError::Absent { url: url.to_string() });
                 }
-                let pool = connect_sqlite(url, sqlite_options(path)).await?;
+                let pool = connect_sqlite(url, sqlite_options(path), OpenOptions::default()).await?;
                 let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
                 let found = version_of_sqlite(&mut connection).await.map_err(|error| from_store(url, &error))?;
                 drop(connection);
                 (Pool::Sqlite(pool), found)
             }
             DatabaseUrl::Postgres(text) => {
-                let pool = connect_postgres(url, text).await?;
+                let pool = connect_postgres(url, text, OpenOptions::default()).await?;
                 let mut connection = pool.acquire().await.map_err(|error| from_sqlx(url, &error))?;
                 let found = version_of_postgres(&mut connection).await.map_err(|error| from_store(url, &error))?;
                 drop(connection);
@@ -177,21 +199,26 @@ async fn is_foreign(connection: &mut sqlx::SqliteConnection) -> Result<bool, sql
     sqlx::query_scalar(query).fetch_one(connection).await
 }
 
-async fn connect_sqlite(url: &DatabaseUrl, options: SqliteConnectOptions) -> Result<sqlx::SqlitePool, OpenError> {
+async fn connect_sqlite(
+    url: &DatabaseUrl,
+    file: SqliteConnectOptions,
+    options: OpenOptions,
+) -> Result<sqlx::SqlitePool, OpenError> {
     SqlitePoolOptions::new()
-        .max_connections(8)
+        .max_connections(options.connections.max(1))
         .acquire_timeout(BUSY)
-        .connect_with(options)
+        .connect_with(file)
         .await
         .map_err(|error| from_sqlx(url, &error))
 }
 
-async fn connect_postgres(url: &DatabaseUrl, text: &str) -> Result<sqlx::PgPool, OpenError> {
-    let options: PgConnectOptions = text.parse().map_err(|error: sqlx::Error| from_sqlx(url, &error))?;
+async fn connect_postgres(url: &DatabaseUrl, text: &str, options: OpenOptions) -> Result<sqlx::PgPool, OpenError> {
+    let server: PgConnectOptions = text.parse().map_err(|error: sqlx::Error| from_sqlx(url, &error))?;
     PgPoolOptions::new()
-        .max_connections(8)
+        .max_connections(options.connections.max(1))
         .acquire_timeout(Duration::from_secs(10))
-        .connect_with(options.application_name("canonry"))
+        .after_connect(|connection, _| Box::pin(set_limits(connection)))
+        .connect_with(server.application_name("canonry"))
         .await
         .map_err(|error| from_sqlx(url, &error))
 }
@@ -229,4 +256,29 @@ fn from_store(url: &DatabaseUrl, error: &StoreError) -> OpenError {
 
 fn unusable(url: &DatabaseUrl, error: &dyn std::fmt::Display) -> OpenError {
     OpenError::Unusable { url: url.to_string(), reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_testkit::database::TestDatabase;
+    use canonry_testkit::on_both_engines;
+    use jiff::Timestamp;
+
+    use super::{OpenOptions, Store};
+    use crate::transaction::on_pool;
+
+    on_both_engines! {
+        async fn a_store_has_the_connections_it_was_opened_with(database: TestDatabase) {
+            let url = database.url().parse().expect("a URL");
+            let store = Store::open_with(&url, OpenOptions { connections: 12 }, Timestamp::UNIX_EPOCH).await.expect("opens");
+            on_pool!(&store.pool, |pool| {
+                let mut held = Vec::new();
+                for _ in 0..12 {
+                    held.push(pool.acquire().await.expect("one more"));
+                }
+                assert!(pool.try_acquire().is_none());
+                assert_eq!(pool.size(), 12);
+            });
+        }
+    }
 }

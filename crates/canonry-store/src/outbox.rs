@@ -107,6 +107,9 @@ pub enum OutboxScope {
     All,
     /// Those of one item.
     Item(RepoId, ItemNumber),
+    /// Those that may be sent without anybody watching: what triage says. Closing and opening again are never among
+    /// them, and one that is owed to an item holds back what triage says about it.
+    Unattended,
 }
 
 /// The right to work on one entry, until it ends or another worker takes over.
@@ -175,10 +178,11 @@ impl Store {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Option<OutboxEntry>, StoreError> {
-        let (repo, number) = scope.parts();
+        let (repo, number, triage_only) = scope.parts();
         let find = "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.not_before <= $1
                 AND (o.lease_until IS NULL OR o.lease_until <= $1)
                 AND ($2 IS NULL OR o.repo_id = $2) AND ($3 IS NULL OR o.number = $3)
+                AND (NOT $4 OR o.idempotency_key LIKE 'triage%')
                 AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
                     AND e.state = 'pending' AND e.id < o.id)
             ORDER BY o.not_before, o.id LIMIT 1";
@@ -186,7 +190,8 @@ impl Store {
             WHERE id = $1 AND state = 'pending' AND (lease_until IS NULL OR lease_until <= $2)";
         loop {
             let found: Option<i64> = on_pool!(&self.pool, |db| {
-                sqlx::query_scalar(find).bind(micros(now)).bind(repo).bind(number).fetch_optional(db).await?
+                let find = sqlx::query_scalar(find).bind(micros(now)).bind(repo).bind(number);
+                find.bind(triage_only).fetch_optional(db).await?
             });
             let Some(id) = found else { return Ok(None) };
             let taken = on_pool!(&self.pool, |db| {
@@ -202,13 +207,18 @@ impl Store {
 
     /// When the next entry can be taken, leases of other workers included; `None` when none is pending.
     pub async fn next_outbox_moment(&self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
-        let (repo, number) = scope.parts();
+        let (repo, number, triage_only) = scope.parts();
         let query = "SELECT min(CASE WHEN o.lease_until > o.not_before THEN o.lease_until ELSE o.not_before END)
             FROM outbox o WHERE o.state = 'pending' AND ($1 IS NULL OR o.repo_id = $1) AND ($2 IS NULL OR o.number = $2)
+                AND (NOT $3 OR o.idempotency_key LIKE 'triage%')
                 AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
                     AND e.state = 'pending' AND e.id < o.id)";
-        let next: Option<i64> =
-            on_pool!(&self.pool, |db| { sqlx::query_scalar(query).bind(repo).bind(number).fetch_one(db).await? });
+        let next: Option<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query)
+            .bind(repo)
+            .bind(number)
+            .bind(triage_only)
+            .fetch_one(db)
+            .await?);
         next.map(moment).transpose()
     }
 
@@ -358,10 +368,12 @@ pub(crate) async fn enqueue(
 }
 
 impl OutboxScope {
-    fn parts(self) -> (Option<i64>, Option<i64>) {
+    /// Of which repository and item, and whether only what triage says.
+    fn parts(self) -> (Option<i64>, Option<i64>, bool) {
         match self {
-            Self::All => (None, None),
-            Self::Item(repo, number) => (Some(repo.0), Some(number.get())),
+            Self::All => (None, None, false),
+            Self::Item(repo, number) => (Some(repo.0), Some(number.get()), false),
+            Self::Unattended => (None, None, true),
         }
     }
 }

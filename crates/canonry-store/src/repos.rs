@@ -3,6 +3,7 @@
 use canonry_domain::{GithubId, RepoName};
 use jiff::Timestamp;
 
+use crate::learning_rules::LEARNING_RULES;
 use crate::open::Store;
 use crate::row_values::{micros, word};
 use crate::transaction::{StoreError, on_pool};
@@ -29,9 +30,9 @@ pub struct Repo {
     pub name: RepoName,
 }
 
-type Row = (i64, Option<i64>, String);
+pub(crate) type RepoRow = (i64, Option<i64>, String);
 
-fn read((id, github_id, name): Row) -> Result<Repo, StoreError> {
+pub(crate) fn read((id, github_id, name): RepoRow) -> Result<Repo, StoreError> {
     Ok(Repo { id: RepoId(id), github_id: github_id.map(GithubId), name: word(&name)? })
 }
 
@@ -41,10 +42,10 @@ impl Store {
         if let Some(repo) = self.repo(name).await? {
             return Ok(repo);
         }
-        let insert =
-            "INSERT INTO repos (name, name_key, created_at) VALUES ($1, $2, $3) ON CONFLICT (name_key) DO NOTHING";
+        let insert = "INSERT INTO repos (name, name_key, created_at, learned_by) VALUES ($1, $2, $3, $4) ON CONFLICT (name_key) DO NOTHING";
         on_pool!(&self.pool, |db| {
-            sqlx::query(insert).bind(name.to_string()).bind(name.key()).bind(micros(now)).execute(db).await?;
+            let insert = sqlx::query(insert).bind(name.to_string()).bind(name.key()).bind(micros(now));
+            insert.bind(LEARNING_RULES).execute(db).await?;
         });
         let repo = self.repo(name).await?;
         repo.ok_or_else(|| StoreError::damaged(format!("the repository {name} vanished while it was created")))
@@ -53,7 +54,7 @@ impl Store {
     /// The repository of that name, in any letter case.
     pub async fn repo(&self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos WHERE name_key = $1";
-        let row: Option<Row> =
+        let row: Option<RepoRow> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?);
         row.map(read).transpose()
     }
@@ -61,7 +62,7 @@ impl Store {
     /// Every repository, by name.
     pub async fn repos(&self) -> Result<Vec<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos ORDER BY name_key";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<RepoRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         rows.into_iter().map(read).collect()
     }
 
@@ -79,7 +80,7 @@ impl Store {
         let taken = "SELECT count(*) FROM repos WHERE id <> $1 AND (github_id = $2 OR name_key = $3)";
         let update = "UPDATE repos SET github_id = $2, name = $3, name_key = $4 WHERE id = $1
             AND (github_id IS NULL OR github_id = $2) RETURNING id, github_id, name";
-        let row: Option<Row> = crate::transaction::on_tx!(&mut tx, |db| {
+        let row: Option<RepoRow> = crate::transaction::on_tx!(&mut tx, |db| {
             let taken: i64 =
                 sqlx::query_scalar(taken).bind(repo.0).bind(github_id.0).bind(name.key()).fetch_one(&mut *db).await?;
             if taken > 0 {
@@ -95,7 +96,7 @@ impl Store {
     /// The repository with that id on GitHub.
     pub async fn repo_by_github_id(&self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos WHERE github_id = $1";
-        let row: Option<Row> =
+        let row: Option<RepoRow> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
         row.map(read).transpose()
     }

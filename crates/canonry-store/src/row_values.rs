@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use canonry_domain::{ItemNumber, Probability, Similarity, whole_micros};
+use canonry_domain::{Component, CurrentThreshold, ItemNumber, Probability, Similarity, Threshold, whole_micros};
 use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
 
 use crate::transaction::StoreError;
 
@@ -54,4 +56,30 @@ pub(crate) fn similarity(value: f64) -> Result<Similarity, StoreError> {
 /// A text of a model or a person as both engines can keep it: PostgreSQL cannot keep U+0000.
 pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
+}
+
+/// A stored component. Its name is what was left of a label, so that any text can be one.
+pub(crate) fn optional_component(name: Option<String>) -> Result<Option<Component>, StoreError> {
+    let read =
+        |name: String| Component::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(name));
+    name.map(read).transpose().map_err(StoreError::damaged)
+}
+
+/// A stored threshold; null is silence.
+pub(crate) fn current_threshold(points: Option<i64>) -> Result<CurrentThreshold, StoreError> {
+    let read = |points: i64| {
+        let points = u8::try_from(points).map_err(StoreError::damaged)?;
+        Threshold::new(points).map_err(StoreError::damaged)
+    };
+    Ok(points.map(read).transpose()?.into())
+}
+
+/// How a threshold is stored.
+pub(crate) fn points(threshold: CurrentThreshold) -> Option<i64> {
+    threshold.threshold().map(|threshold| i64::from(threshold.get()))
+}
+
+/// A number of rows.
+pub(crate) fn count(rows: i64) -> Result<u64, StoreError> {
+    u64::try_from(rows).map_err(StoreError::damaged)
 }

@@ -7,6 +7,7 @@ use crate::open::Store;
 use crate::repos::{Repo, RepoId};
 use crate::row_values::{micros, optional_moment};
 use crate::take_in::{TakenIn, take_in};
+use crate::threshold_state::tell;
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// How far a repository's sync has come.
@@ -51,11 +52,12 @@ impl Store {
     /// make the next run start over.
     pub async fn take_in_page(&self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let taken = take_in(&mut tx, repo, page.records, now).await?;
+        let (taken, adjusted) = take_in(&mut tx, repo, page.records, now).await?;
         if let Some(progress) = &page.progress {
             write_progress(&mut tx, repo.id, progress).await?;
         }
         tx.commit().await?;
+        tell(&adjusted);
         Ok(taken)
     }
 

@@ -3,7 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::{
-    Change, Item, ItemNumber, ItemRecord, ItemType, OutcomeEvent, RepoName, discovered_event, merge_record,
+    Change, Item, ItemNumber, ItemRecord, ItemType, OutcomeEvent, RepoName, ThresholdAdjusted, discovered_event,
+    merge_record,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -11,9 +12,10 @@ use sqlx::types::Json;
 
 use crate::items::{COLUMNS, ItemRow};
 use crate::open::Store;
-use crate::outcome_events::write_events;
+use crate::outcome_events::add_events;
 use crate::repos::{Repo, RepoId};
 use crate::row_values::micros;
+use crate::threshold_state::tell;
 use crate::transaction::{StoreError, Transaction, on_tx};
 
 /// What became of each record, in their order.
@@ -42,13 +44,14 @@ impl Store {
     /// Takes a batch of records in, all or nothing. Later records of the same item see the earlier ones.
     pub async fn take_in(&self, repo: &Repo, records: Vec<ItemRecord>, now: Timestamp) -> Result<TakenIn, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let taken = take_in(&mut tx, repo, records, now).await?;
+        let (taken, adjusted) = take_in(&mut tx, repo, records, now).await?;
         tx.commit().await?;
+        tell(&adjusted);
         Ok(taken)
     }
 }
 
-/// The same inside a transaction that keeps more together.
+/// The same inside a transaction that keeps more together, with the thresholds that moved.
 ///
 /// A record that GitHub gave (it has `synced_at`) and that changes an issue's state leaves an outcome
 /// event; one from a file does not, because a file may tell of any time.
@@ -57,7 +60,7 @@ pub(crate) async fn take_in(
     repo: &Repo,
     records: Vec<ItemRecord>,
     now: Timestamp,
-) -> Result<TakenIn, StoreError> {
+) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
     tx.lock_items_of(repo.id).await?;
     let mut known = read_known(tx, repo.id, &records).await?;
     let mut merging = Merging::new(&repo.name, now);
@@ -71,8 +74,8 @@ pub(crate) async fn take_in(
     for (number, item_type) in &merging.edited {
         make_sets_stale(tx, repo.id, *item_type, *number).await?;
     }
-    write_events(tx, repo.id, &merging.events).await?;
-    Ok(TakenIn { changes: merging.changes })
+    let learned = add_events(tx, repo.id, &merging.events, now).await?;
+    Ok((TakenIn { changes: merging.changes }, learned.adjusted))
 }
 
 type Key = (ItemNumber, ItemType);

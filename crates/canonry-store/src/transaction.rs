@@ -76,9 +76,27 @@ impl Pool {
     pub(crate) async fn begin(&self) -> Result<Transaction, StoreError> {
         Ok(match self {
             Self::Sqlite(pool) => Transaction::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Transaction::Postgres(begun(pool.clone(), "BEGIN").await?),
         })
     }
+
+    /// Begins a transaction that only reads, and sees the database as it was at its first question.
+    pub(crate) async fn begin_reading(&self) -> Result<Transaction, StoreError> {
+        Ok(match self {
+            Self::Sqlite(pool) => Transaction::Sqlite(pool.begin().await?),
+            Self::Postgres(pool) => {
+                Transaction::Postgres(begun(pool.clone(), "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?)
+            }
+        })
+    }
+}
+
+/// Begins in a task of its own. Whoever stops waiting between the statement and its answer (a request that was
+/// cancelled, a worker that drains) would give a connection back that nobody knows to be in a transaction: sqlx counts
+/// it only once the answer is read. The next user's statements would never be committed.
+async fn begun(pool: PgPool, statement: &'static str) -> Result<sqlx::Transaction<'static, Postgres>, StoreError> {
+    let begun = tokio::spawn(async move { pool.begin_with(statement).await }).await;
+    Ok(begun.map_err(|_| sqlx::Error::WorkerCrashed)??)
 }
 
 impl Transaction {
@@ -99,14 +117,27 @@ impl Transaction {
     }
 
     /// Makes writers of one repository queue up, so that what one read is still true when it writes.
-    /// SQLite has one writer at a time anyway.
+    /// SQLite has one writer at a time anyway. Rows that refer to the repository may be inserted meanwhile, which a
+    /// plain FOR UPDATE would hold up.
     pub(crate) async fn lock_items_of(&mut self, repo: crate::RepoId) -> Result<(), StoreError> {
         if let Self::Postgres(transaction) = self {
-            sqlx::query("SELECT id FROM repos WHERE id = $1 FOR UPDATE")
+            sqlx::query("SELECT id FROM repos WHERE id = $1 FOR NO KEY UPDATE")
                 .bind(repo.0)
                 .execute(&mut **transaction)
                 .await?;
         }
         Ok(())
     }
+
+    /// Wakes the workers of all processes once this transaction is committed. On SQLite there is one process, which
+    /// wakes its own.
+    pub(crate) async fn tell_workers(&mut self) -> Result<(), StoreError> {
+        if let Self::Postgres(transaction) = self {
+            sqlx::query("SELECT pg_notify($1, '')").bind(JOBS_CHANNEL).execute(&mut **transaction).await?;
+        }
+        Ok(())
+    }
 }
+
+/// Where PostgreSQL tells that jobs wait.
+pub(crate) const JOBS_CHANNEL: &str = "canonry_jobs";

@@ -8,10 +8,13 @@ use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::candidate_sets::Representation;
+use crate::issue_outcomes::relearn;
 use crate::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::open::Store;
+use crate::predicted_cluster::freeze_clusters;
 use crate::repos::RepoId;
 use crate::row_values::{micros, moment, number, optional_number, optional_probability, similarity, storable, word};
+use crate::threshold_state::tell;
 use crate::transaction::{StoreError, on_pool, on_tx};
 
 /// A neighbour that was there when an item was new.
@@ -92,6 +95,7 @@ impl Store {
         now: Timestamp,
     ) -> Result<i64, StoreError> {
         let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
         let others = record.candidates.iter().map(|candidate| candidate.number).chain(record.target);
         let keys = ItemKeys::read(&mut tx, repo, std::iter::once(record.number).chain(others)).await?;
         let item = keys.id(record.item_type, record.number)?;
@@ -143,7 +147,16 @@ impl Store {
             }
             id
         });
+        // A record that counts for what already became of the issue, or of reactions to an earlier comment.
+        let adjusted = match record.item_type {
+            ItemType::Issue => {
+                freeze_clusters(&mut tx, repo, item).await?;
+                relearn(&mut tx, repo, &[item], now).await?
+            }
+            ItemType::Pr => Vec::new(),
+        };
         tx.commit().await?;
+        tell(&adjusted);
         Ok(id)
     }
 

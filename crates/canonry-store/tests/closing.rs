@@ -1,7 +1,7 @@
 //! Plans, what applying and undoing them leaves, and the lease under which both work, told on both engines.
 
 use canonry_domain::{
-    Change, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, OverrideKind, Probability,
+    Change, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, OverrideKind, Probability,
     SkipReason, StateReason, TargetPolicy,
 };
 use canonry_store::{
@@ -201,7 +201,9 @@ on_both_engines! {
         };
         let taken = store.take_in(&repo, vec![seen], at(4)).await.expect("taken in");
         assert_eq!(taken.changes, [Change::Updated { content: false }]);
-        assert_eq!(store.outcome_events(repo.id, number(2)).await.expect("reads"), []);
+        let told = store.outcome_events(repo.id, number(2)).await.expect("reads");
+        let told: Vec<_> = told.iter().map(|event| (event.delivery_id.as_str(), event.by, event.duplicate_of)).collect();
+        assert_eq!(told, [(format!("apply:{}#2", apply.id.get()).as_str(), EventBy::Canonry, Some(number(1)))]);
         store.close().await;
     }
 
@@ -337,14 +339,19 @@ on_both_engines! {
             kind,
             state_reason: None,
             actor: None,
+            by: EventBy::Unknown,
             duplicate_of: None,
+            in_body: None,
+            comment: None,
+            labels: None,
+            cluster: Vec::new(),
             occurred_at: at(second),
         };
         let events = [
             event(3, OutcomeKind::Reopened, 5), event(3, OutcomeKind::Closed, 6), event(3, OutcomeKind::Reopened, 7),
             event(2, OutcomeKind::Closed, 8), event(1, OutcomeKind::Reopened, 1),
         ];
-        store.record_outcome_events(repo.id, &events).await.expect("recorded");
+        store.record_outcome_events(repo.id, &events, at(9)).await.expect("recorded");
         assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), [(number(1), at(1)), (number(3), at(7))]);
         store.close().await;
     }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_store::{
-    Accepted, DeliveryFilter, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease, JobState,
-    NewDelivery, NewJob, Store,
+    Accepted, DeliveryFilter, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease, JobScope,
+    JobState, NewDelivery, NewJob, Pruned, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -49,7 +49,7 @@ async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: 
 }
 
 async fn lease(store: &Store, owner: &str, second: i64) -> Option<Job> {
-    store.lease_job(owner, WIDE, at(second), at(second + 60)).await.expect("leases")
+    store.lease_job(owner, WIDE, JobScope::All, at(second), at(second + 60)).await.expect("leases")
 }
 
 async fn end(store: &Store, job: &Job, owner: &str, end: JobEnd<'_>, second: i64) -> bool {
@@ -215,13 +215,72 @@ on_both_engines! {
         }
         let caps = JobCaps { per_repo: 2, in_all: 3 };
         let mut leased = Vec::new();
-        while let Some(job) = store.lease_job("w", caps, at(1), at(61)).await.expect("leases") {
+        while let Some(job) = store.lease_job("w", caps, JobScope::All, at(1), at(61)).await.expect("leases") {
             leased.push(job);
         }
         let order: Vec<_> = leased.iter().filter_map(|job| job.delivery_id.as_deref()).collect();
         assert_eq!(order, ["pool1", "pool2", "lab1"]);
         assert!(end(&store, &leased[0], "w", JobEnd::Done, 2).await);
-        assert_eq!(delivery_of(store.lease_job("w", caps, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
+        assert_eq!(delivery_of(store.lease_job("w", caps, JobScope::All, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
+        store.close().await;
+    }
+
+    async fn what_webhooks_cause_does_not_wait_for_what_schedules_ask(database: TestDatabase) {
+        let store = open(&database).await;
+        let take = async |scope| store.lease_job("w", WIDE, scope, at(9), at(69)).await.expect("leases").map(|job| job.key);
+        for key in ["sync/1", "sync/2", "tide/pool#3"] {
+            store.queue_job(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+        }
+        assert_eq!(take(JobScope::Caused).await, None);
+        assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/1"));
+        for (id, item) in [("d1", 1), ("d2", 2), ("d3", 3)] {
+            accept(&store, id, item, 1).await;
+        }
+        assert_eq!(take(JobScope::Caused).await.as_deref(), Some("tide/pool#1"));
+        assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#2"));
+        // The order within a key stays, whoever asks.
+        assert_eq!(take(JobScope::Caused).await, None);
+        assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/2"));
+        assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#3"));
+        assert_eq!(take(JobScope::All).await, None);
+        store.close().await;
+    }
+
+    async fn what_is_old_is_thrown_away_and_still_known(database: TestDatabase) {
+        let store = open(&database).await;
+        let payload = async |id| store.delivery_payload(id).await.expect("reads");
+        for (item, id) in (1..).zip(["done", "ignored", "dead", "late", "queued"]) {
+            accept(&store, id, item, 0).await;
+        }
+        for (ending, second) in [(JobEnd::Done, 1), (JobEnd::Ignored("not for us"), 2), (JobEnd::Dead("broken"), 3), (JobEnd::Done, 50)] {
+            let job = lease(&store, "w", 1).await.expect("due");
+            assert!(end(&store, &job, "w", ending, second).await);
+        }
+        for (key, ending) in [("sync/1", JobEnd::Done), ("sync/2", JobEnd::Done), ("sync/3", JobEnd::Dead("broken"))] {
+            store.queue_job(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+            let job = store.lease_job("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due");
+            let job = if job.key == key { job } else {
+                // The delivery that waits has its turn first.
+                store.lease_job("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due")
+            };
+            assert_eq!(job.key, key);
+            assert!(end(&store, &job, "w", ending, 4).await);
+        }
+        let prune = async |before, limit| store.prune_service(at(before), limit).await.expect("pruned");
+        assert_eq!(prune(1, 10).await, Pruned::default());
+        assert_eq!(prune(40, 1).await, Pruned { deliveries: 1, jobs: 1 });
+        assert_eq!((payload("done").await, payload("ignored").await.is_some()), (None, true), "the oldest first");
+        assert_eq!(prune(40, 10).await, Pruned { deliveries: 1, jobs: 1 });
+        assert_eq!(prune(40, 10).await, Pruned::default());
+        for (id, kept) in [("done", false), ("ignored", false), ("dead", true), ("late", true), ("queued", true)] {
+            assert_eq!(payload(id).await.is_some(), kept, "{id}");
+        }
+        assert_eq!(payload("never").await, None);
+        assert_eq!(accept(&store, "done", 1, 60).await, Accepted::Known(DeliveryState::Done));
+        assert_eq!(accept(&store, "ignored", 2, 60).await, Accepted::Known(DeliveryState::Ignored));
+        let left = store.jobs(&JobFilter::default(), 99).await.expect("reads");
+        let alone: Vec<_> = left.iter().filter(|job| job.delivery_id.is_none()).map(|job| job.key.as_str()).collect();
+        assert_eq!((left.len(), alone), (6, vec!["sync/3"]));
         store.close().await;
     }
 

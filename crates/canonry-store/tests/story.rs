@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Change, GithubId, Gone, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, PullChanges,
-    RepoName, StateReason, merge_record, parse_moment,
+    Change, EventBy, GithubId, Gone, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind,
+    PullChanges, RepoName, StateReason, merge_record, parse_moment,
 };
 use canonry_store::{
     CandidateMember, ItemFilter, MaintainerSource, NewCandidateSet, Representation, SetStatus, Store, SyncPage,
@@ -206,10 +206,16 @@ on_both_engines! {
             kind: OutcomeKind::Closed,
             state_reason: Some(StateReason::Completed),
             actor: Some("mona".parse().expect("valid")),
+            by: EventBy::Maintainer,
             duplicate_of: None,
+            in_body: Some(number(2)),
+            comment: Some(GithubId(9_000_000_001)),
+            labels: Some(vec!["area/sync".into()]),
+            cluster: vec![number(2), number(7)],
             occurred_at: at("2026-01-06"),
         };
-        store.record_outcome_events(repo.id, &[told.clone(), told.clone()]).await.expect("recorded");
+        let learned = store.record_outcome_events(repo.id, &[told.clone(), told.clone()], now).await.expect("recorded");
+        assert_eq!((learned.new_events, learned.adjusted.len()), (1, 0));
         let page = SyncPage { records: vec![closed], progress: None };
         store.take_in_page(&repo, page.clone(), now).await.expect("taken in");
         store.take_in_page(&repo, page, now).await.expect("taken in");

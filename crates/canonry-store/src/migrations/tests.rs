@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{AuditClass, ItemNumber, ItemType};
+use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Outcome};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
-use crate::{CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, OpenError, RepoId, Representation, Store};
+use crate::{CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, OpenError, RepoAccess, RepoId, Representation, Store};
 
 /// Rows as each version would have written them, the same text for both engines.
 const SAMPLES: &[&str] = &[
@@ -21,6 +21,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0006_intent_cards.sql"),
     include_str!("../../migrations/samples/0007_duplicates.sql"),
     include_str!("../../migrations/samples/0008_service.sql"),
+    include_str!("../../migrations/samples/0009_learning.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -87,8 +88,10 @@ async fn reads_the_samples(database: &TestDatabase) {
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
     reads_the_duplicates(&store, repo.id).await;
     reads_the_service(&store).await;
+    reads_what_was_learned(&store, repo.id).await;
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
+    learns_from_what_earlier_versions_left(&url, repo.id).await;
 }
 
 async fn reads_the_duplicates(store: &Store, repo: RepoId) {
@@ -123,6 +126,46 @@ async fn reads_the_service(store: &Store) {
     let jobs = store.jobs(&JobFilter::default(), 10).await.expect("reads");
     let told: Vec<_> = jobs.iter().map(|job| (job.kind.as_str(), job.state.as_str(), job.attempts)).collect();
     assert_eq!(told, [("sync", "queued", 0), ("webhook", "dead", 8), ("webhook", "running", 1)]);
+}
+
+async fn reads_what_was_learned(store: &Store, repo: RepoId) {
+    let number = |number| ItemNumber::new(number).expect("valid");
+    let events = store.outcome_events(repo, number(3)).await.expect("reads");
+    let told: Vec<_> = events.iter().map(|event| (event.delivery_id.as_str(), event.by.as_str())).collect();
+    assert_eq!(
+        told,
+        [
+            ("apply:2#3", "approved"),
+            ("a2d3162e-cc78-11e3-81ab-4c9367dc0958", "maintainer"),
+            ("b2d3162e-cc78-11e3-81ab-4c9367dc0958", "maintainer")
+        ]
+    );
+    let outcome = store.issue_outcome(repo, number(3)).await.expect("reads").expect("known");
+    assert_eq!(outcome.outcome.outcome, Outcome::Duplicate { of: Some(number(1)) });
+    assert_eq!(store.threshold_settings(repo).await.expect("reads").configured.get(), 90);
+    let moves = store.threshold_adjustments(repo, 9).await.expect("reads");
+    assert_eq!((moves.len(), moves[1].adjusted.new_threshold), (2, CurrentThreshold::Silent));
+    let actions = store.triage_actions_of(repo, ItemType::Issue, number(3)).await.expect("reads");
+    assert_eq!(actions[0].action.comment_key.as_deref(), Some("triage:1:issue:3:1"));
+    assert_eq!(
+        store.repo_settings(repo).await.expect("reads").expect("fetched").text.as_deref(),
+        Some("triage: {mode: suggest}")
+    );
+    let other = store.repo(&"quill/note".parse().expect("valid")).await.expect("reads").expect("known");
+    assert_eq!(store.repo_access(other.id).await.expect("reads"), RepoAccess::Suspended);
+}
+
+/// Opening to write derives the outcomes of a log that was written before they were kept.
+async fn learns_from_what_earlier_versions_left(url: &DatabaseUrl, repo: RepoId) {
+    let number = |number| ItemNumber::new(number).expect("valid");
+    let store = Store::open(url, now()).await.expect("opens");
+    assert!(store.issue_outcome(repo, number(1)).await.expect("reads").is_some(), "a log without an outcome");
+    let stored = store.thresholds(repo).await.expect("reads");
+    assert_eq!(
+        (stored.repository.counts.confirmed, &stored),
+        (1, &store.recomputed_thresholds(repo).await.expect("reads"))
+    );
+    store.close().await;
 }
 
 /// A table's columns with type family and nullability, its keys and what it refers to.

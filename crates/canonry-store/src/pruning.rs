@@ -1,0 +1,36 @@
+//! Throwing away what a service needs no more.
+
+use jiff::Timestamp;
+
+use crate::open::Store;
+use crate::row_values::micros;
+use crate::transaction::{StoreError, on_pool};
+
+/// What was thrown away.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// Deliveries whose bodies are gone.
+    pub deliveries: u64,
+    /// Jobs that are gone.
+    pub jobs: u64,
+}
+
+impl Store {
+    /// Throws away the bodies of deliveries, and the jobs without a delivery, that were done or ignored before that
+    /// moment: at most `limit` of each, so that no writer waits for long. Called again until nothing is left. A
+    /// delivery's row stays, so that one that comes again is known; what was given up stays as it is.
+    pub async fn prune_service(&self, before: Timestamp, limit: u32) -> Result<Pruned, StoreError> {
+        // The state is looked at again by the update itself: it may have been replayed since. Not as a plain column,
+        // or SQLite would go through all that are done by the index of states.
+        let empty = "UPDATE deliveries SET payload = '', emptied = TRUE WHERE id IN (SELECT id FROM deliveries
+                WHERE state IN ('done', 'ignored') AND emptied = FALSE AND finished_at < $1 ORDER BY finished_at LIMIT $2)
+            AND state || '' IN ('done', 'ignored')";
+        let delete = "DELETE FROM jobs WHERE id IN (SELECT id FROM jobs
+            WHERE state = 'done' AND delivery_id IS NULL AND finished_at < $1 ORDER BY finished_at LIMIT $2)";
+        let (before, limit) = (micros(before), i64::from(limit));
+        Ok(on_pool!(&self.pool, |db| Pruned {
+            deliveries: sqlx::query(empty).bind(before).bind(limit).execute(db).await?.rows_affected(),
+            jobs: sqlx::query(delete).bind(before).bind(limit).execute(db).await?.rows_affected(),
+        }))
+    }
+}
