@@ -107,6 +107,11 @@ impl GitHub {
         Ok(self.shared.budget.left(&credential.account))
     }
 
+    /// The same for every account that was used, by its name (`token`, `app`, `installation 5`). Asks nobody.
+    pub fn rates_left(&self) -> Vec<(String, RateLeft)> {
+        self.shared.budget.all_left()
+    }
+
     /// The moment it is for this client.
     pub fn now(&self) -> Timestamp {
         self.shared.options.clock.now()

@@ -12,6 +12,11 @@ pub trait Clock: Send + Sync {
 
     /// Returns when `until` has come; at once when it is past.
     fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()>;
+
+    /// How long a loop waits until it looks again.
+    fn beat(&self, length: SignedDuration) -> BoxFuture<'_, ()> {
+        self.sleep_until(self.now().saturating_add(length).unwrap_or(Timestamp::MAX))
+    }
 }
 
 /// The machine's own clock.
@@ -82,11 +87,48 @@ impl Clock for ManualClock {
             }
         })
     }
+
+    /// In the machine's time: a loop that looks for work again and again would make this clock run away.
+    fn beat(&self, length: SignedDuration) -> BoxFuture<'_, ()> {
+        Box::pin(async move { tokio::time::sleep(length.unsigned_abs()).await })
+    }
+}
+
+/// A clock that runs many times as fast as the machine's own, so that an hour of a service passes in
+/// minutes. All who know its anchor and its factor agree on the time, in whatever process.
+#[derive(Debug, Clone, Copy)]
+pub struct ScaledClock {
+    anchor: Timestamp,
+    factor: u32,
+}
+
+impl ScaledClock {
+    /// A clock that agrees with the machine's at `anchor` and gains from there on.
+    pub fn new(anchor: Timestamp, factor: u32) -> Self {
+        Self { anchor, factor: factor.max(1) }
+    }
+}
+
+impl Clock for ScaledClock {
+    fn now(&self) -> Timestamp {
+        let passed = Timestamp::now().duration_since(self.anchor);
+        let factor = i32::try_from(self.factor).unwrap_or(i32::MAX);
+        self.anchor.saturating_add(passed.saturating_mul(factor)).unwrap_or(Timestamp::MAX)
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
+        let left = until.duration_since(self.now());
+        Box::pin(async move {
+            if let Ok(left) = std::time::Duration::try_from(left) {
+                tokio::time::sleep(left / self.factor).await;
+            }
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Clock, ManualClock};
+    use super::{Clock, ManualClock, ScaledClock};
     use jiff::{SignedDuration, Timestamp};
 
     #[tokio::test]
@@ -97,5 +139,18 @@ mod tests {
         clock.sleep_until(later).await;
         clock.sleep_until(start).await;
         assert_eq!((clock.now(), clock.slept_until()), (later, vec![later]));
+    }
+
+    #[tokio::test]
+    async fn a_scaled_clock_gains_from_its_anchor_on() {
+        let before = Timestamp::now();
+        let anchor = before - SignedDuration::from_hours(1);
+        let clock = ScaledClock::new(anchor, 60);
+        let shown = clock.now().duration_since(anchor);
+        let after = Timestamp::now();
+        assert!(shown >= before.duration_since(anchor) * 60 && shown <= after.duration_since(anchor) * 60, "{shown}");
+        let until = clock.now() + SignedDuration::from_secs(3);
+        clock.sleep_until(until).await;
+        assert!(clock.now() >= until);
     }
 }

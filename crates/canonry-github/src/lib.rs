@@ -25,7 +25,7 @@ mod write;
 
 pub use auth::{AppKey, Auth, Scope};
 pub use client::{ClientOptions, GitHub};
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use clock::{Clock, ManualClock, ScaledClock, SystemClock};
 pub use error::GitHubError;
 pub use etag_cache::{Etag, EtagCache, MemoryEtags};
 pub use item_from_rest::{item_from_issue, item_from_pull};

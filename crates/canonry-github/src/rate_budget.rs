@@ -95,6 +95,15 @@ impl RateBudget {
         self.with(account, |account| account.left)
     }
 
+    /// The latest word on every account that has had one, by name.
+    pub(crate) fn all_left(&self) -> Vec<(String, RateLeft)> {
+        let accounts = self.accounts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left: Vec<(String, RateLeft)> =
+            accounts.iter().filter_map(|(name, account)| Some((name.clone(), account.left?))).collect();
+        left.sort_by(|a, b| a.0.cmp(&b.0));
+        left
+    }
+
     /// Takes an answer in. `Some` when the answer is GitHub's refusal for a limit: then the request
     /// was not carried out. `limited_before` counts such refusals in a row.
     pub(crate) fn note(
@@ -149,7 +158,9 @@ fn limit_of(
         return Some(Waiting { reason: WaitReason::RateLimit, until: (left.reset + CLOCK_MARGIN).max(least) });
     }
     let message = message_of(body).to_lowercase();
-    let says_so = message.contains("rate limit") || message.contains("abuse detection");
+    // The last one follows wrong tokens from the same address, and is told to right ones as well.
+    let says_so = ["rate limit", "abuse detection", "number of login attempts exceeded"];
+    let says_so = says_so.iter().any(|words| message.contains(words));
     (status == StatusCode::TOO_MANY_REQUESTS || says_so)
         .then_some(Waiting { reason: WaitReason::SecondaryLimit, until: now + grown })
 }
@@ -199,6 +210,7 @@ mod tests {
     fn every_kind_of_limit_is_told() {
         let none = HeaderMap::new();
         let secondary = r#"{"message":"You have exceeded a secondary rate limit"}"#;
+        let logins = r#"{"message":"Maximum number of login attempts exceeded. Please try again later."}"#;
         let retry = headers(&[("retry-after", "7".to_owned())]);
         let search = headers(&[
             ("x-ratelimit-resource", "search".to_owned()),
@@ -213,6 +225,7 @@ mod tests {
         assert_eq!(after(429, &retry, "", 0), (Some((WaitReason::SecondaryLimit, 7)), true));
         assert_eq!(after(403, &core(10, NOW + 9), secondary, 0), (Some((WaitReason::SecondaryLimit, 60)), true));
         assert_eq!(after(403, &none, secondary, 2), (Some((WaitReason::SecondaryLimit, 240)), true));
+        assert_eq!(after(403, &core(10, NOW + 9), logins, 0), (Some((WaitReason::SecondaryLimit, 60)), true));
         assert_eq!(after(429, &none, "", 0), (Some((WaitReason::SecondaryLimit, 60)), true));
         assert_eq!(after(403, &core(10, NOW + 9), r#"{"message":"Must have admin rights"}"#, 0), (None, false));
         assert_eq!(after(200, &search, "", 0), (None, false));

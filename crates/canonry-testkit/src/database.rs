@@ -1,12 +1,16 @@
 //! Fresh, empty databases on both engines, and the macro that runs one test on each.
 
+use std::net::SocketAddr;
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
 use sqlx::postgres::PgConnection;
+use sqlx::sqlite::SqliteConnection;
 use sqlx::{AssertSqlSafe, Connection};
 use tempfile::TempDir;
+
+use crate::proxy::Proxy;
 
 /// Names the PostgreSQL server on which tests create their databases; `cargo xtask test` sets it.
 pub const POSTGRES_URL_VARIABLE: &str = "CANONRY_TEST_POSTGRES_URL";
@@ -78,6 +82,60 @@ impl TestDatabase {
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
+    }
+
+    /// The same database through a proxy, and that proxy.
+    ///
+    /// # Panics
+    ///
+    /// When it is a file, or its server is not on a TCP port of 127.0.0.1.
+    pub async fn proxied(&self) -> (Proxy, String) {
+        let authority = self.url.split_once("://").and_then(|(_, rest)| rest.split('/').next());
+        let address = authority.and_then(|authority| authority.rsplit('@').next()).unwrap_or_default();
+        let server: SocketAddr =
+            address.parse().unwrap_or_else(|_| panic!("{address} is no address to put a proxy before"));
+        let proxy = Proxy::to(server).await;
+        let url = self.url.replacen(address, &proxy.address().to_string(), 1);
+        (proxy, url)
+    }
+
+    /// Ends every connection to this database on its server, as a restart does; nothing for a file.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not do it.
+    pub async fn end_connections(&self) {
+        let Place::Server { server, name } = &self.place else {
+            return;
+        };
+        let mut connection = PgConnection::connect(server).await.expect("the server answers");
+        sqlx::query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1")
+            .bind(name)
+            .execute(&mut connection)
+            .await
+            .expect("the server ends connections");
+        connection.close().await.expect("closes");
+    }
+
+    /// Runs SQL on the database behind the program's back, to make it behave as no healthy one does.
+    ///
+    /// # Panics
+    ///
+    /// When the engine does not take it.
+    pub async fn execute(&self, sql: &str) {
+        let sql = AssertSqlSafe(sql.to_owned());
+        match self.place {
+            Place::Folder(_) => {
+                let mut connection = SqliteConnection::connect(&self.url).await.expect("the file opens");
+                sqlx::raw_sql(sql).execute(&mut connection).await.expect("SQLite takes it");
+                connection.close().await.expect("closes");
+            }
+            Place::Server { .. } => {
+                let mut connection = PgConnection::connect(&self.url).await.expect("the server answers");
+                sqlx::raw_sql(sql).execute(&mut connection).await.expect("PostgreSQL takes it");
+                connection.close().await.expect("closes");
+            }
+        }
     }
 
     /// The engine behind the URL.

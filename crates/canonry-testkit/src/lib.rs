@@ -10,5 +10,7 @@ pub mod github;
 pub mod models;
 #[cfg(feature = "openapi")]
 pub mod openapi;
+#[cfg(feature = "database")]
+pub mod proxy;
 #[cfg(feature = "samples")]
 pub mod samples;

@@ -99,3 +99,20 @@ async fn sqlite(url: &str) -> SqliteConnection {
         .await
         .expect("the file can be created")
 }
+
+#[tokio::test]
+async fn a_proxy_cuts_connections_off_and_lets_new_ones_through() {
+    let database = TestDatabase::postgres().await;
+    let (proxy, url) = database.proxied().await;
+    let answers = async |connection: &mut PgConnection| sqlx::query("select 1").execute(connection).await.is_ok();
+    let mut first = PgConnection::connect(&url).await.expect("it answers");
+    assert!(answers(&mut first).await);
+    proxy.cut();
+    assert!(!answers(&mut first).await, "it was cut off");
+    assert!(PgConnection::connect(&url).await.is_err(), "nobody gets through");
+    proxy.restore();
+    let mut second = PgConnection::connect(&url).await.expect("it answers again");
+    assert!(answers(&mut second).await);
+    database.end_connections().await;
+    assert!(!answers(&mut second).await, "the server has ended it");
+}

@@ -257,7 +257,7 @@ impl Run<'_> {
         self.report.failed += 1;
         if self.report.errors.len() < ERRORS_KEPT {
             let (item_type, number) = (item.item_type, item.number);
-            tracing::debug!(repo = %self.repo.name, %number, message, "no intent card");
+            tracing::debug!(repo = %self.repo.name, %number, "no intent card");
             self.report.errors.push(FailedItem { item_type, number, message: message.to_owned() });
         }
     }

@@ -76,7 +76,8 @@ pub(crate) enum Seen {
 /// Why a look could not be taken.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookError {
-    #[error(transparent)]
+    // Not transparent: the outbox looks for GitHub's error among the sources.
+    #[error("{0}")]
     GitHub(#[from] GitHubError),
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -11,7 +11,7 @@ use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
 use canonry_retrieval::{Hit, RetrievalMode};
-use canonry_store::{IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
+use canonry_store::{IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
@@ -204,7 +204,8 @@ pub async fn detect_new(
     let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
     let (open, closed) = seen.neighbours().await?;
     let judged = seen.judge(&open, with, source, now).await?;
-    let top_matches = seen.top_matches(&open, &closed, &judged).await?;
+    let named: Vec<Hit> = open.iter().chain(&closed).cloned().collect();
+    let top_matches = top_matches(store, &repo, item.item_type, &named, &judged.shown).await?;
     let triage_id = seen.record(&open, &judged, with, fallback, now).await?;
     let detected = Detected {
         verdict: judged.verdict,
@@ -219,6 +220,67 @@ pub async fn detect_new(
         item,
     };
     Ok((repo, detected))
+}
+
+/// The closed neighbours of an item whose record is stored: a record does not keep them. None where another model embeds
+/// by now.
+pub(crate) async fn closed_matches(
+    store: &Store,
+    repo: &Repo,
+    item: &Item,
+    record: &NewTriageRecord,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+) -> Result<Vec<TopMatch>, DetectError> {
+    let model = with.embedder.model_id();
+    let source = match (record.effective_source, with.extractor) {
+        (Representation::Raw, _) => EmbedSource::Raw,
+        (Representation::Intent, Some(extractor)) => EmbedSource::Intent(extractor.maker().extractor),
+        (Representation::Intent, None) => return Ok(Vec::new()),
+    };
+    if record.embed_model != model {
+        return Ok(Vec::new());
+    }
+    let calibration = with.embedder.calibration().clone();
+    let near = Neighbourhood::load(store, repo, item.item_type, source.key(model), calibration, with.snapshots).await?;
+    let Some(entry) = near.entry(item.number).await? else { return Ok(Vec::new()) };
+    let closed = closed_neighbours(&near, &entry, options).await?;
+    top_matches(store, repo, item.item_type, &closed, &[]).await
+}
+
+async fn closed_neighbours(
+    near: &Neighbourhood,
+    entry: &IndexEntry,
+    options: &DetectOptions,
+) -> Result<Vec<Hit>, RetrievalError> {
+    let (mode, min_score) = (options.mode, options.thresholds.min_score);
+    let wanted = Wanted { mode, k: CLOSED_NAMED, min_score, state: Some(ItemState::Closed) };
+    near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
+}
+
+/// Neighbours as a person is told of them; `shown` are those that the judge saw.
+async fn top_matches(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    hits: &[Hit],
+    shown: &[ItemNumber],
+) -> Result<Vec<TopMatch>, DetectError> {
+    let numbers: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
+    let items = store.items_by_number(repo.id, item_type, &numbers).await?;
+    let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+    let matched = hits.iter().filter_map(|hit| {
+        let item = items.get(&hit.number)?;
+        Some(TopMatch {
+            number: hit.number,
+            score: hit.score,
+            state: item.state,
+            title: item.title.clone(),
+            url: item.url.clone(),
+            judged: shown.contains(&hit.number),
+        })
+    });
+    Ok(matched.collect())
 }
 
 fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
@@ -237,7 +299,7 @@ async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Resu
 }
 
 /// Takes in what GitHub says about the item.
-async fn fetch(
+pub(crate) async fn fetch(
     store: &Store,
     github: &GitHub,
     asked: &RepoName,
@@ -256,8 +318,9 @@ async fn fetch(
     }
     let item_type = record.item_type;
     if item_type == ItemType::Pr {
-        let files = github.pull_files(&repo.name, options.number).all().await?;
-        record.changes = Some(changes_of(&files));
+        // The first hundred: a judge sees fewer, and a pull request of thousands would cost dozens of requests.
+        let files = github.pull_files(&repo.name, options.number).next().await?;
+        record.changes = Some(changes_of(&files.map(|page| page.items).unwrap_or_default()));
     }
     store.take_in(&repo, vec![record], github.now()).await?;
     let item = store.item(repo.id, item_type, options.number).await?;
@@ -285,7 +348,7 @@ const FILES_READ: usize = 30;
 const FILE_READ: usize = 2_000;
 const CHANGES_READ: usize = 12_000;
 
-/// What a pull request changes: all paths, and the changed lines of the first files.
+/// What a pull request changes: the paths of these files, and the changed lines of the first ones.
 fn changes_of(files: &[RestPullFile]) -> PullChanges {
     let mut diff = String::new();
     let mut left = CHANGES_READ;
@@ -372,12 +435,11 @@ impl Seen<'_> {
         let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
         let query = Neighbourhood::query_of(&entry);
         let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
-        let wanted = |state, k, min_score| Wanted { mode: self.options.mode, k, min_score, state: Some(state) };
-        let min_score = self.options.thresholds.min_score;
-        let open = wanted(ItemState::Open, self.options.k, kept.min(min_score));
+        let (mode, k) = (self.options.mode, self.options.k);
+        let min_score = kept.min(self.options.thresholds.min_score);
+        let open = Wanted { mode, k, min_score, state: Some(ItemState::Open) };
         let open = self.near.neighbours(&query, entry.vector.as_deref(), open, &may_be_named).await?;
-        let closed = wanted(ItemState::Closed, CLOSED_NAMED, min_score);
-        let closed = self.near.neighbours(&query, entry.vector.as_deref(), closed, &|_| true).await?;
+        let closed = closed_neighbours(self.near, &entry, self.options).await?;
         Ok((open, closed))
     }
 
@@ -463,24 +525,6 @@ impl Seen<'_> {
         let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
         let reasoning = answer.map(|answer| answer.reasoning);
         Ok(Judged { verdict, is_duplicate, reasoning, failure, unreachable, shown })
-    }
-
-    async fn top_matches(&self, open: &[Hit], closed: &[Hit], judged: &Judged) -> Result<Vec<TopMatch>, DetectError> {
-        let numbers: Vec<ItemNumber> = open.iter().chain(closed).map(|hit| hit.number).collect();
-        let items = self.store.items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
-        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
-        let matched = open.iter().chain(closed).filter_map(|hit| {
-            let item = items.get(&hit.number)?;
-            Some(TopMatch {
-                number: hit.number,
-                score: hit.score,
-                state: item.state,
-                title: item.title.clone(),
-                url: item.url.clone(),
-                judged: judged.shown.contains(&hit.number),
-            })
-        });
-        Ok(matched.collect())
     }
 
     async fn record(

@@ -50,6 +50,16 @@ impl LlmBudget {
         Self { limits, ..Self::default() }
     }
 
+    /// What is left of a cap that outlives one run, such as a month's; nothing is asked when nothing is left.
+    pub fn up_to(cost_left: f64, prices: Option<LlmPrices>) -> Self {
+        Self::new(LlmLimits { max_calls: None, max_cost: Some(cost_left.max(0.0)), prices })
+    }
+
+    /// Whether a question was turned away, and every further one would be.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.lock().closed.is_some()
+    }
+
     /// Takes one question out of the budget; what stands against it, if something does.
     ///
     /// Questions under way count as much as the dearest one so far. Until one is known, they are asked one after the
@@ -182,6 +192,20 @@ mod tests {
         budget.settle(Some(0.4));
         second.await.expect("no panic").expect("there is money for one more");
         assert!(budget.take().await.is_err(), ".4 is spent, .4 under way");
+    }
+
+    #[tokio::test]
+    async fn what_is_left_of_a_months_cap_is_the_limit() {
+        let prices = Some(LlmPrices { input: 1.0, output: 10.0 });
+        let left = LlmBudget::up_to(0.03, prices);
+        left.take().await.expect("there is money");
+        left.settle(left.cost(Some(10_000), Some(1_000)));
+        assert!(!left.is_used_up());
+        assert!(left.take().await.is_err() && left.is_used_up(), "a second one costs too much");
+        for nothing in [0.0, -1.0] {
+            let why = LlmBudget::up_to(nothing, prices).take().await.expect_err("nothing is left");
+            assert_eq!(why, "the budget of 0 US dollars is used up (0.0000 spent)");
+        }
     }
 
     #[tokio::test]

@@ -76,13 +76,16 @@ impl Neighbourhood {
         let rows = store.index_rows(repo.id, &key, item_type).await?;
         let in_database = store.searches_vectors();
         let place = snapshots.map(|folder| snapshot_place(folder, repo, item_type, &key));
-        let known = place.as_deref().and_then(|place| stored_index(place, item_type, &key.model));
-        let (index, changed) = up_to_date(store, repo, item_type, &key, known, &rows, !in_database).await?;
-        if let (Some(place), true) = (place, changed)
-            && let Err(error) = write_snapshot(&index, &place)
-        {
-            // Only the next start is slower.
-            tracing::warn!(%error, "the index could not be kept on disk");
+        let known = match place.clone() {
+            Some(place) => {
+                let model = key.model.clone();
+                off_async_threads(move || stored_index(&place, item_type, &model)).await
+            }
+            None => None,
+        };
+        let (mut index, changed) = up_to_date(store, repo, item_type, &key, known, &rows, !in_database).await?;
+        if let (Some(place), true) = (place, changed) {
+            index = off_async_threads(move || kept_on_disk(index, &place)).await;
         }
         let vectors = if in_database {
             Vectors::InDatabase { sample: sample(store, repo, item_type, &key, &rows).await? }
@@ -326,28 +329,33 @@ async fn up_to_date(
     rows: &[IndexRow],
     with_vectors: bool,
 ) -> Result<(ItemIndex, bool), RetrievalError> {
-    if let Some(mut index) = known {
-        match bring_up_to_date(store, repo, key, &mut index, rows, with_vectors).await {
-            Ok(changed) => return Ok((index, changed)),
+    if let Some(index) = known {
+        match bring_up_to_date(store, repo, key, index, rows, with_vectors).await {
+            Ok(brought) => return Ok(brought),
             // All vectors may have another length by now: the model was exchanged under its name.
             Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
             Err(error) => return Err(error),
         }
     }
-    let mut index = ItemIndex::new(item_type, &key.model);
-    bring_up_to_date(store, repo, key, &mut index, rows, with_vectors).await?;
+    let index = ItemIndex::new(item_type, &key.model);
+    let (index, _) = bring_up_to_date(store, repo, key, index, rows, with_vectors).await?;
     Ok((index, true))
 }
 
-/// Puts in what is new or changed and takes out what left; whether anything did.
+/// Reading, building and writing an index of many items take seconds, in which nothing else would be answered.
+async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("invariant: an index does not panic")
+}
+
+/// Puts in what is new or changed and takes out what left; says whether anything did.
 async fn bring_up_to_date(
     store: &Store,
     repo: &Repo,
     key: &EmbeddingKey,
-    index: &mut ItemIndex,
+    mut index: ItemIndex,
     rows: &[IndexRow],
     with_vectors: bool,
-) -> Result<bool, RetrievalError> {
+) -> Result<(ItemIndex, bool), RetrievalError> {
     let present: std::collections::HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
     let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
     for number in &gone {
@@ -359,14 +367,23 @@ async fn bring_up_to_date(
         let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
         let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
         let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row, with_vectors))).collect();
-        for entry in &entries {
-            let changes: Option<&PullChanges> = entry.changes.as_ref();
-            let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
-            let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));
-            index.upsert(entry.number, Entry { title: &entry.title, body: &entry.body, vector, changes, stamp })?;
-        }
+        index = off_async_threads(move || with_entries(index, &entries, &stamps)).await?;
     }
-    Ok(!gone.is_empty() || !stale.is_empty())
+    Ok((index, !gone.is_empty() || !stale.is_empty()))
+}
+
+fn with_entries(
+    mut index: ItemIndex,
+    entries: &[IndexEntry],
+    stamps: &HashMap<ItemNumber, u64>,
+) -> Result<ItemIndex, IndexError> {
+    for entry in entries {
+        let changes: Option<&PullChanges> = entry.changes.as_ref();
+        let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
+        let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));
+        index.upsert(entry.number, Entry { title: &entry.title, body: &entry.body, vector, changes, stamp })?;
+    }
+    Ok(index)
 }
 
 /// Differs when an item's text, vector or changes do. The hash covers the text, the time of embedding the
@@ -394,6 +411,14 @@ fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Option<ItemIn
     read_snapshot(place, item_type, model)
         .inspect_err(|error| tracing::info!(%error, "the index on disk is not used"))
         .ok()
+}
+
+fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {
+    if let Err(error) = write_snapshot(&index, place) {
+        // Only the next start is slower.
+        tracing::warn!(%error, "the index could not be kept on disk");
+    }
+    index
 }
 
 /// Every n-th vector.

@@ -3,7 +3,7 @@
 use canonry_domain::GithubId;
 use jiff::Timestamp;
 
-use super::progress::{Act, Event, Progress, Verdict, WrittenComment};
+use super::progress::{Act, Event, Hold, Progress, Verdict, WrittenComment};
 use super::work::Job;
 use super::write::Write;
 use crate::api::{RestComment, RestTimelineEvent, RestUser};
@@ -12,6 +12,9 @@ use crate::error::GitHubError;
 
 /// The drift kind for an item that somebody else has closed.
 const SOURCE_CLOSED: &str = "drift:source_closed";
+
+/// Why an edit is refused whose comment somebody deleted: [`canonry_store::OutboxEntry::reason`] says so then.
+pub const COMMENT_GONE: &str = "the comment is gone";
 
 impl Job<'_> {
     /// Looks for what may have been sent.
@@ -89,7 +92,7 @@ impl Job<'_> {
             Ok(comment) => comment,
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
                 return Ok(match wanted {
-                    Some(_) => Event::SawAgainst("the comment is gone".to_owned()),
+                    Some(_) => Event::SawAgainst(COMMENT_GONE.to_owned()),
                     None => Event::SawThere { objected: false },
                 });
             }
@@ -140,7 +143,7 @@ impl Job<'_> {
         if open && !reopened {
             // One of the two answers lags; which one decides whether somebody objects.
             let reason = "GitHub shows both an open item and its close".to_owned();
-            return Ok(Event::LookFailed { retry_at: None, reason });
+            return Ok(Event::LookFailed { hold: Hold::Try, reason });
         }
         Ok(Event::SawThere { objected: reopened })
     }
@@ -149,14 +152,13 @@ impl Job<'_> {
     async fn unreadable(&self, error: &GitHubError) -> Event {
         let reason = error.to_string();
         match error {
-            GitHubError::RateLimited { until } => Event::LookFailed { retry_at: Some(*until), reason },
             GitHubError::Moved { .. } if self.learn_new_name().await => {
-                Event::LookFailed { retry_at: Some(self.outbox.now()), reason }
+                Event::LookFailed { hold: Hold::Until(self.outbox.now()), reason }
             }
             GitHubError::NotFound { .. } | GitHubError::Gone { .. } | GitHubError::Moved { .. } => {
                 Event::ItemGone(Verdict::Refuse(reason))
             }
-            _ => Event::LookFailed { retry_at: None, reason },
+            error => Event::LookFailed { hold: Hold::of(error), reason },
         }
     }
 }

@@ -14,6 +14,7 @@ mod work;
 mod write;
 
 pub use checkpoint::{Checkpoint, Point};
+pub use look::COMMENT_GONE;
 pub use progress::{Act, OutOfPlace, Receipt, WrittenComment};
 pub use publisher::{Outbox, OutboxError};
 pub use recheck::{Recheck, RecheckError, Ruling, Unconditional};

@@ -11,6 +11,8 @@ use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::error::GitHubError;
+
 /// How long a write without an answer may take to show. GitHub ends its own work on a request after ten
 /// seconds; the rest is for queues and for listings that lag.
 const DOUBT_WAIT: SignedDuration = SignedDuration::from_secs(60);
@@ -28,6 +30,8 @@ const MOST_LOOKS: u8 = 6;
 const MOST_TRIES: u32 = 8;
 const FIRST_PAUSE: SignedDuration = SignedDuration::from_secs(15);
 const LONGEST_PAUSE: SignedDuration = SignedDuration::from_mins(30);
+/// How long GitHub may be out of reach before a write is given up: a weekend, in which nobody renews a token.
+const LONGEST_OUTAGE: SignedDuration = SignedDuration::from_hours(72);
 
 /// What is done for an entry, one after the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +100,9 @@ pub(super) struct Progress {
     /// How often the act went wrong.
     #[serde(default)]
     pub(super) tries: u32,
+    /// Since when GitHub is out of reach for the act.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outage_since: Option<Timestamp>,
     /// How many sends of the act may still turn up.
     #[serde(default)]
     pub(super) unsure: u32,
@@ -129,6 +136,38 @@ pub(super) enum Phase {
     Twin { keep: WrittenComment, twin: WrittenComment },
 }
 
+/// Why it has to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Hold {
+    /// Until that moment, for a reason that is not the write's: a limit, the pace, a new name.
+    Until(Timestamp),
+    /// Until GitHub is there again: it cannot be reached, fails, or does not accept the token.
+    Outage,
+    /// It went wrong. That counts.
+    Try,
+}
+
+impl Hold {
+    /// What a failed request means for a write that was not sent because of it.
+    pub(super) fn of(error: &GitHubError) -> Self {
+        match error {
+            GitHubError::RateLimited { until } => Self::Until(*until),
+            GitHubError::Network { .. } | GitHubError::Unavailable { .. } | GitHubError::Unauthorized { .. } => {
+                Self::Outage
+            }
+            _ => Self::Try,
+        }
+    }
+
+    /// When to look again where only a look can say how it ended, and no try is the last one.
+    fn next_look(self, now: Timestamp) -> Timestamp {
+        match self {
+            Self::Until(until) => until.max(now),
+            Self::Outage | Self::Try => now + LOOK_RETRY,
+        }
+    }
+}
+
 /// Something that happened.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Event {
@@ -137,7 +176,7 @@ pub(super) enum Event {
     /// GitHub has carried it out.
     Done(Option<WrittenComment>),
     /// Nothing was sent, or GitHub has certainly not carried it out; it may be tried again.
-    NotSent { retry_at: Option<Timestamp>, reason: String },
+    NotSent { hold: Hold, reason: String },
     /// The caller's check or GitHub said no.
     Refused(String),
     /// GitHub says that what is to be taken away is not there, or that we cannot see it.
@@ -145,7 +184,7 @@ pub(super) enum Event {
     /// No answer came.
     NoAnswer(String),
     /// GitHub could not be asked how things stand.
-    LookFailed { retry_at: Option<Timestamp>, reason: String },
+    LookFailed { hold: Hold, reason: String },
     /// The item is not there any more.
     ItemGone(Verdict),
     /// Our own comments with the entry's marker, oldest first.
@@ -191,7 +230,7 @@ pub struct OutOfPlace {
 impl Progress {
     pub(super) fn begin(shape: Shape) -> Self {
         let act = if shape == Shape::Set { Act::Set } else { Act::Comment };
-        Self { act, phase: Phase::Ready, tries: 0, unsure: 0, comment: None, verdict: None }
+        Self { act, phase: Phase::Ready, tries: 0, outage_since: None, unsure: 0, comment: None, verdict: None }
     }
 
     /// What is stored right before the act is sent.
@@ -208,9 +247,9 @@ impl Progress {
                 self.act_done(shape, None, already, objected)
             }
             (Phase::Ready, Event::SawAgainst(reason)) => self.refused(reason, now),
-            (Phase::Ready, Event::LookFailed { retry_at, reason }) => self.later(retry_at, reason, now),
+            (Phase::Ready, Event::LookFailed { hold, reason }) => self.later(hold, reason, now),
             (Phase::Ready, Event::ItemGone(verdict)) => self.give_up(verdict),
-            (Phase::Ready | Phase::Sending, Event::NotSent { retry_at, reason }) => self.later(retry_at, reason, now),
+            (Phase::Ready | Phase::Sending, Event::NotSent { hold, reason }) => self.later(hold, reason, now),
             (Phase::Ready | Phase::Sending, Event::Refused(reason)) => self.refused(reason, now),
 
             (Phase::Sending, Event::NotThere(reason)) => self.refused_unless_seen(reason, now),
@@ -237,9 +276,8 @@ impl Progress {
             (Phase::Settling { known, calm, looks }, Event::SawComments(found)) => {
                 self.settling(shape, known, calm, looks, &found, now)
             }
-            (Phase::Doubt { .. } | Phase::Settling { .. }, Event::LookFailed { retry_at, reason }) => {
-                let until = retry_at.unwrap_or(now + LOOK_RETRY).max(now);
-                Move::Wait { progress: self, until, reason: Some(reason) }
+            (Phase::Doubt { .. } | Phase::Settling { .. }, Event::LookFailed { hold, reason }) => {
+                Move::Wait { progress: self, until: hold.next_look(now), reason: Some(reason) }
             }
             (Phase::Settling { known, .. }, Event::ItemGone(_)) => self.act_done(shape, Some(known), false, false),
 
@@ -248,9 +286,8 @@ impl Progress {
                 self.settle(keep, tries, now)
             }
             (Phase::Twin { keep, .. }, Event::TwinStays) => self.act_done(shape, Some(keep), false, false),
-            (Phase::Twin { .. }, Event::NotSent { retry_at, reason }) => {
-                let until = retry_at.unwrap_or(now + LOOK_RETRY).max(now);
-                Move::Wait { progress: self, until, reason: Some(reason) }
+            (Phase::Twin { .. }, Event::NotSent { hold, reason }) => {
+                Move::Wait { progress: self, until: hold.next_look(now), reason: Some(reason) }
             }
             // Deleting twice does no harm: a twin that is gone answers so.
             (Phase::Twin { .. }, Event::NoAnswer(reason)) => {
@@ -270,17 +307,28 @@ impl Progress {
     fn doubt(self, reason: String, now: Timestamp) -> Move {
         let tries = self.tries + 1;
         let otherwise = (tries >= MOST_TRIES).then(|| Verdict::Fail(reason.clone()));
-        let progress = Self { tries, unsure: self.unsure + 1, phase: Phase::Doubt { absent: 0, otherwise }, ..self };
+        let phase = Phase::Doubt { absent: 0, otherwise };
+        let progress = Self { tries, outage_since: None, unsure: self.unsure + 1, phase, ..self };
         Move::Wait { progress, until: now + DOUBT_WAIT, reason: Some(reason) }
     }
 
     /// Nothing left this time. An earlier send may have turned up meanwhile, so the looks begin anew.
-    fn later(self, retry_at: Option<Timestamp>, reason: String, now: Timestamp) -> Move {
-        // A limit is not the write's fault: it waits as long as it takes.
-        let tries = if retry_at.is_some() { self.tries } else { self.tries + 1 };
-        let until = retry_at.unwrap_or(now + pause(tries)).max(now);
-        let given_up = (tries >= MOST_TRIES).then(|| Verdict::Fail(reason.clone()));
-        let progress = Self { tries, ..self };
+    fn later(self, hold: Hold, reason: String, now: Timestamp) -> Move {
+        let (progress, until, is_last) = match hold {
+            // A limit is not the write's fault: it waits as long as it takes.
+            Hold::Until(until) => (Self { outage_since: None, ..self }, until.max(now), false),
+            Hold::Outage => {
+                let since = self.outage_since.unwrap_or(now);
+                let lasted = now.duration_since(since);
+                let until = now + (lasted / 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
+                (Self { outage_since: Some(since), ..self }, until, lasted >= LONGEST_OUTAGE)
+            }
+            Hold::Try => {
+                let tries = self.tries + 1;
+                (Self { tries, outage_since: None, ..self }, now + pause(tries), tries >= MOST_TRIES)
+            }
+        };
+        let given_up = is_last.then(|| Verdict::Fail(reason.clone()));
         if progress.unsure > 0 {
             let progress = progress.in_phase(Phase::Doubt { absent: 0, otherwise: given_up });
             return Move::Wait { progress, until, reason: Some(reason) };
@@ -353,9 +401,7 @@ impl Progress {
     fn act_done(self, shape: Shape, comment: Option<WrittenComment>, already: bool, objected: bool) -> Move {
         let comment = comment.or(self.comment);
         match (self.act, shape) {
-            (Act::Comment, Shape::CommentThenSet) => {
-                Move::On(Self { act: Act::Set, phase: Phase::Ready, tries: 0, unsure: 0, comment, verdict: None })
-            }
+            (Act::Comment, Shape::CommentThenSet) => Move::On(Self { act: Act::Set, comment, ..Self::begin(shape) }),
             (Act::Correct, _) => {
                 let unknown = || Verdict::Refuse("the change did not come about".to_owned());
                 Move::End(End::Without(self.verdict.unwrap_or_else(unknown)))
@@ -371,6 +417,7 @@ impl Progress {
                 act: Act::Correct,
                 phase: Phase::Ready,
                 tries: 0,
+                outage_since: None,
                 unsure: 0,
                 verdict: Some(verdict),
                 ..self

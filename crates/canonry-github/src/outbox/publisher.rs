@@ -134,6 +134,12 @@ impl Outbox {
         Ok(self.store.next_outbox_moment(OutboxScope::All).await?)
     }
 
+    /// Works on one write that a service may send by itself, which a close never is; `false` when none is due. Several
+    /// may do so at once: each works on another item.
+    pub async fn publish_unattended(&self, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
+        self.work_on_next(OutboxScope::Unattended, recheck).await
+    }
+
     /// Takes one entry and brings it to its end or its next wait; `false` when none can be taken now.
     async fn work_on_next(&self, scope: OutboxScope, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
         let now = self.now();

@@ -17,7 +17,8 @@ pub enum Ruling {
     },
 }
 
-/// Why a check could not be made. Nothing is sent until it can.
+/// Why a check could not be made. Nothing is sent until it can. Where GitHub's limit or an outage is the reason, the
+/// [`GitHubError`](crate::GitHubError) must be found in it or among its sources: such a wait does not count as a try.
 pub type RecheckError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads live state again right before each send.

@@ -5,7 +5,7 @@ use std::time::Duration;
 use canonry_domain::GithubId;
 
 use super::look::written;
-use super::progress::{Act, Event, Phase, Progress};
+use super::progress::{Act, Event, Hold, Phase, Progress};
 use super::work::Job;
 use super::write::Write;
 use crate::api::IssuePatch;
@@ -29,7 +29,7 @@ impl Job<'_> {
             return match github.delete_comment(repo, twin.id).await {
                 Ok(()) | Err(WriteError::Refused { status: 404 | 410, .. }) => Event::TwinGone,
                 Err(WriteError::Refused { status, message }) if status != 401 => {
-                    tracing::error!(%repo, %number, comment = twin.id.0, status, message, "a comment stands there twice");
+                    tracing::error!(%repo, %number, comment = twin.id.0, status, reason = message, "a comment stands there twice");
                     Event::TwinStays
                 }
                 Err(error) => self.unsent(&error).await,
@@ -74,11 +74,11 @@ impl Job<'_> {
     async fn unsent(&self, error: &WriteError) -> Event {
         let reason = error.to_string();
         match error {
-            WriteError::NotSent(_) => Event::NotSent { retry_at: error.retry_at(), reason },
+            WriteError::NotSent(why) => Event::NotSent { hold: Hold::of(why), reason },
             // A token that is not accepted says nothing about the write: a new one may be on its way.
-            WriteError::Refused { status: 401, .. } => Event::NotSent { retry_at: None, reason },
+            WriteError::Refused { status: 401, .. } => Event::NotSent { hold: Hold::Outage, reason },
             WriteError::Refused { status: 300..=399, .. } if self.learn_new_name().await => {
-                Event::NotSent { retry_at: Some(self.outbox.now()), reason }
+                Event::NotSent { hold: Hold::Until(self.outbox.now()), reason }
             }
             WriteError::Refused { .. } => Event::Refused(reason),
             WriteError::Ambiguous { .. } => Event::NoAnswer(reason),

@@ -1,5 +1,6 @@
 //! Working on one entry: from where it stands to its end, or to the next wait.
 
+use std::error::Error;
 use std::ops::ControlFlow;
 
 use canonry_domain::GithubId;
@@ -8,10 +9,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::checkpoint::Point;
-use super::progress::{Act, End, Event, Move, Phase, Progress, Receipt, Verdict};
+use super::progress::{Act, End, Event, Hold, Move, Phase, Progress, Receipt, Verdict};
 use super::publisher::{Outbox, OutboxError};
 use super::recheck::{Recheck, Ruling};
 use super::write::Write;
+use crate::error::GitHubError;
 use crate::marker::Marker;
 use crate::pacing::next_write_at;
 
@@ -96,7 +98,7 @@ impl<'a> Job<'a> {
                 Ok(Ruling::Refuse { reason }) => return self.store(progress, Event::Refused(reason)).await,
                 Err(error) => {
                     let reason = format!("the check before sending failed: {error}");
-                    return self.store(progress, Event::NotSent { retry_at: None, reason }).await;
+                    return self.store(progress, Event::NotSent { hold: hold_of(error.as_ref()), reason }).await;
                 }
             }
             self.outbox.pass(Point::Checked)?;
@@ -116,7 +118,7 @@ impl<'a> Job<'a> {
             Reservation::LeaseLost => return Ok(ControlFlow::Break(())),
             Reservation::Later(until) => {
                 let reason = "waiting to keep the pace that GitHub asks for".to_owned();
-                return self.store(before, Event::NotSent { retry_at: Some(until), reason }).await;
+                return self.store(before, Event::NotSent { hold: Hold::Until(until), reason }).await;
             }
         }
         let event = self.send(&sending).await;
@@ -197,6 +199,12 @@ async fn marked_comment(
     let receipt: Option<Receipt> = origin.answer.and_then(|answer| serde_json::from_value(answer).ok());
     let comment = receipt.and_then(|receipt| receipt.comment).map(|comment| comment.id);
     Ok((Marker::new(&origin.kind, comment_key)?, comment))
+}
+
+/// What a check that could not be made means for the write: GitHub's own trouble is not the write's.
+fn hold_of(error: &(dyn Error + 'static)) -> Hold {
+    let mut chain = std::iter::successors(Some(error), |error| (*error).source());
+    chain.find_map(|error| error.downcast_ref::<GitHubError>()).map_or(Hold::Try, Hold::of)
 }
 
 fn json<T: serde::Serialize>(value: &T) -> Value {

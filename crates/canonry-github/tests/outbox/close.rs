@@ -3,12 +3,14 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use canonry_domain::ItemNumber;
+use canonry_github::GitHubError;
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling, Unconditional};
 use canonry_store::{OutboxEntry, OutboxState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault, Late};
 use canonry_testkit::on_both_engines;
 use futures_util::future::{BoxFuture, ready};
+use jiff::SignedDuration;
 
 use crate::setting::{CLOSING, NOT_CLOSING, REPO, Setting, close, plain, receipt};
 
@@ -32,6 +34,16 @@ impl Recheck for Fails {
     fn recheck<'a>(&'a self, _: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
         let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
         Box::pin(ready(if left.is_ok() { Err("the store is away".into()) } else { Ok(Ruling::Proceed) }))
+    }
+}
+
+/// Meets GitHub's limit, or an outage, so many times; the limit holds for a minute.
+struct Meets(AtomicUsize, GitHubError);
+
+impl Recheck for Meets {
+    fn recheck<'a>(&'a self, _: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        let left = self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |left| left.checked_sub(1));
+        Box::pin(ready(if left.is_ok() { Err(self.1.clone().into()) } else { Ok(Ruling::Proceed) }))
     }
 }
 
@@ -63,6 +75,18 @@ on_both_engines! {
         // Half an hour's pause is longer than a caller waits; it is given up later.
         assert_eq!(entry.state, OutboxState::Pending);
         assert_eq!(entry.reason.as_deref(), Some("the check before sending failed: the store is away"));
+    }
+
+    async fn a_check_that_meets_a_limit_or_an_outage_is_no_try(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let until = setting.emulator.world().now + SignedDuration::from_secs(60);
+        let away = GitHubError::Network { host: "api.github.com".to_owned(), detail: "no route".to_owned() };
+        for met in [GitHubError::RateLimited { until }, away] {
+            // Twelve are more than may go wrong.
+            let (item, entry) = closed_under(&setting, &Meets(AtomicUsize::new(12), met)).await;
+            assert_eq!((entry.state, setting.closes(item)), (OutboxState::Sent, (1, true)), "{entry:?}");
+        }
+        assert!(setting.emulator.world().now >= until);
     }
 
     async fn a_check_that_refuses_after_the_comment_corrects_it(database: TestDatabase) {

@@ -130,8 +130,28 @@ on_both_engines! {
 
     async fn a_token_that_is_replaced_loses_no_write(database: TestDatabase) {
         let setting = Setting::new(database).await;
-        setting.emulator.fault(post().times(2).answer(401));
+        // More often than anything may go wrong: a new token may be a while in coming.
+        setting.emulator.fault(post().times(12).answer(401));
         arrives_once(&setting, "revoked for a while").await;
+    }
+
+    async fn an_outage_of_days_before_sending_is_given_up_with_its_reason(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let item = setting.open_issue();
+        setting.emulator.fault(post().always().answer(401));
+        let begin = setting.emulator.world().now;
+        let mut entry = setting.publish(item, "revoked", comment("Hello"), &Unconditional).await;
+        for _ in 0..300 {
+            if entry.state != OutboxState::Pending {
+                break;
+            }
+            setting.emulator.world().advance(1_800);
+            entry = setting.publish(item, "revoked", comment("Hello"), &Unconditional).await;
+        }
+        assert_eq!((entry.state, setting.own_comments(item).len()), (OutboxState::Failed, 0));
+        assert!(entry.reason.as_deref().is_some_and(|reason| reason.contains("401")), "{entry:?}");
+        let lasted = setting.emulator.world().now.duration_since(begin);
+        assert!((72..75).contains(&lasted.as_hours()), "{lasted}");
     }
 
     async fn a_renamed_repository_still_gets_its_writes(database: TestDatabase) {

@@ -334,6 +334,19 @@ impl World {
         add_reaction(&mut comment.reactions, reaction)
     }
 
+    /// Writes a file on a branch, which must be its default branch to count.
+    pub fn push(&mut self, repo: &str, branch: &str, by: &str, path: &str, text: &str) {
+        self.get_mut(repo).file_at(branch, path, text);
+        let (before, after) = (format!("{:040x}", self.fresh_id()), format!("{:040x}", self.fresh_id()));
+        let commit = json!({ "id": after, "message": "", "added": [], "removed": [], "modified": [path] });
+        let extra = json!({
+            "ref": format!("refs/heads/{branch}"), "before": before, "after": after, "base_ref": null,
+            "created": false, "deleted": false, "forced": false, "commits": [commit], "head_commit": commit,
+            "pusher": { "name": by },
+        });
+        self.queue_event("push", None, Some(self.position(repo)), Some(by), extra);
+    }
+
     /// Makes a label unless the repository has it; returns the name as it is written there.
     pub fn ensure_label(&mut self, repo: &str, name: &str) -> String {
         let id = self.fresh_id();

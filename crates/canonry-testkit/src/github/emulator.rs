@@ -117,6 +117,7 @@ impl Emulator {
     /// The world, to look at it or to change it as people would.
     pub fn world(&self) -> WorldGuard<'_> {
         let mut inner = self.lock();
+        inner.world.tick();
         inner.apply_due();
         let before = inner.history.is_some().then(|| inner.world.clone());
         WorldGuard { inner, before }
@@ -160,30 +161,35 @@ impl Emulator {
 
     /// Sends every delivery that waits, oldest first, and returns them with what came of each.
     pub async fn deliver_pending(&self) -> Vec<Delivery> {
-        let (pending, webhook) = {
-            let inner = self.lock();
-            let pending = inner.world.deliveries.iter().filter(|delivery| delivery.attempt.is_none());
-            (pending.cloned().collect::<Vec<_>>(), inner.world.webhook.clone())
-        };
-        let Some(webhook) = webhook else { return Vec::new() };
+        let Some(webhook) = self.lock().world.webhook.clone() else { return Vec::new() };
         let client = reqwest::Client::new();
         let mut delivered = Vec::new();
-        for mut delivery in pending {
+        for mut delivery in self.pending_deliveries() {
             let (headers, body) = delivery.signed(&webhook.secret);
             let mut request = client.post(&webhook.url).body(body);
             for (name, value) in headers {
                 request = request.header(name, value);
             }
             let status = request.send().await.map_or(0, |response| response.status().as_u16());
-            let mut inner = self.lock();
-            let attempt = Some(Attempt { at: inner.world.stamp(), status });
-            delivery.attempt.clone_from(&attempt);
-            if let Some(kept) = inner.world.deliveries.iter_mut().find(|kept| kept.id == delivery.id) {
-                kept.attempt = attempt;
-            }
+            delivery.attempt = self.note_attempt(delivery.id, status);
             delivered.push(delivery);
         }
         delivered
+    }
+
+    /// The deliveries that wait, oldest first, for tests that send them their own way.
+    pub fn pending_deliveries(&self) -> Vec<Delivery> {
+        self.lock().world.deliveries.iter().filter(|delivery| delivery.attempt.is_none()).cloned().collect()
+    }
+
+    /// Notes what came of a delivery: the receiver's status, or 0 when it could not be reached.
+    pub fn note_attempt(&self, id: u64, status: u16) -> Option<Attempt> {
+        let mut inner = self.lock();
+        inner.world.tick();
+        let attempt = Some(Attempt { at: inner.world.stamp(), status });
+        let kept = inner.world.deliveries.iter_mut().find(|kept| kept.id == id)?;
+        kept.attempt.clone_from(&attempt);
+        attempt
     }
 
     /// # Panics

@@ -21,6 +21,7 @@ pub struct Fault {
     predicate: Option<Predicate>,
     first: usize,
     times: usize,
+    chance: Option<(f64, u64)>,
 }
 
 /// A fault with its effect, ready for [`Emulator::fault`](super::Emulator::fault).
@@ -58,6 +59,7 @@ pub(super) enum Effect {
     Truncate,
     Headers(Vec<(String, String)>),
     Hold(Holder, Moment),
+    Hang(Moment),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,7 +72,14 @@ impl Fault {
     /// Requests with this method (`*` for any) and path. In the pattern `*` stands for one segment and
     /// `**` for any number of them; paths by id are matched by name: `/repos/*/*/issues/7/comments`, `/**/comments`.
     pub fn on(method: &str, pattern: &str) -> Self {
-        Self { method: method.to_owned(), pattern: pattern.to_owned(), predicate: None, first: 1, times: 1 }
+        Self {
+            method: method.to_owned(),
+            pattern: pattern.to_owned(),
+            predicate: None,
+            first: 1,
+            times: 1,
+            chance: None,
+        }
     }
 
     /// Only requests that satisfy this too.
@@ -100,6 +109,14 @@ impl Fault {
         self.times(usize::MAX)
     }
 
+    /// Each matching request with this chance (0 to 1). The same seed strikes the same ones of them, in the order in
+    /// which they arrive.
+    #[must_use]
+    pub fn sometimes(mut self, chance: f64, seed: u64) -> Self {
+        self.chance = Some((chance, seed));
+        self.always()
+    }
+
     /// Answers this status with a plain message; nothing is applied.
     pub fn answer(self, status: u16) -> ArmedFault {
         self.answer_with(Answer::message(status, "The emulator was told to fail"))
@@ -118,6 +135,16 @@ impl Fault {
     /// Applies the change, then ends the connection without an answer.
     pub fn apply_and_drop(self) -> ArmedFault {
         self.arm(Effect::ApplyAndDrop)
+    }
+
+    /// Never answers and applies nothing: the client's patience ends first.
+    pub fn hang(self) -> ArmedFault {
+        self.arm(Effect::Hang(Moment::BeforeApplying))
+    }
+
+    /// Applies the change and never answers.
+    pub fn apply_and_hang(self) -> ArmedFault {
+        self.arm(Effect::Hang(Moment::AfterApplying))
     }
 
     /// Applies the change but answers this status.
@@ -261,7 +288,9 @@ impl Faults {
                 continue;
             }
             active.seen += 1;
-            let due = active.seen >= fault.first && active.seen - fault.first < fault.times;
+            let due = active.seen >= fault.first
+                && active.seen - fault.first < fault.times
+                && fault.chance.is_none_or(|(chance, seed)| drawn(seed, active.seen) < chance);
             let joins = |effect: &Effect| matches!(effect, Effect::Hold(..) | Effect::Headers(_));
             if due && (joins(&active.armed.effect) || effects.iter().all(joins)) {
                 active.hits.fetch_add(1, Ordering::SeqCst);
@@ -285,6 +314,16 @@ impl Recorded {
     }
 }
 
+/// The n-th number of a seed, 0 to 1 (SplitMix64).
+fn drawn(seed: u64, nth: usize) -> f64 {
+    let mut mixed = seed.wrapping_add((nth as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^= mixed >> 31;
+    // 53 bits are what a float holds exactly.
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
 fn path_matches(pattern: &str, path: &str) -> bool {
     fn walk(pattern: &[&str], path: &[&str]) -> bool {
         match (pattern.split_first(), path.split_first()) {
@@ -302,6 +341,16 @@ fn path_matches(pattern: &str, path: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_chance_strikes_about_as_often_as_it_says_and_the_same_ones_again() {
+        let struck = |seed: u64| (0..10_000).filter(|&nth| drawn(seed, nth) < 0.1).collect::<Vec<usize>>();
+        for seed in 0..5 {
+            assert!((900..1_100).contains(&struck(seed).len()), "{}", struck(seed).len());
+            assert_eq!(struck(seed), struck(seed));
+        }
+        assert_ne!(struck(1), struck(2));
+    }
 
     #[test]
     fn patterns_match_whole_paths() {

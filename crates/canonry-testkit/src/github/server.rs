@@ -79,16 +79,23 @@ async fn serve(
     };
     let mut after = Vec::new();
     let mut rest = Vec::new();
+    let mut hangs = false;
     for effect in effects {
         match effect {
             Effect::Hold(holder, Moment::BeforeApplying) => holder.wait().await,
             Effect::Hold(holder, Moment::AfterApplying) => after.push(holder),
+            // Ends when the client hangs up.
+            Effect::Hang(Moment::BeforeApplying) => std::future::pending().await,
+            Effect::Hang(Moment::AfterApplying) => hangs = true,
             other => rest.push(other),
         }
     }
     let outcome = lock(&shared).settle(&arrived, rest);
     for holder in after {
         holder.wait().await;
+    }
+    if hangs {
+        std::future::pending::<()>().await;
     }
     let Some((answer, bytes)) = outcome else {
         connection.cut();
@@ -128,9 +135,7 @@ impl Inner {
         headers: &HeaderMap,
         bytes: &[u8],
     ) -> (Arrived, Vec<Effect>) {
-        if self.world.follows_wall_clock {
-            self.world.now = Timestamp::now();
-        }
+        self.world.tick();
         self.count_down();
         self.apply_due();
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
@@ -213,7 +218,7 @@ impl Inner {
                     self.world.rate = past.rate;
                     answer = Some(given);
                 }
-                Effect::Hold(..) => {}
+                Effect::Hold(..) | Effect::Hang(_) => {}
             }
         }
         let mut answer = answer.unwrap_or_else(|| self.apply(arrived));

@@ -18,7 +18,7 @@ use super::webhooks::{Delivery, Webhook};
 pub struct World {
     /// The time on GitHub's clock; every `created_at` and `updated_at` comes from here.
     pub now: Timestamp,
-    /// When true, each request first sets `now` to the machine's clock (for real processes and the demo).
+    /// When true, `now` is set to the machine's clock at each request (for real processes and the demo).
     pub follows_wall_clock: bool,
     /// The base of all API URLs in answers; set when the emulator starts.
     pub api_url: String,
@@ -40,6 +40,8 @@ pub struct World {
     pub deliveries: Vec<Delivery>,
     /// `page=` may not reach past this many entries of an issue list: GitHub wants cursors there.
     pub deepest_offset: usize,
+    /// Since when its clock runs so many times faster than the machine's.
+    pub(super) faster: Option<(Timestamp, u32)>,
     pub(super) next_id: u64,
     /// Grows with every change, so that the server knows whether a request was one.
     pub(super) revision: u64,
@@ -190,6 +192,7 @@ impl World {
             webhook: None,
             deliveries: Vec::new(),
             deepest_offset: 10_000,
+            faster: None,
             next_id: 1_000,
             revision: 0,
         }
@@ -198,6 +201,23 @@ impl World {
     /// Moves the clock forward.
     pub fn advance(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
+    }
+
+    /// From `anchor` on the clock runs `factor` times faster than the machine's: processes that go by the same two
+    /// agree with it.
+    pub fn runs_faster(&mut self, anchor: Timestamp, factor: u32) {
+        self.faster = Some((anchor, factor));
+        self.tick();
+    }
+
+    /// Sets the clock, unless it stands still.
+    pub(super) fn tick(&mut self) {
+        if let Some((anchor, factor)) = self.faster {
+            let passed = Timestamp::now().duration_since(anchor);
+            self.now = anchor + passed.saturating_mul(i32::try_from(factor).unwrap_or(i32::MAX));
+        } else if self.follows_wall_clock {
+            self.now = Timestamp::now();
+        }
     }
 
     /// Adds a person.

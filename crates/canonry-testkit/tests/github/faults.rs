@@ -1,5 +1,7 @@
 //! Faults strike the request they were set for, and nothing else.
 
+use std::time::Duration;
+
 use canonry_testkit::github::{Age, Emulator, Fault, Late};
 use jiff::SignedDuration;
 use serde_json::json;
@@ -124,4 +126,30 @@ fn a_test_may_block() {
     let text = std::io::read_to_string(stream).expect("an answer");
     assert!(text.starts_with("HTTP/1.1 200 OK"), "{text}");
     assert!(text.contains("date: Thu, 15 Jan 2026 12:00:00 GMT"), "{text}");
+}
+
+#[tokio::test]
+async fn a_hanging_request_is_applied_or_not_as_told() {
+    let (emulator, client) = small().await;
+    for (fault, applied) in
+        [(Fault::on("POST", "/**/comments").hang(), 0), (Fault::on("POST", "/**/comments").apply_and_hang(), 1)]
+    {
+        let struck = emulator.fault(fault);
+        let hung = tokio::time::timeout(Duration::from_millis(300), say(&client, "hung")).await;
+        assert!(hung.is_err(), "{hung:?}");
+        assert_eq!((count(&emulator), struck.hits()), (applied, 1));
+        emulator.clear_faults();
+    }
+    assert_eq!(say(&client, "answered").await, Some(201));
+}
+
+#[tokio::test]
+async fn a_chance_strikes_some_requests() {
+    let (emulator, client) = small().await;
+    let struck = emulator.fault(Fault::on("GET", "/**").sometimes(0.3, 7).answer(500));
+    let mut failed = 0;
+    for _ in 0..60 {
+        failed += usize::from(client.get(ISSUES).await.status == 500);
+    }
+    assert!(failed == struck.hits() && (8..30).contains(&failed), "{failed}");
 }

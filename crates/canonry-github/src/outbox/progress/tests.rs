@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::{
-    Act, DOUBT_WAIT, End, Event, LOOK_GAP, LOOKS_IN_DOUBT, MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict,
-    WrittenComment,
+    Act, DOUBT_WAIT, End, Event, FIRST_PAUSE, Hold, LONGEST_OUTAGE, LONGEST_PAUSE, LOOK_GAP, LOOKS_IN_DOUBT,
+    MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict, WrittenComment,
 };
 
 fn at(second: i64) -> Timestamp {
@@ -64,6 +64,62 @@ fn a_refused_close_corrects_its_comment() {
     assert_eq!(reason, "no; its comment could not be corrected: it is gone");
 }
 
+/// Goes through an outage to its end; when each try was, and the end.
+fn through_an_outage(mut progress: Progress, shape: Shape) -> (Vec<i64>, Move) {
+    let (mut now, mut tried) = (0, Vec::new());
+    for _ in 0..1_000 {
+        tried.push(now);
+        let event = match progress.phase {
+            Phase::Ready => Event::NotSent { hold: Hold::Outage, reason: "out of reach".into() },
+            _ => Event::SawComments(vec![]),
+        };
+        match progress.advance(shape, event, at(now)).expect("in place") {
+            Move::Wait { progress: next, until, .. } => (progress, now) = (next, until.as_second() - at(0).as_second()),
+            Move::On(next) if next.act != Act::Correct => progress = next,
+            end => return (tried, end),
+        }
+        assert_eq!(progress.tries, 0, "an outage is no try");
+    }
+    panic!("no end: {progress:?}");
+}
+
+#[test]
+fn an_outage_is_waited_for_and_given_up_after_days() {
+    let (tried, end) = through_an_outage(Progress::begin(Shape::Comment), Shape::Comment);
+    assert_eq!(end, Move::End(End::Without(Verdict::Fail("out of reach".into()))));
+    let pauses: Vec<i64> = tried.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.is_sorted() && pauses[0] == FIRST_PAUSE.as_secs(), "{pauses:?}");
+    assert_eq!(pauses.last(), Some(&LONGEST_PAUSE.as_secs()));
+    let lasted = tried.last().expect("tried");
+    assert!((LONGEST_OUTAGE.as_secs()..LONGEST_OUTAGE.as_secs() + 1_800).contains(lasted), "{lasted}");
+}
+
+#[test]
+fn each_outage_is_counted_by_itself_and_each_act_has_its_own() {
+    let hold = |hold| Event::NotSent { hold, reason: "x".into() };
+    let (out, _) = waits(go(Progress::begin(Shape::Set), Shape::Set, hold(Hold::Outage)));
+    assert_eq!(out.outage_since, Some(at(0)));
+    let (answered, wait) = waits(go(out.clone(), Shape::Set, hold(Hold::Until(at(300)))));
+    assert_eq!((answered.outage_since, answered.tries, wait), (None, 0, 300));
+    let (counted, _) = waits(go(out, Shape::Set, hold(Hold::Try)));
+    assert_eq!((counted.outage_since, counted.tries), (None, 1));
+    let close = Progress { act: Act::Set, comment: Some(comment(1)), ..Progress::begin(Shape::CommentThenSet) };
+    let (_, end) = through_an_outage(close, Shape::CommentThenSet);
+    let Move::On(correct) = end else { panic!("{end:?}") };
+    assert_eq!((correct.act, correct.outage_since), (Act::Correct, None), "the correction has days of its own");
+}
+
+#[test]
+fn what_was_sent_before_an_outage_is_looked_for_before_it_is_given_up() {
+    let sent = Progress { unsure: 1, outage_since: Some(at(0) - LONGEST_OUTAGE), ..Progress::begin(Shape::Comment) };
+    let (doubt, _) =
+        waits(go(sent, Shape::Comment, Event::NotSent { hold: Hold::Outage, reason: "out of reach".into() }));
+    let verdict = Verdict::Fail("out of reach".into());
+    assert_eq!(doubt.phase, Phase::Doubt { absent: 0, otherwise: Some(verdict) });
+    let found = go(doubt, Shape::Comment, Event::SawComments(vec![comment(7)]));
+    assert_eq!(found, Move::End(End::Sent(Receipt { comment: Some(comment(7)), ..Receipt::default() })));
+}
+
 #[test]
 fn events_out_of_place_are_errors() {
     let ready = Progress::begin(Shape::Set);
@@ -94,11 +150,11 @@ fn progress_survives_being_stored() {
 enum Fate {
     Die,
     Success,
-    NotSent(bool),
+    NotSent(u8),
     Refused,
     NotThere,
     NoAnswer,
-    LookFails(bool),
+    LookFails(u8),
     Gone,
     Absent,
     There(u8),
@@ -109,11 +165,11 @@ fn fate() -> impl Strategy<Value = Fate> {
     prop_oneof![
         2 => Just(Fate::Die),
         4 => Just(Fate::Success),
-        2 => any::<bool>().prop_map(Fate::NotSent),
+        2 => (0u8..3).prop_map(Fate::NotSent),
         1 => Just(Fate::Refused),
         1 => Just(Fate::NotThere),
         4 => Just(Fate::NoAnswer),
-        2 => any::<bool>().prop_map(Fate::LookFails),
+        2 => (0u8..3).prop_map(Fate::LookFails),
         1 => Just(Fate::Gone),
         5 => Just(Fate::Absent),
         2 => (1u8..4).prop_map(Fate::There),
@@ -137,7 +193,7 @@ struct Simulation {
 
 impl Simulation {
     fn event(&mut self, fate: &Fate) -> Result<Option<Event>, String> {
-        let retry = |limited: bool| limited.then(|| at(self.now + 300));
+        let hold = |kind: u8| [Hold::Try, Hold::Outage, Hold::Until(at(self.now + 300))][usize::from(kind)];
         let comments = |count: u8| Event::SawComments((1..=i64::from(count)).map(comment).collect());
         let is_comment = self.progress.act == Act::Comment;
         Ok(Some(match &self.progress.phase {
@@ -146,7 +202,7 @@ impl Simulation {
                 Fate::Die => return Ok(None),
                 Fate::There(_) if !is_comment => Event::SawThere { objected: false },
                 Fate::Against if !is_comment => Event::SawAgainst("against".into()),
-                Fate::LookFails(limited) => Event::LookFailed { retry_at: retry(*limited), reason: "x".into() },
+                Fate::LookFails(kind) => Event::LookFailed { hold: hold(*kind), reason: "x".into() },
                 Fate::Gone => Event::ItemGone(Verdict::Refuse("gone".into())),
                 fate => {
                     if self.progress.unsure > 0 && self.looks < LOOKS_IN_DOUBT {
@@ -156,7 +212,7 @@ impl Simulation {
                     self.progress = self.progress.clone().sending();
                     match fate {
                         Fate::Success => Event::Done(is_comment.then(|| comment(i64::from(self.sends) + 100))),
-                        Fate::NotSent(limited) => Event::NotSent { retry_at: retry(*limited), reason: "x".into() },
+                        Fate::NotSent(kind) => Event::NotSent { hold: hold(*kind), reason: "x".into() },
                         Fate::Refused => Event::Refused("no".into()),
                         Fate::NotThere if !is_comment => Event::NotThere("not there".into()),
                         _ => {
@@ -174,7 +230,7 @@ impl Simulation {
                 let settling = matches!(self.progress.phase, Phase::Settling { .. });
                 match fate {
                     Fate::Die => return Ok(None),
-                    Fate::LookFails(limited) => Event::LookFailed { retry_at: retry(*limited), reason: "x".into() },
+                    Fate::LookFails(kind) => Event::LookFailed { hold: hold(*kind), reason: "x".into() },
                     Fate::Gone => {
                         self.looks = self.looks.saturating_add(1);
                         Event::ItemGone(Verdict::Refuse("gone".into()))
@@ -191,7 +247,7 @@ impl Simulation {
             }
             Phase::Twin { .. } => match fate {
                 Fate::Die => return Ok(None),
-                Fate::NotSent(limited) => Event::NotSent { retry_at: retry(*limited), reason: "x".into() },
+                Fate::NotSent(kind) => Event::NotSent { hold: hold(*kind), reason: "x".into() },
                 Fate::NoAnswer => Event::NoAnswer("none".into()),
                 Fate::Refused => Event::TwinStays,
                 _ => Event::TwinGone,

@@ -1,0 +1,129 @@
+//! What triage has written on an item so far, as the outbox knows it, and the keys of its writes.
+
+use canonry_domain::{ItemNumber, ItemType, POSSIBLE_DUPLICATE};
+use canonry_github::outbox::{COMMENT_GONE, Receipt, Write};
+use canonry_store::{OutboxEntry, OutboxState, RepoId};
+use jiff::Timestamp;
+
+/// Which item's writes are meant. Every key names the item, and the triage or the generation that wants it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TriageKeys {
+    pub(crate) repo: RepoId,
+    pub(crate) item_type: ItemType,
+    pub(crate) number: ItemNumber,
+}
+
+impl TriageKeys {
+    /// The n-th comment, counted from 1. The first stays the only one unless people delete it.
+    pub(crate) fn comment(&self, generation: usize) -> String {
+        self.key("triage", &generation.to_string())
+    }
+
+    pub(crate) fn label(&self, triage_id: i64) -> String {
+        self.key("triage-label", &triage_id.to_string())
+    }
+
+    pub(crate) fn edit(&self, triage_id: i64) -> String {
+        self.key("triage-edit", &triage_id.to_string())
+    }
+
+    pub(crate) fn unlabel(&self, triage_id: i64) -> String {
+        self.key("triage-unlabel", &triage_id.to_string())
+    }
+
+    fn key(&self, kind: &str, rest: &str) -> String {
+        format!("{kind}:{}:{}:{}:{rest}", self.repo.get(), self.item_type, self.number)
+    }
+
+    /// Whether an entry is a comment of triage on this item.
+    pub(crate) fn is_comment(&self, entry: &OutboxEntry) -> bool {
+        let begins = self.key("triage", "");
+        let generation = entry.key.strip_prefix(&begins);
+        generation.is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit()))
+    }
+}
+
+/// The comment that stands on an item, or is on its way there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StandingComment {
+    /// The key of the entry that writes it.
+    pub(crate) key: String,
+    /// What it says once everything about it is sent.
+    pub(crate) text: Option<String>,
+}
+
+/// What the outbox says about an item.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct SaidSoFar {
+    /// The comment that can be edited; `None` when there is none, or people deleted it.
+    pub(crate) standing: Option<StandingComment>,
+    /// How many comments were ever to be written.
+    pub(crate) generations: usize,
+    /// When the last one was written, whatever became of it.
+    pub(crate) last_said_at: Option<Timestamp>,
+    /// Whether the label was last taken off by us. What people took off stays off.
+    pub(crate) label_taken_off: bool,
+}
+
+impl SaidSoFar {
+    /// Reads all entries of an item, which are in the order in which they are sent.
+    pub(crate) fn read(keys: &TriageKeys, entries: &[OutboxEntry]) -> Self {
+        let comments: Vec<&OutboxEntry> = entries.iter().filter(|entry| keys.is_comment(entry)).collect();
+        let is_standing = |comment: &&&OutboxEntry| {
+            is_living(comment)
+                && !edits_of(entries, &comment.key).any(|edit| edit.reason.as_deref() == Some(COMMENT_GONE))
+        };
+        let standing = comments.iter().rev().find(is_standing).map(|comment| {
+            let about = std::iter::once(*comment).chain(edits_of(entries, &comment.key));
+            let last = about.filter(|entry| is_living(entry)).last();
+            StandingComment { key: comment.key.clone(), text: last.and_then(said_by) }
+        });
+        let sent = comments.iter().filter(|comment| comment.state == OutboxState::Sent);
+        Self {
+            standing,
+            generations: comments.len(),
+            last_said_at: sent.map(|comment| comment.updated_at).max(),
+            label_taken_off: label_taken_off(entries),
+        }
+    }
+}
+
+/// The last word about the label decides. An unlabelling that found nothing to take off took nothing off.
+fn label_taken_off(entries: &[OutboxEntry]) -> bool {
+    let ours = |entry: &&OutboxEntry| entry.key.starts_with("triage-") && is_living(entry);
+    let last = entries.iter().rev().filter(ours).find_map(|entry| match write_of(entry)? {
+        Write::Label { name } if name == POSSIBLE_DUPLICATE => Some(false),
+        Write::Unlabel { name } if name == POSSIBLE_DUPLICATE => Some(!was_so_already(entry)),
+        _ => None,
+    });
+    last.unwrap_or(false)
+}
+
+fn was_so_already(entry: &OutboxEntry) -> bool {
+    let receipt: Option<Receipt> = entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok());
+    receipt.is_some_and(|receipt| receipt.already)
+}
+
+/// The entries that edit a comment.
+fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item = &'a OutboxEntry> {
+    entries.iter().filter(move |entry| match write_of(entry) {
+        Some(Write::EditComment { comment_key, .. }) => comment_key == comment,
+        _ => false,
+    })
+}
+
+/// On GitHub, or on its way.
+pub(crate) fn is_living(entry: &OutboxEntry) -> bool {
+    matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
+}
+
+fn said_by(entry: &OutboxEntry) -> Option<String> {
+    match write_of(entry)? {
+        Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
+        _ => None,
+    }
+}
+
+fn write_of(entry: &OutboxEntry) -> Option<Write> {
+    serde_json::from_value(entry.payload.clone()).ok()
+}

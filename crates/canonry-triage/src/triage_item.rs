@@ -1,0 +1,428 @@
+//! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
+
+use canonry_domain::{
+    Component, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, POSSIBLE_DUPLICATE, RepoName, TriageMode,
+    speaking, triage_failed, withdrawn_text,
+};
+use canonry_github::outbox::{Outbox, OutboxError, Write};
+use canonry_store::{
+    NewTriageRecord, OutboxEntry, Repo, Store, StoreError, StoredTriageAction, StoredTriageRecord, TriageAction,
+    TriageActionKind,
+};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Mutex;
+
+use crate::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
+use crate::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
+use crate::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
+use crate::said_so_far::{SaidSoFar, TriageKeys, is_living};
+use crate::suggestion::suggestion_of;
+use crate::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Situation, decide};
+
+/// How a repository wants its items triaged.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TriageRules {
+    /// How far it goes.
+    pub mode: TriageMode,
+    /// How many items a comment names at most, the target among them.
+    pub max_candidates: usize,
+    /// Labels whose items are left alone.
+    pub exclude_labels: Vec<String>,
+    /// For how long no second comment is made on the same item.
+    pub cooldown: SignedDuration,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Triaged {
+    /// What is said about the item; `None` when it was not looked at.
+    pub verdict: Option<OnlineVerdict>,
+    /// The stored record.
+    pub triage_id: Option<i64>,
+    /// What the record led to.
+    pub action: Option<TriageActionKind>,
+    /// Why that, or why it was not looked at, in one word.
+    pub reason: String,
+}
+
+/// Why an item could not be triaged. Doing it again does no harm: nothing is written twice.
+#[derive(Debug, thiserror::Error)]
+pub enum TriageError {
+    /// Nothing can be said about it.
+    #[error(transparent)]
+    Detect(#[from] DetectError),
+    /// The judge gave no usable answer. That is recorded and never posted; it may be asked again.
+    #[error("failed to judge {repo} #{number}: {why}")]
+    JudgeFailed {
+        /// The repository.
+        repo: RepoName,
+        /// The item.
+        number: ItemNumber,
+        /// What is known of the reason.
+        why: String,
+    },
+    /// The repository's other items could not be embedded.
+    #[error(transparent)]
+    Embed(#[from] Box<EmbedFailure>),
+    /// The repository's other items could not be read for their intent.
+    #[error(transparent)]
+    Analyze(#[from] Box<AnalyzeFailure>),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What is to be said could not be stored.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
+/// Triages one item: looks at it, records what is said, and stores what is to be written on GitHub. Nothing is sent from
+/// here. Without an outbox it goes as in shadow mode.
+///
+/// The run's id makes it one triage: a second call with the same id goes on where the first one ended, and neither
+/// records nor writes anything twice.
+#[expect(clippy::too_many_arguments, reason = "who, what, with what and by which rules; each is another thing")]
+pub async fn triage_item(
+    store: &Store,
+    outbox: Option<&Outbox>,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+    rules: &TriageRules,
+    now: Timestamp,
+) -> Result<Triaged, TriageError> {
+    if rules.mode == TriageMode::Off {
+        return Ok(Triaged::untouched("mode"));
+    }
+    let options = DetectOptions { item_type: Some(item_type), number, ..options.clone() };
+    if let Some(begun) = begun_before(store, repo, &options, item_type).await? {
+        let item = store.item(repo.id, item_type, number).await?;
+        let item = item.ok_or_else(|| StoreError::Damaged(format!("#{number} has a record and is not there")))?;
+        let triage = Triage { store, outbox, repo, item: &item, rules, now };
+        let closed = match triage.is_carried_out(begun.id).await? {
+            true => Vec::new(),
+            false => closed_matches(store, repo, &item, &begun.record, with, &options).await?,
+        };
+        return triage.settle(begun, &closed, false).await;
+    }
+    let (repo, item) = match present_item(store, repo, item_type, with, &options).await? {
+        Some(present) => present,
+        None => return Ok(Triaged::untouched("gone")),
+    };
+    if let Some(why) = left_alone(&item, rules) {
+        return Ok(Triaged::untouched(why));
+    }
+    // It has just been brought up to date.
+    let with = Detectors { github: None, ..with };
+    let detected = match detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await {
+        Err(DetectError::TooFewEmbedded { .. }) => {
+            catch_up(store, &repo, with, now).await?;
+            detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await?.1
+        }
+        answer => answer?.1,
+    };
+    let over_budget = options.budget.is_used_up();
+    if triage_failed(&detected.verdict.reason) && !over_budget {
+        let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
+        return Err(TriageError::JudgeFailed { repo: repo.name, number, why });
+    }
+    let record = stored_record(store, &repo, item_type, number, detected.triage_id).await?;
+    let closed: Vec<TopMatch> = detected.top_matches.into_iter().filter(|one| one.state == ItemState::Closed).collect();
+    Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, over_budget).await
+}
+
+/// Whether an item has one of these labels, for which GitHub knows no letter case.
+pub(crate) fn is_excluded<'a>(labels: impl IntoIterator<Item = &'a str>, excluded: &[String]) -> bool {
+    labels.into_iter().any(|label| excluded.iter().any(|one| one.to_lowercase() == label.to_lowercase()))
+}
+
+impl Triaged {
+    fn untouched(why: &str) -> Self {
+        Self { verdict: None, triage_id: None, action: None, reason: why.to_owned() }
+    }
+
+    fn of(record: &StoredTriageRecord, action: &TriageAction) -> Self {
+        let NewTriageRecord { verdict, target, confidence, reason, .. } = &record.record;
+        let (verdict, target, confidence) = (*verdict, *target, *confidence);
+        Self {
+            verdict: Some(OnlineVerdict { verdict, target, confidence, reason: reason.clone() }),
+            triage_id: Some(record.id),
+            action: Some(action.action),
+            reason: action.reason.clone(),
+        }
+    }
+}
+
+/// The record of an earlier call with the same run's id. One of a judge that failed counts only when it was settled.
+async fn begun_before(
+    store: &Store,
+    repo: &Repo,
+    options: &DetectOptions,
+    item_type: ItemType,
+) -> Result<Option<StoredTriageRecord>, StoreError> {
+    let number = options.number;
+    let Some(id) = store.triage_record_of_run(repo.id, item_type, number, &options.run_id).await? else {
+        return Ok(None);
+    };
+    let record = stored_record(store, repo, item_type, number, id).await?;
+    if !triage_failed(&record.record.reason) {
+        return Ok(Some(record));
+    }
+    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    Ok(actions.iter().any(|stored| stored.action.triage_id == id).then_some(record))
+}
+
+async fn stored_record(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    id: i64,
+) -> Result<StoredTriageRecord, StoreError> {
+    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let record = records.into_iter().find(|record| record.id == id);
+    record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))
+}
+
+/// The item as it is now, fresh from GitHub where that can be asked; `None` when GitHub does not have it any more.
+async fn present_item(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+) -> Result<Option<(Repo, Item)>, TriageError> {
+    let Some(github) = with.github else {
+        let item = store.item(repo.id, item_type, options.number).await?;
+        let unknown =
+            || DetectError::Unknown { repo: repo.name.clone(), what: item_type.in_words(), number: options.number };
+        return Ok(Some((repo.clone(), item.ok_or_else(unknown)?)));
+    };
+    match fetch(store, github, &repo.name, options).await {
+        Ok(present) => Ok(Some(present)),
+        Err(DetectError::Unknown { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why an item is not looked at.
+fn left_alone(item: &Item, rules: &TriageRules) -> Option<&'static str> {
+    if item.gone.is_some() {
+        return Some("gone");
+    }
+    if item.state == ItemState::Closed {
+        return Some("closed");
+    }
+    is_excluded(item.labels.iter().map(String::as_str), &rules.exclude_labels).then_some("excluded_label")
+}
+
+/// Only one at a time embeds a whole repository: whoever waits finds it done.
+static CATCHING_UP: Mutex<()> = Mutex::const_new(());
+
+/// Embeds what has no vector yet, so that an imported repository can be compared with.
+async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestamp) -> Result<(), TriageError> {
+    let _alone = CATCHING_UP.lock().await;
+    let source = match with.extractor {
+        None => EmbedSource::Raw,
+        Some(extractor) => {
+            // Cards by a model cost money for each item of the repository: an operator's decision.
+            if matches!(extractor, IntentExtractor::Local) {
+                let options = AnalyzeOptions { item_type: None, state: None, only_changed: true, workers: 1 };
+                analyze_intent(store, repo, extractor, options, now, &mut |_| {}).await?;
+            }
+            EmbedSource::Intent(extractor.maker().extractor)
+        }
+    };
+    let options = EmbedOptions { source, only_changed: true, ..EmbedOptions::default() };
+    let report = embed(store, with.embedder, repo, options, now, &mut |_| {}).await?;
+    tracing::info!(repo = %repo.name, embedded = report.embedded, "the repository is embedded");
+    Ok(())
+}
+
+/// One item whose record is stored.
+struct Triage<'a> {
+    store: &'a Store,
+    outbox: Option<&'a Outbox>,
+    repo: &'a Repo,
+    item: &'a Item,
+    rules: &'a TriageRules,
+    now: Timestamp,
+}
+
+impl Triage<'_> {
+    /// Whether everything that a record led to is stored, so that no words are needed for it any more.
+    async fn is_carried_out(&self, triage_id: i64) -> Result<bool, StoreError> {
+        let actions = self.actions().await?;
+        let Some(stored) = actions.iter().find(|stored| stored.action.triage_id == triage_id) else {
+            return Ok(false);
+        };
+        let key = match stored.action.action {
+            TriageActionKind::Recorded | TriageActionKind::Withdrawn => return Ok(true),
+            TriageActionKind::Commented => stored.action.comment_key.clone(),
+            TriageActionKind::Edited => Some(self.keys().edit(triage_id)),
+        };
+        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        Ok(entries.iter().any(|entry| Some(&entry.key) == key.as_ref()))
+    }
+
+    /// Decides what the record leads to, stores the decision, and then what it asks to be written: whoever is killed in
+    /// between finds the decision and carries it out.
+    async fn settle(
+        &self,
+        record: StoredTriageRecord,
+        closed: &[TopMatch],
+        over_budget: bool,
+    ) -> Result<Triaged, TriageError> {
+        let keys = self.keys();
+        let earlier = self.actions().await?;
+        let max_items = self.rules.max_candidates;
+        let text = suggestion_of(self.store, self.repo, self.item, &record.record, closed, max_items).await?;
+        let text = text.unwrap_or_default();
+        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        let said = SaidSoFar::read(&keys, &entries);
+        let named = self.named_targets(&earlier, &entries).await?;
+        let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
+            true => earlier,
+            false => {
+                let action = self.decide(&record, &text, &said, &named, &earlier, over_budget).await?;
+                self.store.record_triage_action(&action, self.now).await?;
+                self.actions().await?
+            }
+        };
+        let action = actions.iter().find(|stored| stored.action.triage_id == record.id);
+        let Some(StoredTriageAction { action, .. }) = action else {
+            return Err(StoreError::Damaged("a decision was stored and is not there".to_owned()).into());
+        };
+        // What a later triage has decided is not undone by an earlier one that comes back.
+        if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
+            self.carry_out(action, text, &said, &named).await?;
+        }
+        Ok(Triaged::of(&record, action))
+    }
+
+    async fn decide(
+        &self,
+        record: &StoredTriageRecord,
+        text: &str,
+        said: &SaidSoFar,
+        named: &[ItemNumber],
+        earlier: &[StoredTriageAction],
+        over_budget: bool,
+    ) -> Result<TriageAction, StoreError> {
+        let mode = if self.outbox.is_some() { self.rules.mode } else { TriageMode::Shadow };
+        let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
+        let thresholds = self.store.thresholds(self.repo.id).await?;
+        let governing = thresholds.governing(component.as_ref());
+        let NewTriageRecord { verdict, target, target_score, .. } = record.record;
+        let is_withdrawn = earlier
+            .iter()
+            .find(|stored| stored.action.action != TriageActionKind::Recorded)
+            .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
+        let decision = if over_budget {
+            Decision::Record("over_budget")
+        } else {
+            decide(&Situation {
+                mode,
+                verdict,
+                target,
+                speaking: speaking(mode, verdict, target_score, governing.current),
+                text,
+                said,
+                named,
+                is_withdrawn,
+                cooldown: self.rules.cooldown,
+                now: self.now,
+            })
+        };
+        let (action, reason, comment_key) = match decision {
+            Decision::Comment { generation } => {
+                (TriageActionKind::Commented, ABOVE_THRESHOLD, Some(self.keys().comment(generation)))
+            }
+            Decision::Edit { comment_key } => (TriageActionKind::Edited, ABOVE_THRESHOLD, Some(comment_key)),
+            Decision::Withdraw { comment_key } => (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED, Some(comment_key)),
+            Decision::Record(why) => {
+                (TriageActionKind::Recorded, why, said.standing.as_ref().map(|standing| standing.key.clone()))
+            }
+        };
+        Ok(TriageAction {
+            triage_id: record.id,
+            mode,
+            component,
+            threshold: governing.current,
+            source: governing.source,
+            action,
+            reason: reason.to_owned(),
+            comment_key,
+        })
+    }
+
+    /// Stores what a decision asks to be written. What is stored under its key already stays as it is.
+    async fn carry_out(
+        &self,
+        action: &TriageAction,
+        text: String,
+        said: &SaidSoFar,
+        named: &[ItemNumber],
+    ) -> Result<(), OutboxError> {
+        let (Some(outbox), Some(comment_key)) = (self.outbox, action.comment_key.clone()) else { return Ok(()) };
+        let (repo, number, keys, id) = (self.repo.id, self.item.number, self.keys(), action.triage_id);
+        let label = || POSSIBLE_DUPLICATE.to_owned();
+        match action.action {
+            TriageActionKind::Recorded => {}
+            TriageActionKind::Commented => {
+                outbox.enqueue(repo, number, &comment_key, Write::Comment { body: text }).await?;
+                outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+            }
+            TriageActionKind::Edited => {
+                let edit = Write::EditComment { comment_key, body: text };
+                outbox.enqueue(repo, number, &keys.edit(id), edit).await?;
+                if said.label_taken_off {
+                    outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+                }
+            }
+            TriageActionKind::Withdrawn => {
+                let target = named.first().copied().unwrap_or(number);
+                let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
+                outbox.enqueue(repo, number, &keys.edit(id), edit).await?;
+                outbox.enqueue(repo, number, &keys.unlabel(id), Write::Unlabel { name: label() }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> TriageKeys {
+        TriageKeys { repo: self.repo.id, item_type: self.item.item_type, number: self.item.number }
+    }
+
+    async fn actions(&self) -> Result<Vec<StoredTriageAction>, StoreError> {
+        self.store.triage_actions_of(self.repo.id, self.item.item_type, self.item.number).await
+    }
+
+    /// Every target that was named on the item, the last one first. What was refused was never named.
+    async fn named_targets(
+        &self,
+        actions: &[StoredTriageAction],
+        entries: &[OutboxEntry],
+    ) -> Result<Vec<ItemNumber>, StoreError> {
+        let keys = self.keys();
+        let is_named = |stored: &&StoredTriageAction| {
+            let edit = keys.edit(stored.action.triage_id);
+            let key = match stored.action.action {
+                TriageActionKind::Commented => stored.action.comment_key.as_deref(),
+                TriageActionKind::Edited => Some(edit.as_str()),
+                TriageActionKind::Recorded | TriageActionKind::Withdrawn => None,
+            };
+            entries.iter().any(|entry| Some(entry.key.as_str()) == key && is_living(entry))
+        };
+        let named: Vec<&StoredTriageAction> = actions.iter().filter(is_named).collect();
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = self.store.triage_records_of(self.repo.id, self.item.item_type, self.item.number).await?;
+        let target = |stored: &StoredTriageAction| {
+            records.iter().find(|record| record.id == stored.action.triage_id).and_then(|record| record.record.target)
+        };
+        Ok(named.into_iter().filter_map(target).collect())
+    }
+}
