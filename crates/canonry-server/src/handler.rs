@@ -2,6 +2,7 @@
 
 use canonry_store::{Delivery, Job};
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
 
 /// A job and the webhook that caused it.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +22,13 @@ pub enum Handled {
     Ignored(String),
 }
 
+impl Handled {
+    /// There was nothing to do, for this reason.
+    pub(crate) fn ignored(reason: impl Into<String>) -> Self {
+        Self::Ignored(reason.into())
+    }
+}
+
 /// How a job went wrong. The words are stored and shown: they hold no body and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
@@ -30,24 +38,22 @@ pub enum JobError {
     /// It will never go well.
     #[error("{0}")]
     Hopeless(String),
+    /// What it needs does not answer for now, such as GitHub in an outage: it waits without being tried in vain, for
+    /// days if need be.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It has to wait for something, through no fault of its own: this try does not count.
+    #[error("{reason}")]
+    Postpone {
+        /// What it waits for.
+        reason: String,
+        /// When to look again.
+        until: Timestamp,
+    },
 }
 
 /// Does the work of jobs. It may be asked to do the same job twice, after a kill.
 pub trait JobHandler: Send + Sync {
     /// Does one job.
     fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>>;
-}
-
-/// Has no handler for anything, and says so.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct NoHandlers;
-
-impl JobHandler for NoHandlers {
-    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
-        let what = match &work.delivery {
-            Some((delivery, _)) => format!("the event {}", delivery.event),
-            None => format!("the kind {}", work.job.kind),
-        };
-        Box::pin(async move { Ok(Handled::Ignored(format!("this version has no handler for {what}"))) })
-    }
 }

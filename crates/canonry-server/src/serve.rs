@@ -1,28 +1,33 @@
-//! The service as a whole: routes and workers, until it is told to stop.
+//! The service as a whole: routes, workers, publishers and schedules, until it is told to stop.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use canonry_github::{Clock, Secret};
-use canonry_store::{JobCaps, Store};
+use canonry_store::{JobCaps, JobScope, Store};
 use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
+use crate::connections::{Limits, serve_connections};
 use crate::handler::JobHandler;
 use crate::health::{healthz, readyz};
-use crate::intake::{Intake, MAX_BODY, webhook};
+use crate::intake::{Intake, webhook};
+use crate::job_signals::wake_on_signals;
+use crate::metrics::{Metrics, count_webhooks};
+use crate::publisher::{PUBLISHERS, Publish, keep_publishing};
+use crate::scheduler::{Scheduler, Schedules};
 use crate::worker::Worker;
 
-/// How long jobs in hand may take to end after the service was told to stop.
+/// How long work in hand may take to end after the service was told to stop.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// How long requests under way may take to be answered then. Storing a webhook takes milliseconds; an idle connection
-/// must not hold up the end, and what was not answered GitHub can deliver again.
+/// How long requests under way may take to be answered then. Storing a webhook takes milliseconds, and what was not
+/// answered GitHub can deliver again.
 const HANG_UP: Duration = Duration::from_secs(2);
 
 /// How the service runs.
@@ -36,6 +41,35 @@ pub struct ServiceOptions {
     pub caps: JobCaps,
     /// How often a job is tried before it is given up.
     pub tries: u32,
+    /// What is done by the clock.
+    pub schedules: Schedules,
+}
+
+/// What the service is made of.
+pub struct ServeParts {
+    /// Does the jobs.
+    pub handler: Arc<dyn JobHandler>,
+    /// Counts what it does.
+    pub metrics: Metrics,
+    /// Sends what handlers have put into the outbox; without it nothing is sent.
+    pub publisher: Option<Arc<dyn Publish>>,
+    /// Rung by handlers that have put something there.
+    pub wake_publisher: Arc<Notify>,
+    /// Further routes, such as `/metrics`.
+    pub routes: Router,
+}
+
+impl ServeParts {
+    /// A service that takes webhooks in, does jobs, and nothing else.
+    pub fn new(handler: Arc<dyn JobHandler>) -> Self {
+        Self {
+            handler,
+            metrics: Metrics::new(),
+            publisher: None,
+            wake_publisher: Arc::default(),
+            routes: Router::new(),
+        }
+    }
 }
 
 /// What the service did.
@@ -43,55 +77,84 @@ pub struct ServiceOptions {
 pub struct Served {
     /// Tries at jobs that came to an end.
     pub tries: u64,
-    /// Whether every job in hand ended before the service did.
+    /// Whether everything in hand ended before the service did.
     pub drained: bool,
 }
 
-/// Takes webhooks in on `listener` and works on jobs until `stop` ends; then no worker looks for another job, and what is
-/// in hand, or just being leased, may end within 30 seconds.
+/// Takes webhooks in on `listener` and works on jobs until `stop` ends; then nothing new is begun, and what is in hand,
+/// or just being leased, may end within 30 seconds.
+///
+/// Neither the database nor GitHub has to be there all the time: webhooks are refused while they cannot be stored, and
+/// everything else is tried again.
 pub async fn serve(
     listener: TcpListener,
     store: Store,
-    handler: Arc<dyn JobHandler>,
+    parts: ServeParts,
     clock: Arc<dyn Clock>,
     options: ServiceOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<Served> {
     let wake = Arc::new(Notify::new());
     let (stopping, stopped) = watch::channel(false);
-    let mut workers = JoinSet::new();
-    for _ in 0..options.workers {
+    let handler = parts.metrics.measured(parts.handler, Arc::clone(&clock));
+    // Each counts the tries that it has brought to an end.
+    let mut loops: JoinSet<u64> = JoinSet::new();
+    for number in 0..options.workers {
+        // Half of them are always free for webhooks, however many syncs there are.
+        let scope = if number < (options.workers / 2).max(1) { JobScope::All } else { JobScope::Caused };
         let worker = Worker {
             store: store.clone(),
             handler: Arc::clone(&handler),
             clock: Arc::clone(&clock),
             caps: options.caps,
             tries: options.tries,
+            scope,
         };
-        workers.spawn(worker.run(Arc::clone(&wake), stopped.clone()));
+        loops.spawn(worker.run(Arc::clone(&wake), stopped.clone()));
     }
-    let intake = Intake { store, secret: Arc::new(options.secret), clock, wake };
-    let mut told = stopped.clone();
-    let routes = axum::serve(listener, routes(intake)).with_graceful_shutdown(async move {
-        // The sender lives until the end of this function; without it there is nothing to serve either.
-        let _ = told.wait_for(|stop| *stop).await;
-    });
-    let mut routes = tokio::spawn(async move { routes.await });
+    if let Some(publisher) = parts.publisher {
+        for number in 0..PUBLISHERS {
+            let (publisher, clock) = (Arc::clone(&publisher), Arc::clone(&clock));
+            let wake = Arc::clone(&parts.wake_publisher);
+            let publishing = keep_publishing(publisher, clock, wake, number == 0, stopped.clone());
+            loops.spawn(async move {
+                publishing.await;
+                0
+            });
+        }
+    }
+    if options.schedules != Schedules::Off {
+        let scheduler = Scheduler { store: store.clone(), clock: Arc::clone(&clock), schedules: options.schedules };
+        let scheduling = scheduler.run(Arc::clone(&wake), stopped.clone());
+        loops.spawn(async move {
+            scheduling.await;
+            0
+        });
+    }
+    // Ends with this function: whoever listens has nothing in hand.
+    let mut signals = JoinSet::new();
+    signals.spawn(wake_on_signals(store.clone(), Arc::clone(&clock), Arc::clone(&wake)));
+    let intake = Intake::new(store.clone(), Arc::new(options.secret), clock, wake);
+    let routes = routes(intake, store, parts.metrics).merge(parts.routes);
+    let mut routes = tokio::spawn(serve_connections(listener, routes, Limits::USUAL, stopped));
     tokio::select! {
         () = stop => {}
-        ended = &mut routes => return ended.map_err(io::Error::other)?.and(Err(io::Error::other("the listener ended by itself"))),
+        ended = &mut routes => {
+            let by_itself = || io::Error::other("the listener ended by itself");
+            return Err(ended.err().map_or_else(by_itself, io::Error::other));
+        }
     }
     stopping.send_replace(true);
     let mut tries = 0;
     let working = tokio::time::timeout(DRAIN, async {
-        while let Some(worker) = workers.join_next().await {
-            tries += worker.map_err(io::Error::other)?;
+        while let Some(ended) = loops.join_next().await {
+            tries += ended.map_err(io::Error::other)?;
         }
         Ok::<(), io::Error>(())
     });
     let (worked, answered) = tokio::join!(working, tokio::time::timeout(HANG_UP, &mut routes));
     match answered {
-        Ok(ended) => ended.map_err(io::Error::other)??,
+        Ok(ended) => ended.map_err(io::Error::other)?,
         Err(_) => routes.abort(),
     }
     let drained = worked.is_ok();
@@ -99,17 +162,16 @@ pub async fn serve(
         worked?;
     } else {
         tracing::warn!("some work did not end in time; it is begun again by whoever leases it next");
-        workers.shutdown().await;
+        loops.shutdown().await;
     }
     Ok(Served { tries, drained })
 }
 
-fn routes(intake: Intake) -> Router {
-    let health = Router::new().route("/readyz", get(readyz)).with_state(intake.store.clone());
+fn routes(intake: Intake, store: Store, metrics: Metrics) -> Router {
+    let health = Router::new().route("/readyz", get(readyz)).with_state(store).route("/healthz", get(healthz));
     Router::new()
         .route("/webhooks/github", post(webhook))
-        .layer(DefaultBodyLimit::max(MAX_BODY))
+        .route_layer(from_fn_with_state(metrics, count_webhooks))
         .with_state(intake)
-        .route("/healthz", get(healthz))
         .merge(health)
 }

@@ -1,22 +1,31 @@
 //! A worker: leases a job, has it handled, and stores how that ended.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use canonry_github::Clock;
-use canonry_store::{Job, JobCaps, JobEnd, JobLease, Store, StoreError};
-use jiff::SignedDuration;
+use canonry_store::{Job, JobCaps, JobEnd, JobLease, JobScope, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, watch};
 
-use crate::back_off::back_off;
+use crate::back_off::{back_off, outage_pause};
 use crate::handler::{Handled, JobError, JobHandler, Work};
+use crate::kinds::{REACTIONS, RECOVER, SYNC};
+use crate::outage::Outage;
+use crate::owned_task::OwnedTask;
 
 /// How long a job of a worker that was killed waits for another one.
 const LEASE: SignedDuration = SignedDuration::from_secs(20);
 /// Three renewals may fail before the lease is lost.
-const RENEWAL: Duration = Duration::from_secs(5);
+const RENEWAL: SignedDuration = SignedDuration::from_secs(5);
 /// How often an idle worker looks by itself: for moments that have come, and for jobs of other processes.
-const POLL: Duration = Duration::from_secs(1);
+const POLL: SignedDuration = SignedDuration::from_secs(1);
+/// How often an end is stored again while the database is away: for as long as the lease may last.
+const END_TRIES: u32 = 20;
+/// For how long a job waits for something that does not answer, before its tries are counted: as long as GitHub keeps
+/// deliveries.
+const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
+/// The part of a wait by which it may be longer, so that jobs that wait for the same moment do not all begin at it.
+const SPREAD: f64 = 0.1;
 
 /// Does jobs, one at a time. Many may run on one store, in any number of processes.
 #[derive(Clone)]
@@ -31,6 +40,9 @@ pub struct Worker {
     pub caps: JobCaps,
     /// How often a job is tried before it is given up.
     pub tries: u32,
+    /// Which jobs it takes. Syncs take hours at times: where some workers take only what webhooks ask for, those never
+    /// wait for syncs alone.
+    pub scope: JobScope,
 }
 
 /// How one try at a job ended.
@@ -40,6 +52,8 @@ pub enum Ended {
     Done,
     /// It will be tried again.
     Retried,
+    /// It could not be begun yet, and waits.
+    Postponed,
     /// It was given up.
     Dead,
     /// Another worker has taken over; nothing was stored.
@@ -51,7 +65,7 @@ impl Worker {
     /// `jitter` (0 to 1) spreads the next try of a job that fails.
     pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<Ended>, StoreError> {
         let now = self.clock.now();
-        let Some(job) = self.store.lease_job(owner, self.caps, now, now + LEASE).await? else {
+        let Some(job) = self.store.lease_job(owner, self.caps, self.scope, now, now + LEASE).await? else {
             return Ok(None);
         };
         self.see_through(job, owner, jitter).await.map(Some)
@@ -60,21 +74,23 @@ impl Worker {
     /// Does jobs until `stop` says so; the job in hand is done first.
     pub(crate) async fn run(self, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) -> u64 {
         let mut ended = 0;
+        let mut outage = Outage::new("a worker's way to its jobs");
         while !*stop.borrow() {
             let owner = format!("{:032x}", rand::random::<u128>());
             match self.work_once(&owner, rand::random()).await {
                 Ok(Some(_)) => {
+                    outage.over();
                     ended += 1;
                     // Where there was one job there may be more, and only one worker was woken.
                     wake.notify_one();
                     continue;
                 }
-                Ok(None) => {}
-                Err(error) => tracing::error!(%error, "a worker could not reach its jobs; it looks again in a second"),
+                Ok(None) => outage.over(),
+                Err(error) => outage.failed(&error),
             }
             tokio::select! {
                 () = wake.notified() => {}
-                () = tokio::time::sleep(POLL) => {}
+                () = self.clock.beat(POLL) => {}
                 _ = stop.changed() => {}
             }
         }
@@ -82,7 +98,7 @@ impl Worker {
     }
 
     async fn see_through(&self, job: Job, owner: &str, jitter: f64) -> Result<Ended, StoreError> {
-        let (id, attempts, key) = (job.id, job.attempts, job.key.clone());
+        let (id, attempts, key, created_at) = (job.id, job.attempts, job.key.clone(), job.created_at);
         let lease = JobLease { id, owner };
         let tries = i64::from(self.tries);
         let result = if attempts > tries {
@@ -98,18 +114,25 @@ impl Worker {
             }
         };
         let now = self.clock.now();
+        let result = result.map_err(|error| waiting(error, now, now.duration_since(created_at), jitter));
         let (end, ended) = match &result {
             Ok(Handled::Done) => (JobEnd::Done, Ended::Done),
             Ok(Handled::Ignored(reason)) => (JobEnd::Ignored(reason), Ended::Done),
             Err(JobError::Retry(error)) if attempts < tries => {
                 (JobEnd::Retry(error, now + back_off(attempts, jitter)), Ended::Retried)
             }
-            Err(JobError::Retry(error) | JobError::Hopeless(error)) => (JobEnd::Dead(error), Ended::Dead),
+            Err(JobError::Retry(error) | JobError::Hopeless(error) | JobError::Unavailable(error)) => {
+                (JobEnd::Dead(error), Ended::Dead)
+            }
+            Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), Ended::Postponed),
         };
-        if !self.store.end_job(lease, end, now).await? {
+        if !self.store_end(lease, end).await? {
             return Ok(Ended::LeaseLost);
         }
         match &result {
+            Err(JobError::Postpone { reason, until }) => {
+                tracing::info!(job = id.get(), key, reason, %until, "a job waits");
+            }
             Err(error) if ended == Ended::Dead => {
                 tracing::error!(job = id.get(), key, attempts, %error, "a job is given up; see `canonry jobs list --state dead`");
             }
@@ -126,16 +149,20 @@ impl Worker {
             Some(id) => self.store.delivery(id).await?.zip(self.store.delivery_payload(id).await?),
             None => None,
         };
+        let (begun, longest) = (self.clock.now(), longest(&job.kind));
         let (handler, work) = (Arc::clone(&self.handler), Work { job, delivery });
-        let mut task = AbortOnDrop(tokio::spawn(async move { handler.handle(&work).await }));
-        let mut renewal = tokio::time::interval_at(tokio::time::Instant::now() + RENEWAL, RENEWAL);
+        let mut task = OwnedTask::begin(async move { handler.handle(&work).await });
         loop {
             tokio::select! {
-                joined = &mut task.0 => {
-                    let failed = |error: tokio::task::JoinError| JobError::Retry(format!("the handler ended without an answer ({})", if error.is_panic() { "it panicked" } else { "it was stopped" }));
-                    return Ok(Some(joined.unwrap_or_else(|error| Err(failed(error)))));
+                answer = task.answer() => {
+                    let failed = |why| Err(JobError::Retry(format!("the handler ended without an answer ({why})")));
+                    return Ok(Some(answer.unwrap_or_else(failed)));
                 }
-                _ = renewal.tick() => {
+                () = self.clock.beat(RENEWAL) => {
+                    if self.clock.now().duration_since(begun) >= longest {
+                        let minutes = longest.as_mins();
+                        return Ok(Some(Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended")))));
+                    }
                     match self.store.renew_job(lease, self.clock.now() + LEASE).await {
                         Ok(true) => {}
                         Ok(false) => return Ok(None),
@@ -145,13 +172,46 @@ impl Worker {
             }
         }
     }
+
+    /// Stores how a try ended. Work that is done is not to be repeated because the database was away for a moment.
+    async fn store_end(&self, lease: JobLease<'_>, end: JobEnd<'_>) -> Result<bool, StoreError> {
+        let mut tries = 1;
+        loop {
+            match self.store.end_job(lease, end, self.clock.now()).await {
+                Err(error) if tries < END_TRIES => {
+                    tracing::warn!(job = lease.id.get(), %error, "the end of a job could not be stored; it is tried again");
+                }
+                stored => return stored,
+            }
+            tries += 1;
+            self.clock.beat(POLL).await;
+        }
+    }
 }
 
-/// A task that does not outlive whoever waits for it: work without a lease must end.
-struct AbortOnDrop(tokio::task::JoinHandle<Result<Handled, JobError>>);
+/// What an error means for a job of this age: one that needs something that does not answer waits for it, and counts its
+/// tries only after days.
+fn waiting(error: JobError, now: Timestamp, age: SignedDuration, jitter: f64) -> JobError {
+    match error {
+        JobError::Unavailable(reason) if age < PATIENCE => {
+            JobError::Postpone { reason, until: now + outage_pause(age, jitter) }
+        }
+        JobError::Unavailable(reason) => JobError::Retry(reason),
+        JobError::Postpone { reason, until } => {
+            let wait = until.duration_since(now).max(SignedDuration::ZERO);
+            let spread = wait.mul_f64(SPREAD * jitter.clamp(0.0, 1.0));
+            JobError::Postpone { reason, until: until.saturating_add(spread).unwrap_or(until) }
+        }
+        error => error,
+    }
+}
 
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
+/// The longest that a try at a job may take. Whatever hangs for longer hangs for ever, and holds up its key.
+fn longest(kind: &str) -> SignedDuration {
+    match kind {
+        // The first sync of a large repository.
+        SYNC => SignedDuration::from_hours(6),
+        REACTIONS | RECOVER => SignedDuration::from_hours(2),
+        _ => SignedDuration::from_mins(15),
     }
 }

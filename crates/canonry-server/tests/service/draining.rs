@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_github::{Secret, SystemClock};
-use canonry_server::{Handled, JobError, JobHandler, Served, ServiceOptions, Work, serve};
+use canonry_server::{Handled, JobError, JobHandler, Schedules, ServeParts, Served, ServiceOptions, Work, serve};
 use canonry_store::{Accepted, DeliveryState, Fate, JobCaps, NewDelivery, NewJob, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -42,14 +42,14 @@ on_both_engines! {
         let gate = Arc::new(Gate::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3 };
+        let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3, schedules: Schedules::Off };
         let told = Notify::new();
         let stop = async {
             gate.begun.notified().await;
             told.notify_one();
         };
         // Both in one task: the gate opens only after the service has seen that it is to stop.
-        let serving = serve(listener, store.clone(), gate.clone(), Arc::new(SystemClock), options, stop);
+        let serving = serve(listener, store.clone(), ServeParts::new(gate.clone()), Arc::new(SystemClock), options, stop);
         let opening = async {
             let idle = TcpStream::connect(address).await.expect("it listens");
             told.notified().await;

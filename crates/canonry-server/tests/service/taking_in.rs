@@ -1,13 +1,17 @@
 //! Which webhooks are accepted, and what is stored of them.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use canonry_github::{Secret, SystemClock};
-use canonry_server::{NoHandlers, Served, ServiceOptions, replay, serve};
-use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, Store};
+use canonry_server::{
+    Handled, JobError, JobHandler, Schedules, ServeParts, Served, ServiceOptions, Work, replay, serve,
+};
+use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, JobFilter, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
+use futures_util::future::{BoxFuture, join_all};
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use jiff::Timestamp;
 use reqwest::{Client, RequestBuilder, StatusCode};
@@ -18,6 +22,16 @@ use tokio::task::JoinHandle;
 
 const SECRET: &str = "the tide comes in";
 const ISSUE: &str = r#"{"action":"opened","issue":{"id":1,"number":7},"repository":{"id":1,"full_name":"Tide/Pool"}}"#;
+
+/// Has no handler for anything, and says so.
+struct Idle;
+
+impl JobHandler for Idle {
+    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+        let event = work.delivery.as_ref().map(|(delivery, _)| delivery.event.clone()).unwrap_or_default();
+        Box::pin(async move { Ok(Handled::Ignored(format!("nobody cares about the event {event}"))) })
+    }
+}
 
 struct Service {
     url: String,
@@ -33,12 +47,13 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let caps = JobCaps { per_repo: 2, in_all: 8 };
-        let options = ServiceOptions { secret: Secret::new(SECRET), workers, caps, tries: 3 };
+        let secret = Secret::new(SECRET);
+        let options = ServiceOptions { secret, workers, caps, tries: 3, schedules: Schedules::Off };
         let (stop, stopped) = oneshot::channel::<()>();
         let served = store.clone();
         let task = tokio::spawn(async move {
             let stopped = async move { stopped.await.expect("told") };
-            serve(listener, served, Arc::new(NoHandlers), Arc::new(SystemClock), options, stopped).await
+            serve(listener, served, ServeParts::new(Arc::new(Idle)), Arc::new(SystemClock), options, stopped).await
         });
         Self { url, store, stop, task }
     }
@@ -138,12 +153,87 @@ on_both_engines! {
         }
         settled(&service.store).await;
         let reason = service.store.delivery("d0").await.expect("reads").expect("stored").reason.expect("a reason");
-        assert_eq!(reason, "this version has no handler for the event issues");
+        assert_eq!(reason, "nobody cares about the event issues");
         replay(&service.store, "d0", Timestamp::now()).await.expect("queued");
         settled(&service.store).await;
         let error = replay(&service.store, "d99", Timestamp::now()).await.expect_err("unknown").to_string();
         assert_eq!(error, "there is no delivery d99; see `canonry deliveries list`");
         assert_eq!(service.stop().await, Served { tries: 21, drained: true });
+    }
+
+    async fn a_crowd_is_stored_once_each_and_in_its_order(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        // Ten senders, each about an item of its own, and each delivery twice at the same time.
+        let sender = |item: usize| {
+            let service = &service;
+            async move {
+                for chapter in 0..5 {
+                    let body = ISSUE.replace('7', &(item + 1).to_string());
+                    let id = format!("d{item}-{chapter}");
+                    let post = || answer(service.request(&id, "issues", body.clone()));
+                    for (status, text) in <[_; 2]>::from(tokio::join!(post(), post())) {
+                        assert_eq!((status, text.as_str()), (202, r#"{"state":"queued"}"#), "{id}");
+                    }
+                }
+            }
+        };
+        join_all((0..10).map(sender)).await;
+        assert_eq!(service.count().await, 50);
+        let mut jobs = service.store.jobs(&JobFilter::default(), 1000).await.expect("reads");
+        assert_eq!(jobs.len(), 50);
+        jobs.sort_by_key(|job| job.id);
+        jobs.sort_by(|left, right| left.key.cmp(&right.key));
+        for item in jobs.chunks(5) {
+            let ids: Vec<&str> = item.iter().filter_map(|job| job.delivery_id.as_deref()).collect();
+            assert!(ids.is_sorted() && item.iter().all(|job| job.key == item[0].key), "{ids:?}");
+        }
+        service.stop().await;
+    }
+
+    async fn one_that_cannot_be_stored_does_not_refuse_the_others(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        database.execute(match database.engine() {
+            Engine::Sqlite => "CREATE TRIGGER refuse BEFORE INSERT ON deliveries WHEN NEW.id = 'd13' BEGIN SELECT RAISE(ABORT, 'no'); END",
+            Engine::Postgres => "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$;
+                CREATE TRIGGER refuse BEFORE INSERT ON deliveries FOR EACH ROW WHEN (NEW.id = 'd13') EXECUTE FUNCTION refuse()",
+        }).await;
+        let posts = (0..40).map(|number| answer(service.request(&format!("d{number}"), "issues", ISSUE)));
+        for (number, (status, text)) in join_all(posts).await.into_iter().enumerate() {
+            assert_eq!(status, if number == 13 { 503 } else { 202 }, "d{number}: {text}");
+        }
+        assert_eq!(service.count().await, 39);
+        service.stop().await;
+    }
+
+    async fn what_was_accepted_before_the_end_is_stored(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        let (accepted, store) = (Arc::new(AtomicUsize::new(0)), service.store.clone());
+        let senders: Vec<_> = (0..8).map(|sender| {
+            let (accepted, url) = (Arc::clone(&accepted), service.url.clone());
+            tokio::spawn(async move {
+                let client = Client::new();
+                // Until nobody listens any more.
+                for number in 0..10_000 {
+                    let request = client.post(format!("{url}/webhooks/github")).body(ISSUE);
+                    let request = request.header("x-github-event", "issues").header("x-github-delivery", format!("d{sender}-{number}"));
+                    match request.header("x-hub-signature-256", sign(SECRET, ISSUE.as_bytes())).send().await {
+                        Ok(answer) if answer.status() == StatusCode::ACCEPTED => accepted.fetch_add(1, Ordering::SeqCst),
+                        _ => return,
+                    };
+                }
+            })
+        }).collect();
+        let under_way = async { while accepted.load(Ordering::SeqCst) < 50 { tokio::task::yield_now().await; } };
+        tokio::time::timeout(Duration::from_secs(30), under_way).await.expect("they are accepted");
+        service.stop.send(()).expect("it listens");
+        assert!(service.task.await.expect("runs").expect("serves").drained);
+        for sender in senders {
+            sender.await.expect("ends");
+        }
+        let stored = store.deliveries(&DeliveryFilter::default(), 100_000).await.expect("reads").len();
+        let accepted = accepted.load(Ordering::SeqCst);
+        assert!((accepted..=accepted + 8).contains(&stored), "{accepted} were accepted and {stored} are stored");
+        store.close().await;
     }
 
     async fn readiness_follows_the_database(database: TestDatabase) {

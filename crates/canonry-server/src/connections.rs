@@ -1,0 +1,298 @@
+//! The door: how many may be connected at once, and for how long somebody who says nothing is waited for.
+
+use std::io;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+
+/// The headers of a request are smaller by far. The largest part of a body that is read at once, too, so that a full
+/// house of slow senders holds 32 MiB.
+const MAX_HEAD: usize = 64 * 1024;
+/// The machine has no files or no memory left; asking again at once would only heat it.
+const NO_MEANS: Duration = Duration::from_secs(1);
+
+/// What strangers may use up before they have said anything.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limits {
+    /// Connections at once. Whoever comes then waits until one of them ends.
+    pub(crate) most: usize,
+    /// How long a request's headers may take, from the moment on in which the connection could have sent them: a
+    /// connection that is idle for as long is closed too.
+    pub(crate) headers: Duration,
+}
+
+impl Limits {
+    /// Half of the 1,024 open files that most systems allow a process: the database, GitHub and models need some too.
+    /// GitHub opens a few dozen.
+    pub(crate) const USUAL: Self = Self { most: 512, headers: Duration::from_secs(10) };
+}
+
+/// Answers requests from `routes` until it is told to stop; then it waits for the answers to those under way. Handlers
+/// find out who asks by [`ConnectInfo`]. Where this is dropped, all connections are.
+pub(crate) async fn serve_connections(
+    listener: TcpListener,
+    routes: Router,
+    limits: Limits,
+    mut stop: watch::Receiver<bool>,
+) {
+    let places = Arc::new(Semaphore::new(limits.most));
+    let routes = TowerToHyperService::new(routes);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new()).header_read_timeout(limits.headers).max_buf_size(MAX_HEAD);
+    let (told, mut open) = (stop.clone(), JoinSet::new());
+    loop {
+        tokio::select! {
+            (place, stream, peer) = next(&listener, &places) => {
+                let talk = talk(http.clone(), stream, peer, routes.clone(), told.clone());
+                open.spawn(async move {
+                    talk.await;
+                    drop(place);
+                });
+            }
+            // A handler that panicked has said so; its connection is gone, and the others do not mind.
+            Some(_) = open.join_next() => {}
+            () = until_told(&mut stop) => break,
+        }
+    }
+    drop(listener);
+    while open.join_next().await.is_some() {}
+}
+
+/// Who comes next, once there is a place.
+async fn next(listener: &TcpListener, places: &Arc<Semaphore>) -> (OwnedSemaphorePermit, TcpStream, SocketAddr) {
+    let place = match Arc::clone(places).try_acquire_owned() {
+        Ok(place) => place,
+        Err(_) => {
+            tracing::debug!("as many are connected as may be; others wait");
+            Arc::clone(places).acquire_owned().await.expect("invariant: nobody closes the semaphore")
+        }
+    };
+    loop {
+        match listener.accept().await {
+            Ok((stream, peer)) => return (place, stream, peer),
+            // It hung up before it was its turn.
+            Err(error) if is_of_the_peer(&error) => {}
+            Err(error) => {
+                tracing::error!(%error, "no connection can be taken; it is tried again");
+                tokio::time::sleep(NO_MEANS).await;
+            }
+        }
+    }
+}
+
+fn is_of_the_peer(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
+}
+
+/// Sees one connection through, request by request.
+async fn talk(
+    http: http1::Builder,
+    stream: TcpStream,
+    peer: SocketAddr,
+    routes: TowerToHyperService<Router>,
+    mut stop: watch::Receiver<bool>,
+) {
+    // An answer is one small packet, and the next request of a connection waits for it. Without it things are slower.
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(ConnectInfo(peer));
+        routes.call(request)
+    });
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let ended = tokio::select! {
+        ended = connection.as_mut() => ended,
+        () = until_told(&mut stop) => {
+            // Closes an idle one at once, another one after its answer.
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%peer, %error, "a connection broke");
+    }
+}
+
+async fn until_told(stop: &mut watch::Receiver<bool>) {
+    // Whoever would tell is gone together with everything else: that is as good.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::SocketAddr;
+    use std::sync::Arc;
+    use std::time::Duration;
+
+    use axum::Router;
+    use axum::extract::ConnectInfo;
+    use axum::routing::get;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::{Notify, watch};
+    use tokio::task::JoinHandle;
+    use tokio::time::Instant;
+
+    use super::{Limits, serve_connections};
+
+    const PATIENT: Duration = Duration::from_secs(600);
+
+    struct Door {
+        address: SocketAddr,
+        stop: watch::Sender<bool>,
+        task: JoinHandle<()>,
+        begun: Arc<Notify>,
+        gate: Arc<Notify>,
+    }
+
+    impl Door {
+        /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate.
+        async fn open(limits: Limits) -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+            let address = listener.local_addr().expect("bound");
+            let (begun, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+            let (begins, opens) = (Arc::clone(&begun), Arc::clone(&gate));
+            let slow = async move || {
+                begins.notify_one();
+                opens.notified().await;
+                "at last"
+            };
+            let who = async |ConnectInfo(peer): ConnectInfo<SocketAddr>| peer.to_string();
+            let routes = Router::new().route("/who", get(who)).route("/slow", get(slow));
+            let (stop, stopped) = watch::channel(false);
+            let task = tokio::spawn(serve_connections(listener, routes, limits, stopped));
+            Self { address, stop, task, begun, gate }
+        }
+
+        async fn connect(&self) -> TcpStream {
+            TcpStream::connect(self.address).await.expect("it listens")
+        }
+    }
+
+    async fn ask(stream: &mut TcpStream, path: &str) {
+        stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: tide\r\n\r\n").as_bytes()).await.expect("sent");
+    }
+
+    /// The answer up to its body, which is this.
+    async fn hears(stream: &mut TcpStream, body: &str) -> String {
+        let mut text = String::new();
+        while !text.ends_with(body) {
+            let mut some = [0; 512];
+            let length = stream.read(&mut some).await.expect("reads");
+            assert_ne!(length, 0, "it hung up after {text:?}");
+            text += std::str::from_utf8(&some[..length]).expect("text");
+        }
+        assert!(text.starts_with("HTTP/1.1 200 OK\r\n"), "{text}");
+        text
+    }
+
+    async fn who(stream: &mut TcpStream) {
+        ask(stream, "/who").await;
+        let own = stream.local_addr().expect("bound").to_string();
+        hears(stream, &own).await;
+    }
+
+    /// Nothing more comes, because the other side has hung up.
+    async fn is_over(stream: &mut TcpStream) {
+        let mut rest = Vec::new();
+        // A reset says the same as an end.
+        if stream.read_to_end(&mut rest).await.is_ok() {
+            assert_eq!(String::from_utf8_lossy(&rest), "");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_too_long_for_the_headers_is_hung_up_on() {
+        let door = Door::open(Limits::USUAL).await;
+        let begun = Instant::now();
+        let mut silent = door.connect().await;
+        let mut stuck = door.connect().await;
+        stuck.write_all(b"GET /who HTTP/1.1\r\nHo").await.expect("sent");
+        // A header each second, for as long as anybody listens.
+        let mut endless = door.connect().await;
+        let sending = async {
+            let (mut reading, mut writing) = endless.split();
+            writing.write_all(b"GET /who HTTP/1.1\r\n").await.expect("sent");
+            let talking = async {
+                while writing.write_all(b"x: y\r\n").await.is_ok() {
+                    tokio::time::sleep(Duration::from_secs(1)).await;
+                }
+            };
+            let mut some = [0; 512];
+            tokio::select! {
+                () = talking => {}
+                read = reading.read(&mut some) => assert!(matches!(read, Ok(0) | Err(_)), "{read:?}"),
+            }
+        };
+        tokio::join!(is_over(&mut silent), is_over(&mut stuck), sending);
+        let took = begun.elapsed();
+        assert!((10..12).contains(&took.as_secs()), "{took:?}");
+        who(&mut door.connect().await).await;
+    }
+
+    #[tokio::test]
+    async fn who_comes_to_a_full_house_waits_and_the_others_do_not() {
+        let door = Door::open(Limits { most: 2, headers: PATIENT }).await;
+        let (mut first, mut second) = (door.connect().await, door.connect().await);
+        who(&mut first).await;
+        who(&mut second).await;
+        let mut third = door.connect().await;
+        ask(&mut third, "/who").await;
+        for _ in 0..20 {
+            who(&mut first).await;
+            who(&mut second).await;
+        }
+        let too_early = third.try_read(&mut [0; 1]).expect_err("it waits");
+        assert_eq!(too_early.kind(), std::io::ErrorKind::WouldBlock);
+        drop(first);
+        let own = third.local_addr().expect("bound").to_string();
+        hears(&mut third, &own).await;
+        who(&mut second).await;
+    }
+
+    #[tokio::test]
+    async fn told_to_stop_it_closes_idle_connections_and_answers_requests_under_way() {
+        let door = Door::open(Limits { most: 8, headers: PATIENT }).await;
+        let (mut fresh, mut idle, mut busy) = (door.connect().await, door.connect().await, door.connect().await);
+        who(&mut idle).await;
+        ask(&mut busy, "/slow").await;
+        door.begun.notified().await;
+        door.stop.send_replace(true);
+        is_over(&mut fresh).await;
+        is_over(&mut idle).await;
+        assert!(TcpStream::connect(door.address).await.is_err(), "nobody listens any more");
+        assert!(!door.task.is_finished());
+        door.gate.notify_one();
+        let answer = hears(&mut busy, "at last").await;
+        assert!(answer.contains("connection: close\r\n"), "{answer}");
+        is_over(&mut busy).await;
+        door.task.await.expect("it ends");
+    }
+
+    #[tokio::test]
+    async fn headers_beyond_all_measure_are_refused() {
+        let door = Door::open(Limits { most: 8, headers: PATIENT }).await;
+        let mut stream = door.connect().await;
+        stream.write_all(b"GET /who HTTP/1.1\r\nx: ").await.expect("sent");
+        // It may hang up while this is sent.
+        let _ = stream.write_all(&vec![b'y'; 2 * super::MAX_HEAD]).await;
+        let mut some = [0; 512];
+        if let Ok(length) = stream.read(&mut some).await {
+            let text = String::from_utf8_lossy(&some[..length]).into_owned();
+            assert!(text.starts_with("HTTP/1.1 431 "), "{text:?}");
+        }
+        who(&mut door.connect().await).await;
+    }
+}

@@ -1,0 +1,123 @@
+//! Prometheus' text format, version 0.0.4: families with their help, samples with their labels.
+
+use std::fmt::Write as _;
+
+/// What the format's media type is.
+pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// What a family's samples are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind {
+    /// They only grow while the process lives.
+    Counter,
+    /// They go up and down.
+    Gauge,
+    /// Counts by size, with a sum.
+    Histogram,
+}
+
+/// A page of families, each begun once.
+#[derive(Debug, Default)]
+pub(crate) struct Exposition {
+    text: String,
+}
+
+/// A family that samples are added to.
+pub(crate) struct Family<'a> {
+    text: &'a mut String,
+    name: &'a str,
+}
+
+impl Exposition {
+    /// Begins a family.
+    pub(crate) fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
+        let kind = match kind {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
+        };
+        let help = help.replace('\\', r"\\").replace('\n', r"\n");
+        write!(self.text, "# HELP {name} {help}\n# TYPE {name} {kind}\n").expect(INFALLIBLE);
+        Family { text: &mut self.text, name }
+    }
+
+    /// The page.
+    pub(crate) fn into_text(self) -> String {
+        self.text
+    }
+}
+
+impl Family<'_> {
+    /// Adds a sample.
+    pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
+        self.part("", labels, value);
+    }
+
+    /// Adds a histogram: how many samples are at most each bound, all of them together, and their sum.
+    pub(crate) fn histogram(&mut self, labels: &[(&str, &str)], at_most: &[(f64, u64)], count: u64, sum: f64) {
+        let bounds = at_most.iter().map(|(bound, count)| (number(*bound), *count));
+        for (bound, count) in bounds.chain([("+Inf".to_owned(), count)]) {
+            let labels: Vec<(&str, &str)> = labels.iter().copied().chain([("le", bound.as_str())]).collect();
+            self.part("_bucket", &labels, count as f64);
+        }
+        self.part("_sum", labels, sum);
+        self.part("_count", labels, count as f64);
+    }
+
+    fn part(&mut self, suffix: &str, labels: &[(&str, &str)], value: f64) {
+        let labels: Vec<String> = labels.iter().map(|(name, value)| format!("{name}=\"{}\"", escaped(value))).collect();
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        writeln!(self.text, "{}{suffix}{labels} {}", self.name, number(value)).expect(INFALLIBLE);
+    }
+}
+
+const INFALLIBLE: &str = "invariant: a String takes everything";
+
+/// A label's value: names of labels and repositories are strangers' words, and must not begin a line of their own.
+fn escaped(value: &str) -> String {
+    value.replace('\\', r"\\").replace('"', "\\\"").replace('\n', r"\n")
+}
+
+fn number(value: f64) -> String {
+    if value == f64::INFINITY {
+        "+Inf".to_owned()
+    } else if value == f64::NEG_INFINITY {
+        "-Inf".to_owned()
+    } else {
+        value.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Exposition, Kind};
+
+    #[test]
+    fn a_page_is_what_the_format_says() {
+        let mut page = Exposition::default();
+        let mut family = page.family("canonry_x", Kind::Gauge, "One \\ line\nonly.");
+        family.sample(&[], 85.0);
+        family.sample(&[("repo", "octo/cat"), ("component", "a\"b\\c\n# TYPE x\u{1f980}")], 0.25);
+        family.sample(&[("of", "")], f64::INFINITY);
+        page.family("canonry_y", Kind::Histogram, "Seconds.").histogram(
+            &[("kind", "a")],
+            &[(0.1, 1), (5.0, 3)],
+            4,
+            9.5,
+        );
+        insta::assert_snapshot!(page.into_text(), @r#"
+        # HELP canonry_x One \\ line\nonly.
+        # TYPE canonry_x gauge
+        canonry_x 85
+        canonry_x{repo="octo/cat",component="a\"b\\c\n# TYPE x🦀"} 0.25
+        canonry_x{of=""} +Inf
+        # HELP canonry_y Seconds.
+        # TYPE canonry_y histogram
+        canonry_y_bucket{kind="a",le="0.1"} 1
+        canonry_y_bucket{kind="a",le="5"} 3
+        canonry_y_bucket{kind="a",le="+Inf"} 4
+        canonry_y_sum{kind="a"} 9.5
+        canonry_y_count{kind="a"} 4
+        "#);
+    }
+}

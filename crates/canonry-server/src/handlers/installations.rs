@@ -1,0 +1,83 @@
+//! `installation` and `installation_repositories`: where Canonry may look, and where not any more.
+
+use canonry_domain::GithubId;
+use canonry_github::webhook::{InstallationEvent, InstallationRepositoriesEvent, InstalledRepo};
+use canonry_store::{Repo, RepoAccess};
+
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+use crate::known_repo::{ToldRepo, known_repo, queue_sync, stored_repo};
+
+pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -> Result<Handled, JobError> {
+    match hook.action() {
+        "created" | "new_permissions_accepted" => admit(hook, &about.repositories).await,
+        "deleted" => {
+            dismiss(hook, &about.repositories, RepoAccess::Removed).await?;
+            of_installation(hook, RepoAccess::Active, RepoAccess::Removed).await
+        }
+        // Their payloads list no repositories: all are meant.
+        "suspend" => of_installation(hook, RepoAccess::Active, RepoAccess::Suspended).await,
+        "unsuspend" => of_installation(hook, RepoAccess::Suspended, RepoAccess::Active).await,
+        action => Ok(Handled::Ignored(format!("{action} of an installation changes nothing here"))),
+    }
+}
+
+pub(super) async fn repositories(
+    hook: Webhook<'_>,
+    about: &InstallationRepositoriesEvent,
+) -> Result<Handled, JobError> {
+    dismiss(hook, &about.repositories_removed, RepoAccess::Removed).await?;
+    admit(hook, &about.repositories_added).await
+}
+
+/// Repositories that Canonry may look at now: remembered, and fetched.
+async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<Handled, JobError> {
+    for told in told(repos) {
+        let repo = known_repo(hook.service, &told).await?;
+        let installation = hook.event.installation_id.map(GithubId);
+        hook.service.store().set_repo_installation(repo.id, installation).await?;
+        set_access(hook, &repo, RepoAccess::Active).await?;
+    }
+    Ok(Handled::Done)
+}
+
+/// Repositories that Canonry may not look at any more. Those that are not known need no mark.
+async fn dismiss(hook: Webhook<'_>, repos: &[InstalledRepo], access: RepoAccess) -> Result<(), JobError> {
+    for told in told(repos) {
+        if let Some(repo) = stored_repo(hook.service, &told).await? {
+            set_access(hook, &repo, access).await?;
+        }
+    }
+    Ok(())
+}
+
+/// The same for all repositories of the installation whose access is `from`. An App is installed once on an account, so
+/// that those of the account are its repositories, also where nobody told which they are.
+async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) -> Result<Handled, JobError> {
+    let store = hook.service.store();
+    let installed = match hook.event.installation_id {
+        Some(id) => store.repos_of_installation(GithubId(id)).await?,
+        None => Vec::new(),
+    };
+    let account = hook.event.raw["installation"]["account"]["login"].as_str().unwrap_or_default();
+    let all = store.repos().await?;
+    let owned = all.into_iter().filter(|repo| repo.name.owner().eq_ignore_ascii_case(account));
+    for repo in installed.into_iter().chain(owned) {
+        if store.repo_access(repo.id).await? == from {
+            set_access(hook, &repo, to).await?;
+        }
+    }
+    Ok(Handled::Done)
+}
+
+async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<(), JobError> {
+    hook.service.store().set_repo_access(repo.id, access, hook.service.now()).await?;
+    if access == RepoAccess::Active {
+        queue_sync(hook.service, repo).await?;
+    }
+    Ok(())
+}
+
+fn told(repos: &[InstalledRepo]) -> impl Iterator<Item = ToldRepo> + '_ {
+    repos.iter().filter_map(|repo| ToldRepo::new(repo.id, &repo.full_name))
+}

@@ -1,0 +1,44 @@
+//! `issues`: taken in, learned from, and triaged when they are new or their text changed.
+
+use canonry_domain::{Gone, ItemType};
+use canonry_github::item_from_issue;
+use canonry_github::webhook::IssuesEvent;
+use canonry_store::Repo;
+
+use super::items::{learn, leave, no_item, take_item};
+use super::triage::{Occasion, triage};
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+use crate::webhook_outcomes::People;
+
+pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) -> Result<Handled, JobError> {
+    let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(no_item()) };
+    match hook.action() {
+        "deleted" => return leave(hook, repo, record, Gone::Deleted).await,
+        "transferred" => return leave(hook, repo, record, Gone::Transferred).await,
+        _ => {}
+    }
+    let own = hook.own_login().await?;
+    let event = if record.item_type == ItemType::Issue {
+        let maintainers = hook.maintainers(repo).await?;
+        hook.told(&repo.name, People { own, maintainers: &maintainers }).of_issue(about)
+    } else {
+        None
+    };
+    // The webhook knows who did what taking the issue in would discover: told first, it is all there is to learn. About
+    // an issue that nobody knows nothing can be told before it is taken in.
+    let is_known = hook.service.store().item(repo.id, record.item_type, record.number).await?.is_some();
+    let (before, after) = if is_known { (event, None) } else { (None, event) };
+    learn(hook, repo, before).await?;
+    let item = take_item(hook, repo, record).await?;
+    learn(hook, repo, after).await?;
+    let occasion = match hook.action() {
+        "opened" => Occasion::Opened,
+        "edited" if about.changes.title.is_some() || about.changes.body.is_some() => Occasion::Edited,
+        _ => return Ok(Handled::Done),
+    };
+    if let Some(why) = hook.not_a_person(own, about.issue.user.as_ref()) {
+        return Ok(Handled::Ignored(format!("it is taken in and not triaged: {why}")));
+    }
+    triage(hook.service, &hook.delivery.id, repo, item, occasion).await
+}

@@ -1,0 +1,70 @@
+//! `repository`: renamed, moved, archived, deleted.
+
+use canonry_domain::RepoName;
+use canonry_github::webhook::RepositoryEvent;
+use canonry_store::{Repo, RepoAccess};
+
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+use crate::known_repo::{ToldRepo, known_repo, queue_sync, renamed, stored_repo};
+
+pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Result<Handled, JobError> {
+    let told = match hook.told_repo() {
+        Ok(told) => told,
+        Err(reason) => return Ok(Handled::Ignored(reason)),
+    };
+    let (service, store) = (hook.service, hook.service.store());
+    match hook.action() {
+        "deleted" => match stored_repo(service, &told).await? {
+            Some(repo) => set_access(hook, &repo, RepoAccess::Deleted).await,
+            None => Ok(Handled::ignored("nothing of that repository is kept")),
+        },
+        "archived" => set_access(hook, &known_repo(service, &told).await?, RepoAccess::Archived).await,
+        "unarchived" => {
+            let repo = known_repo(service, &told).await?;
+            set_access(hook, &repo, RepoAccess::Active).await?;
+            // What happened meanwhile nobody told. A sync that came first would find the repository archived.
+            queue_sync(service, &repo).await?;
+            Ok(Handled::Done)
+        }
+        "renamed" => {
+            rename(hook, &told, about).await?;
+            Ok(Handled::Done)
+        }
+        "transferred" => {
+            let repo = rename(hook, &told, about).await?;
+            set_access(hook, &repo, RepoAccess::Active).await
+        }
+        // The default branch may be another one now.
+        "edited" => {
+            let repo = known_repo(service, &told).await?;
+            store.expire_repo_settings(repo.id).await?;
+            Ok(Handled::Done)
+        }
+        _ => {
+            known_repo(service, &told).await?;
+            Ok(Handled::Done)
+        }
+    }
+}
+
+/// Gives the repository its new name. Where GitHub can be asked it says what that is; else the webhook's word is taken
+/// if it tells of the name that is stored, because one that comes late must not bring a former name back.
+async fn rename(hook: Webhook<'_>, told: &ToldRepo, about: &RepositoryEvent) -> Result<Repo, JobError> {
+    let repo = known_repo(hook.service, told).await?;
+    if hook.service.github().is_some() || repo.name.key() == told.name.key() {
+        return Ok(repo);
+    }
+    let owner = about.owner_before().unwrap_or(told.name.owner());
+    let name = about.name_before().unwrap_or(told.name.name());
+    let before: Option<RepoName> = format!("{owner}/{name}").parse().ok();
+    if before.is_some_and(|before| before.key() == repo.name.key()) {
+        return renamed(hook.service, &repo, told.github_id, &told.name).await;
+    }
+    Ok(repo)
+}
+
+async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<Handled, JobError> {
+    hook.service.store().set_repo_access(repo.id, access, hook.service.now()).await?;
+    Ok(Handled::Done)
+}

@@ -1,0 +1,149 @@
+//! A webhook on its way to the handler of its event.
+
+use canonry_domain::{Login, Maintainers, RepoName};
+use canonry_github::api::RestUser;
+use canonry_github::webhook::{Event, EventBody, parse_event};
+use canonry_store::{Delivery, Repo, RepoAccess};
+use jiff::Timestamp;
+
+use super::{installations, issue_comments, issues, pull_requests, pushes, repositories};
+use crate::handler::{Handled, JobError};
+use crate::known_repo::{ToldRepo, is_back, known_repo};
+use crate::service::Service;
+use crate::webhook_outcomes::{People, Told};
+
+/// From this many bytes on a body is read aside, so that the other work of its thread goes on.
+const LARGE: usize = 256 * 1024;
+
+/// A webhook and the service that handles it.
+#[derive(Clone, Copy)]
+pub(super) struct Webhook<'a> {
+    pub(super) service: &'a Service,
+    pub(super) delivery: &'a Delivery,
+    pub(super) event: &'a Event,
+}
+
+/// Does what a webhook asks for. It may come late, twice, or out of order.
+pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) -> Result<Handled, JobError> {
+    let event = read(&delivery.event, body).await?;
+    let hook = Webhook { service, delivery, event: &event };
+    match &event.body {
+        EventBody::Ping(_) => Ok(Handled::ignored("GitHub tried the webhook out")),
+        EventBody::Installation(installation) => installations::installation(hook, installation).await,
+        EventBody::InstallationRepositories(changed) => installations::repositories(hook, changed).await,
+        EventBody::Repository(repository) => repositories::repository(hook, repository).await,
+        EventBody::Push(push) => pushes::push(hook, push).await,
+        EventBody::Issues(about) => match hook.repo().await? {
+            Ok(repo) => issues::issues(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
+        EventBody::IssueComment(about) => match hook.repo().await? {
+            Ok(repo) => issue_comments::issue_comment(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
+        EventBody::PullRequest(about) => match hook.repo().await? {
+            Ok(repo) => pull_requests::pull_request(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
+        EventBody::Label(_) => Ok(Handled::ignored("labels are read with the items that have them")),
+        EventBody::PullRequestReview(_)
+        | EventBody::PullRequestReviewComment(_)
+        | EventBody::PullRequestReviewThread(_)
+        | EventBody::Check(_) => Ok(Handled::Ignored(format!("the event {} is handled with reviews", event.name))),
+        EventBody::Ignored => Ok(Handled::Ignored(format!(
+            "Canonry does not act on the event {}, or not on one of this shape",
+            event.name
+        ))),
+    }
+}
+
+async fn read(name: &str, body: &str) -> Result<Event, JobError> {
+    let read = if body.len() < LARGE {
+        parse_event(name, body.as_bytes())
+    } else {
+        let (name, body) = (name.to_owned(), body.to_owned());
+        let reading = tokio::task::spawn_blocking(move || parse_event(&name, body.as_bytes()));
+        reading.await.map_err(|_| JobError::Retry("the body could not be read to its end".to_owned()))?
+    };
+    read.map_err(|_| JobError::Hopeless("the webhook's body is not JSON".to_owned()))
+}
+
+impl Webhook<'_> {
+    /// What happened; empty where the event has no actions.
+    pub(super) fn action(&self) -> &str {
+        self.event.action.as_deref().unwrap_or_default()
+    }
+
+    /// When GitHub said so.
+    pub(super) fn received_at(&self) -> Timestamp {
+        self.delivery.received_at
+    }
+
+    /// The repository it names; or why it names none.
+    pub(super) fn told_repo(&self) -> Result<ToldRepo, String> {
+        let named = self.event.repository.as_ref();
+        let told = named.and_then(|repo| ToldRepo::new(repo.id, &repo.full_name));
+        told.ok_or_else(|| "it names no repository".to_owned())
+    }
+
+    /// The repository in the store, for work on its items; or why there is none to be done.
+    async fn repo(&self) -> Result<Result<Repo, String>, JobError> {
+        let told = match self.told_repo() {
+            Ok(told) => told,
+            Err(reason) => return Ok(Err(reason)),
+        };
+        let repo = known_repo(self.service, &told).await?;
+        let why = match self.service.store().repo_access(repo.id).await? {
+            RepoAccess::Active => return Ok(Ok(repo)),
+            RepoAccess::Removed if self.may_be_back() && is_back(self.service, &repo, self.received_at()).await? => {
+                return Ok(Ok(repo));
+            }
+            RepoAccess::Removed => "Canonry has no access to it any more",
+            RepoAccess::Suspended => "the installation is suspended",
+            RepoAccess::Archived => "it is archived",
+            RepoAccess::Deleted => "it was deleted",
+        };
+        Ok(Err(format!("nothing is done in {}: {why}", repo.name)))
+    }
+
+    /// Whether a repository that was out of sight is worth a look: an App's own webhooks come only from where it is
+    /// installed.
+    fn may_be_back(&self) -> bool {
+        !self.service.is_app() || self.event.installation_id.is_some()
+    }
+
+    /// The account that Canonry writes with; none without GitHub.
+    pub(super) async fn own_login(&self) -> Result<Option<&Login>, JobError> {
+        if self.service.github().is_none() {
+            return Ok(None);
+        }
+        Ok(Some(self.service.outbox().await?.own_login()))
+    }
+
+    /// The repository's maintainers, as far as they are known.
+    pub(super) async fn maintainers(&self, repo: &Repo) -> Result<Maintainers, JobError> {
+        let list = self.service.store().maintainers(repo.id).await?;
+        Ok(list.into_iter().flat_map(|list| list.logins).collect())
+    }
+
+    /// The webhook as the rules of outcomes want it.
+    pub(super) fn told<'b>(&'b self, repo: &'b RepoName, people: People<'b>) -> Told<'b> {
+        let (delivery_id, received_at) = (self.delivery.id.as_str(), self.received_at());
+        Told { delivery_id, received_at, repo, event: self.event, people }
+    }
+
+    /// Why nobody is to be answered: Canonry or another bot did it, or wrote the item.
+    pub(super) fn not_a_person(&self, own: Option<&Login>, author: Option<&RestUser>) -> Option<&'static str> {
+        let is_own = |user: &RestUser| own.is_some() && user.to_login().as_ref() == own;
+        match self.event.sender.as_ref() {
+            Some(sender) if is_own(sender) => return Some("Canonry did it itself"),
+            Some(sender) if sender.is_bot() => return Some("a bot did it"),
+            _ => {}
+        }
+        match author {
+            Some(author) if is_own(author) => Some("Canonry wrote it itself"),
+            Some(author) if author.is_bot() => Some("a bot wrote it"),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Says once that something has stopped working, and once that it works again.
+
+use std::fmt::Display;
+
+/// One thing that a loop tries again and again.
+#[derive(Debug)]
+pub(crate) struct Outage {
+    what: &'static str,
+    lasts: bool,
+}
+
+impl Outage {
+    /// `what` works as far as anybody knows.
+    pub(crate) const fn new(what: &'static str) -> Self {
+        Self { what, lasts: false }
+    }
+
+    /// Notes that it worked.
+    pub(crate) fn over(&mut self) {
+        if std::mem::take(&mut self.lasts) {
+            tracing::info!(what = self.what, "it works again");
+        }
+    }
+
+    /// Notes that it did not.
+    pub(crate) fn failed(&mut self, error: &dyn Display) {
+        if self.lasts {
+            tracing::debug!(what = self.what, %error, "it still does not work");
+        } else {
+            tracing::error!(what = self.what, %error, "it does not work; it is tried again until it does");
+        }
+        self.lasts = true;
+    }
+}

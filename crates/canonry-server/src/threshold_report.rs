@@ -1,0 +1,149 @@
+//! The thresholds of a repository as programs read them, from the command line and from the API alike.
+
+use canonry_domain::{
+    Component, CurrentThreshold, Probability, Threshold, ThresholdReason, ThresholdRule, ThresholdSource,
+    ThresholdState, Thresholds,
+};
+use canonry_store::{Repo, Store, StoreError};
+use jiff::Timestamp;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+/// Adjustments that are told; the log has all of them.
+const ADJUSTMENTS: u32 = 20;
+
+/// Thresholds, what they follow from, and how they moved.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ThresholdReport {
+    /// What the repository asks for.
+    pub settings: ReportedSettings,
+    /// The repository's own threshold, then those of its components by name.
+    pub thresholds: Vec<ReportedThreshold>,
+    /// The latest moves of more than 5 points, and into and out of silence; the newest first.
+    pub adjustments: Vec<ReportedAdjustment>,
+}
+
+/// What a repository asks of its thresholds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ReportedSettings {
+    /// The rule.
+    pub rule: ThresholdRule,
+    /// The threshold that holds until another is learned.
+    pub configured: Threshold,
+    /// The share of predictions that should be right.
+    pub wanted_precision: Probability,
+}
+
+/// One threshold and all that it rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportedThreshold {
+    /// The component; null for the repository itself.
+    pub component: Option<Component>,
+    /// The score, times 100, from which Canonry speaks; null when it is silent.
+    pub current: CurrentThreshold,
+    /// Whether it was set or learned.
+    pub source: ThresholdSource,
+    /// The rule that made it.
+    pub rule: ThresholdRule,
+    /// α of the Beta distribution behind it.
+    pub alpha: f64,
+    /// β of the same.
+    pub beta: f64,
+    /// The variance of the same.
+    pub variance: f64,
+    /// Triage records with a known outcome.
+    pub total: u64,
+    /// Right predictions.
+    pub confirmed: u64,
+    /// Wrong ones.
+    pub false_positives: u64,
+    /// Duplicates whose target was not predicted.
+    pub missed: u64,
+    /// Items without a prediction that were no duplicates.
+    pub true_negatives: u64,
+    /// Why it is what it is, in words.
+    pub reason: String,
+    /// The same as data.
+    pub evidence: ThresholdReason,
+}
+
+/// A move of a threshold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportedAdjustment {
+    /// When.
+    pub at: Timestamp,
+    /// The component; null for the repository itself.
+    pub component: Option<Component>,
+    /// What held before; null when silent.
+    pub previous_threshold: CurrentThreshold,
+    /// What held from then on; null when silent.
+    pub new_threshold: CurrentThreshold,
+    /// α then.
+    pub alpha: f64,
+    /// β then.
+    pub beta: f64,
+    /// Outcomes that it rested on.
+    pub sample_count: u64,
+}
+
+/// Reads the stored thresholds of a repository.
+pub async fn threshold_report(store: &Store, repo: &Repo) -> Result<ThresholdReport, StoreError> {
+    let settings = store.threshold_settings(repo.id).await?;
+    let thresholds = store.thresholds(repo.id).await?;
+    let adjustments = store.threshold_adjustments(repo.id, ADJUSTMENTS).await?;
+    Ok(ThresholdReport {
+        settings: ReportedSettings {
+            rule: settings.rule,
+            configured: settings.configured,
+            wanted_precision: settings.wanted,
+        },
+        thresholds: reported(&thresholds),
+        adjustments: adjustments
+            .into_iter()
+            .map(|stored| ReportedAdjustment {
+                at: stored.at,
+                component: stored.adjusted.component,
+                previous_threshold: stored.adjusted.previous_threshold,
+                new_threshold: stored.adjusted.new_threshold,
+                alpha: stored.adjusted.alpha,
+                beta: stored.adjusted.beta,
+                sample_count: stored.adjusted.sample_count,
+            })
+            .collect(),
+    })
+}
+
+impl ThresholdReport {
+    /// Counters that stand above the rest.
+    pub fn stats(&self) -> Value {
+        let outcomes = self.thresholds.first().map_or(0, |repository| repository.total);
+        json!({ "outcomes": outcomes, "components": self.thresholds.len().saturating_sub(1) })
+    }
+}
+
+fn reported(thresholds: &Thresholds) -> Vec<ReportedThreshold> {
+    let components = thresholds.components.iter().map(|(component, state)| (Some(component), state));
+    std::iter::once((None, &thresholds.repository))
+        .chain(components)
+        .map(|(component, state)| one(component, state))
+        .collect()
+}
+
+fn one(component: Option<&Component>, state: &ThresholdState) -> ReportedThreshold {
+    ReportedThreshold {
+        component: component.cloned(),
+        current: state.current,
+        source: state.source,
+        rule: state.rule,
+        alpha: state.alpha,
+        beta: state.beta,
+        variance: state.variance(),
+        total: state.counts.total,
+        confirmed: state.counts.confirmed,
+        false_positives: state.counts.false_positives,
+        missed: state.counts.missed,
+        true_negatives: state.counts.true_negatives,
+        reason: state.reason.to_string(),
+        evidence: state.reason.clone(),
+    }
+}
