@@ -8,6 +8,10 @@ mod pipeline;
 mod python;
 mod retrieval;
 mod scale;
+mod service;
+mod service_burst;
+mod service_load;
+mod service_process;
 mod watched;
 
 use std::fs;
@@ -22,7 +26,7 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 7] = [
+const BENCHMARKS: [Benchmark; 8] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("judge", judge::run),
@@ -30,6 +34,7 @@ const BENCHMARKS: [Benchmark; 7] = [
     ("embedding", embedding::run),
     ("scale", scale::run),
     ("pipeline", pipeline::run),
+    ("service", service::run),
 ];
 
 /// The names that `cargo xtask bench NAME` takes.

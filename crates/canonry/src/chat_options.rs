@@ -45,7 +45,7 @@ pub(crate) struct LimitOptions {
 }
 
 /// Reads an amount of money.
-fn amount(text: &str) -> Result<f64, String> {
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not an amount of money"))?;
     if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{text:?} is not an amount of money")) }
 }
@@ -108,6 +108,11 @@ impl Models {
     /// Who judges.
     pub(crate) fn judge(&self) -> Judge<'_> {
         judge_of(self.provider, self.judge.as_deref())
+    }
+
+    /// Whether a model judges or makes cards that is not in this program.
+    pub(crate) fn are_hosted(&self) -> bool {
+        self.judge.is_some() || self.extractor.is_some()
     }
 
     /// Who makes the cards, where cards are compared.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
-use canonry_store::{DatabaseUrl, OpenError, Store};
+use canonry_store::{DatabaseUrl, OpenError, OpenOptions, Store};
 use etcetera::BaseStrategy as _;
 
 use crate::context::Context;
@@ -39,9 +39,14 @@ impl DatabaseOption {
 
     /// Opens the database to write: creates what is not there, and brings the schema up to date.
     pub(crate) async fn open(&self, context: &Context) -> Result<Store> {
+        self.open_with(OpenOptions::default(), context).await
+    }
+
+    /// The same, with other options than most commands need.
+    pub(crate) async fn open_with(&self, options: OpenOptions, context: &Context) -> Result<Store> {
         let chosen = self.choose()?;
         chosen.create_data_folder()?;
-        Ok(Store::open(&chosen.url, context.now).await?)
+        Ok(Store::open_with(&chosen.url, options, context.now).await?)
     }
 
     /// Opens a database that is there to write, and brings its schema up to date: for commands that

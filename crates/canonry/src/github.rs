@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret, Waiting};
 use indicatif::ProgressBar;
+use jiff::SignedDuration;
 use url::Url;
 
 /// The variable that holds the token. Never an option: arguments are seen by every process.
@@ -30,6 +31,22 @@ impl GithubOption {
         let bar = bar.clone();
         let on_wait = Arc::new(move |waiting: &Waiting| bar.suspend(|| tracing::warn!("{waiting}")));
         Ok(GitHub::new(ClientOptions { on_wait, ..self.options()? })?)
+    }
+
+    /// Where the API is.
+    pub(crate) fn api(&self) -> &Url {
+        &self.api
+    }
+
+    /// A client for a service, which logs what it waits for; `None` without credentials.
+    ///
+    /// Whoever has to wait for long waits in the queue: a worker that sleeps does nobody's work.
+    pub(crate) fn service_client(&self) -> Result<Option<GitHub>> {
+        if !has_credentials() {
+            return Ok(None);
+        }
+        let options = self.options()?;
+        Ok(Some(GitHub::new(ClientOptions { longest_wait: SignedDuration::from_secs(5), tries: 2, ..options })?))
     }
 
     /// A client that asks once and does not wait long, for checks.
@@ -69,9 +86,14 @@ fn app_key() -> Result<Option<AppKey>> {
     Ok(Some(AppKey::new(app_id.trim(), &Secret::new(&pem))?))
 }
 
+/// Whether the environment names a GitHub App.
+pub(crate) fn is_app() -> bool {
+    std::env::var("CANONRY_APP_ID").is_ok_and(|id| !id.trim().is_empty())
+}
+
 /// Whether the environment holds something to reach GitHub with.
 pub(crate) fn has_credentials() -> bool {
-    token().is_some() || std::env::var("CANONRY_APP_ID").is_ok_and(|id| !id.trim().is_empty())
+    token().is_some() || is_app()
 }
 
 /// The token, if there is one.

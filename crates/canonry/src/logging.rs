@@ -1,4 +1,6 @@
-//! Logs on stderr: warnings, and more when asked.
+//! Logs on stderr: warnings, and more when asked; for a service lines that programs can read.
+
+use std::panic::PanicHookInfo;
 
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
@@ -8,22 +10,53 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// Overrides what `--verbose` and `--quiet` say, in the usual syntax such as `canonry_store=debug`.
 const FILTER_VARIABLE: &str = "CANONRY_LOG";
 
-/// Starts the log. Called once, before anything can log.
-pub(crate) fn start(verbose: u8, quiet: bool) {
-    let level = match (quiet, verbose) {
-        (true, _) => LevelFilter::ERROR,
-        (false, 0) => LevelFilter::WARN,
-        (false, 1) => LevelFilter::INFO,
-        (false, _) => LevelFilter::DEBUG,
+/// How the log of a service is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum LogFormat {
+    /// One JSON object a line.
+    Json,
+    /// Lines for people.
+    Text,
+}
+
+/// Starts the log. Called once, before anything can log; `service` for a command that runs until it is stopped.
+pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
+    let level = match (quiet, verbose, service) {
+        (true, ..) => LevelFilter::ERROR,
+        (false, 0, None) => LevelFilter::WARN,
+        (false, 1, None) | (false, 0, Some(_)) => LevelFilter::INFO,
+        (false, ..) => LevelFilter::DEBUG,
+    };
+    let default = match service {
+        // The database driver reports every slow statement as a warning and every statement as debug.
+        None => format!("{level},sqlx=error"),
+        // Only Canonry's own lines are known to hold no text of strangers; what providers of models say may quote it.
+        Some(_) => format!("error,canonry={level},canonry_models={}", level.min(LevelFilter::INFO)),
     };
     let filter = std::env::var(FILTER_VARIABLE)
         .ok()
         .and_then(|text| EnvFilter::try_new(text).ok())
-        // The database driver reports every slow statement as a warning and every statement as debug.
-        .unwrap_or_else(|| EnvFilter::new(format!("{level},sqlx=error")));
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(|| anstream::AutoStream::auto(std::io::stderr()))
-        .with_target(verbose > 1)
-        .without_time();
-    tracing_subscriber::registry().with(filter).with(lines).init();
+        .unwrap_or_else(|| EnvFilter::new(default));
+    let stderr = || anstream::AutoStream::auto(std::io::stderr());
+    let log = tracing_subscriber::registry().with(filter);
+    match service {
+        None => {
+            let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_target(verbose > 1).without_time();
+            log.with(lines).init();
+        }
+        Some(LogFormat::Text) => log.with(tracing_subscriber::fmt::layer().with_writer(stderr)).init(),
+        Some(LogFormat::Json) => {
+            let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(true);
+            log.with(lines.with_span_list(false).with_writer(std::io::stderr)).init();
+        }
+    }
+    if service.is_some() {
+        std::panic::set_hook(Box::new(log_panic));
+    }
+}
+
+/// Where, and not with which words: a panic quotes the text it failed on, which may be a stranger's.
+fn log_panic(info: &PanicHookInfo<'_>) {
+    let place = info.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(place, "a task panicked");
 }

@@ -7,6 +7,7 @@ mod chat_options;
 mod commands;
 mod context;
 mod database;
+mod detector_source;
 mod error_message;
 mod exit;
 mod github;

@@ -88,12 +88,20 @@ impl FromStr for EmbedderKind {
 impl EmbedderOptions {
     /// The embedder, with the calibration that was fitted for it, if one was.
     pub(crate) async fn embedder(&self, store: &Store) -> Result<Box<dyn Embedder>> {
+        match self.unless_local(store).await? {
+            Some(remote) => Ok(remote),
+            None => Ok(Box::new(LocalEmbedder::load()?)),
+        }
+    }
+
+    /// The same; `None` for the local one, which takes memory and is loaded by whoever needs it.
+    pub(crate) async fn unless_local(&self, store: &Store) -> Result<Option<Box<dyn Embedder>>> {
         let EmbedderKind::Remote(provider) = self.embedder else {
             if self.embed_model.is_some() || self.embed_base_url.is_some() {
                 let words = "--embed-model and --embed-base-url are for remote embedders; name one with --embedder";
                 bail!(WrongUsage(words.to_owned()));
             }
-            return Ok(Box::new(LocalEmbedder::load()?));
+            return Ok(None);
         };
         let mut settings = RemoteSettings::from_environment(provider);
         if let Some(model) = &self.embed_model {
@@ -104,10 +112,10 @@ impl EmbedderOptions {
         }
         let embedder = RemoteEmbedder::new(settings.clone())?;
         let Some(stored) = store.calibration(embedder.model_id()).await? else {
-            return Ok(Box::new(embedder));
+            return Ok(Some(Box::new(embedder)));
         };
         settings.calibration = serde_json::from_value(stored)?;
-        Ok(Box::new(RemoteEmbedder::new(settings)?))
+        Ok(Some(Box::new(RemoteEmbedder::new(settings)?)))
     }
 }
 

@@ -36,7 +36,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
         Ok(parsed) => parsed,
         Err(error) => return wrong_usage(&error, &words, &run_id),
     };
-    logging::start(arguments.output.verbose, arguments.output.quiet);
+    logging::start(arguments.output.verbose, arguments.output.quiet, arguments.command.service_log());
     let (command, repo) = asked(&matches);
     let Arguments { output, command: asked_command } = arguments;
     let context = Context { now, run_id, command, json: output.json, quiet: output.quiet };

@@ -79,13 +79,23 @@ fn watch(process: &mut Child) -> Result<Used> {
     }
 }
 
-fn peak_memory(status: &str) -> Option<u64> {
-    let value = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+/// The most that a process ever held in memory, in KiB.
+pub(crate) fn peak_memory(status: &str) -> Option<u64> {
+    kib(status, "VmHWM:")
+}
+
+/// What a process holds in memory now, in KiB.
+pub(crate) fn resident_memory(status: &str) -> Option<u64> {
+    kib(status, "VmRSS:")
+}
+
+fn kib(status: &str, name: &str) -> Option<u64> {
+    let value = status.lines().find_map(|line| line.strip_prefix(name))?;
     value.trim().strip_suffix("kB")?.trim().parse().ok()
 }
 
 /// User and system time, which Linux gives in hundredths of a second.
-fn processor_time(stat: &str) -> Option<f64> {
+pub(crate) fn processor_time(stat: &str) -> Option<f64> {
     // The program's name may hold blanks and brackets; nothing behind it does.
     let (_, behind_name) = stat.rsplit_once(')')?;
     let mut fields = behind_name.split_whitespace().skip(11);
@@ -105,12 +115,12 @@ pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> f64 {
 mod tests {
     use std::process::Command;
 
-    use super::{median, peak_memory, processor_time, watched};
+    use super::{median, peak_memory, processor_time, resident_memory, watched};
 
     #[test]
     fn the_kernels_peak_is_read() {
         let status = "Name:\tcanonry\nVmPeak:\t  999 kB\nVmHWM:\t   57344 kB\nVmRSS:\t 1 kB\n";
-        assert_eq!(peak_memory(status), Some(57344));
+        assert_eq!((peak_memory(status), resident_memory(status)), (Some(57344), Some(1)));
         assert_eq!(peak_memory("Name:\tzombie\n"), None);
     }
 

@@ -85,19 +85,22 @@ async fn list(args: ListArgs) -> Result<Report> {
 
 async fn show(args: &OneArgs) -> Result<Report> {
     let store = args.database.open_existing().await?;
-    let (Some(delivery), Some(payload)) = (store.delivery(&args.id).await?, store.delivery_payload(&args.id).await?)
-    else {
+    let Some(delivery) = store.delivery(&args.id).await? else {
         bail!("there is no delivery {}; see `canonry deliveries list`", args.id);
     };
+    let payload = store.delivery_payload(&args.id).await?;
     let of_delivery = JobFilter { delivery: Some(args.id.clone()), ..JobFilter::default() };
     let jobs = store.jobs(&of_delivery, u32::MAX).await?;
     store.close().await;
-    let payload: Value = serde_json::from_str(&payload)?;
+    let payload: Option<Value> = payload.as_deref().map(serde_json::from_str).transpose()?;
     let mut text = shown(std::slice::from_ref(&delivery));
     if !jobs.is_empty() {
         text += &format!("\n{}\n", jobs_table(&jobs));
     }
-    text += &format!("\n{}\n", block(&serde_json::to_string_pretty(&payload)?));
+    text += &match &payload {
+        Some(payload) => format!("\n{}\n", block(&serde_json::to_string_pretty(payload)?)),
+        None => "\nIts body was deleted 30 days after it was done.\n".to_owned(),
+    };
     Ok(Report::new(json!({ "jobs": jobs.len() }), text)
         .with("delivery", document(&delivery))
         .with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>())

@@ -10,11 +10,14 @@ use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::printable::one_line;
 use crate::report::Report;
-use crate::tables::table;
+use crate::tables::{counted, table};
 
 /// List jobs, show one, or have one tried again.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  canonry jobs list --state dead\n  canonry jobs show 12\n  canonry jobs retry 12")]
+#[command(
+    after_help = "Example:\n  canonry jobs list --state dead\n  canonry jobs show 12\n  canonry jobs retry 12\n  \
+    canonry jobs retry --state dead --repo octo/cat"
+)]
 pub(crate) struct Args {
     #[command(subcommand)]
     action: Action,
@@ -26,8 +29,8 @@ enum Action {
     List(ListArgs),
     /// Show a job
     Show(OneArgs),
-    /// Queue a job that was given up, or end the wait of one that is to be tried again
-    Retry(OneArgs),
+    /// Queue a job that was given up, or end the wait of one that is to be tried again; or all that were given up
+    Retry(RetryArgs),
 }
 
 #[derive(Debug, clap::Args)]
@@ -54,6 +57,29 @@ struct OneArgs {
     database: DatabaseOption,
 }
 
+#[derive(Debug, clap::Args)]
+struct RetryArgs {
+    /// The job's number, as `canonry jobs list` shows it
+    #[arg(value_name = "ID", required_unless_present = "state", conflicts_with = "state")]
+    id: Option<i64>,
+    /// All jobs in this state instead: dead, or queued for those that wait for their next try
+    #[arg(long, value_name = "STATE", value_parser = retriable)]
+    state: Option<JobState>,
+    /// Only those about this repository
+    #[arg(long, value_name = "OWNER/NAME", requires = "state")]
+    repo: Option<RepoName>,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// A state in which jobs can be tried again.
+fn retriable(text: &str) -> Result<JobState, String> {
+    match text.parse()? {
+        state @ (JobState::Dead | JobState::Queued) => Ok(state),
+        state => Err(format!("a job that is {} cannot be tried again; use dead or queued", state.as_str())),
+    }
+}
+
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     match args.action {
         Action::List(args) => {
@@ -72,13 +98,27 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             let document = job_document(&job);
             Ok(report(&[job]).with("job", document))
         }
-        Action::Retry(args) => retry(&args, context).await,
+        Action::Retry(args) => match args.id {
+            Some(id) => retry(JobId::new(id), &args.database, context).await,
+            None => retry_all(&args, context).await,
+        },
     }
 }
 
-async fn retry(args: &OneArgs, context: &Context) -> Result<Report> {
+async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
-    let id = JobId::new(args.id);
+    let filter = JobFilter { state: args.state, repo: args.repo.clone(), delivery: None };
+    let mut queued = 0;
+    // The oldest first, in the order in which they came.
+    for job in store.jobs(&filter, u32::MAX).await?.iter().rev() {
+        queued += u64::from(store.requeue_job(job.id, context.now).await?);
+    }
+    store.close().await;
+    Ok(Report::new(json!({ "queued": queued }), format!("Queued {} again.\n", counted(queued, "job"))))
+}
+
+async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Result<Report> {
+    let store = database.open_known(context).await?;
     let queued = store.requeue_job(id, context.now).await?;
     let job = store.job(id).await?;
     store.close().await;
@@ -112,7 +152,7 @@ pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
         shown.add_row([
             job.id.to_string(),
             one_line(&job.kind),
-            one_line(&job.key),
+            one_line(&about(job)),
             state,
             tries,
             job.run_after.to_string(),
@@ -120,6 +160,15 @@ pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
         ]);
     }
     shown
+}
+
+/// What a job is about, by the repository's name: its key has only the repository's id.
+fn about(job: &Job) -> String {
+    match (&job.repo, job.key.split_once('#')) {
+        (Some(repo), Some((_, number))) => format!("{repo}#{number}"),
+        (Some(repo), None) => repo.to_string(),
+        (None, _) => job.key.clone(),
+    }
 }
 
 /// A job for a program.

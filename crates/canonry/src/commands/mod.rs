@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use crate::context::Context;
+use crate::logging::LogFormat;
 use crate::report::Report;
 
 mod analyze_intent;
@@ -37,8 +38,10 @@ mod search;
 mod serve;
 mod show;
 mod show_judgement;
+mod show_learning;
 mod simulate_learning;
 mod sync;
+mod thresholds;
 mod undo_close;
 
 /// Lists the commands once: a line makes the variant that clap parses and the call that runs it.
@@ -54,6 +57,14 @@ macro_rules! commands {
             /// Whether it ends by itself when it is told to, and says how it ended.
             pub(crate) const fn ends_when_told(&self) -> bool {
                 matches!(self, Self::Serve(_))
+            }
+
+            /// How its log is written, where it is a service's log.
+            pub(crate) const fn service_log(&self) -> Option<LogFormat> {
+                match self {
+                    Self::Serve(args) => Some(args.log_format()),
+                    _ => None,
+                }
             }
 
             /// Does it.
@@ -91,6 +102,7 @@ commands! {
     JudgeAudit => judge_audit,
     ReportAudit => report_audit,
     Backtest => backtest,
+    Thresholds => thresholds,
     SimulateLearning => simulate_learning,
     Calibrate => calibrate,
     Maintainers => maintainers,

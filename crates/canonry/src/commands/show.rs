@@ -1,7 +1,7 @@
 //! `show`: all that is known about one item.
 
 use anyhow::{Result, bail};
-use canonry_domain::{Item, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, render_intent_card};
+use canonry_domain::{Item, ItemNumber, ItemType, render_intent_card};
 use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Representation, Store, StoredCard};
 use canonry_triage::{ClusterLine, cluster_of};
 use serde_json::{Value, json};
@@ -10,6 +10,9 @@ use crate::commands::canonicalize::cluster_document;
 use crate::commands::show_judgement::{
     close_document, closes_in_words, cluster_in_words, decision_document, decisions_in_words, triage_document,
     triage_in_words,
+};
+use crate::commands::show_learning::{
+    event_document, events_in_words, outcome_document, outcome_in_words, write_document, writes_in_words,
 };
 use crate::context::Context;
 use crate::database::DatabaseOption;
@@ -42,31 +45,39 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let item = find(&store, &repo, args.item_type, args.number).await?;
     let sets = store.candidate_sets(repo.id, item.item_type, item.number).await?;
     let cards = store.intent_cards(repo.id, item.item_type, item.number).await?;
-    let events = match item.item_type {
-        ItemType::Issue => store.outcome_events(repo.id, item.number).await?,
-        ItemType::Pr => Vec::new(),
+    let (events, outcome) = match item.item_type {
+        ItemType::Issue => {
+            (store.outcome_events(repo.id, item.number).await?, store.issue_outcome(repo.id, item.number).await?)
+        }
+        ItemType::Pr => (Vec::new(), None),
     };
     let decisions = store.decisions_of(repo.id, item.item_type, item.number).await?;
     let triage = store.triage_records_of(repo.id, item.item_type, item.number).await?;
+    let actions = store.triage_actions_of(repo.id, item.item_type, item.number).await?;
+    let writes = store.outbox_entries(repo.id, item.number).await?;
     let cluster = cluster(&store, &repo, &item).await?;
     let closes = store.applied_closes(repo.id, item.item_type).await?;
     let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
     let text = story(&repo, &item, &cards, &sets)
         + &decisions_in_words(&decisions)
         + &cluster_in_words(cluster.as_ref())
-        + &triage_in_words(&triage)
+        + &triage_in_words(&triage, &actions)
         + &closes_in_words(&closes)
-        + &events_in_words(&events);
+        + &writes_in_words(&writes)
+        + &events_in_words(&events)
+        + &outcome_in_words(outcome.as_ref());
+    let triage: Vec<Value> = triage.iter().map(|record| triage_document(record, &actions)).collect();
     Ok(Report::new(json!({}), text)
         .of(&repo.name)
         .with("item", item_document(&item))
         .with("candidate_sets", sets.iter().map(set_document).collect::<Vec<_>>())
         .with("intent_cards", cards.iter().map(card_document).collect::<Vec<_>>())
         .with("decisions", decisions.iter().map(decision_document).collect::<Vec<_>>())
-        .with("triage", triage.first().map_or(Value::Null, triage_document))
-        .with("triage_records", triage.iter().map(triage_document).collect::<Vec<_>>())
+        .with("triage", triage.first().cloned().unwrap_or_default())
+        .with("triage_records", triage)
+        .with("writes", writes.iter().map(write_document).collect::<Vec<_>>())
         .with("closes", closes.iter().map(close_document).collect::<Vec<_>>())
-        .with("outcome", outcome(&events).map_or(Value::Null, event_document))
+        .with("outcome", outcome.as_ref().map_or(Value::Null, |outcome| outcome_document(outcome, &events)))
         .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
         .with("cluster", cluster.as_ref().map_or(Value::Null, cluster_document)))
 }
@@ -99,11 +110,6 @@ pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>
         ),
         _ => bail!("{} has an issue and a pull request #{number}; say which one with --type", repo.name),
     }
-}
-
-/// The state of the issue's story: an outcome exists only while it is closed.
-fn outcome(events: &[OutcomeEvent]) -> Option<&OutcomeEvent> {
-    events.last().filter(|event| event.kind == OutcomeKind::Closed)
 }
 
 pub(crate) fn item_document(item: &Item) -> Value {
@@ -151,17 +157,6 @@ fn set_document(set: &CandidateSet) -> Value {
     })
 }
 
-fn event_document(event: &OutcomeEvent) -> Value {
-    json!({
-        "kind": event.kind,
-        "state_reason": event.state_reason,
-        "duplicate_of": event.duplicate_of,
-        "actor": event.actor,
-        "occurred_at": event.occurred_at,
-        "delivery_id": event.delivery_id,
-    })
-}
-
 fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet]) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!(
@@ -187,14 +182,6 @@ fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet]) 
     }
     for set in sets {
         text.push_str(&neighbours(set));
-    }
-    text
-}
-
-fn events_in_words(events: &[OutcomeEvent]) -> String {
-    let mut text = if events.is_empty() { String::new() } else { "\nWhat people did:\n".to_owned() };
-    for event in events {
-        text.push_str(&format!("  {}  {}\n", event.occurred_at, event_in_words(event)));
     }
     text
 }
@@ -296,18 +283,4 @@ fn neighbours(set: &CandidateSet) -> String {
     }
     text.push_str(&format!("{}\n", members.trim_fmt()));
     text
-}
-
-fn event_in_words(event: &OutcomeEvent) -> String {
-    let mut words = event.kind.to_string();
-    if let Some(reason) = event.state_reason {
-        words.push_str(&format!(" as {}", reason.as_str().replace('_', " ")));
-    }
-    if let Some(target) = event.duplicate_of {
-        words.push_str(&format!(" of #{target}"));
-    }
-    if let Some(actor) = &event.actor {
-        words.push_str(&format!(" by {}", one_line(actor.as_str())));
-    }
-    words
 }

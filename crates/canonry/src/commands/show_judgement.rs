@@ -1,10 +1,12 @@
 //! What `show` tells about judgement: decisions, triage records, the cluster, and closes.
 
-use canonry_store::{AppliedClose, StoredDecision, StoredTriageRecord};
+use canonry_store::{AppliedClose, StoredDecision, StoredTriageAction, StoredTriageRecord};
 use canonry_triage::ClusterLine;
 use serde_json::{Value, json};
 
+use crate::commands::show_learning::{action_document, action_in_words};
 use crate::printable::one_line;
+use crate::tables::counted;
 
 pub(crate) fn decision_document(decision: &StoredDecision) -> Value {
     json!({
@@ -32,8 +34,9 @@ pub(crate) fn decision_document(decision: &StoredDecision) -> Value {
     })
 }
 
-pub(crate) fn triage_document(stored: &StoredTriageRecord) -> Value {
+pub(crate) fn triage_document(stored: &StoredTriageRecord, actions: &[StoredTriageAction]) -> Value {
     let record = &stored.record;
+    let action = actions.iter().find(|one| one.action.triage_id == stored.id);
     let candidates = record.candidates.iter().map(|one| {
         json!({ "number": one.number, "score": one.score, "parts": one.parts, "state": one.state, "judged": one.judged })
     });
@@ -57,6 +60,7 @@ pub(crate) fn triage_document(stored: &StoredTriageRecord) -> Value {
         "created_at": stored.created_at,
         "run_id": record.run_id,
         "candidates": candidates.collect::<Vec<_>>(),
+        "action": action.map_or(Value::Null, action_document),
     })
 }
 
@@ -102,7 +106,7 @@ pub(crate) fn decisions_in_words(decisions: &[StoredDecision]) -> String {
     text
 }
 
-pub(crate) fn triage_in_words(records: &[StoredTriageRecord]) -> String {
+pub(crate) fn triage_in_words(records: &[StoredTriageRecord], actions: &[StoredTriageAction]) -> String {
     if records.is_empty() {
         return String::new();
     }
@@ -111,13 +115,18 @@ pub(crate) fn triage_in_words(records: &[StoredTriageRecord]) -> String {
         let record = &stored.record;
         let target = record.target.map_or_else(String::new, |target| format!(" #{target}"));
         let confidence = record.confidence.map_or_else(String::new, |sure| format!(", confidence {:.2}", sure.get()));
+        let score = record.target_score.map_or_else(String::new, |score| format!(", score {:.4}", score.get()));
         text += &format!(
-            "  {}  {}{target} ({}{confidence}), {} neighbours\n",
+            "  {}  record {}: {}{target} ({}{confidence}{score}), {}\n",
             stored.created_at,
+            stored.id,
             record.verdict.as_str().replace('_', " "),
             one_line(&record.reason),
-            record.candidates.len()
+            counted(record.candidates.len() as u64, "neighbour")
         );
+        if let Some(action) = actions.iter().find(|one| one.action.triage_id == stored.id) {
+            text += &format!("    {}\n", action_in_words(action));
+        }
     }
     text
 }

@@ -2,7 +2,10 @@
 
 use anyhow::{Result, anyhow};
 use canonry_domain::{RepoName, Since};
-use canonry_triage::{OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, sweep, sync, sync_outcomes};
+use canonry_triage::{
+    ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, resolve_actors, sweep,
+    sync, sync_outcomes,
+};
 use comfy_table::CellAlignment;
 use indicatif::ProgressBar;
 use serde_json::{Map, Value, json};
@@ -34,7 +37,8 @@ pub(crate) struct Args {
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
-    /// Then look for what the issues that people closed as duplicates are duplicates of; a request for each
+    /// Then look for what the issues that people closed as duplicates are duplicates of, and for who closed those that
+    /// were triaged; a request for each
     #[arg(long, conflicts_with = "dry_run")]
     outcomes: bool,
     /// Then look for items that were deleted, moved away or made discussions
@@ -66,6 +70,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         begin(&bar, "outcomes from GitHub");
         more.outcomes =
             Some(sync_outcomes(&store, &github, &name, &mut |so_far| bar.set_position(so_far.asked)).await?);
+        if let Some(repo) = store.repo(&name).await? {
+            let own = own_login(&github).await?;
+            more.actors = Some(resolve_actors(&store, &github, &repo, own.as_ref(), context.now).await?);
+        }
     }
     if args.sweep {
         begin(&bar, "items that are still there");
@@ -93,6 +101,7 @@ pub(crate) fn stopped(failure: &SyncFailure) -> anyhow::Error {
 #[derive(Debug, Default)]
 pub(crate) struct Further {
     outcomes: Option<OutcomesReport>,
+    actors: Option<ActorsReport>,
     sweep: Option<SweepReport>,
 }
 
@@ -114,10 +123,12 @@ pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &F
             ("outcomes_gone", outcomes.gone),
         ]
     });
+    let actors =
+        more.actors.iter().flat_map(|actors| [("actors_asked", actors.asked), ("actors_resolved", actors.resolved)]);
     let sweep = more.sweep.iter().flat_map(|sweep| {
         [("swept", sweep.checked), ("gone", sweep.gone.len() as u64), ("back", sweep.back.len() as u64)]
     });
-    for (counter, count) in counts.into_iter().chain(outcomes).chain(sweep) {
+    for (counter, count) in counts.into_iter().chain(outcomes).chain(actors).chain(sweep) {
         stats.insert(counter.to_owned(), json!(count));
     }
     let mut report = Report::new(stats, text(done, name, dry_run, more))
@@ -163,6 +174,12 @@ fn text(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> St
         for (number, target) in &outcomes.learned {
             text.push_str(&format!("  #{number} is a duplicate of #{target}\n"));
         }
+    }
+    if let Some(actors) = more.actors.as_ref().filter(|actors| actors.asked > 0) {
+        text.push_str(&format!(
+            "\nTriaged issues that nobody knew who had closed or reopened: {}; known now: {}.\n",
+            actors.asked, actors.resolved
+        ));
     }
     if let Some(sweep) = &more.sweep {
         text.push_str(&format!("\nOf {}, {} left the repository.\n", counted(sweep.checked, "item"), sweep.gone.len()));

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{ContentVersion, ItemNumber, ItemType, OutcomeEvent, OutcomeKind, StateReason};
-use canonry_store::{CandidateMember, DatabaseUrl, NewCandidateSet, Representation, Store};
+use canonry_domain::{ContentVersion, EventBy, GithubId, ItemType, OutcomeEvent, OutcomeKind, StateReason};
+use canonry_store::{CandidateMember, DatabaseUrl, NewCandidateSet, Representation, Store, TriageActionKind};
 use insta::assert_snapshot;
-use jiff::Timestamp;
 use serde_json::json;
 
+use crate::lessons::{Lessons, event, moment, number};
 use crate::place::Place;
 
 #[test]
@@ -90,6 +90,7 @@ fn show_tells_an_items_story() {
       "decisions": [],
       "triage": null,
       "triage_records": [],
+      "writes": [],
       "closes": [],
       "outcome": null,
       "outcome_events": [],
@@ -101,8 +102,6 @@ fn show_tells_an_items_story() {
 #[tokio::test(flavor = "multi_thread")]
 async fn show_tells_neighbours_and_what_people_did() {
     let place = Place::with_items();
-    let moment = |text: &str| text.parse::<Timestamp>().expect("valid");
-    let number = |number| ItemNumber::new(number).expect("valid");
     let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
     let repo = store.repo(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
     let set = NewCandidateSet {
@@ -119,16 +118,13 @@ async fn show_tells_neighbours_and_what_people_did() {
         pairs: Vec::new(),
     };
     assert!(store.write_candidate_set(repo.id, &set, moment("2026-02-01T00:00:00Z")).await.expect("it answers"));
-    let event = OutcomeEvent {
+    let closed = OutcomeEvent {
         delivery_id: "d-1".to_owned(),
-        number: number(2),
-        kind: OutcomeKind::Closed,
-        state_reason: Some(StateReason::Duplicate),
-        actor: Some("mona".parse().expect("valid")),
         duplicate_of: Some(number(1)),
-        occurred_at: moment("2026-01-04T10:00:00Z"),
+        ..event(2, OutcomeKind::Closed, Some(StateReason::Duplicate), "2026-01-04T10:00:00Z")
     };
-    store.record_outcome_events(repo.id, &[event]).await.expect("it answers");
+    let now = closed.occurred_at;
+    store.record_outcome_events(repo.id, &[closed], now).await.expect("it answers");
     store.close().await;
     assert_snapshot!(place.shown(&place.canonry(&["show", "--repo", "octo/cat", "--number", "2"])), @r"
     exit 0
@@ -155,6 +151,9 @@ async fn show_tells_neighbours_and_what_people_did() {
 
     What people did:
       2026-01-04T10:00:00Z  closed as duplicate of #1 by mona
+
+    What it turned out to be: a duplicate of #1 (by the reason it was closed with, 2026-01-04T10:00:00Z, event d-1).
+      It taught nothing: no triage record was made before it.
     ");
     let document = place.canonry(&["show", "--repo", "octo/cat", "--number", "2", "--json"]).json();
     let shown = json!({
@@ -184,12 +183,20 @@ async fn show_tells_neighbours_and_what_people_did() {
         }
       ],
       "outcome": {
-        "kind": "closed",
-        "state_reason": "duplicate",
+        "kind": "duplicate",
         "duplicate_of": 1,
+        "state_reason": "duplicate",
         "actor": "mona",
-        "occurred_at": "2026-01-04T10:00:00Z",
-        "delivery_id": "d-1"
+        "evidence": "state_reason",
+        "decided_by": "d-1",
+        "at": "2026-01-04T10:00:00Z",
+        "component": null,
+        "cluster": [],
+        "lesson": {
+          "kind": "unknown"
+        },
+        "triage_id": null,
+        "updated_at": "2026-01-04T10:00:00Z"
       },
       "decisions": [],
       "triage": null,
@@ -244,4 +251,135 @@ fn show_tells_the_intent_card_and_whether_it_is_of_the_present_text() {
         (&card["status"], &card["fresh"], &card["extractor"]),
         (&json!("ready"), &json!(false), &json!("local"))
     );
+}
+
+/// An issue's life: said nothing, then commented, closed, opened again, closed for good.
+#[tokio::test(flavor = "multi_thread")]
+async fn show_tells_what_was_done_with_each_record_and_what_that_taught() {
+    let place = Place::new();
+    let lessons = Lessons::in_place(&place).await;
+    lessons.open(2, &["area/auth"]).await;
+    let shadow = lessons.predict(2, 0.8712, moment("2026-02-01T10:00:00Z")).await;
+    lessons.act(shadow, TriageActionKind::Recorded, "mode", moment("2026-02-01T10:00:01Z")).await;
+    let spoken = lessons.predict(2, 0.9301, moment("2026-02-02T10:00:00Z")).await;
+    lessons.act(spoken, TriageActionKind::Commented, "above_threshold", moment("2026-02-02T10:00:01Z")).await;
+    let show = ["show", "--repo", "octo/cat", "--number", "2"];
+    let part = |text: &str| text.split_once("\nSaid when").map(|(_, rest)| format!("Said when{rest}")).expect("a part");
+    assert_snapshot!(part(&place.canonry(&show).succeeded().stdout), @r"
+    Said when it was new, newest first:
+      2026-02-02T10:00:00Z  record 2: duplicate #1 (duplicate, confidence 0.97, score 0.9301), 0 neighbours
+        to be said with a comment and a label (mode suggest, threshold 85 configured, component auth)
+      2026-02-01T10:00:00Z  record 1: duplicate #1 (duplicate, confidence 0.97, score 0.8712), 0 neighbours
+        nothing is said: the repository's mode does not want it (mode shadow, threshold 85 configured, component auth)
+    ");
+
+    let stale = OutcomeEvent {
+        actor: Some("stale[bot]".parse().expect("a login")),
+        by: EventBy::Bot,
+        ..event(2, OutcomeKind::Closed, Some(StateReason::NotPlanned), "2026-02-03T10:00:00Z")
+    };
+    lessons.happen(stale).await;
+    let document = place.canonry(&[&show[..], &["--json"]].concat()).succeeded().json();
+    let outcome = &document["outcome"];
+    assert_eq!((&outcome["kind"], &outcome["lesson"]["kind"]), (&json!("unknown"), &json!("unknown")), "{outcome}");
+
+    lessons.happen(event(2, OutcomeKind::Reopened, None, "2026-02-04T10:00:00Z")).await;
+    let comment = OutcomeEvent {
+        by: EventBy::Maintainer,
+        duplicate_of: Some(number(1)),
+        comment: Some(GithubId(7)),
+        ..event(2, OutcomeKind::Commented, None, "2026-02-05T09:59:00Z")
+    };
+    lessons.happen(comment).await;
+    let closed = OutcomeEvent {
+        labels: Some(vec!["area/auth".to_owned()]),
+        ..event(2, OutcomeKind::Closed, Some(StateReason::Duplicate), "2026-02-05T10:00:00Z")
+    };
+    lessons.happen(closed).await;
+    lessons.store.close().await;
+    assert_snapshot!(part(&place.canonry(&show).succeeded().stdout), @r#"
+    Said when it was new, newest first:
+      2026-02-02T10:00:00Z  record 2: duplicate #1 (duplicate, confidence 0.97, score 0.9301), 0 neighbours
+        to be said with a comment and a label (mode suggest, threshold 85 configured, component auth)
+      2026-02-01T10:00:00Z  record 1: duplicate #1 (duplicate, confidence 0.97, score 0.8712), 0 neighbours
+        nothing is said: the repository's mode does not want it (mode shadow, threshold 85 configured, component auth)
+
+    What people did:
+      2026-02-03T10:00:00Z  closed as not planned by stale[bot], a bot: no evidence
+      2026-02-04T10:00:00Z  reopened by mona
+      2026-02-05T09:59:00Z  commented "duplicate of #1" by mona, a maintainer
+      2026-02-05T10:00:00Z  closed as duplicate by mona
+
+    What it turned out to be: a duplicate of #1 (by the reason it was closed with, 2026-02-05T10:00:00Z, event delivery-closed-2-2026-02-05T10:00:00Z).
+      It counts for the component auth too.
+      What it taught about triage record 2: confirmed, #1 with 0.9301 was right.
+    "#);
+    let document = place.canonry(&[&show[..], &["--json"]].concat()).succeeded().json();
+    let shown = json!({
+        "actions": document["triage_records"].as_array().expect("a list").iter().map(|record| &record["action"]).collect::<Vec<_>>(),
+        "outcome": document["outcome"], "last_event": document["outcome_events"].as_array().and_then(|events| events.last()),
+    });
+    assert_eq!(document["triage"], document["triage_records"][0]);
+    assert_snapshot!(serde_json::to_string_pretty(&shown).expect("JSON"), @r#"
+    {
+      "actions": [
+        {
+          "mode": "suggest",
+          "component": "auth",
+          "threshold": 85,
+          "source": "configured",
+          "action": "commented",
+          "reason": "above_threshold",
+          "comment_key": "triage:1:issue:2:0",
+          "created_at": "2026-02-02T10:00:01Z"
+        },
+        {
+          "mode": "shadow",
+          "component": "auth",
+          "threshold": 85,
+          "source": "configured",
+          "action": "recorded",
+          "reason": "mode",
+          "comment_key": null,
+          "created_at": "2026-02-01T10:00:01Z"
+        }
+      ],
+      "outcome": {
+        "kind": "duplicate",
+        "duplicate_of": 1,
+        "state_reason": "duplicate",
+        "actor": "mona",
+        "evidence": "state_reason",
+        "decided_by": "delivery-closed-2-2026-02-05T10:00:00Z",
+        "at": "2026-02-05T10:00:00Z",
+        "component": "auth",
+        "cluster": [
+          1
+        ],
+        "lesson": {
+          "kind": "confirmed",
+          "prediction": {
+            "target": 1,
+            "score": 0.9301
+          }
+        },
+        "triage_id": 2,
+        "updated_at": "2026-02-05T10:00:00Z"
+      },
+      "last_event": {
+        "kind": "closed",
+        "state_reason": "duplicate",
+        "duplicate_of": null,
+        "in_body": null,
+        "comment": null,
+        "labels": [
+          "area/auth"
+        ],
+        "actor": "mona",
+        "by": "person",
+        "occurred_at": "2026-02-05T10:00:00Z",
+        "delivery_id": "delivery-closed-2-2026-02-05T10:00:00Z"
+      }
+    }
+    "#);
 }
