@@ -20,7 +20,7 @@ mod triage;
 
 pub use close::{CloseSettings, TargetPolicy};
 pub use config_hash::{ConfigHash, config_hash};
-pub use parse::{MAX_FILE_BYTES, Parsed, parse, parse_bytes};
+pub use parse::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, parse, parse_bytes};
 pub use pattern::{PathGlob, Pattern, PatternError};
 pub use problem::{Effect, Problem};
 pub use reference::reference_markdown;

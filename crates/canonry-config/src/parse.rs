@@ -8,6 +8,9 @@ use crate::document::{Content, Key, Node, Position, read_document};
 use crate::schema::SCHEMA;
 use crate::{Effect, Problem, RepoConfig, Section};
 
+/// What a repository calls its settings file.
+pub const SETTINGS_FILE: &str = ".canonry.yml";
+
 /// The largest file that is looked at, in bytes: the default settings take about one thousand.
 pub const MAX_FILE_BYTES: usize = 256 * 1024;
 

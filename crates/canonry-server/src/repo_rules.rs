@@ -1,22 +1,14 @@
 //! The rules that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
 
-use canonry_config::{LearningRule, MAX_FILE_BYTES, Section, TriageMode as ConfiguredMode, TriageSettings, parse};
+use canonry_config::{LearningRule, Section, TriageSettings, parse};
 use canonry_domain::{Probability, Threshold, ThresholdRule, ThresholdSettings, TriageMode};
 use canonry_github::GitHubError;
 use canonry_store::Repo;
-use canonry_triage::TriageRules;
+use canonry_triage::{SettingsError, TriageRules, live_settings, triage_mode};
 use jiff::SignedDuration;
 
 use crate::handler::JobError;
 use crate::service::Service;
-
-/// Where the settings are.
-const FILE: &str = ".canonry.yml";
-/// How long settings that were fetched hold; a push to the default branch ends it at once.
-const FRESH: SignedDuration = SignedDuration::from_mins(10);
-/// What is kept for a file that is there and cannot be read at all: a list is no settings, so that it counts as a
-/// mistake and never as a choice.
-const UNREADABLE: &str = "- this file cannot be read";
 
 /// What a repository allows.
 #[derive(Debug, Clone)]
@@ -40,33 +32,27 @@ pub(crate) async fn repo_rules(service: &Service, repo: &Repo) -> Result<RepoRul
     Ok(rules)
 }
 
-/// The file's text, fetched when what is kept is too old. While GitHub is down, what is kept holds.
+/// The file's text as it is now. While GitHub is down, what is kept holds.
 async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
-    let (store, now) = (service.store(), service.now());
-    let kept = store.repo_settings(repo.id).await?;
-    let Some(github) = service.github() else { return Ok(kept.and_then(|kept| kept.text)) };
-    let kept = match kept {
-        Some(kept) if now.duration_since(kept.fetched_at) < FRESH => return Ok(kept.text),
-        kept => kept,
+    let store = service.store();
+    let live = match service.github() {
+        Some(github) => live_settings(store, github, repo).await,
+        None => return Ok(store.repo_settings(repo.id).await?.and_then(|kept| kept.text)),
     };
-    let text = match github.default_branch_file(&repo.name, FILE, MAX_FILE_BYTES).await {
-        Ok(file) => file.map(|file| file.text),
-        Err(error @ (GitHubError::BadAnswer { .. } | GitHubError::Forbidden { .. })) => {
-            tracing::warn!(repo = %repo.name, %error, "the settings cannot be read; nothing is written until they can");
-            Some(UNREADABLE.to_owned())
+    let error = match live {
+        Ok(text) => return Ok(text),
+        Err(SettingsError::Store(error)) => return Err(error.into()),
+        Err(SettingsError::GitHub(error)) => error,
+    };
+    match store.repo_settings(repo.id).await? {
+        Some(kept) => {
+            tracing::warn!(repo = %repo.name, %error, "the settings could not be fetched; the last ones hold");
+            Ok(kept.text)
         }
         // Not a word about the file: the rest of the work finds out what it means for the repository.
-        Err(GitHubError::NotInstalled { .. }) => return Ok(kept.and_then(|kept| kept.text)),
-        Err(error) => match kept {
-            Some(kept) => {
-                tracing::warn!(repo = %repo.name, %error, "the settings could not be fetched; the last ones hold");
-                return Ok(kept.text);
-            }
-            None => return Err(error.into()),
-        },
-    };
-    store.write_repo_settings(repo.id, text.as_deref(), now).await?;
-    Ok(text)
+        None if matches!(error, GitHubError::NotInstalled { .. }) => Ok(None),
+        None => Err(error.into()),
+    }
 }
 
 /// What a file allows, and the thresholds it asks for; none when that cannot be told.
@@ -74,16 +60,8 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
     let parsed = parse(text.unwrap_or_default());
     let triage = &parsed.config.triage;
     let mistaken = parsed.fell_back(Section::Triage);
-    let mode = match triage.mode {
-        // What was meant cannot be told, and nobody asked for comments.
-        _ if mistaken => TriageMode::Shadow,
-        ConfiguredMode::Off => TriageMode::Off,
-        ConfiguredMode::Shadow => TriageMode::Shadow,
-        ConfiguredMode::Suggest => TriageMode::Suggest,
-        ConfiguredMode::Grace => TriageMode::Grace,
-    };
     let rules = TriageRules {
-        mode,
+        mode: triage_mode(&parsed),
         max_candidates: usize::from(triage.max_candidates),
         exclude_labels: triage.exclude_labels.clone(),
         cooldown: SignedDuration::from_hours(i64::from(triage.cooldown_hours)),
@@ -117,29 +95,16 @@ fn thresholds_of(triage: &TriageSettings) -> Option<ThresholdSettings> {
 mod tests {
     use canonry_domain::{ThresholdRule, TriageMode};
 
-    use super::{UNREADABLE, rules_of};
-
-    fn mode(text: &str) -> TriageMode {
-        rules_of(Some(text), None).0.triage.mode
-    }
+    use super::rules_of;
 
     #[test]
-    fn a_mistake_never_speaks() {
-        assert_eq!(mode("triage: {mode: suggest}"), TriageMode::Suggest);
-        assert_eq!(mode("triage: {mode: off}"), TriageMode::Off);
-        assert_eq!(mode("triage: {mode: grace, cooldownHours: 1}"), TriageMode::Grace);
-        for text in [
-            "triage: {mode: suggest, maxCandidates: 99}",
-            "triage: {mode: loud}",
-            UNREADABLE,
-            "{",
-            "trige: {mode: suggest}",
-        ] {
-            assert_eq!(mode(text), TriageMode::Shadow, "{text}");
-            assert_eq!(rules_of(Some(text), None).1, None, "{text}: the learned thresholds stay as they are");
+    fn a_mistake_leaves_the_thresholds_as_they_are() {
+        for text in
+            ["triage: {mode: suggest, maxCandidates: 99}", "triage: {mode: loud}", "{", "trige: {mode: suggest}"]
+        {
+            let (rules, thresholds) = rules_of(Some(text), None);
+            assert_eq!((rules.triage.mode, thresholds), (TriageMode::Shadow, None), "{text}");
         }
-        // A mistake elsewhere is none here.
-        assert_eq!(mode("triage: {mode: suggest}\nreview: {maxComments: 0}"), TriageMode::Suggest);
     }
 
     #[test]

@@ -1,22 +1,17 @@
 //! The last look before triage says something on GitHub.
 
-use canonry_config::{MAX_FILE_BYTES, Parsed, Section, TriageMode, parse};
+use canonry_config::{Parsed, parse};
 use canonry_domain::ItemType;
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{OutboxEntry, OutboxState, Repo, RepoAccess, Store, TriageActionKind};
 use futures_util::future::BoxFuture;
-use jiff::SignedDuration;
 
 use crate::identify::{IdentifyError, identify, remember};
 use crate::live_item::is_gone;
+use crate::live_settings::{live_settings, triage_mode};
 use crate::said_so_far::TriageKeys;
 use crate::triage_item::is_excluded;
-
-/// Where a repository keeps its settings.
-const SETTINGS_FILE: &str = ".canonry.yml";
-/// How long settings that were fetched hold; a push to the default branch ends it at once.
-const SETTINGS_HOLD: SignedDuration = SignedDuration::from_mins(10);
 
 /// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
 /// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
@@ -50,7 +45,7 @@ impl TriageRecheck {
             return Ok(Some("no_access"));
         }
         let settings = self.settings(repo).await?;
-        if settings.as_ref().is_some_and(|settings| !speaks(settings)) {
+        if settings.as_ref().is_some_and(|settings| !triage_mode(settings).speaks()) {
             return Ok(Some("mode"));
         }
         if let Some(why) = self.overtaken(entry).await? {
@@ -79,14 +74,10 @@ impl TriageRecheck {
     /// The repository's settings as they are now; `None` when none were ever read. What is too old is fetched again, and
     /// while that fails nothing is said: a push may have told us to be silent.
     async fn settings(&self, repo: &Repo) -> Result<Option<Parsed>, RecheckError> {
-        let Some(stored) = self.store.repo_settings(repo.id).await? else { return Ok(None) };
-        let now = self.github.now();
-        let mut text = stored.text;
-        if now.duration_since(stored.fetched_at) >= SETTINGS_HOLD {
-            let file = self.github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await?;
-            text = file.map(|file| file.text);
-            self.store.write_repo_settings(repo.id, text.as_deref(), now).await?;
+        if self.store.repo_settings(repo.id).await?.is_none() {
+            return Ok(None);
         }
+        let text = live_settings(&self.store, &self.github, repo).await?;
         Ok(Some(parse(&text.unwrap_or_default())))
     }
 
@@ -138,12 +129,6 @@ fn plain(error: IdentifyError) -> RecheckError {
         IdentifyError::GitHub(error) => error.into(),
         error => error.into(),
     }
-}
-
-/// A mistake in the settings never speaks.
-fn speaks(settings: &Parsed) -> bool {
-    let mode = settings.config.triage.mode;
-    matches!(mode, TriageMode::Suggest | TriageMode::Grace) && !settings.fell_back(Section::Triage)
 }
 
 /// The type of the item that a key of triage names.

@@ -4,16 +4,14 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 use canonry_config::{
-    MAX_FILE_BYTES, Parsed, RepoConfig, Section, TargetPolicy as ConfiguredPolicy, config_hash, parse_bytes,
+    MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, Section, TargetPolicy as ConfiguredPolicy, config_hash,
+    parse_bytes,
 };
 use canonry_domain::{PlanRules, Probability, TargetPolicy};
 use canonry_store::Repo;
 
 use crate::exit::Refused;
 use crate::github::{GithubOption, has_credentials};
-
-/// The settings file of a repository.
-pub(crate) const SETTINGS_FILE: &str = ".canonry.yml";
 
 /// The option that names a settings file.
 #[derive(Debug, Clone, clap::Args)]

@@ -1,7 +1,7 @@
 //! `apply-close`: carries a reviewed plan out.
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, parse_bytes};
+use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
 use canonry_store::{CloseRunId, Repo};
@@ -16,7 +16,6 @@ use crate::exit::{Exit, Refused};
 use crate::github::GithubOption;
 use crate::known_repo::RunRepoOption;
 use crate::printable::one_line;
-use crate::repo_settings::SETTINGS_FILE;
 use crate::repo_settings::SettingsOption;
 use crate::report::Report;
 use crate::tables::{counted, table};

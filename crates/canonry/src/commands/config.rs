@@ -5,13 +5,12 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow};
-use canonry_config::{MAX_FILE_BYTES, Parsed, Problem, config_hash, json_schema, parse_bytes, to_yaml};
+use canonry_config::{MAX_FILE_BYTES, Parsed, Problem, SETTINGS_FILE, config_hash, json_schema, parse_bytes, to_yaml};
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::exit::Exit;
 use crate::printable::{block, one_line};
-use crate::repo_settings::SETTINGS_FILE;
 use crate::report::Report;
 use crate::tables::counted;
 

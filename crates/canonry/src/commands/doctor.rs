@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use canonry_config::SETTINGS_FILE;
 use canonry_github::GitHubError;
 use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Store};
 use serde::Serialize;
@@ -15,7 +16,6 @@ use crate::error_message::error_message;
 use crate::exit::Exit;
 use crate::github::{GithubOption, TOKEN_VARIABLE, token};
 use crate::printable::one_line;
-use crate::repo_settings::SETTINGS_FILE;
 use crate::report::Report;
 use crate::tables::counted;
 

@@ -1,0 +1,77 @@
+//! A repository's settings as they are on its default branch now.
+
+use canonry_config::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, Section, TriageMode as ConfiguredMode};
+use canonry_domain::TriageMode;
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{Repo, Store, StoreError};
+use jiff::SignedDuration;
+
+/// How long settings that were fetched hold; a push to the default branch ends it at once.
+const FRESH: SignedDuration = SignedDuration::from_mins(10);
+/// What is kept for a file that is there and cannot be read at all: a list is no settings, so that it counts as a
+/// mistake and never as a choice.
+const UNREADABLE: &str = "- this file cannot be read";
+
+/// Why it is not known what the settings are now.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// GitHub did not tell.
+    #[error("the settings could not be fetched: {0}")]
+    GitHub(#[source] GitHubError),
+}
+
+/// The text of the settings file, fetched when what is kept is too old; `None` when there is no such file.
+pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Result<Option<String>, SettingsError> {
+    let now = github.now();
+    if let Some(kept) = store.repo_settings(repo.id).await?
+        && now.duration_since(kept.fetched_at) < FRESH
+    {
+        return Ok(kept.text);
+    }
+    let text = match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
+        Ok(file) => file.map(|file| file.text),
+        Err(error @ (GitHubError::BadAnswer { .. } | GitHubError::Forbidden { .. })) => {
+            tracing::warn!(repo = %repo.name, %error, "the settings cannot be read; nothing is written until they can");
+            Some(UNREADABLE.to_owned())
+        }
+        Err(error) => return Err(SettingsError::GitHub(error)),
+    };
+    store.write_repo_settings(repo.id, text.as_deref(), now).await?;
+    Ok(text)
+}
+
+/// How far triage goes by these settings. A mistake never speaks: what was meant cannot be told, and nobody asked for
+/// comments.
+pub fn triage_mode(settings: &Parsed) -> TriageMode {
+    match settings.config.triage.mode {
+        _ if settings.fell_back(Section::Triage) => TriageMode::Shadow,
+        ConfiguredMode::Off => TriageMode::Off,
+        ConfiguredMode::Shadow => TriageMode::Shadow,
+        ConfiguredMode::Suggest => TriageMode::Suggest,
+        ConfiguredMode::Grace => TriageMode::Grace,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_config::parse;
+    use canonry_domain::TriageMode;
+
+    use super::{UNREADABLE, triage_mode};
+
+    #[test]
+    fn a_mistake_never_speaks() {
+        let mode = |text| triage_mode(&parse(text));
+        assert_eq!(mode("triage: {mode: suggest}"), TriageMode::Suggest);
+        assert_eq!(mode("triage: {mode: off}"), TriageMode::Off);
+        assert_eq!(mode("triage: {mode: grace, cooldownHours: 1}"), TriageMode::Grace);
+        for text in ["triage: {mode: suggest, maxCandidates: 99}", "triage: {mode: loud}", UNREADABLE, "{"] {
+            assert_eq!(mode(text), TriageMode::Shadow, "{text}");
+        }
+        // A mistake elsewhere is none here.
+        assert_eq!(mode("triage: {mode: suggest}\nreview: {maxComments: 0}"), TriageMode::Suggest);
+    }
+}
