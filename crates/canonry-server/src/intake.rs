@@ -11,7 +11,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use canonry_github::webhook::verify_signature;
 use canonry_github::{Clock, Secret};
-use canonry_store::{Accepted, Store};
+use canonry_store::{Accepted, PackedText, Store};
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::Notify;
@@ -46,7 +46,7 @@ pub(crate) struct Intake {
 
 impl Intake {
     /// An intake that stores what comes, until the last clone is gone and everything is answered.
-    pub(crate) fn new(store: Store, secret: Arc<Secret>, clock: Arc<dyn Clock>, wake: Arc<Notify>) -> Self {
+    pub(crate) fn new(store: &Store, secret: Arc<Secret>, clock: &Arc<dyn Clock>, wake: Arc<Notify>) -> Self {
         Self { secret, budget: BodyBudget::new(), batches: Batches::start(store, clock), wake }
     }
 }
@@ -85,7 +85,7 @@ async fn take_in(intake: &Intake, request: Request) -> Result<Accepted, Refusal>
     let (bytes, held) = tokio::time::timeout(BODY_PATIENCE, read(intake, &headers, body))
         .await
         .map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive".to_owned()))??;
-    let (sorted, text) = if bytes.len() > LONG {
+    let (sorted, body) = if bytes.len() > LONG {
         let secret = Arc::clone(&intake.secret);
         let checking = tokio::task::spawn_blocking(move || check(&secret, &headers, bytes));
         checking
@@ -95,7 +95,7 @@ async fn take_in(intake: &Intake, request: Request) -> Result<Accepted, Refusal>
         check(&intake.secret, &headers, bytes)?
     };
     let (id, event, action) = (sorted.id.clone(), sorted.event.clone(), sorted.action.clone());
-    let accepted = intake.batches.store(sorted, text, held).await.map_err(|_| {
+    let accepted = intake.batches.store(sorted, body, held).await.map_err(|_| {
         (StatusCode::SERVICE_UNAVAILABLE, "the webhook could not be stored; deliver it again later".to_owned())
     })?;
     tracing::info!(delivery = id, event, action, ?accepted, "a webhook is accepted");
@@ -152,7 +152,7 @@ async fn collect(arriving: &mut BodyDataStream, held: &mut Held, declared: usize
 }
 
 /// Whether it is GitHub's, and what it is about.
-fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted, String), Refusal> {
+fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted, PackedText), Refusal> {
     // Before anything else is looked at: nobody but GitHub learns what we make of a request.
     check_signature(secret, headers, &bytes)?;
     let event = required(headers, "x-github-event")?;
@@ -160,7 +160,7 @@ fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted
     let text = String::from_utf8(bytes)
         .map_err(|_| (StatusCode::BAD_REQUEST, "the webhook's body is not UTF-8".to_owned()))?;
     let sorted = sort(id, event, &text).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
-    Ok((sorted, text))
+    Ok((sorted, PackedText::pack(&text)))
 }
 
 const SIGNATURE: &str = "x-hub-signature-256";
@@ -198,7 +198,7 @@ mod tests {
     use axum::extract::{Request, State};
     use axum::http::StatusCode;
     use axum::response::Response;
-    use canonry_github::{Secret, SystemClock};
+    use canonry_github::{Clock, Secret, SystemClock};
     use canonry_store::Store;
     use canonry_testkit::database::TestDatabase;
     use futures_util::{StreamExt as _, stream};
@@ -211,7 +211,8 @@ mod tests {
 
     async fn intake(database: &TestDatabase) -> Intake {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
-        Intake::new(store, Arc::new(Secret::new("tide")), Arc::new(SystemClock), Arc::new(Notify::new()))
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Intake::new(&store, Arc::new(Secret::new("tide")), &clock, Arc::new(Notify::new()))
     }
 
     fn signature(body: &[u8]) -> String {

@@ -1,10 +1,11 @@
 //! Webhooks that wait are stored together: one transaction, and one wait for the disk, for all of them.
 
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 use std::time::Duration;
 
 use canonry_github::Clock;
-use canonry_store::{Accepted, NewDelivery, Store, StoreError};
+use canonry_store::{Accepted, NewDelivery, PackedText, Store, StoreError};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -15,6 +16,9 @@ use crate::sorting::Sorted;
 const MOST: usize = 256;
 /// How many bytes are stored at once, a single larger body apart. The drivers copy a batch several times.
 const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// How many batches are stored at a time where the database takes several: one is put together and sent while another
+/// waits for the disk.
+const MOST_LANES: usize = 2;
 /// How long storing a batch may take, whatever the database does. GitHub waits ten seconds; who heard no by then can
 /// deliver it again, also what was stored after all: a delivery is known by its id.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -28,14 +32,15 @@ pub(crate) struct NotStored;
 /// Where checked webhooks are handed in to be stored.
 #[derive(Debug, Clone)]
 pub(crate) struct Batches {
-    waiting: mpsc::Sender<Waiting>,
+    /// One queue for each batch that may be stored at a time.
+    lanes: Vec<mpsc::Sender<Waiting>>,
 }
 
 /// A checked webhook, and who waits for its answer.
 #[derive(Debug)]
 struct Waiting {
     sorted: Sorted,
-    body: String,
+    body: PackedText,
     /// Given back when the answer is.
     _held: Held,
     answer: oneshot::Sender<Result<Accepted, NotStored>>,
@@ -45,33 +50,61 @@ impl Batches {
     /// Begins to store what is handed in, until the last of the clones is gone and everything is answered.
     ///
     /// Nothing is waited for: while one batch is stored the next one gathers, so that a lone webhook is stored at
-    /// once and a crowd in few transactions. One task does it all: deliveries about one item keep their order.
-    pub(crate) fn start(store: Store, clock: Arc<dyn Clock>) -> Self {
-        let (waiting, mut next) = mpsc::channel(MOST);
-        tokio::spawn(async move {
-            while let Some(first) = next.recv().await {
-                let batch = gather(first, &mut next);
-                store_batch(&store, clock.as_ref(), batch, Instant::now() + PATIENCE).await;
-            }
-        });
-        Self { waiting }
+    /// once and a crowd in few transactions. What is about one item goes one way and keeps its order.
+    pub(crate) fn start(store: &Store, clock: &Arc<dyn Clock>) -> Self {
+        let queued = tell_workers(store.clone());
+        let lane = |_| lane(store.clone(), Arc::clone(clock), queued.clone());
+        Self { lanes: (0..store.writers().min(MOST_LANES)).map(lane).collect() }
     }
 
     /// Stores a webhook. It is on the disk when this says so.
-    pub(crate) async fn store(&self, sorted: Sorted, body: String, held: Held) -> Result<Accepted, NotStored> {
+    pub(crate) async fn store(&self, sorted: Sorted, body: PackedText, held: Held) -> Result<Accepted, NotStored> {
         let (answer, stored) = oneshot::channel();
-        self.waiting.send(Waiting { sorted, body, _held: held, answer }).await.map_err(|_| NotStored)?;
+        self.lane_of(&sorted).send(Waiting { sorted, body, _held: held, answer }).await.map_err(|_| NotStored)?;
         stored.await.unwrap_or(Err(NotStored))
     }
+
+    fn lane_of(&self, sorted: &Sorted) -> &mpsc::Sender<Waiting> {
+        let mut hasher = DefaultHasher::new();
+        sorted.key.hash(&mut hasher);
+        &self.lanes[usize::try_from(hasher.finish() % self.lanes.len() as u64).unwrap_or_default()]
+    }
+}
+
+/// Stores what is sent, one batch after the other, in the order in which it came.
+fn lane(store: Store, clock: Arc<dyn Clock>, queued: mpsc::Sender<()>) -> mpsc::Sender<Waiting> {
+    let (waiting, mut next) = mpsc::channel(MOST);
+    tokio::spawn(async move {
+        while let Some(first) = next.recv().await {
+            let batch = gather(first, &mut next);
+            store_batch(&store, clock.as_ref(), batch, Instant::now() + PATIENCE).await;
+            // A full channel has something to tell already.
+            let _ = queued.try_send(());
+        }
+    });
+    waiting
+}
+
+/// Tells other processes of new jobs, once for all that are queued while it tells.
+fn tell_workers(store: Store) -> mpsc::Sender<()> {
+    let (queued, mut next) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while next.recv().await.is_some() {
+            if let Err(error) = store.tell_workers().await {
+                tracing::debug!(%error, "other processes hear nothing of new jobs, and find them a little later");
+            }
+        }
+    });
+    queued
 }
 
 /// The first one, and what waits behind it.
 fn gather(first: Waiting, next: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
-    let mut bytes = first.body.len();
+    let mut bytes = first.body.bytes();
     let mut batch = vec![first];
     while batch.len() < MOST && bytes < MOST_BYTES {
         let Ok(waiting) = next.try_recv() else { break };
-        bytes += waiting.body.len();
+        bytes += waiting.body.bytes();
         batch.push(waiting);
     }
     batch
@@ -138,7 +171,7 @@ mod tests {
     use std::time::Duration;
 
     use canonry_github::SystemClock;
-    use canonry_store::{Accepted, DeliveryFilter, Store};
+    use canonry_store::{Accepted, DeliveryFilter, PackedText, Store};
     use canonry_testkit::database::TestDatabase;
     use jiff::Timestamp;
     use tokio::sync::oneshot;
@@ -163,7 +196,7 @@ mod tests {
             let sorted = sort(id, "ping", "{}").expect("JSON");
             let (answer, hears) = oneshot::channel();
             let held = BodyBudget::new().begin().expect("room");
-            batch.push(Waiting { sorted, body: "{}".to_owned(), _held: held, answer });
+            batch.push(Waiting { sorted, body: PackedText::pack("{}"), _held: held, answer });
             heard.push(hears);
         }
         let begun = Instant::now();

@@ -134,7 +134,7 @@ pub async fn serve(
     // Ends with this function: whoever listens has nothing in hand.
     let mut signals = JoinSet::new();
     signals.spawn(wake_on_signals(store.clone(), Arc::clone(&clock), Arc::clone(&wake)));
-    let intake = Intake::new(store.clone(), Arc::new(options.secret), clock, wake);
+    let intake = Intake::new(&store, Arc::new(options.secret), &clock, wake);
     let routes = routes(intake, store, parts.metrics).merge(parts.routes);
     let mut routes = tokio::spawn(serve_connections(listener, routes, Limits::USUAL, stopped));
     tokio::select! {

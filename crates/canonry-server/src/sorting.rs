@@ -2,7 +2,7 @@
 
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_github::webhook::{EventBody, NotJson, parse_event};
-use canonry_store::{Fate, NewDelivery, NewJob};
+use canonry_store::{Fate, NewDelivery, NewJob, PackedText};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -19,7 +19,8 @@ pub(crate) struct Sorted {
     pub(crate) action: Option<String>,
     repo: Option<RepoName>,
     number: Option<ItemNumber>,
-    key: String,
+    /// What it is about: what has the same key is handled in order.
+    pub(crate) key: String,
     payload: Value,
     ignored: Option<String>,
 }
@@ -49,7 +50,7 @@ pub(crate) fn sort(id: &str, event: &str, body: &str) -> Result<Sorted, NotJson>
 
 impl Sorted {
     /// The delivery as it is stored; `body` is what came.
-    pub(crate) fn delivery<'a>(&'a self, body: &'a str) -> NewDelivery<'a> {
+    pub(crate) fn delivery<'a>(&'a self, body: &'a PackedText) -> NewDelivery<'a> {
         NewDelivery {
             id: &self.id,
             event: &self.event,
@@ -153,11 +154,12 @@ fn read(event: &str, body: &str) -> Result<Seen, NotJson> {
 #[cfg(test)]
 mod tests {
     use super::{glance, read, sort};
-    use canonry_store::Fate;
+    use canonry_store::{Fate, PackedText};
 
     fn sorted(name: &str, body: &str) -> (String, Option<i64>, bool) {
         let sorted = sort("d1", name, body).expect("JSON");
-        let new = sorted.delivery(body);
+        let body = PackedText::pack(body);
+        let new = sorted.delivery(&body);
         let has_job = matches!(new.fate, Fate::Job(_));
         (sorted.key.clone(), new.number.map(|number| number.get()), has_job)
     }

@@ -25,7 +25,9 @@ impl Store {
     /// The same for many, all or none, with what came of each in their order. Their jobs are queued in that order; of
     /// one id that comes twice the second is known.
     ///
-    /// One transaction waits for the disk once, however many deliveries are in it.
+    /// One transaction waits for the disk once, however many deliveries are in it. Other processes hear nothing of the
+    /// jobs before [`Store::tell_workers`] is called: of all transactions that tell something PostgreSQL commits one
+    /// at a time, and each would wait for the disk alone.
     pub async fn accept_deliveries(
         &self,
         new: &[NewDelivery<'_>],
@@ -68,7 +70,6 @@ impl Store {
         }
         if !jobs.is_empty() {
             insert_jobs(&mut tx, &jobs, now).await?;
-            tx.tell_workers().await?;
         }
         tx.commit().await?;
         Ok(accepted)
@@ -93,14 +94,18 @@ impl Store {
     }
 }
 
-/// Rows per statement on SQLite. Only two lengths, so that the two prepared statements are found again; longer ones
-/// gain nothing more.
-const ROWS: usize = 16;
+/// Rows per statement on SQLite. Only three lengths, so that the prepared statements are found again; longer ones gain
+/// nothing more, and each statement is a journey to the thread that runs it.
+const ROWS: [usize; 3] = [16, 4, 1];
 
-/// A batch in statements of [`ROWS`] rows, and the rest one by one.
-fn in_statements<T>(rows: &[T]) -> impl Iterator<Item = &[T]> {
-    let (many, rest) = rows.split_at(rows.len() - rows.len() % ROWS);
-    many.chunks(ROWS).chain(rest.chunks(1))
+/// A batch in statements of as many rows as the lengths allow.
+fn in_statements<T>(mut rows: &[T]) -> impl Iterator<Item = &[T]> {
+    std::iter::from_fn(move || {
+        let length = ROWS.into_iter().find(|length| *length <= rows.len())?;
+        let (statement, rest) = rows.split_at(length);
+        rows = rest;
+        Some(statement)
+    })
 }
 
 /// How a new delivery looks in its row.
@@ -110,7 +115,7 @@ struct DeliveryRow<'a> {
     action: Option<Cow<'a, str>>,
     repo: Option<String>,
     number: Option<i64>,
-    payload: Cow<'a, str>,
+    payload: &'a [u8],
     state: &'static str,
     reason: Option<Cow<'a, str>>,
     finished_at: Option<i64>,
@@ -128,7 +133,7 @@ impl<'a> DeliveryRow<'a> {
             action: delivery.action.map(storable),
             repo: delivery.repo.map(RepoName::key),
             number: delivery.number.map(ItemNumber::get),
-            payload: storable(delivery.payload),
+            payload: delivery.payload.stored(),
             state: state.as_str(),
             reason,
             finished_at,
@@ -158,7 +163,7 @@ async fn insert_deliveries(
                         .push_bind(row.action.as_deref())
                         .push_bind(row.repo.as_deref())
                         .push_bind(row.number)
-                        .push_bind(&*row.payload)
+                        .push_bind(row.payload)
                         .push_bind(row.state)
                         .push_bind(row.reason.as_deref())
                         .push_bind(now)
@@ -171,7 +176,7 @@ async fn insert_deliveries(
         Transaction::Postgres(transaction) => {
             let insert = "INSERT INTO deliveries (id, event, action, repo, number, payload, state, reason, received_at, finished_at)
                 SELECT n.id, n.event, n.action, n.repo, n.number, n.payload, n.state, n.reason, $9, n.finished_at
-                FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::text[], $10::bigint[])
+                FROM UNNEST($1::text[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::bytea[], $7::text[], $8::text[], $10::bigint[])
                     AS n (id, event, action, repo, number, payload, state, reason, finished_at)
                 ON CONFLICT (id) DO NOTHING RETURNING id";
             let found = sqlx::query_scalar::<Postgres, String>(insert)
@@ -180,7 +185,7 @@ async fn insert_deliveries(
                 .bind(rows.iter().map(|row| row.action.as_deref()).collect::<Vec<_>>())
                 .bind(rows.iter().map(|row| row.repo.as_deref()).collect::<Vec<_>>())
                 .bind(rows.iter().map(|row| row.number).collect::<Vec<_>>())
-                .bind(rows.iter().map(|row| &*row.payload).collect::<Vec<_>>())
+                .bind(rows.iter().map(|row| row.payload).collect::<Vec<_>>())
                 .bind(rows.iter().map(|row| row.state).collect::<Vec<_>>())
                 .bind(rows.iter().map(|row| row.reason.as_deref()).collect::<Vec<_>>())
                 .bind(now)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 
 use crate::jobs::{JobId, NewJob, insert_job};
 use crate::open::Store;
+use crate::packed_text::PackedText;
 use crate::row_values::{count, micros, moment, optional_moment, optional_number, optional_word, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -58,7 +59,7 @@ pub struct NewDelivery<'a> {
     /// The issue or pull request it is about.
     pub number: Option<ItemNumber>,
     /// The body as it came.
-    pub payload: &'a str,
+    pub payload: &'a PackedText,
     /// What is to be done about it.
     pub fate: Fate<'a>,
 }
@@ -152,7 +153,9 @@ impl Store {
     /// The body of a delivery as it came; `None` when it is not known, or so old that its body was thrown away.
     pub async fn delivery_payload(&self, id: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT payload FROM deliveries WHERE id = $1 AND NOT emptied";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(id).fetch_optional(db).await?))
+        let stored: Option<Vec<u8>> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(id).fetch_optional(db).await?);
+        stored.map(PackedText::unpack).transpose()
     }
 
     /// How many deliveries are in each state.

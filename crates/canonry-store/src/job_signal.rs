@@ -37,6 +37,18 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Tells every process that jobs were queued. Nothing hangs on it: whoever hears nothing finds them a little later.
+    pub async fn tell_workers(&self) -> Result<(), StoreError> {
+        if let Pool::Postgres(pool) = &self.pool {
+            // Nothing is written that must reach the disk.
+            let tell = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($1, '')";
+            sqlx::query(tell).bind(JOBS_CHANNEL).execute(pool).await?;
+        }
+        Ok(())
+    }
+}
+
 impl JobSignal {
     /// Waits for the next signal; on SQLite without end. A lost connection is made anew, and then something may have
     /// been missed, which is a signal too.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use canonry_domain::{ItemNumber, RepoName};
 use canonry_store::{
     Accepted, DeliveryFilter, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobId, JobLease, JobScope,
-    JobState, NewDelivery, NewJob, Pruned, Store,
+    JobState, NewDelivery, NewJob, PackedText, Pruned, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -42,7 +42,7 @@ async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: 
         action: Some("opened"),
         repo: Some(repo),
         number: Some(ItemNumber::new(item).expect("a number")),
-        payload: r#"{"issue":{"title":"a\u0000b"}}"#,
+        payload: &PackedText::pack(r#"{"issue":{"title":"a\u0000b"}}"#),
         fate: Fate::Job(job),
     };
     store.accept_delivery(&new, at(second)).await.expect("stored")
@@ -118,7 +118,7 @@ on_both_engines! {
 
     async fn what_is_ignored_has_no_job(database: TestDatabase) {
         let store = open(&database).await;
-        let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: "[]", fate: Fate::Ignored("not for us") };
+        let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &PackedText::pack("[]"), fate: Fate::Ignored("not for us") };
         assert_eq!(store.accept_delivery(&new, at(0)).await.expect("stored"), Accepted::Ignored);
         assert_eq!(store.accept_delivery(&new, at(1)).await.expect("stored"), Accepted::Known(DeliveryState::Ignored));
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("not for us".to_owned())));

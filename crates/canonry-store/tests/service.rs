@@ -1,12 +1,14 @@
 //! What a running service keeps: batches of deliveries, jobs that nothing delivered, schedules, signals, settings, costs.
 
 use std::collections::HashSet;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_store::{
     Accepted, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState, LlmTotals,
-    NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, QueueStatus, RepoAccess, Store, StoredSettings,
+    NewDelivery, NewJob, NewLlmCall, NewOutboxEntry, OutboxScope, PackedText, QueueStatus, RepoAccess, Store,
+    StoredSettings,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -25,6 +27,8 @@ async fn open(database: &TestDatabase) -> Store {
     Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens")
 }
 
+static BODY: LazyLock<PackedText> = LazyLock::new(|| PackedText::pack("{}"));
+
 fn delivery<'a>(id: &'a str, key: &'a str, repo: &'a RepoName) -> NewDelivery<'a> {
     let job = NewJob { key, repo: Some(repo), kind: "webhook", payload: &Value::Null };
     NewDelivery {
@@ -33,7 +37,7 @@ fn delivery<'a>(id: &'a str, key: &'a str, repo: &'a RepoName) -> NewDelivery<'a
         action: Some("opened"),
         repo: Some(repo),
         number: ItemNumber::new(1).ok(),
-        payload: "{}",
+        payload: &BODY,
         fate: Fate::Job(job),
     }
 }
@@ -57,7 +61,7 @@ on_both_engines! {
         assert_eq!(store.accept_deliveries(&[], at(0)).await.expect("stored"), []);
         let ids: Vec<String> = (0..40).map(|id| format!("d{id:02}")).collect();
         let mut batch: Vec<_> = ids.iter().rev().map(|id| delivery(id, "tide/pool#1", &repo)).collect();
-        batch.push(NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: "[]", fate: Fate::Ignored("not for us") });
+        batch.push(NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &BODY, fate: Fate::Ignored("not for us") });
         batch.extend_from_within(..1);
         batch.extend_from_within(40..41);
         let accepted = store.accept_deliveries(&batch, at(1)).await.expect("stored");
@@ -251,6 +255,7 @@ async fn queued_jobs_are_told_on_postgres() {
     let mut signal = elsewhere.job_signal().await.expect("listens");
     let repo: RepoName = "tide/pool".parse().expect("a name");
     store.accept_delivery(&delivery("d1", "k", &repo), at(0)).await.expect("stored");
+    store.tell_workers().await.expect("told");
     signal.next().await;
     let running = lease(&store, 1).await.expect("due");
     end(&store, &running, JobEnd::Dead("broken"), 1).await;

@@ -25,11 +25,16 @@ const TIME: Duration = Duration::from_secs(8);
 enum Contender {
     Canonry,
     Probot,
+    /// Probot that asks the database once for each delivery, by a statement written for that.
+    ProbotOneStatement,
     /// Canonry that works on what it accepts at the same time.
     CanonryWorking,
 }
 
-const CONTENDERS: [Contender; 3] = [Contender::Canonry, Contender::Probot, Contender::CanonryWorking];
+/// SQLite is a library: how often it is asked makes no difference there.
+const ON_SQLITE: &[Contender] = &[Contender::Canonry, Contender::Probot, Contender::CanonryWorking];
+const ON_POSTGRES: &[Contender] =
+    &[Contender::Canonry, Contender::Probot, Contender::ProbotOneStatement, Contender::CanonryWorking];
 
 /// What one round of one contender came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -58,8 +63,8 @@ pub(crate) fn run() -> Result<()> {
         TIME.as_secs(),
         probot.versions
     );
-    for engine in ["SQLite", "PostgreSQL"] {
-        let mut rounds = CONTENDERS.map(|contender| (contender, Vec::new()));
+    for (engine, contenders) in [("SQLite", ON_SQLITE), ("PostgreSQL", ON_POSTGRES)] {
+        let mut rounds: Vec<_> = contenders.iter().map(|contender| (*contender, Vec::new())).collect();
         for round in 0..ROUNDS {
             for (contender, measured) in &mut rounds {
                 let name = format!("{engine}_{contender:?}_{round}").to_lowercase();
@@ -76,7 +81,8 @@ pub(crate) fn run() -> Result<()> {
                 std::fs::remove_dir_all(&folder)?;
             }
         }
-        print!("{}", table(engine, &rounds.map(|(contender, measured)| (contender, summary(&measured)))));
+        let rows: Vec<_> = rounds.iter().map(|(contender, measured)| (*contender, summary(measured))).collect();
+        print!("{}", table(engine, &rows));
     }
     let database = format!("sqlite:{}", place.path().join("burst.db").display());
     let sqlite = burst(&binary, &database, place.path()).context("the burst on SQLite")?;
@@ -91,7 +97,8 @@ fn start(contender: Contender, probot: &Probot, binary: &Path, database: &str, f
     match contender {
         Contender::Canonry => canonry(binary, database, 0, &log),
         Contender::CanonryWorking => canonry(binary, database, 4, &log),
-        Contender::Probot => probot.start(database, &log),
+        Contender::Probot => probot.start(database, false, &log),
+        Contender::ProbotOneStatement => probot.start(database, true, &log),
     }
 }
 
@@ -135,6 +142,7 @@ fn table(engine: &str, rows: &[(Contender, Measured)]) -> String {
         let name = match contender {
             Contender::Canonry => "**Canonry**, intake alone",
             Contender::Probot => "Probot app",
+            Contender::ProbotOneStatement => "Probot app, one statement each",
             Contender::CanonryWorking => "Canonry, with 4 workers busy",
         };
         let memory = used.memory();

@@ -64,12 +64,15 @@ impl Probot {
         Ok(Self { folder, versions })
     }
 
-    /// Starts the app on a database.
-    pub(crate) fn start(&self, database: &str, log: &Path) -> Result<Server> {
+    /// Starts the app on a database; `one_statement` in its tightest form on PostgreSQL.
+    pub(crate) fn start(&self, database: &str, one_statement: bool, log: &Path) -> Result<Server> {
         let address = free_address()?;
         let mut command = Command::new("node");
         command.arg("app.js").current_dir(&self.folder).env("DATABASE", database).env("NODE_ENV", "production");
         command.env("HOST", "127.0.0.1").env("PORT", address.port().to_string());
+        if one_statement {
+            command.env("ONE_STATEMENT", "1");
+        }
         command.env("APP_ID", "1").env("WEBHOOK_SECRET", SECRET);
         command.env("PRIVATE_KEY_PATH", root().join("crates/canonry-testkit/keys/test-app.pem"));
         Server::start(command, Door { address, path: "/api/github/webhooks", accepted: 200 }, log)

@@ -5,7 +5,8 @@ use canonry_domain::{
 };
 use canonry_server::{Ended, Publish as _};
 use canonry_store::{
-    Accepted, Delivery, DeliveryState, Fate, JobFilter, JobState, NewDelivery, NewJob, RepoAccess, TriageActionKind,
+    Accepted, Delivery, DeliveryState, Fate, JobFilter, JobState, NewDelivery, NewJob, PackedText, RepoAccess,
+    TriageActionKind,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, CloseReason, Fault, NewIssue, Pull};
@@ -39,7 +40,7 @@ impl Setting {
             action: action.as_deref(),
             repo: repo.as_ref(),
             number: number.and_then(|number| ItemNumber::new(number).ok()),
-            payload: &body,
+            payload: &PackedText::pack(&body),
             fate: Fate::Job(job),
         };
         assert_eq!(self.store.accept_delivery(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);

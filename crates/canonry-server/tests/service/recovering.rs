@@ -2,7 +2,7 @@
 
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_server::{Ended, Scheduler, Schedules};
-use canonry_store::{EmbedFilter, EmbeddingKey, Fate, Job, JobFilter, JobState, NewDelivery, NewJob};
+use canonry_store::{EmbedFilter, EmbeddingKey, Fate, Job, JobFilter, JobState, NewDelivery, NewJob, PackedText};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
@@ -55,7 +55,7 @@ impl Setting {
             action: Some("opened"),
             repo: None,
             number: None,
-            payload: "{}",
+            payload: &PackedText::pack("{}"),
             fate: Fate::Ignored("only its arrival counts here"),
         };
         self.store.accept_delivery(&new, self.clock.now()).await.expect("stored");

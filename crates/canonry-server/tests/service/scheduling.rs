@@ -6,7 +6,7 @@ use std::time::Duration;
 use canonry_domain::GithubId;
 use canonry_github::{Clock as _, ManualClock, ScaledClock};
 use canonry_server::{Ended, Handled, JobError, JobHandler, Scheduler, Schedules, ServeParts, Work, Worker};
-use canonry_store::{Fate, Job, JobFilter, JobScope, JobState, NewDelivery, NewJob, RepoAccess, Store};
+use canonry_store::{Fate, Job, JobFilter, JobScope, JobState, NewDelivery, NewJob, PackedText, RepoAccess, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use futures_util::future::{BoxFuture, ready};
@@ -146,7 +146,7 @@ on_both_engines! {
         let clock = Arc::new(ManualClock::new(start()));
         let job = NewJob { key: "a", repo: None, kind: "webhook", payload: &Value::Null };
         for (id, fate) in [("done", Fate::Job(job)), ("ignored", Fate::Ignored("no reason"))] {
-            let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: "{}", fate };
+            let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate };
             store.accept_delivery(&new, clock.now()).await.expect("stored");
         }
         let sync = NewJob { key: "sync/1", repo: None, kind: "sync", payload: &Value::Null };

@@ -8,7 +8,7 @@ use canonry_github::{Clock as _, ManualClock};
 use canonry_server::{Ended, Handled, JobError, JobHandler, Work, Worker};
 use canonry_store::{
     Accepted, DeliveryState, Fate, Job, JobCaps, JobEnd, JobFilter, JobLease, JobScope, JobState, NewDelivery, NewJob,
-    Store,
+    PackedText, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -82,7 +82,7 @@ impl Bench {
             action: None,
             repo: None,
             number: None,
-            payload: what,
+            payload: &PackedText::pack(what),
             fate: Fate::Job(job),
         };
         assert_eq!(self.store.accept_delivery(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);

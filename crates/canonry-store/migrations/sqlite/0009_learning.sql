@@ -140,3 +140,9 @@ CREATE INDEX deliveries_by_state ON deliveries (state);
 -- Whether the body was thrown away, long after it was of use; the id stays.
 ALTER TABLE deliveries ADD COLUMN emptied BOOLEAN NOT NULL DEFAULT FALSE;
 CREATE INDEX deliveries_to_empty ON deliveries (emptied, finished_at) WHERE state IN ('done', 'ignored');
+
+-- Bodies are packed before they come here; those of before stay the texts they are.
+ALTER TABLE deliveries RENAME COLUMN payload TO payload_text;
+ALTER TABLE deliveries ADD COLUMN payload BLOB NOT NULL DEFAULT x'';
+UPDATE deliveries SET payload = CAST(payload_text AS BLOB);
+ALTER TABLE deliveries DROP COLUMN payload_text;
