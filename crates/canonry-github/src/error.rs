@@ -4,8 +4,6 @@ use jiff::Timestamp;
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-use crate::secret_scan;
-
 /// Why GitHub did not answer as wanted. Each `Display` is one sentence that says what happened and
 /// what to do next; none contains a token.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -178,7 +176,7 @@ pub(crate) fn message_of(body: &[u8]) -> String {
     };
     let line: String =
         words.chars().map(|character| if character.is_control() { ' ' } else { character }).take(300).collect();
-    secret_scan::redact(&line)
+    canonry_domain::redact(&line)
 }
 
 fn detail_of(error: &serde_json::Value) -> Option<&str> {

@@ -1,7 +1,8 @@
 //! What a failure means for the job it happened in: another try, a wait, or the end.
 
+use canonry_domain::redact;
+use canonry_github::GitHubError;
 use canonry_github::outbox::OutboxError;
-use canonry_github::{GitHubError, redact};
 use canonry_store::StoreError;
 use canonry_triage::{DetectError, IdentifyError, SyncError, TriageError};
 

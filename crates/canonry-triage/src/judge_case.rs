@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 
 use canonry_domain::{
     Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem,
-    PairScores, Similarity, parse_judge_answer,
+    PairScores, Similarity, parse_judge_answer, redact,
 };
-use canonry_github::redact;
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
@@ -183,14 +182,17 @@ impl Judge<'_> {
                 };
                 Ok(Heard { answer, said, call: Some(call) })
             }
-            // An answer all the same, and one that was paid for, nobody says how much.
-            Err(error @ (ChatError::Refused { .. } | ChatError::CutOff { .. })) => {
+            // An answer all the same, and one that was paid for.
+            Err(
+                ref error @ (ChatError::Refused { input_tokens, output_tokens, .. }
+                | ChatError::CutOff { input_tokens, output_tokens, .. }),
+            ) => {
                 let kind = match error {
                     ChatError::Refused { .. } => InvalidAnswer::Refusal,
                     _ => InvalidAnswer::NotJson,
                 };
-                budget.settle(None);
-                let call = note(None, None, Some(error.to_string()));
+                let call = note(input_tokens, output_tokens, Some(error.to_string()));
+                budget.settle(call.cost_usd);
                 Ok(Heard { answer: Err(kind), said: String::new(), call: Some(call) })
             }
             Err(error) => {

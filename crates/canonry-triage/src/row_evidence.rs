@@ -1,7 +1,6 @@
 //! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
 
-use canonry_domain::{ClosePath, Item, ItemNumber, RepoName};
-use canonry_github::redact;
+use canonry_domain::{ClosePath, Item, ItemNumber, RepoName, redact};
 use canonry_retrieval::{Facts, SharedFact, shared_facts};
 use serde::{Deserialize, Serialize};
 

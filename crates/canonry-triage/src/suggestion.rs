@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, suggestion_text};
-use canonry_github::{quote_line, redact};
+use canonry_domain::{Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, redact, suggestion_text};
+use canonry_github::quote_line;
 use canonry_store::{NewTriageRecord, Repo, Store, StoreError};
 
 use crate::detect_new::TopMatch;

@@ -1,7 +1,6 @@
 //! Texts as they may leave: into prompts, and into cards, which become part of prompts.
 
-use canonry_domain::{IntentSource, Item, ItemType, PullChanges};
-use canonry_github::redact;
+use canonry_domain::{IntentSource, Item, ItemType, PullChanges, redact};
 
 /// An item's text with every secret taken out.
 pub(crate) struct WithoutSecrets {

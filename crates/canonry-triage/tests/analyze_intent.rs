@@ -151,7 +151,7 @@ on_both_engines! {
         let error = analyze_intent(&store, &repo, extractor, ALL, now(), &mut |_| ()).await.expect_err("ends");
         assert_eq!(
             error.to_string(),
-            "failed to ask gemini: status 401 (no such key), asked 1 times; check the key, the model's name and the address, then run it again with --only-changed"
+            "failed to ask gemini: status 401 (no such key), asked once; check the key, the model's name and the address, then run it again with --only-changed"
         );
         assert!(error.so_far.failed >= 1 && model.asked.lock().expect("not poisoned").len() <= 6);
         store.close().await;

@@ -2,13 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::{GithubId, Login, StateReason};
+use canonry_domain::{GithubId, Login, StateReason, redact, scan_secrets};
 use serde::{Deserialize, Serialize};
 
 use super::progress::Shape;
 use crate::api::IssuePatch;
 use crate::marker::MarkerSigner;
-use crate::secret_scan::{redact, scan_secrets};
 
 /// Something to be written to an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

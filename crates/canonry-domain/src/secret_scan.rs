@@ -1,4 +1,4 @@
-//! Looking for secrets in text that is about to leave.
+//! Looking for secrets in text.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use regex::Regex;
 
 /// A secret found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct FoundSecret {
     /// What it looks like.
     pub kind: SecretKind,
     /// Where it is, in bytes.
@@ -71,10 +71,10 @@ impl fmt::Display for SecretKind {
 /// Known forms are found wherever they stand. A password is found only behind a name like
 /// `password=` and only if it looks random: commit hashes, UUIDs, variable names and the usual
 /// placeholders are left alone.
-pub fn scan_secrets(text: &str) -> Vec<Finding> {
-    let mut found: Vec<Finding> = RULES.iter().flat_map(|rule| rule.find(text)).collect();
+pub fn scan_secrets(text: &str) -> Vec<FoundSecret> {
+    let mut found: Vec<FoundSecret> = RULES.iter().flat_map(|rule| rule.find(text)).collect();
     found.sort_by_key(|finding| (finding.range.start, finding.kind));
-    let mut apart: Vec<Finding> = Vec::with_capacity(found.len());
+    let mut apart: Vec<FoundSecret> = Vec::with_capacity(found.len());
     for finding in found {
         match apart.last_mut() {
             Some(last) if finding.range.start < last.range.end => {
@@ -109,10 +109,10 @@ struct Rule {
 type Check = fn(&str) -> bool;
 
 impl Rule {
-    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = Finding> + 'a {
+    fn find<'a>(&'a self, text: &'a str) -> impl Iterator<Item = FoundSecret> + 'a {
         self.pattern.captures_iter(text).filter_map(|captures| {
             let found = captures.get(1).or_else(|| captures.get(0))?;
-            (self.check)(found.as_str()).then(|| Finding { kind: self.kind, range: found.range() })
+            (self.check)(found.as_str()).then(|| FoundSecret { kind: self.kind, range: found.range() })
         })
     }
 }

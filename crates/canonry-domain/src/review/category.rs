@@ -1,0 +1,31 @@
+//! What a finding is about.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::words;
+
+/// What a finding is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Somebody could do harm.
+    Security,
+    /// The program does the wrong thing.
+    Correctness,
+    /// The program is slower or larger than it should be.
+    Performance,
+    /// The code is harder to read than it should be.
+    Style,
+    /// Text for people is missing or wrong.
+    Documentation,
+}
+
+words!(
+    Category,
+    "a category",
+    Security = "security",
+    Correctness = "correctness",
+    Performance = "performance",
+    Style = "style",
+    Documentation = "documentation",
+);

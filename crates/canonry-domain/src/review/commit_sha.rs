@@ -1,0 +1,77 @@
+//! A commit's id.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// A commit's full id: 40 or 64 hexadecimal digits in lower case.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct CommitSha(String);
+
+/// A text that is no commit's full id.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("a commit's full id is 40 or 64 hexadecimal digits in lower case")]
+pub struct InvalidSha;
+
+impl CommitSha {
+    /// All digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The first seven, as people read it.
+    pub fn short(&self) -> &str {
+        &self.0[..7]
+    }
+}
+
+impl FromStr for CommitSha {
+    type Err = InvalidSha;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        if matches!(text.len(), 40 | 64) && text.bytes().all(is_digit) {
+            Ok(Self(text.to_owned()))
+        } else {
+            Err(InvalidSha)
+        }
+    }
+}
+
+impl TryFrom<String> for CommitSha {
+    type Error = InvalidSha;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<CommitSha> for String {
+    fn from(sha: CommitSha) -> Self {
+        sha.0
+    }
+}
+
+impl fmt::Display for CommitSha {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CommitSha, InvalidSha};
+
+    #[test]
+    fn only_full_ids_are_ids() {
+        let digits = "0123456789abcdef0123456789abcdef01234567";
+        let sha: CommitSha = digits.parse().expect("an id");
+        assert_eq!((sha.as_str(), sha.short()), (digits, "0123456"));
+        assert_eq!("ab".repeat(32).parse::<CommitSha>().expect("SHA-256").as_str().len(), 64);
+        for text in ["", "main", &digits[..39], &digits.to_uppercase(), "--upload-pack=x", &format!("{digits}\n")] {
+            assert_eq!(text.parse::<CommitSha>(), Err(InvalidSha), "{text}");
+        }
+    }
+}

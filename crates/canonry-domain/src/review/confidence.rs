@@ -1,0 +1,140 @@
+//! How sure Canonry is of a finding, from what can be observed.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::category::Category;
+use super::feedback::PatternFeedback;
+use super::severity::Severity;
+
+/// How sure Canonry is of a finding, 0 to 100.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Confidence(u8);
+
+impl Confidence {
+    /// Its points.
+    pub const fn get(self) -> u8 {
+        self.0
+    }
+
+    fn within_bounds(points: i64) -> Self {
+        Self(u8::try_from(points.clamp(0, 100)).expect("invariant: clamped"))
+    }
+}
+
+impl fmt::Display for Confidence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} %", self.0)
+    }
+}
+
+/// What is known of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConfidenceSigns {
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub category: Category,
+    /// Whether a second reviewer reports it, or people accepted one that is very much alike.
+    pub confirmed: bool,
+    /// What people think of its pattern.
+    pub feedback: PatternFeedback,
+}
+
+/// What each sign adds to a confidence or takes from it, from [`ConfidenceParts::START`] on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ConfidenceParts {
+    /// How much the finding matters.
+    pub severity: i64,
+    /// What it is about.
+    pub category: i64,
+    /// That somebody else says so too.
+    pub confirmed: i64,
+    /// What people think of its pattern.
+    pub feedback: i64,
+}
+
+impl ConfidenceParts {
+    /// What every finding begins with.
+    pub const START: i64 = 50;
+
+    /// The parts that follow from the signs.
+    pub fn of(signs: ConfidenceSigns) -> Self {
+        let severity = match signs.severity {
+            Severity::Critical => 30,
+            Severity::Major => 20,
+            Severity::Medium => 10,
+            Severity::Minor => 0,
+        };
+        let category = match signs.category {
+            Category::Security => 15,
+            Category::Correctness => 10,
+            Category::Performance => 5,
+            Category::Style => -5,
+            Category::Documentation => -10,
+        };
+        Self {
+            severity,
+            category,
+            confirmed: if signs.confirmed { 10 } else { 0 },
+            feedback: 10 * i64::from(signs.feedback.thumbs_up) - 20 * i64::from(signs.feedback.thumbs_down),
+        }
+    }
+}
+
+/// The confidence that follows from the signs. Feedback comes last and counts for visible findings too.
+pub fn confidence(signs: ConfidenceSigns) -> Confidence {
+    let parts = ConfidenceParts::of(signs);
+    let observed =
+        Confidence::within_bounds(ConfidenceParts::START + parts.severity + parts.category + parts.confirmed);
+    Confidence::within_bounds(i64::from(observed.0) + parts.feedback)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Confidence, ConfidenceSigns, confidence};
+    use crate::review::{Category, PatternFeedback, Severity};
+
+    #[test]
+    fn every_sign_counts() {
+        let plain = ConfidenceSigns {
+            severity: Severity::Medium,
+            category: Category::Style,
+            confirmed: false,
+            feedback: PatternFeedback::default(),
+        };
+        let with = |thumbs_up, thumbs_down| PatternFeedback { thumbs_up, thumbs_down, ..PatternFeedback::default() };
+        for (signs, expected) in [
+            (plain, 55),
+            (ConfidenceSigns { confirmed: true, ..plain }, 65),
+            (ConfidenceSigns { feedback: with(1, 0), ..plain }, 65),
+            (ConfidenceSigns { feedback: with(0, 1), ..plain }, 35),
+            (ConfidenceSigns { feedback: with(0, 9), ..plain }, 0),
+            (
+                ConfidenceSigns {
+                    severity: Severity::Critical,
+                    category: Category::Security,
+                    confirmed: true,
+                    ..plain
+                },
+                100,
+            ),
+            (
+                // The sum of 105 is 100 before people say no.
+                ConfidenceSigns {
+                    severity: Severity::Critical,
+                    category: Category::Security,
+                    confirmed: true,
+                    feedback: with(0, 1),
+                },
+                80,
+            ),
+            (ConfidenceSigns { severity: Severity::Minor, category: Category::Documentation, ..plain }, 40),
+        ] {
+            assert_eq!(confidence(signs).get(), expected, "{signs:?}");
+        }
+        assert_eq!(Confidence::within_bounds(72).to_string(), "72 %");
+    }
+}

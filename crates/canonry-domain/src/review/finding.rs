@@ -1,0 +1,289 @@
+//! One remark of a reviewer on a diff, and which remarks are one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::category::Category;
+use super::code_hash::CodeHash;
+use super::feedback::is_protected;
+use super::fingerprint::{Fingerprint, PatternKey};
+use super::repo_path::RepoPath;
+use super::severity::Severity;
+
+/// Lines of a file, from 1, both ends included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct LineRange {
+    /// The first line.
+    pub first: u32,
+    /// The last line.
+    pub last: u32,
+}
+
+impl LineRange {
+    /// Lines in order; `None` for a line 0 or an end before the start.
+    pub fn new(first: u32, last: u32) -> Option<Self> {
+        (first >= 1 && last >= first).then_some(Self { first, last })
+    }
+
+    /// Whether the two have a line in common.
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first <= other.last && other.first <= self.last
+    }
+}
+
+/// Who reports: a model, a tool by its name, or Canonry's own rules.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ReviewerName(String);
+
+impl ReviewerName {
+    /// A language model.
+    pub fn model() -> Self {
+        Self("llm".to_owned())
+    }
+
+    /// Canonry's own rules.
+    pub fn builtin() -> Self {
+        Self("builtin".to_owned())
+    }
+
+    /// A tool, by the name it gives itself; the name of a model or of the rules is not to be had.
+    pub fn tool(name: &str) -> Self {
+        let name = name.trim().to_lowercase();
+        match name.as_str() {
+            "" => Self("tool".to_owned()),
+            "llm" | "builtin" => Self(format!("tool {name}")),
+            _ => Self(name),
+        }
+    }
+
+    /// A name that was stored before.
+    pub fn stored(name: String) -> Self {
+        Self(name)
+    }
+
+    /// Whether it may say something else each time it reads the same.
+    pub fn is_model(&self) -> bool {
+        self.0 == "llm"
+    }
+
+    /// The name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ReviewerName {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+/// A reviewer that reports a finding, and by which of its rules.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Witness {
+    /// Who.
+    pub reviewer: ReviewerName,
+    /// Its rule; models have none.
+    pub rule: Option<String>,
+    /// The pattern that feedback about it is pooled under.
+    pub key: PatternKey,
+}
+
+/// One remark on a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finding {
+    /// What it is, in one line.
+    pub title: String,
+    /// The rest of what there is to say; may be empty.
+    pub message: String,
+    /// The file.
+    pub path: RepoPath,
+    /// The lines in the new version; `None` for a remark on the file as a whole.
+    pub lines: Option<LineRange>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub category: Category,
+    /// The fingerprint of its title.
+    pub fingerprint: Fingerprint,
+    /// The flagged code.
+    pub code: Option<CodeHash>,
+    /// What stands around it.
+    pub around: Option<CodeHash>,
+    /// Who reports it, at least one.
+    pub witnesses: Vec<Witness>,
+    /// Fingerprints of the tool's own, by their names.
+    pub partial: BTreeMap<String, String>,
+    /// Names of what it is an instance of, such as `cwe-89`, in lower case.
+    pub tags: BTreeSet<String>,
+    /// What could be done, in words or as code.
+    pub fix: Option<String>,
+}
+
+impl Finding {
+    /// The pattern it belongs to: that of who reported it first.
+    pub fn key(&self) -> &PatternKey {
+        &self.witnesses.first().expect("invariant: a finding has a witness").key
+    }
+
+    /// Takes the gravity of another report of the same thing if it weighs more: a greater severity, or the same with a
+    /// category that protects it.
+    pub(super) fn take_graver(&mut self, severity: Severity, category: Category) {
+        let guarded = |severity, category| (severity, is_protected(severity, category));
+        if guarded(severity, category) > guarded(self.severity, self.category) {
+            self.severity = severity;
+            self.category = category;
+        }
+    }
+}
+
+/// Makes one finding of those that several reviewers, or one reviewer twice, report about the same code.
+///
+/// They are the same when they are about lines in common of one file, and have one title, one name of what they are
+/// an instance of, or at least half of the words of their titles in common while being about one category.
+/// The greater severity holds, with the category of who says so; the words and the order are those of the first of each,
+/// so that a second reviewer does not rename a finding.
+pub fn merge_witnesses(findings: Vec<Finding>) -> Vec<Finding> {
+    let mut merged: Vec<Finding> = Vec::with_capacity(findings.len());
+    let mut by_path: BTreeMap<RepoPath, Vec<usize>> = BTreeMap::new();
+    for finding in findings {
+        let places = by_path.entry(finding.path.clone()).or_default();
+        match places.iter().find(|place| is_one(&merged[**place], &finding)) {
+            Some(place) => merge(&mut merged[*place], finding),
+            None => {
+                places.push(merged.len());
+                merged.push(finding);
+            }
+        }
+    }
+    merged
+}
+
+fn is_one(one: &Finding, other: &Finding) -> bool {
+    let same_lines = one.lines == other.lines;
+    let near = same_lines || matches!((one.lines, other.lines), (Some(a), Some(b)) if a.overlaps(b));
+    if !near {
+        return false;
+    }
+    let shared_witness =
+        one.witnesses.iter().any(|witness| other.witnesses.iter().any(|own| own.reviewer == witness.reviewer));
+    if shared_witness {
+        // One reviewer says two things about one line unless it is the very same thing.
+        return same_lines && one.fingerprint == other.fingerprint && one.key() == other.key();
+    }
+    one.fingerprint == other.fingerprint
+        || !one.tags.is_disjoint(&other.tags)
+        || (one.category == other.category && titles_agree(&one.title, &other.title))
+}
+
+fn merge(kept: &mut Finding, other: Finding) {
+    for witness in other.witnesses {
+        if !kept.witnesses.contains(&witness) {
+            kept.witnesses.push(witness);
+        }
+    }
+    kept.partial.extend(other.partial);
+    kept.tags.extend(other.tags);
+    kept.fix = kept.fix.take().or(other.fix);
+    kept.take_graver(other.severity, other.category);
+}
+
+/// Whether two titles have at least half of their words in common.
+fn titles_agree(one: &str, other: &str) -> bool {
+    let words = |title: &str| -> BTreeSet<String> {
+        let parts = title.split(|c: char| !c.is_alphanumeric());
+        parts.filter(|word| word.chars().count() > 2).map(str::to_lowercase).collect()
+    };
+    let (one, other) = (words(one), words(other));
+    let shared = one.intersection(&other).count();
+    shared >= 2 && shared * 2 >= one.union(&other).count()
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::{Finding, LineRange, ReviewerName, Witness, merge_witnesses};
+    use crate::review::{Category, CodeHash, Fingerprint, PatternKey, RepoPath, Severity};
+
+    /// A finding of a tool's rule on one line whose code is the title's own text.
+    pub(crate) fn finding(path: &str, line: u32, reviewer: ReviewerName, title: &str) -> Finding {
+        let rule = (!reviewer.is_model()).then(|| title.to_lowercase());
+        let key = match &rule {
+            Some(rule) => PatternKey::of_rule(reviewer.as_str(), rule),
+            None => PatternKey::of_title(title),
+        };
+        Finding {
+            title: title.to_owned(),
+            message: String::new(),
+            path: RepoPath::new(path).expect("a path"),
+            lines: LineRange::new(line, line),
+            severity: Severity::Medium,
+            category: Category::Correctness,
+            fingerprint: Fingerprint::of_title(title),
+            code: Some(CodeHash::of([title])),
+            around: None,
+            witnesses: vec![Witness { reviewer, rule, key }],
+            partial: Default::default(),
+            tags: Default::default(),
+            fix: None,
+        }
+    }
+
+    #[test]
+    fn two_reviewers_of_one_line_are_two_witnesses() {
+        let tool = ReviewerName::tool("semgrep");
+        let severe =
+            Finding { severity: Severity::Critical, ..finding("a.rs", 7, tool.clone(), "SQL injection in query") };
+        let merged = merge_witnesses(vec![
+            finding("a.rs", 7, ReviewerName::model(), "Possible SQL injection in query"),
+            severe,
+            finding("a.rs", 9, tool.clone(), "SQL injection in query"),
+            finding("b.rs", 7, tool, "SQL injection in query"),
+        ]);
+        let shown: Vec<_> = merged.iter().map(|one| (one.path.as_str(), one.witnesses.len(), one.severity)).collect();
+        assert_eq!(
+            shown,
+            [("a.rs", 2, Severity::Critical), ("a.rs", 1, Severity::Medium), ("b.rs", 1, Severity::Medium)]
+        );
+    }
+
+    #[test]
+    fn a_reviewer_that_says_two_things_about_a_line_says_two_things() {
+        let tool = ReviewerName::tool("eslint");
+        let one = finding("a.js", 3, tool.clone(), "Unused variable x");
+        let other = finding("a.js", 3, tool, "Unused variable y");
+        assert_eq!(merge_witnesses(vec![one.clone(), other, one]).len(), 2);
+        assert_eq!(ReviewerName::tool("LLM").as_str(), "tool llm");
+    }
+
+    #[test]
+    fn a_second_opinion_never_takes_protection_away() {
+        let style = Finding {
+            severity: Severity::Major,
+            category: Category::Style,
+            ..finding("a.py", 3, ReviewerName::tool("a"), "Same title")
+        };
+        let security =
+            Finding { category: Category::Security, ..finding("a.py", 3, ReviewerName::tool("b"), "Same title") };
+        let security = Finding { severity: Severity::Major, ..security };
+        for both in [vec![style.clone(), security.clone()], vec![security, style]] {
+            let merged = merge_witnesses(both);
+            assert_eq!(
+                (merged.len(), merged[0].severity, merged[0].category),
+                (1, Severity::Major, Category::Security)
+            );
+        }
+    }
+
+    #[test]
+    fn a_shared_name_of_the_weakness_is_enough() {
+        let mut one = finding("a.py", 3, ReviewerName::tool("bandit"), "Use of exec detected");
+        let mut other = finding("a.py", 3, ReviewerName::tool("semgrep"), "Code is run from a string");
+        one.tags.insert("cwe-95".into());
+        assert_eq!(merge_witnesses(vec![one.clone(), other.clone()]).len(), 2);
+        other.tags.insert("cwe-95".into());
+        assert_eq!(merge_witnesses(vec![one, other]).len(), 1);
+    }
+}

@@ -1,0 +1,46 @@
+//! Findings of reviewers: what they are, which of them are the same, and which of them are shown.
+
+mod category;
+mod code_hash;
+mod code_index;
+mod commit_sha;
+mod confidence;
+mod dismissal;
+mod feedback;
+mod finding;
+mod fingerprint;
+mod grounding;
+mod line_map;
+mod repo_path;
+mod review_scope;
+mod severity;
+mod sighting;
+mod subject;
+mod summary_text;
+mod tracking;
+mod visibility;
+
+pub use category::Category;
+pub use code_hash::{CodeHash, around, flagged};
+pub use code_index::CodeIndex;
+pub use commit_sha::{CommitSha, InvalidSha};
+pub use confidence::{Confidence, ConfidenceParts, ConfidenceSigns, confidence};
+pub use dismissal::{Dismissal, DismissalKind, Dismisser};
+pub use feedback::{
+    FeedbackRule, PatternFeedback, Vote, feedback_hides, is_protected, may_teach, pool_votes, rejected_by_people,
+};
+pub use finding::{Finding, LineRange, ReviewerName, Witness, merge_witnesses};
+pub use fingerprint::{Fingerprint, InvalidFingerprint, PatternKey};
+pub use grounding::{Grounding, grounding, is_grounded};
+pub use line_map::{Hunk, LineMap};
+pub use repo_path::{InvalidPath, RepoPath};
+pub use review_scope::{ReviewMode, ScopeReason};
+pub use severity::Severity;
+pub use sighting::{FindingStatus, Sighting, sightings};
+pub use subject::{InvalidSubject, ReviewSubject};
+pub use summary_text::{
+    CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,
+    review_headline, scope_in_words, suppressed_patterns_in_words, what_became_of_earlier,
+};
+pub use tracking::{Earlier, FileMaps, Followed, Found, Tracked, Unseen, track};
+pub use visibility::{HiddenBy, ShownAs, Visibility, arrange};

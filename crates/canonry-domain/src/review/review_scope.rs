@@ -1,0 +1,85 @@
+//! How much of a change a review reads, and why.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::commit_sha::CommitSha;
+use crate::words::words;
+
+/// Whether a review reads everything or only what came since the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReviewMode {
+    /// Everything that the change touches.
+    Full,
+    /// What was pushed since the last completed review.
+    Incremental,
+}
+
+words!(ReviewMode, "a mode of a review", Full = "full", Incremental = "incremental");
+
+/// Why a review reads what it reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScopeReason {
+    /// No review of this pull request was ever completed.
+    NoPriorReview,
+    /// The head of the last completed review is not to be had any more.
+    PriorShaUnreachable,
+    /// Git could not tell what came since the last completed review.
+    DiffComputationFailed,
+    /// Somebody asked for everything.
+    FullRequested,
+    /// What came since that head is read.
+    IncrementalFrom(CommitSha),
+    /// Nothing of the change came since that head.
+    NoChangesSince(CommitSha),
+}
+
+impl ScopeReason {
+    /// The mode that follows.
+    pub fn mode(&self) -> ReviewMode {
+        match self {
+            Self::IncrementalFrom(_) | Self::NoChangesSince(_) => ReviewMode::Incremental,
+            Self::NoPriorReview | Self::PriorShaUnreachable | Self::DiffComputationFailed | Self::FullRequested => {
+                ReviewMode::Full
+            }
+        }
+    }
+}
+
+/// The words that scripts read.
+impl fmt::Display for ScopeReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPriorReview => formatter.write_str("no-prior-review"),
+            Self::PriorShaUnreachable => formatter.write_str("prior-sha-unreachable"),
+            Self::DiffComputationFailed => formatter.write_str("diff-computation-failed"),
+            Self::FullRequested => formatter.write_str("full-requested"),
+            Self::IncrementalFrom(sha) => write!(formatter, "incremental-from-{}", sha.short()),
+            Self::NoChangesSince(sha) => write!(formatter, "no-changes-since-{}", sha.short()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ReviewMode, ScopeReason};
+
+    #[test]
+    fn the_words_of_each_reason() {
+        let sha = "abc1234".repeat(6)[..40].parse().expect("an id");
+        let since = ScopeReason::IncrementalFrom;
+        for (reason, words, mode) in [
+            (ScopeReason::NoPriorReview, "no-prior-review", ReviewMode::Full),
+            (ScopeReason::PriorShaUnreachable, "prior-sha-unreachable", ReviewMode::Full),
+            (ScopeReason::DiffComputationFailed, "diff-computation-failed", ReviewMode::Full),
+            (ScopeReason::FullRequested, "full-requested", ReviewMode::Full),
+            (since(Clone::clone(&sha)), "incremental-from-abc1234", ReviewMode::Incremental),
+            (ScopeReason::NoChangesSince(sha), "no-changes-since-abc1234", ReviewMode::Incremental),
+        ] {
+            assert_eq!((reason.to_string().as_str(), reason.mode()), (words, mode));
+        }
+        assert_eq!(ReviewMode::Incremental.to_string(), "incremental");
+    }
+}

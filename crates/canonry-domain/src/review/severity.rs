@@ -1,0 +1,21 @@
+//! How much a finding matters.
+
+use serde::{Deserialize, Serialize};
+
+use crate::words::words;
+
+/// How much a finding matters, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Nice to have.
+    Minor,
+    /// Should be looked at.
+    Medium,
+    /// Should be fixed before merging.
+    Major,
+    /// Must be fixed; never filtered, suppressed or capped.
+    Critical,
+}
+
+words!(Severity, "a severity", Minor = "minor", Medium = "medium", Major = "major", Critical = "critical");

@@ -1,0 +1,545 @@
+//! Which findings of a run are earlier ones, and what became of the others.
+//!
+//! The surest signs come first: a step only sees what the steps before it left over. Each finding is matched once.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use super::code_index::CodeIndex;
+use super::dismissal::Dismissal;
+use super::finding::{Finding, LineRange, ReviewerName};
+use super::fingerprint::PatternKey;
+use super::line_map::LineMap;
+use super::repo_path::RepoPath;
+use crate::words::words;
+
+/// A finding of an earlier run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Earlier {
+    /// As it was last seen.
+    pub finding: Finding,
+    /// Whether it was fixed meanwhile; then it only counts when it comes back.
+    pub fixed: bool,
+    /// What people said against it.
+    pub dismissals: Vec<Dismissal>,
+}
+
+/// What happened to the files since the earlier findings were seen, and what was read now.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FileMaps {
+    /// The new path of a file, by its old one; a file that is not here kept its path.
+    pub renamed: BTreeMap<RepoPath, RepoPath>,
+    /// Where lines went, by the old path; a file that is not here is unchanged.
+    pub lines: BTreeMap<RepoPath, LineMap>,
+    /// Files that are gone, or that the change no longer touches, by their old path.
+    pub gone: BTreeSet<RepoPath>,
+    /// Which reviewer read which file, by its new path.
+    pub read: BTreeSet<(ReviewerName, RepoPath)>,
+}
+
+/// How a finding was recognised.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Found {
+    /// The same code where it was expected.
+    SameLine,
+    /// The same code elsewhere in the file.
+    SameCode,
+    /// Other code in the same surroundings.
+    SamePlace,
+    /// The same code in another file.
+    OtherFile,
+    /// The tool's own fingerprint.
+    ToolsFingerprint,
+    /// Other code where it was expected.
+    ChangedLine,
+}
+
+words!(
+    Found,
+    "a way to recognise a finding",
+    SameLine = "same_line",
+    SameCode = "same_code",
+    SamePlace = "same_place",
+    OtherFile = "other_file",
+    ToolsFingerprint = "tools_fingerprint",
+    ChangedLine = "changed_line",
+);
+
+/// An earlier finding and the one that it is now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Followed {
+    /// Its place among the earlier ones.
+    pub earlier: usize,
+    /// Its place among the present ones.
+    pub now: usize,
+    /// How it was recognised.
+    pub found: Found,
+    /// Whether the flagged code is what it was; where there is none, whether the file is.
+    pub code_unchanged: bool,
+}
+
+/// What became of an earlier finding that nobody reports now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unseen {
+    /// It is fixed.
+    Fixed,
+    /// Nobody looked, or a model that says something else each time: it stands where its code is now.
+    Stands {
+        /// The file now.
+        path: RepoPath,
+        /// The lines now; `None` when it had none.
+        lines: Option<LineRange>,
+    },
+}
+
+/// Which findings are which.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Tracked {
+    /// Those that were recognised, by their places among the present ones.
+    pub followed: Vec<Followed>,
+    /// Earlier ones that are not fixed and that nobody reports now.
+    pub unseen: Vec<(usize, Unseen)>,
+    /// Those that are new.
+    pub new: Vec<usize>,
+}
+
+/// Recognises earlier findings among the present ones.
+pub fn track(earlier: &[Earlier], now: &[Finding], files: &FileMaps, code_now: &mut CodeIndex<'_>) -> Tracked {
+    let mut matching = Matching {
+        places: earlier.iter().map(|one| files.place_of(&one.finding, code_now)).collect(),
+        keys_before: earlier.iter().map(|one| keys_of(&one.finding)).collect(),
+        keys_now: now.iter().map(keys_of).collect(),
+        earlier,
+        now,
+        of_earlier: vec![None; earlier.len()],
+        of_now: vec![None; now.len()],
+    };
+    // One that was fixed gives way to all that were not.
+    for fixed in [false, true] {
+        matching.recognise(fixed);
+    }
+    let Matching { of_earlier, of_now, places, .. } = matching;
+    let followed = of_now.iter().enumerate().filter_map(|(at, found)| {
+        let (before, found) = (*found)?;
+        let code_unchanged = files.is_unchanged(&earlier[before].finding, &now[at]);
+        Some(Followed { earlier: before, now: at, found, code_unchanged })
+    });
+    let unseen = (0..earlier.len()).filter(|at| of_earlier[*at].is_none() && !earlier[*at].fixed);
+    Tracked {
+        followed: followed.collect(),
+        unseen: unseen.map(|at| (at, files.fate(&earlier[at].finding, &places[at], code_now))).collect(),
+        new: (0..now.len()).filter(|at| of_now[*at].is_none()).collect(),
+    }
+}
+
+fn keys_of(finding: &Finding) -> BTreeSet<&PatternKey> {
+    finding.witnesses.iter().map(|witness| &witness.key).collect()
+}
+
+/// Where an earlier finding should be now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Place {
+    path: RepoPath,
+    /// Whether there is no such file any more.
+    file_is_gone: bool,
+    /// Where its code is in the file, if it is there.
+    located: Option<LineRange>,
+    /// Whether its code is known not to be in the file any more: only then can it be in another one.
+    has_left: bool,
+    /// Where its first line is if it survived.
+    exact: Option<u32>,
+    /// Where its first line was, at least.
+    nearest: u32,
+}
+
+impl FileMaps {
+    /// Whether the code of a finding is what it was. A remark without code is about its file: it is the same as long as
+    /// nothing at all happened to that.
+    fn is_unchanged(&self, before: &Finding, now: &Finding) -> bool {
+        match (&before.code, &now.code) {
+            (None, None) => {
+                let path = &before.path;
+                *path == now.path && !self.lines.contains_key(path) && !self.renamed.contains_key(path)
+            }
+            (then, now) => then == now,
+        }
+    }
+
+    fn place_of(&self, finding: &Finding, code_now: &mut CodeIndex<'_>) -> Place {
+        let path = self.renamed.get(&finding.path).unwrap_or(&finding.path).clone();
+        let line = finding.lines.map_or(0, |lines| lines.first);
+        let (exact, nearest) = match self.lines.get(&finding.path) {
+            Some(map) if line > 0 => (map.line(line), map.nearest(line)),
+            _ => (Some(line), line),
+        };
+        let file_is_gone = self.gone.contains(&finding.path);
+        let expected = expected_lines(finding, nearest).zip(finding.code.as_ref());
+        let located = expected.and_then(|(lines, code)| code_now.nearest(&path, lines, code));
+        let has_left = file_is_gone || (expected.is_some() && located.is_none() && code_now.lines(&path).is_some());
+        Place { path, file_is_gone, located, has_left, exact, nearest }
+    }
+
+    fn fate(&self, finding: &Finding, place: &Place, code_now: &CodeIndex<'_>) -> Unseen {
+        if place.file_is_gone {
+            return Unseen::Fixed;
+        }
+        let lines = place.located.or_else(|| expected_lines(finding, place.nearest));
+        let stands = Unseen::Stands { path: place.path.clone(), lines };
+        let read_by = |reviewer: &ReviewerName| self.read.contains(&(reviewer.clone(), place.path.clone()));
+        if !finding.witnesses.iter().all(|witness| read_by(&witness.reviewer)) {
+            return stands;
+        }
+        let is_models_alone = finding.witnesses.iter().all(|witness| witness.reviewer.is_model());
+        // A model that is silent about the very same code has not seen it fixed.
+        let may_stand = place.located.is_some() || finding.code.is_none() || code_now.lines(&place.path).is_none();
+        if is_models_alone && may_stand { stands } else { Unseen::Fixed }
+    }
+}
+
+/// The lines of an earlier finding if its first one is this one now.
+fn expected_lines(finding: &Finding, first: u32) -> Option<LineRange> {
+    let length = finding.lines?.last.saturating_sub(finding.lines?.first);
+    LineRange::new(first, first.saturating_add(length))
+}
+
+struct Matching<'a> {
+    earlier: &'a [Earlier],
+    now: &'a [Finding],
+    keys_before: Vec<BTreeSet<&'a PatternKey>>,
+    keys_now: Vec<BTreeSet<&'a PatternKey>>,
+    places: Vec<Place>,
+    of_earlier: Vec<Option<usize>>,
+    of_now: Vec<Option<(usize, Found)>>,
+}
+
+/// Pairs of one bucket that are compared one by one; a larger bucket is matched in the order of lines.
+const PAIRS: usize = 10_000;
+
+impl Matching<'_> {
+    fn recognise(&mut self, fixed: bool) {
+        self.step(
+            fixed,
+            Found::SameLine,
+            |one, place| Some((place.path.clone(), place.exact?, one.code.clone())),
+            |one| Some((one.path.clone(), one.lines.map_or(0, |lines| lines.first), one.code.clone())),
+        );
+        self.step(
+            fixed,
+            Found::SameCode,
+            |one, place| Some((place.path.clone(), one.code.clone()?)),
+            |one| Some((one.path.clone(), one.code.clone()?)),
+        );
+        self.step(
+            fixed,
+            Found::SamePlace,
+            |one, place| Some((place.path.clone(), one.around.clone()?)),
+            |one| Some((one.path.clone(), one.around.clone()?)),
+        );
+        // The same words in another file are often another thing: they count when their own file is gone, or when they
+        // left it and what stands around them came along.
+        let with_around = |one: &Finding| Some((one.code.clone()?, one.around.clone()?));
+        self.step(fixed, Found::OtherFile, |one, at| with_around(one).filter(|_| at.file_is_gone), with_around);
+        self.step(
+            fixed,
+            Found::OtherFile,
+            |one, at| one.code.clone().filter(|_| at.file_is_gone),
+            |one| one.code.clone(),
+        );
+        self.step(fixed, Found::OtherFile, |one, at| with_around(one).filter(|_| at.has_left), with_around);
+        self.by_tools_fingerprint(fixed);
+        self.step(
+            fixed,
+            Found::ChangedLine,
+            |_, place| Some((place.path.clone(), place.nearest)),
+            |one| Some((one.path.clone(), one.lines.map_or(0, |lines| lines.first))),
+        );
+    }
+
+    /// Matches what is left over of one mark, the nearest first: those whose reviewers are all the same, then those that
+    /// have one in common. Otherwise a finding of two reviewers could take the place of a finding of one of them.
+    fn step<Mark: Ord>(
+        &mut self,
+        fixed: bool,
+        found: Found,
+        mark_before: impl Fn(&Finding, &Place) -> Option<Mark>,
+        mark_now: impl Fn(&Finding) -> Option<Mark>,
+    ) {
+        self.bucketed(fixed, found, &mark_before, &mark_now, |keys| vec![keys.clone()]);
+        if self.keys_before.iter().chain(&self.keys_now).any(|keys| keys.len() > 1) {
+            self.bucketed(fixed, found, &mark_before, &mark_now, |keys| keys.iter().copied().collect());
+        }
+    }
+
+    fn bucketed<'k, Key: Ord, Mark: Ord>(
+        &'k mut self,
+        fixed: bool,
+        found: Found,
+        mark_before: impl Fn(&Finding, &Place) -> Option<Mark>,
+        mark_now: impl Fn(&Finding) -> Option<Mark>,
+        keys: impl Fn(&BTreeSet<&'k PatternKey>) -> Vec<Key>,
+    ) {
+        let mut buckets: BTreeMap<(Key, Mark), (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+        for (at, one) in self.earlier.iter().enumerate() {
+            if one.fixed != fixed || self.of_earlier[at].is_some() {
+                continue;
+            }
+            for key in keys(&self.keys_before[at]) {
+                if let Some(mark) = mark_before(&one.finding, &self.places[at]) {
+                    buckets.entry((key, mark)).or_default().0.push(at);
+                }
+            }
+        }
+        for (at, one) in self.now.iter().enumerate() {
+            if self.of_now[at].is_some() {
+                continue;
+            }
+            for key in keys(&self.keys_now[at]) {
+                if let Some(mark) = mark_now(one)
+                    && let Some(bucket) = buckets.get_mut(&(key, mark))
+                {
+                    bucket.1.push(at);
+                }
+            }
+        }
+        let buckets: Vec<(Vec<usize>, Vec<usize>)> = buckets.into_values().collect();
+        for (before, now) in buckets {
+            self.pair_up(&before, &now, found);
+        }
+    }
+
+    /// A tool's fingerprint is a hash of lines, which a twin in another file has too: that file counts only when the
+    /// earlier finding left its own.
+    fn by_tools_fingerprint(&mut self, fixed: bool) {
+        for same_file in [true, false] {
+            // A tool may write one fingerprint for everything: all that share one are paired together, not each with each.
+            type Mark<'a> = (&'a PatternKey, &'a str, &'a str, Option<&'a RepoPath>);
+            let mut buckets: BTreeMap<Mark<'_>, (Vec<usize>, Vec<usize>)> = BTreeMap::new();
+            for (at, one) in self.earlier.iter().enumerate() {
+                let place = &self.places[at];
+                if one.fixed == fixed && self.of_earlier[at].is_none() && (same_file || place.has_left) {
+                    for (name, value) in &one.finding.partial {
+                        let mark = (one.finding.key(), name.as_str(), value.as_str(), same_file.then_some(&place.path));
+                        buckets.entry(mark).or_default().0.push(at);
+                    }
+                }
+            }
+            for (at, one) in self.now.iter().enumerate().filter(|(at, _)| self.of_now[*at].is_none()) {
+                for (name, value) in &one.partial {
+                    let mark = (one.key(), name.as_str(), value.as_str(), same_file.then_some(&one.path));
+                    if let Some(bucket) = buckets.get_mut(&mark) {
+                        bucket.1.push(at);
+                    }
+                }
+            }
+            let buckets: Vec<(Vec<usize>, Vec<usize>)> = buckets.into_values().collect();
+            for (before, now) in buckets {
+                self.pair_up(&before, &now, Found::ToolsFingerprint);
+            }
+        }
+    }
+
+    fn pair_up(&mut self, before: &[usize], now: &[usize], found: Found) {
+        let line_now = |at: usize| self.now[at].lines.map_or(0, |lines| lines.first);
+        let mut pairs: Vec<(u32, usize, usize)> = if before.len().saturating_mul(now.len()) <= PAIRS {
+            let all = before.iter().flat_map(|one| now.iter().map(move |other| (*one, *other)));
+            all.map(|(one, other)| (self.places[one].nearest.abs_diff(line_now(other)), one, other)).collect()
+        } else {
+            let (mut before, mut now) = (before.to_vec(), now.to_vec());
+            before.sort_by_key(|at| (self.places[*at].nearest, *at));
+            now.sort_by_key(|at| (line_now(*at), *at));
+            before.into_iter().zip(now).map(|(one, other)| (0, one, other)).collect()
+        };
+        pairs.sort_unstable();
+        for (_, one, other) in pairs {
+            if self.of_earlier[one].is_none() && self.of_now[other].is_none() {
+                self.of_earlier[one] = Some(other);
+                self.of_now[other] = Some((one, found));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{Earlier, FileMaps, Found, Tracked, Unseen, track};
+    use crate::review::finding::tests::finding;
+    use crate::review::{CodeHash, CodeIndex, Finding, Hunk, LineMap, LineRange, RepoPath, ReviewerName};
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::new(text).expect("a path")
+    }
+
+    fn eslint() -> ReviewerName {
+        ReviewerName::tool("eslint")
+    }
+
+    fn was(finding: Finding) -> Earlier {
+        Earlier { finding, fixed: false, dismissals: Vec::new() }
+    }
+
+    fn tracked(earlier: &[Earlier], now: &[Finding], files: &FileMaps) -> Tracked {
+        track(earlier, now, files, &mut CodeIndex::default())
+    }
+
+    #[test]
+    fn a_finding_is_followed_through_a_rename_and_inserted_lines() {
+        let files = FileMaps {
+            renamed: [(path("old.js"), path("new.js"))].into(),
+            lines: [(path("old.js"), LineMap::new(vec![Hunk { old_start: 0, old: 0, new_start: 1, new: 200 }]))].into(),
+            ..FileMaps::default()
+        };
+        let earlier = [was(finding("old.js", 7, eslint(), "No eval"))];
+        let now = [finding("new.js", 7, eslint(), "No eval"), finding("new.js", 207, eslint(), "No eval")];
+        let tracked = tracked(&earlier, &now, &files);
+        assert_eq!(tracked.followed.len(), 1);
+        assert_eq!((tracked.followed[0].now, tracked.followed[0].found), (1, Found::SameLine));
+        assert!(tracked.followed[0].code_unchanged);
+        assert_eq!(tracked.new, [0]);
+    }
+
+    #[test]
+    fn moved_code_is_found_in_its_file_and_in_another() {
+        let with_around = |finding: Finding, around: &str| Finding { around: Some(CodeHash::of([around])), ..finding };
+        let earlier = [
+            was(finding("a.js", 7, eslint(), "No eval")),
+            was(finding("gone.js", 9, eslint(), "No alert")),
+            was(with_around(finding("a.js", 11, eslint(), "No with"), "same")),
+            was(with_around(finding("a.js", 13, eslint(), "No void"), "one")),
+        ];
+        let now = [
+            finding("a.js", 70, eslint(), "No eval"),
+            finding("b.js", 1, eslint(), "No alert"),
+            with_around(finding("b.js", 3, eslint(), "No with"), "same"),
+            // The same words elsewhere, and nothing else in common.
+            with_around(finding("b.js", 5, eslint(), "No void"), "other"),
+        ];
+        let (files, file) = (FileMaps { gone: [path("gone.js")].into(), ..FileMaps::default() }, path("a.js"));
+        let tracked = track(&earlier, &now, &files, &mut CodeIndex::new([(&file, "rewritten();")]));
+        let found: Vec<_> = tracked.followed.iter().map(|one| (one.earlier, one.now, one.found)).collect();
+        assert_eq!(found, [(0, 0, Found::SameCode), (1, 1, Found::OtherFile), (2, 2, Found::OtherFile)]);
+        assert_eq!(tracked.new, [3]);
+    }
+
+    #[test]
+    fn code_that_stands_where_it_was_has_not_moved_elsewhere() {
+        let twin = |path: &str| {
+            let code = Some(CodeHash::of(["eval(x);"]));
+            Finding { code, around: Some(CodeHash::of(["same"])), ..finding(path, 1, eslint(), "No eval") }
+        };
+        let (kept, earlier, file) = (path("kept.js"), [was(twin("kept.js"))], "eval(x);\n");
+        let tracked = track(&earlier, &[twin("new.js")], &FileMaps::default(), &mut CodeIndex::new([(&kept, file)]));
+        assert_eq!((tracked.followed.len(), tracked.unseen.len(), tracked.new.as_slice()), (0, 1, &[0][..]));
+    }
+
+    #[test]
+    fn of_twins_the_nearest_is_the_same() {
+        let at = |line| finding("a.js", line, eslint(), "No eval");
+        let earlier = [was(at(100)), was(at(10)), was(at(50))];
+        let tracked = tracked(&earlier, &[at(12), at(98)], &FileMaps::default());
+        let found: Vec<_> = tracked.followed.iter().map(|one| (one.earlier, one.now)).collect();
+        assert_eq!(found, [(1, 0), (0, 1)]);
+    }
+
+    #[test]
+    fn a_tools_own_fingerprint_follows_changed_code() {
+        let marked = |path: &str, line, code: &str| Finding {
+            code: Some(CodeHash::of([code])),
+            partial: [("hash".to_owned(), "abc:1".to_owned())].into(),
+            ..finding(path, line, eslint(), "No eval")
+        };
+        let earlier = [was(marked("a.js", 7, "eval(x)"))];
+        let same_file = tracked(&earlier, &[marked("a.js", 70, "eval(y)")], &FileMaps::default());
+        assert_eq!(same_file.followed.iter().map(|one| one.found).collect::<Vec<_>>(), [Found::ToolsFingerprint]);
+        assert!(!same_file.followed[0].code_unchanged);
+        assert_eq!(tracked(&earlier, &[marked("b.js", 70, "eval(y)")], &FileMaps::default()).new, [0]);
+    }
+
+    #[test]
+    fn a_finding_of_a_file_that_is_gone_comes_before_one_that_was_fixed() {
+        let twin = |path: &str, line| Finding {
+            around: Some(CodeHash::of(["same"])),
+            ..finding(path, line, eslint(), "No eval")
+        };
+        let earlier = [was(twin("fixed.js", 3)), was(twin("old.js", 3))];
+        let files = FileMaps {
+            gone: [path("old.js")].into(),
+            read: [(eslint(), path("fixed.js"))].into(),
+            ..FileMaps::default()
+        };
+        let tracked = tracked(&earlier, &[twin("new.js", 203)], &files);
+        assert_eq!(tracked.followed.iter().map(|one| (one.earlier, one.now)).collect::<Vec<_>>(), [(1, 0)]);
+        assert_eq!(tracked.unseen, [(0, Unseen::Fixed)]);
+    }
+
+    #[test]
+    fn what_nobody_reports_is_fixed_only_if_somebody_looked() {
+        let earlier = [was(finding("a.js", 7, eslint(), "No eval"))];
+        let unread = tracked(&earlier, &[], &FileMaps::default());
+        let stands = Unseen::Stands { path: path("a.js"), lines: LineRange::new(7, 7) };
+        assert_eq!(unread.unseen, [(0, stands)]);
+        let files = FileMaps { read: [(eslint(), path("a.js"))].into(), ..FileMaps::default() };
+        assert_eq!(tracked(&earlier, &[], &files).unseen, [(0, Unseen::Fixed)]);
+        let gone = FileMaps { gone: [path("a.js")].into(), ..FileMaps::default() };
+        assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, Unseen::Fixed)]);
+    }
+
+    #[test]
+    fn a_models_silence_about_the_same_code_fixes_nothing() {
+        let mut model = finding("a.js", 2, ReviewerName::model(), "Race");
+        model.code = Some(CodeHash::of(["share();"]));
+        let files = FileMaps { read: [(ReviewerName::model(), path("a.js"))].into(), ..FileMaps::default() };
+        let (earlier, file) = ([was(model)], path("a.js"));
+        let fate = |text: &str| track(&earlier, &[], &files, &mut CodeIndex::new([(&file, text)])).unseen[0].1.clone();
+        let stands = |line| Unseen::Stands { path: path("a.js"), lines: LineRange::new(line, line) };
+        assert_eq!(fate("a();\nshare();\n"), stands(2));
+        assert_eq!(fate("a();\nb();\nc();\n  share();\n"), stands(4));
+        assert_eq!(fate("a();\nlock().share();\n"), Unseen::Fixed);
+    }
+
+    #[test]
+    fn a_remark_on_a_whole_file_is_the_same_while_the_file_is() {
+        let remark = |path: &str| Finding { code: None, lines: None, ..finding(path, 1, eslint(), "Too large") };
+        let earlier = [was(remark("a.bin"))];
+        let follow = |to: &str, files: &FileMaps| {
+            let followed = tracked(&earlier, &[remark(to)], files).followed;
+            followed.iter().map(|one| one.code_unchanged).collect::<Vec<_>>()
+        };
+        assert_eq!(follow("a.bin", &FileMaps::default()), [true]);
+        // Git tells of no lines in a binary file, only that it differs.
+        let lines = [(path("a.bin"), LineMap::default())].into();
+        assert_eq!(follow("a.bin", &FileMaps { lines, ..FileMaps::default() }), [false]);
+        let renamed = [(path("a.bin"), path("b.bin"))].into();
+        assert_eq!(follow("b.bin", &FileMaps { renamed, ..FileMaps::default() }), [false]);
+    }
+
+    #[test]
+    fn a_finding_of_two_reviewers_takes_nobodys_place() {
+        let of = |reviewers: &[&str]| {
+            let mut all = reviewers.iter().map(|name| finding("a.js", 7, ReviewerName::tool(name), "No eval"));
+            let mut one = all.next().expect("one");
+            one.witnesses.extend(all.flat_map(|other| other.witnesses));
+            one
+        };
+        // Whichever of the two comes first.
+        for (shared, alone) in [("a", "b"), ("b", "a")] {
+            let earlier = [was(of(&[alone, shared])), was(of(&[shared]))];
+            let tracked = tracked(&earlier, &[of(&[alone]), of(&[shared])], &FileMaps::default());
+            let found: Vec<_> = tracked.followed.iter().map(|one| (one.earlier, one.now)).collect();
+            assert_eq!(found, [(0, 0), (1, 1)]);
+        }
+    }
+
+    #[test]
+    fn a_fixed_one_that_comes_back_gives_way_to_one_that_was_not() {
+        let again = finding("a.js", 7, eslint(), "No eval");
+        let earlier = [Earlier { fixed: true, ..was(again.clone()) }, was(again.clone())];
+        let one = tracked(&earlier, std::slice::from_ref(&again), &FileMaps::default());
+        assert_eq!(one.followed.iter().map(|one| one.earlier).collect::<Vec<_>>(), [1]);
+        let two = tracked(&earlier, &[again.clone(), again], &FileMaps::default());
+        assert_eq!(two.followed.iter().map(|one| one.earlier).collect::<BTreeSet<_>>(), [0, 1].into());
+    }
+}

@@ -1,0 +1,181 @@
+//! Which findings are shown where.
+
+use std::cmp::Reverse;
+
+use serde::{Deserialize, Serialize};
+
+use super::category::Category;
+use super::confidence::Confidence;
+use super::feedback::is_protected;
+use super::severity::Severity;
+use crate::words::words;
+
+/// Where a finding is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ShownAs {
+    /// At its line, or on top of the summary when its line is not in the diff.
+    Inline,
+    /// In the details: its line is not in the diff, or there was no more room.
+    Details,
+    /// Folded away with the others that are not sure.
+    LowConfidence,
+    /// Not at all; it is counted and recorded.
+    Suppressed,
+}
+
+words!(
+    ShownAs,
+    "a place of a finding",
+    Inline = "inline",
+    Details = "details",
+    LowConfidence = "low_confidence",
+    Suppressed = "suppressed",
+);
+
+/// What hides a finding.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HiddenBy {
+    /// A person said no to it, and its code is what it was.
+    Dismissal,
+    /// People keep rejecting its pattern.
+    Feedback,
+    /// A suppression of the configuration, as it is written there.
+    Pattern(String),
+    /// Its category is not wanted.
+    Area,
+    /// It is below the least severity that is reported.
+    Severity,
+}
+
+impl HiddenBy {
+    /// The word or words that scripts read.
+    pub fn as_text(&self) -> String {
+        match self {
+            Self::Dismissal => "dismissal".to_owned(),
+            Self::Feedback => "feedback".to_owned(),
+            Self::Pattern(pattern) => format!("pattern:{pattern}"),
+            Self::Area => "area".to_owned(),
+            Self::Severity => "severity".to_owned(),
+        }
+    }
+
+    /// Whether it may hide a finding of this kind at all. Of a dismissal the caller knows who made it.
+    pub fn may_hide(&self, severity: Severity, category: Category) -> bool {
+        match self {
+            Self::Dismissal => true,
+            Self::Feedback => !is_protected(severity, category),
+            Self::Pattern(_) | Self::Area | Self::Severity => severity != Severity::Critical,
+        }
+    }
+}
+
+/// A finding as far as its place depends on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Visibility {
+    /// How much it matters, floors applied.
+    pub severity: Severity,
+    /// What it is about.
+    pub category: Category,
+    /// How sure Canonry is.
+    pub confidence: Confidence,
+    /// Whether its line is in the diff.
+    pub grounded: bool,
+    /// Whether a comment at its line says it already.
+    pub said_inline: bool,
+    /// What hides it, if anything.
+    pub hidden_by: Option<HiddenBy>,
+}
+
+/// Puts findings in order and says where each is shown: `(its place in what was given, where)`.
+///
+/// The gravest come first, then the surest, then as they were given. Those that nothing may hide are always inline:
+/// neither folded nor capped. One that is said at its line already stays there and takes no other's room.
+pub fn arrange(findings: &[Visibility], min_confidence: u8, max_comments: usize) -> Vec<(usize, ShownAs)> {
+    let mut order: Vec<usize> = (0..findings.len()).collect();
+    order.sort_by_key(|at| (Reverse(findings[*at].severity), Reverse(findings[*at].confidence), *at));
+    let mut inline = 0;
+    order
+        .into_iter()
+        .map(|at| {
+            let one = &findings[at];
+            let hidden = one.hidden_by.as_ref().is_some_and(|by| by.may_hide(one.severity, one.category));
+            let shown = if hidden {
+                ShownAs::Suppressed
+            } else if is_protected(one.severity, one.category) {
+                inline += usize::from(!one.said_inline);
+                ShownAs::Inline
+            } else if one.confidence.get() < min_confidence {
+                ShownAs::LowConfidence
+            } else if one.said_inline {
+                ShownAs::Inline
+            } else if !one.grounded || inline >= max_comments {
+                ShownAs::Details
+            } else {
+                inline += 1;
+                ShownAs::Inline
+            };
+            (at, shown)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HiddenBy, ShownAs, Visibility, arrange};
+    use crate::review::{Category, ConfidenceSigns, PatternFeedback, Severity, confidence};
+
+    fn one(severity: Severity, category: Category, hidden_by: Option<HiddenBy>) -> Visibility {
+        let signs = ConfidenceSigns { severity, category, confirmed: false, feedback: PatternFeedback::default() };
+        Visibility { severity, category, confidence: confidence(signs), grounded: true, said_inline: false, hidden_by }
+    }
+
+    #[test]
+    fn nothing_hides_a_critical_finding_but_a_dismissal() {
+        for hidden_by in [HiddenBy::Feedback, HiddenBy::Pattern("x".into()), HiddenBy::Area, HiddenBy::Severity] {
+            let critical = one(Severity::Critical, Category::Documentation, Some(hidden_by));
+            assert_eq!(arrange(&[critical], 100, 0), [(0, ShownAs::Inline)]);
+        }
+        let dismissed = one(Severity::Critical, Category::Security, Some(HiddenBy::Dismissal));
+        assert_eq!(arrange(&[dismissed], 0, 7), [(0, ShownAs::Suppressed)]);
+    }
+
+    #[test]
+    fn feedback_hides_no_major_finding_about_security_or_correctness() {
+        let shown = |category, by| arrange(&[one(Severity::Major, category, Some(by))], 0, 7)[0].1;
+        assert_eq!(shown(Category::Security, HiddenBy::Feedback), ShownAs::Inline);
+        assert_eq!(shown(Category::Correctness, HiddenBy::Feedback), ShownAs::Inline);
+        assert_eq!(shown(Category::Style, HiddenBy::Feedback), ShownAs::Suppressed);
+        assert_eq!(shown(Category::Security, HiddenBy::Pattern("x".into())), ShownAs::Suppressed);
+    }
+
+    #[test]
+    fn what_is_said_already_takes_no_room() {
+        let said = Visibility { said_inline: true, ..one(Severity::Major, Category::Security, None) };
+        let also = Visibility { said_inline: true, ..one(Severity::Minor, Category::Style, None) };
+        let fresh = one(Severity::Medium, Category::Style, None);
+        let shown = arrange(&[said, also, fresh.clone(), fresh], 0, 1);
+        let expected = [(0, ShownAs::Inline), (2, ShownAs::Inline), (3, ShownAs::Details), (1, ShownAs::Inline)];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_gravest_come_first_and_the_rest_goes_to_the_details() {
+        let all = [
+            one(Severity::Minor, Category::Style, None),
+            one(Severity::Medium, Category::Security, None),
+            one(Severity::Critical, Category::Security, None),
+            Visibility { grounded: false, ..one(Severity::Major, Category::Performance, None) },
+            one(Severity::Medium, Category::Style, None),
+        ];
+        let expected = [
+            (2, ShownAs::Inline),
+            (3, ShownAs::Details),
+            (1, ShownAs::Inline),
+            (4, ShownAs::Details),
+            (0, ShownAs::LowConfidence),
+        ];
+        assert_eq!(arrange(&all, 50, 2), expected);
+    }
+}
