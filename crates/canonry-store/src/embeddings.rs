@@ -251,7 +251,7 @@ async fn write_embedding(
     Ok(())
 }
 
-fn to_bytes(vector: &[f32]) -> Vec<u8> {
+pub(crate) fn to_bytes(vector: &[f32]) -> Vec<u8> {
     vector.iter().flat_map(|number| number.to_le_bytes()).collect()
 }
 

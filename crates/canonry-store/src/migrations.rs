@@ -39,6 +39,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0007_duplicates"),
     migration!("0008_service"),
     migration!("0009_learning"),
+    migration!("0010_review"),
 ];
 
 /// The schema that this program reads and writes.

@@ -58,6 +58,12 @@ pub(crate) fn storable(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
+/// As much of a key or a path as the indexes of findings hold. SQLite puts a value that a column must equal wherever the
+/// column stands and so loses the index, unless the column's own condition is written as `key || '' = …`.
+pub(crate) fn beginning(text: &str) -> String {
+    text.chars().take(200).collect()
+}
+
 /// A stored component. Its name is what was left of a label, so that any text can be one.
 pub(crate) fn optional_component(name: Option<String>) -> Result<Option<Component>, StoreError> {
     let read =
@@ -82,4 +88,32 @@ pub(crate) fn points(threshold: CurrentThreshold) -> Option<i64> {
 /// A number of rows.
 pub(crate) fn count(rows: i64) -> Result<u64, StoreError> {
     u64::try_from(rows).map_err(StoreError::damaged)
+}
+
+/// A value as JSON that both engines can keep: PostgreSQL cannot keep U+0000 in it either.
+pub(crate) fn storable_json<T: serde::Serialize + ?Sized>(value: &T) -> Result<serde_json::Value, StoreError> {
+    let mut json = serde_json::to_value(value).map_err(StoreError::damaged)?;
+    replace_nul(&mut json);
+    Ok(json)
+}
+
+fn replace_nul(json: &mut serde_json::Value) {
+    match json {
+        serde_json::Value::String(text) => {
+            if let Cow::Owned(storable) = storable(text) {
+                *text = storable;
+            }
+        }
+        serde_json::Value::Array(values) => values.iter_mut().for_each(replace_nul),
+        serde_json::Value::Object(map) => {
+            if map.keys().any(|name| name.contains('\0')) {
+                *map = std::mem::take(map)
+                    .into_iter()
+                    .map(|(name, value)| (storable(&name).into_owned(), value))
+                    .collect();
+            }
+            map.values_mut().for_each(replace_nul);
+        }
+        _ => {}
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
 use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Outcome};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -9,7 +10,10 @@ use jiff::Timestamp;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
-use crate::{CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, OpenError, RepoAccess, RepoId, Representation, Store};
+use crate::{
+    CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, MemoryOutcome, OpenError, RepoAccess, RepoId, Representation,
+    ReviewState, Store,
+};
 
 /// Rows as each version would have written them, the same text for both engines.
 const SAMPLES: &[&str] = &[
@@ -22,6 +26,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0007_duplicates.sql"),
     include_str!("../../migrations/samples/0008_service.sql"),
     include_str!("../../migrations/samples/0009_learning.sql"),
+    include_str!("../../migrations/samples/0010_review.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -89,6 +94,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     reads_the_duplicates(&store, repo.id).await;
     reads_the_service(&store).await;
     reads_what_was_learned(&store, repo.id).await;
+    reads_the_reviews(&store, repo.id).await;
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
     learns_from_what_earlier_versions_left(&url, repo.id).await;
@@ -126,6 +132,36 @@ async fn reads_the_service(store: &Store) {
     let jobs = store.jobs(&JobFilter::default(), 10).await.expect("reads");
     let told: Vec<_> = jobs.iter().map(|job| (job.kind.as_str(), job.state.as_str(), job.attempts)).collect();
     assert_eq!(told, [("sync", "queued", 0), ("webhook", "dead", 8), ("webhook", "running", 1)]);
+}
+
+async fn reads_the_reviews(store: &Store, repo: RepoId) {
+    let pull = ReviewSubject::Pull(ItemNumber::new(2).expect("valid"));
+    let runs = store.review_runs(repo, None, 10).await.expect("reads");
+    let told: Vec<_> = runs.iter().map(|run| (run.subject.to_string(), run.state, run.attempts)).collect();
+    let (branch, subject) = ("branch/topic".to_owned(), pull.to_string());
+    assert_eq!(
+        told,
+        [
+            (branch, ReviewState::Failed, 1),
+            (subject.clone(), ReviewState::Running, 2),
+            (subject, ReviewState::Completed, 1)
+        ]
+    );
+    let reviews = store.reviews(repo, Some(&pull), 10).await.expect("reads");
+    assert_eq!((reviews.len(), reviews[0].notes.len(), reviews[0].cost_usd), (1, 1, 0.02));
+    let sightings = store.review_sightings(reviews[0].id).await.expect("reads");
+    let told: Vec<_> = sightings.iter().map(|one| (one.shown, one.hidden_by.as_ref(), one.confidence.get())).collect();
+    let by = HiddenBy::Pattern("glob:*eval*".to_owned());
+    assert_eq!(told, [(ShownAs::Inline, None, 80), (ShownAs::Suppressed, Some(&by), 45)]);
+    let ledger = store.review_ledger(repo, &pull).await.expect("reads");
+    assert_eq!((ledger.len(), ledger[0].earlier.dismissals.len(), ledger[0].said_inline), (2, 1, true));
+    assert_eq!(store.dismissals_of(ledger[0].id).await.expect("reads").len(), 2);
+    let patterns = store.pattern_feedback(repo).await.expect("reads");
+    assert_eq!((patterns.len(), patterns[0].feedback.thumbs_down, patterns[0].protected), (1, 1, true));
+    let memories = store.memories_of(repo, true, "local", 10).await.expect("reads");
+    assert_eq!((memories.len(), memories[0].outcome, memories[0].vector.len()), (1, MemoryOutcome::Dismissed, 2));
+    assert_eq!(store.review_statistics(repo, None).await.expect("reads").findings, 2);
+    assert_eq!(store.global_patterns(10).await.expect("reads")[0].dismissed, 1);
 }
 
 async fn reads_what_was_learned(store: &Store, repo: RepoId) {

@@ -1,0 +1,222 @@
+//! People's reactions to findings: kept once, pooled by pattern, cleared by maintainers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{Finding, Fingerprint, PatternFeedback, PatternKey, ReviewSubject, Vote, pool_votes};
+use canonry_domain::{GithubId, Login};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::items::NUMBERS_PER_STATEMENT;
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::review_runs::FindingId;
+use crate::row_values::{beginning, micros, moment, optional_moment, word};
+use crate::transaction::{StoreError, Transaction, on_tx};
+
+/// A reaction to the comment of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewReaction<'a> {
+    /// The repository.
+    pub repo: RepoId,
+    /// GitHub's id of the reaction.
+    pub reaction: GithubId,
+    /// The finding.
+    pub finding: FindingId,
+    /// Who reacted.
+    pub by: &'a Login,
+    /// Thumbs up, or down.
+    pub up: bool,
+    /// When.
+    pub at: Timestamp,
+    /// Whether it says something about the pattern; the author's on their own pull request does not.
+    pub teaches: bool,
+}
+
+/// What people think of a pattern.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredPattern {
+    /// What it is pooled under.
+    pub key: PatternKey,
+    /// The fingerprint of its latest finding's title.
+    pub fingerprint: Fingerprint,
+    /// That title.
+    pub title: String,
+    /// What people think, one vote a person.
+    pub feedback: PatternFeedback,
+    /// Whether any finding of it was ever one that feedback must not hide.
+    pub protected: bool,
+}
+
+impl Store {
+    /// Keeps a reaction, once per id, and tells whether it was not known. One that was gone and is there again counts
+    /// again. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.
+    pub async fn keep_reaction(&self, reaction: &NewReaction<'_>) -> Result<bool, StoreError> {
+        let about = "SELECT subject, key FROM findings WHERE id = $1 AND repo_id = $2";
+        let insert =
+            "INSERT INTO feedback_reactions (repo_id, reaction_id, subject, finding_id, key, by_login, up, at, teaches)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (repo_id, reaction_id) DO NOTHING";
+        let again = "UPDATE feedback_reactions SET removed_at = NULL
+            WHERE repo_id = $1 AND reaction_id = $2 AND removed_at IS NOT NULL";
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(reaction.repo).await?;
+        let about: Option<(String, String)> = on_tx!(&mut tx, |db| {
+            sqlx::query_as(about).bind(reaction.finding.0).bind(reaction.repo.0).fetch_optional(db).await?
+        });
+        let Some((subject, key)) = about else { return Ok(false) };
+        if word::<ReviewSubject>(&subject)?.pull().is_none() {
+            return Ok(false);
+        }
+        let is_new = on_tx!(&mut tx, |db| {
+            let kept = sqlx::query(insert)
+                .bind(reaction.repo.0)
+                .bind(reaction.reaction.0)
+                .bind(subject)
+                .bind(reaction.finding.0)
+                .bind(key)
+                .bind(reaction.by.as_str())
+                .bind(reaction.up)
+                .bind(micros(reaction.at))
+                .bind(reaction.teaches)
+                .execute(&mut *db)
+                .await?
+                .rows_affected();
+            if kept == 0 {
+                sqlx::query(again).bind(reaction.repo.0).bind(reaction.reaction.0).execute(db).await?;
+            }
+            kept == 1
+        });
+        tx.commit().await?;
+        Ok(is_new)
+    }
+
+    /// Marks the reactions to a finding that are not among the `present` ones as removed, and tells how many those were.
+    pub async fn remove_reactions_except(
+        &self,
+        finding: FindingId,
+        present: &[GithubId],
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let kept = "SELECT reaction_id FROM feedback_reactions WHERE finding_id = $1 AND removed_at IS NULL";
+        let present: BTreeSet<i64> = present.iter().map(|id| id.0).collect();
+        let mut tx = self.pool.begin().await?;
+        let mut gone: Vec<i64> = on_tx!(&mut tx, |db| sqlx::query_scalar(kept).bind(finding.0).fetch_all(db).await?);
+        gone.retain(|id| !present.contains(id));
+        let mut removed = 0;
+        for batch in gone.chunks(NUMBERS_PER_STATEMENT) {
+            removed += on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new("UPDATE feedback_reactions SET removed_at = ");
+                query.push_bind(micros(now)).push(" WHERE finding_id = ").push_bind(finding.0);
+                query.push(" AND removed_at IS NULL AND reaction_id IN (");
+                let mut listed = query.separated(", ");
+                for id in batch {
+                    listed.push_bind(*id);
+                }
+                query.push(")");
+                query.build().execute(db).await?.rows_affected()
+            });
+        }
+        tx.commit().await?;
+        Ok(removed)
+    }
+
+    /// What people think of each pattern of a repository, as far as anybody's vote counts; by key.
+    pub async fn pattern_feedback(&self, repo: RepoId) -> Result<Vec<StoredPattern>, StoreError> {
+        let mut tx = self.pool.begin_reading().await?;
+        let pooled = pooled(&mut tx, repo).await?;
+        let mut patterns = Vec::with_capacity(pooled.len());
+        for (key, feedback) in pooled {
+            let (fingerprint, title, protected) = describe(&mut tx, repo, &key).await?;
+            patterns.push(StoredPattern { key: PatternKey::stored(key), fingerprint, title, feedback, protected });
+        }
+        tx.commit().await?;
+        Ok(patterns)
+    }
+
+    /// Lets what people said so far about a pattern, or about all, count no more: only later reactions do. How many
+    /// patterns had votes that counted until then.
+    pub async fn clear_feedback(
+        &self,
+        repo: RepoId,
+        pattern: Option<&Fingerprint>,
+        by: &Login,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let keys = "SELECT key FROM findings WHERE repo_id = $1 AND fingerprint = $2
+            UNION SELECT r.key FROM findings f JOIN feedback_reactions r ON r.finding_id = f.id
+            WHERE f.repo_id = $1 AND f.fingerprint = $2";
+        let insert = "INSERT INTO feedback_clears (repo_id, key, by_login, at) VALUES ($1, $2, $3, $4)";
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let pooled = pooled(&mut tx, repo).await?;
+        let (cleared, count) = match pattern {
+            None => (vec![None], pooled.len()),
+            Some(pattern) => {
+                let keys: Vec<String> = on_tx!(&mut tx, |db| {
+                    sqlx::query_scalar(keys).bind(repo.0).bind(pattern.as_str()).fetch_all(db).await?
+                });
+                let counted = keys.iter().filter(|key| pooled.contains_key(*key)).count();
+                (keys.into_iter().map(Some).collect(), counted)
+            }
+        };
+        for key in cleared {
+            on_tx!(&mut tx, |db| {
+                let query = sqlx::query(insert).bind(repo.0).bind(key).bind(by.as_str()).bind(micros(now));
+                query.execute(db).await?;
+            });
+        }
+        tx.commit().await?;
+        u64::try_from(count).map_err(StoreError::damaged)
+    }
+}
+
+/// The votes that count, pooled by pattern; patterns without any are left out.
+async fn pooled(tx: &mut Transaction, repo: RepoId) -> Result<BTreeMap<String, PatternFeedback>, StoreError> {
+    let votes = "SELECT key, by_login, subject, up, at FROM feedback_reactions
+        WHERE repo_id = $1 AND teaches AND removed_at IS NULL";
+    let clears = "SELECT key, max(at) FROM feedback_clears WHERE repo_id = $1 GROUP BY key";
+    let rows: Vec<(String, String, String, bool, i64)> =
+        on_tx!(&mut *tx, |db| sqlx::query_as(votes).bind(repo.0).fetch_all(db).await?);
+    let clears: Vec<(Option<String>, i64)> = on_tx!(tx, |db| sqlx::query_as(clears).bind(repo.0).fetch_all(db).await?);
+    let clears: BTreeMap<Option<String>, i64> = clears.into_iter().collect();
+    let mut votes: BTreeMap<String, Vec<Vote>> = BTreeMap::new();
+    for (key, login, subject, up, at) in rows {
+        let Some(pull) = word::<ReviewSubject>(&subject)?.pull() else { continue };
+        votes.entry(key).or_default().push(Vote { by: word(&login)?, pull, up, at: moment(at)? });
+    }
+    let mut pooled = BTreeMap::new();
+    for (key, votes) in votes {
+        let key = Some(key);
+        let cleared = optional_moment(clears.get(&None).max(clears.get(&key)).copied())?;
+        let feedback = pool_votes(&votes, cleared);
+        if let Some(key) = key.filter(|_| feedback.reactors > 0) {
+            pooled.insert(key, feedback);
+        }
+    }
+    Ok(pooled)
+}
+
+/// The fingerprint and title of a pattern's latest finding, and whether the pattern is protected.
+async fn describe(tx: &mut Transaction, repo: RepoId, key: &str) -> Result<(Fingerprint, String, bool), StoreError> {
+    let latest = "SELECT fingerprint, latest FROM findings
+        WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 ORDER BY id DESC LIMIT 1";
+    let protected = "SELECT EXISTS (SELECT 1 FROM findings
+        WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 AND protected)";
+    // A finding may have come under another key since somebody reacted to it.
+    let reacted = "SELECT f.fingerprint, f.latest FROM feedback_reactions r JOIN findings f ON f.id = r.finding_id
+        WHERE r.repo_id = $1 AND r.key = $2 ORDER BY f.id DESC LIMIT 1";
+    type Row = (String, Json<Finding>);
+    on_tx!(tx, |db| {
+        let mut row: Option<Row> =
+            sqlx::query_as(latest).bind(repo.0).bind(key).bind(beginning(key)).fetch_optional(&mut *db).await?;
+        if row.is_none() {
+            row = sqlx::query_as(reacted).bind(repo.0).bind(key).fetch_optional(&mut *db).await?;
+        }
+        let protected: bool =
+            sqlx::query_scalar(protected).bind(repo.0).bind(key).bind(beginning(key)).fetch_one(db).await?;
+        let (fingerprint, Json(finding)) =
+            row.ok_or_else(|| StoreError::Damaged(format!("the pattern {key:?} has no finding")))?;
+        Ok((word(&fingerprint)?, finding.title, protected))
+    })
+}

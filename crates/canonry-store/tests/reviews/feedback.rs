@@ -1,0 +1,153 @@
+//! Reactions: kept once, pooled one vote a person, removed, cleared; never the author's own.
+
+use canonry_domain::review::{Category, Finding, PatternFeedback, ReviewSubject, Severity};
+use canonry_domain::{GithubId, Login};
+use canonry_store::{FindingId, NewReaction, Repo, Store, StoredPattern};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use super::{at, finding, new, open, pull, reviewed};
+
+pub(crate) fn thumb<'a>(
+    repo: &Repo,
+    reaction: i64,
+    finding: FindingId,
+    by: &'a Login,
+    up: bool,
+    second: i64,
+) -> NewReaction<'a> {
+    NewReaction { repo: repo.id, reaction: GithubId(reaction), finding, by, up, at: at(second), teaches: true }
+}
+
+fn login(name: &str) -> Login {
+    name.parse().expect("a login")
+}
+
+/// The same pattern on three pull requests.
+async fn three_pulls(store: &Store, repo: &Repo) -> (Finding, Vec<FindingId>) {
+    let one = finding("a.js", 3, "Eval");
+    let mut ids = Vec::new();
+    for number in 1..=3 {
+        ids.extend(reviewed(store, repo, pull(number), 'a', &[new(&one)], number).await.1);
+    }
+    (one, ids)
+}
+
+async fn patterns(store: &Store, repo: &Repo) -> Vec<StoredPattern> {
+    store.pattern_feedback(repo.id).await.expect("reads")
+}
+
+async fn only(store: &Store, repo: &Repo) -> PatternFeedback {
+    let all = patterns(store, repo).await;
+    assert!(all.len() == 1, "{all:?}");
+    all[0].feedback
+}
+
+on_both_engines! {
+    async fn a_reaction_is_kept_once_and_a_person_has_one_vote(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (one, ids) = three_pulls(&store, &repo).await;
+        assert_eq!(patterns(&store, &repo).await, []);
+        let (ada, bob) = (login("ada"), login("bob"));
+        assert!(store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps"));
+        assert!(!store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps"));
+        // The same person again, in other letters and on another pull request.
+        assert!(store.keep_reaction(&thumb(&repo, 2, ids[1], &login("ADA"), false, 11)).await.expect("keeps"));
+        assert!(store.keep_reaction(&thumb(&repo, 3, ids[2], &bob, true, 12)).await.expect("keeps"));
+        let all = patterns(&store, &repo).await;
+        let expected = PatternFeedback { thumbs_up: 1, thumbs_down: 1, reactors: 2, pull_requests: 2 };
+        assert_eq!(all.len(), 1);
+        assert_eq!((&all[0].key, &all[0].fingerprint, all[0].title.as_str()), (one.key(), &one.fingerprint, "Eval"));
+        assert_eq!((all[0].feedback, all[0].protected), (expected, false));
+        // Another repository may have a reaction of the same id.
+        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let (_, elsewhere) = reviewed(&store, &other, pull(1), 'a', &[new(&one)], 1).await;
+        assert!(store.keep_reaction(&thumb(&other, 1, elsewhere[0], &ada, true, 10)).await.expect("keeps"));
+        assert_eq!(only(&store, &repo).await, expected);
+        // A finding of another repository is none of this one's.
+        assert!(!store.keep_reaction(&thumb(&other, 9, ids[0], &ada, true, 10)).await.expect("asks"));
+    }
+
+    async fn removed_reactions_no_longer_count(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (_, ids) = three_pulls(&store, &repo).await;
+        let people: Vec<Login> = ["ada", "bob", "eve"].map(login).into();
+        for (number, by) in (1..).zip(&people) {
+            store.keep_reaction(&thumb(&repo, number, ids[0], by, false, 10)).await.expect("keeps");
+        }
+        assert!(store.keep_reaction(&thumb(&repo, 7, ids[1], &people[0], true, 9)).await.expect("keeps"));
+        let removed = store.remove_reactions_except(ids[0], &[GithubId(2), GithubId(99)], at(20)).await.expect("marks");
+        assert_eq!(removed, 2);
+        // Ada's older word on another pull request holds again.
+        let left = PatternFeedback { thumbs_up: 1, thumbs_down: 1, reactors: 2, pull_requests: 1 };
+        assert_eq!(only(&store, &repo).await, left);
+        assert_eq!(store.remove_reactions_except(ids[0], &[GithubId(2)], at(21)).await.expect("marks"), 0);
+        // It was only out of sight.
+        assert!(!store.keep_reaction(&thumb(&repo, 3, ids[0], &people[2], false, 10)).await.expect("keeps"));
+        assert_eq!(only(&store, &repo).await.thumbs_down, 2);
+        store.remove_reactions_except(ids[0], &[], at(22)).await.expect("marks");
+        store.remove_reactions_except(ids[1], &[], at(22)).await.expect("marks");
+        assert_eq!(patterns(&store, &repo).await, []);
+    }
+
+    async fn the_author_teaches_nothing(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (_, ids) = three_pulls(&store, &repo).await;
+        let ada = login("ada");
+        let own = NewReaction { teaches: false, ..thumb(&repo, 1, ids[0], &ada, false, 10) };
+        assert!(store.keep_reaction(&own).await.expect("keeps"));
+        assert_eq!(patterns(&store, &repo).await, []);
+        assert!(store.keep_reaction(&thumb(&repo, 2, ids[1], &ada, false, 10)).await.expect("keeps"));
+        assert_eq!(only(&store, &repo).await.pull_requests, 1);
+    }
+
+    async fn only_what_comes_after_clearing_counts(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (one, ids) = three_pulls(&store, &repo).await;
+        let alert = finding("a.js", 9, "Alert");
+        let (_, others) = reviewed(&store, &repo, pull(4), 'a', &[new(&alert)], 4).await;
+        let (ada, bob, mona) = (login("ada"), login("bob"), login("mona"));
+        store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
+        store.keep_reaction(&thumb(&repo, 2, others[0], &ada, false, 10)).await.expect("keeps");
+        assert_eq!(store.clear_feedback(repo.id, Some(&one.fingerprint), &mona, at(20)).await.expect("clears"), 1);
+        let left: Vec<_> = patterns(&store, &repo).await.into_iter().map(|pattern| pattern.title).collect();
+        assert_eq!(left, ["Alert"]);
+        assert_eq!(store.clear_feedback(repo.id, Some(&one.fingerprint), &mona, at(21)).await.expect("clears"), 0);
+        // One that was given before and is only read now does not count; one that is given later does.
+        store.keep_reaction(&thumb(&repo, 3, ids[1], &bob, false, 19)).await.expect("keeps");
+        assert_eq!(patterns(&store, &repo).await.len(), 1);
+        store.keep_reaction(&thumb(&repo, 4, ids[1], &bob, false, 30)).await.expect("keeps");
+        assert_eq!(patterns(&store, &repo).await.len(), 2);
+        assert_eq!(store.clear_feedback(repo.id, None, &mona, at(40)).await.expect("clears"), 2);
+        assert_eq!(patterns(&store, &repo).await, []);
+        store.keep_reaction(&thumb(&repo, 5, ids[2], &bob, true, 41)).await.expect("keeps");
+        let expected = PatternFeedback { thumbs_up: 1, thumbs_down: 0, reactors: 1, pull_requests: 0 };
+        assert_eq!(only(&store, &repo).await, expected);
+        let unknown = "fp-00000000".parse().expect("a fingerprint");
+        assert_eq!(store.clear_feedback(repo.id, Some(&unknown), &mona, at(50)).await.expect("clears"), 0);
+    }
+
+    async fn a_pattern_is_protected_by_its_gravest_finding(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (_, ids) = three_pulls(&store, &repo).await;
+        let ada = login("ada");
+        store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
+        assert!(!patterns(&store, &repo).await[0].protected);
+        // The same pattern on a pull request that nobody reacted on.
+        let grave = Finding {
+            severity: Severity::Major,
+            category: Category::Correctness,
+            ..finding("b.js", 1, "Eval")
+        };
+        reviewed(&store, &repo, pull(5), 'a', &[new(&grave)], 5).await;
+        assert!(patterns(&store, &repo).await[0].protected);
+    }
+
+    async fn a_branch_has_no_comments_to_react_to(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let one = finding("a.js", 3, "Eval");
+        let (_, ids) = reviewed(&store, &repo, ReviewSubject::Branch("topic".into()), 'a', &[new(&one)], 1).await;
+        assert!(!store.keep_reaction(&thumb(&repo, 1, ids[0], &login("ada"), false, 10)).await.expect("asks"));
+        assert_eq!(patterns(&store, &repo).await, []);
+    }
+}

@@ -1,0 +1,186 @@
+//! Reviews in the store, told on both engines: claims, completed reviews, what people say about findings, and figures.
+
+mod claiming;
+mod feedback;
+mod figures;
+mod memory;
+mod recording;
+
+use canonry_domain::ItemNumber;
+use canonry_domain::review::{
+    Category, CodeHash, CommitSha, Confidence, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange, PatternKey,
+    RepoPath, ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
+};
+use canonry_store::{
+    Claimed, FindingId, FindingRecord, Repo, ReviewClaim, ReviewId, ReviewRecord, ReviewRun, ReviewState, Store,
+};
+use canonry_testkit::database::TestDatabase;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+/// How long a claim holds, in seconds.
+const LEASE: i64 = 60;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+}
+
+async fn open(database: &TestDatabase) -> (Store, Repo) {
+    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
+    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    (store, repo)
+}
+
+fn pull(number: i64) -> ReviewSubject {
+    ReviewSubject::Pull(ItemNumber::new(number).expect("positive"))
+}
+
+/// A commit whose id is one letter, many times.
+fn sha(letter: char) -> CommitSha {
+    letter.to_string().repeat(40).parse().expect("an id")
+}
+
+/// A wish to review a subject at a head.
+struct Wish<'a> {
+    repo: &'a Repo,
+    subject: ReviewSubject,
+    head: char,
+    owner: &'a str,
+    requested: bool,
+    full: bool,
+    /// The second of the trigger; that of the claim otherwise.
+    asked: Option<i64>,
+}
+
+impl<'a> Wish<'a> {
+    fn new(repo: &'a Repo, head: char, owner: &'a str) -> Self {
+        Self { repo, subject: pull(1), head, owner, requested: false, full: false, asked: None }
+    }
+
+    async fn claim(&self, store: &Store, second: i64) -> Claimed {
+        let (base, head) = (sha('0'), sha(self.head));
+        let claim = ReviewClaim {
+            repo: self.repo.id,
+            subject: &self.subject,
+            base: &base,
+            head: &head,
+            requested: self.requested,
+            full: self.full,
+            asked_at: at(self.asked.unwrap_or(second)),
+            owner: self.owner,
+            until: at(second + LEASE),
+        };
+        store.claim_review(&claim, at(second)).await.expect("claims")
+    }
+
+    /// The claim of a run that nothing stands in the way of.
+    async fn run(&self, store: &Store, second: i64) -> ReviewRun {
+        match self.claim(store, second).await {
+            Claimed::Run(run) => run,
+            other => panic!("not a run: {other:?}"),
+        }
+    }
+}
+
+/// A finding of a tool's rule on one line.
+fn finding(path: &str, line: u32, title: &str) -> Finding {
+    let tool = ReviewerName::tool("eslint");
+    let rule = title.to_lowercase();
+    Finding {
+        title: title.to_owned(),
+        message: format!("{title}, at length."),
+        path: RepoPath::new(path).expect("a path"),
+        lines: LineRange::new(line, line),
+        severity: Severity::Medium,
+        category: Category::Style,
+        fingerprint: Fingerprint::of_title(title),
+        code: Some(CodeHash::of([title])),
+        around: None,
+        witnesses: vec![Witness { key: PatternKey::of_rule(tool.as_str(), &rule), reviewer: tool, rule: Some(rule) }],
+        partial: [("primary".to_owned(), "\u{0}1".to_owned())].into(),
+        tags: ["cwe-1".to_owned()].into(),
+        fix: None,
+    }
+}
+
+fn confidence(points: u8) -> Confidence {
+    serde_json::from_value(json!(points)).expect("points")
+}
+
+/// What a review says about a new finding that is shown.
+fn new(finding: &Finding) -> FindingRecord<'_> {
+    FindingRecord {
+        earlier: None,
+        finding,
+        status: FindingStatus::New,
+        shown: ShownAs::Inline,
+        hidden_by: None,
+        confidence: confidence(60),
+        grounded: true,
+        said_inline: false,
+        reported: true,
+        code_unchanged: false,
+    }
+}
+
+/// What a review says about a finding that is there already.
+fn again(id: FindingId, finding: &Finding, status: FindingStatus) -> FindingRecord<'_> {
+    FindingRecord { earlier: Some(id), status, ..new(finding) }
+}
+
+fn hidden<'a>(finding: &'a Finding, by: &'a HiddenBy) -> FindingRecord<'a> {
+    FindingRecord { shown: ShownAs::Suppressed, hidden_by: Some(by), ..new(finding) }
+}
+
+/// The record of a run with these findings.
+fn record<'a>(
+    run: ReviewId,
+    owner: &'a str,
+    reviewers: &'a Value,
+    findings: &'a [FindingRecord<'a>],
+) -> ReviewRecord<'a> {
+    ReviewRecord {
+        run,
+        owner,
+        mode: ReviewMode::Full,
+        reason: "no-prior-review",
+        files_read: 2,
+        lines_read: 40,
+        notes: &[],
+        reviewers,
+        model: None,
+        cost_usd: 0.0,
+        findings,
+    }
+}
+
+async fn complete(
+    store: &Store,
+    run: ReviewId,
+    owner: &str,
+    findings: &[FindingRecord<'_>],
+    second: i64,
+) -> Option<Vec<FindingId>> {
+    store.complete_review(&record(run, owner, &json!({}), findings), at(second)).await.expect("no failure")
+}
+
+/// A whole review of a subject: claimed and completed with these findings.
+async fn reviewed(
+    store: &Store,
+    repo: &Repo,
+    subject: ReviewSubject,
+    head: char,
+    findings: &[FindingRecord<'_>],
+    second: i64,
+) -> (ReviewId, Vec<FindingId>) {
+    let wish = Wish { subject, ..Wish::new(repo, head, "whole") };
+    let run = wish.run(store, second).await;
+    let ids = complete(store, run.id, "whole", findings, second).await.expect("it is ours");
+    (run.id, ids)
+}
+
+/// What became of a subject's runs, the oldest first.
+async fn states(store: &Store, repo: &Repo) -> Vec<ReviewState> {
+    let runs = store.review_runs(repo.id, Some(&pull(1)), 100).await.expect("reads");
+    runs.into_iter().rev().map(|run| run.state).collect()
+}
