@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RemoteFailure {
     /// No answer within the time allowed.
-    #[error("no answer within {seconds} s, asked {attempts} times")]
+    #[error("no answer within {seconds} s, asked {}", times(*attempts))]
     TimedOut {
         /// The time allowed for one answer.
         seconds: u64,
@@ -12,13 +12,13 @@ pub enum RemoteFailure {
         attempts: u32,
     },
     /// The connection could not be made or broke.
-    #[error("the connection failed, tried {attempts} times")]
+    #[error("the connection failed, tried {}", times(*attempts))]
     Unreachable {
         /// How often it was tried.
         attempts: u32,
     },
     /// An answer with an error status.
-    #[error("status {status}{}, asked {attempts} times", with(said))]
+    #[error("status {status}{}, asked {}", with(said), times(*attempts))]
     Status {
         /// The HTTP status.
         status: u16,
@@ -67,6 +67,10 @@ pub enum RemoteFailure {
     /// A vector of zeros, which has no direction.
     #[error("the vector is empty or all zeros")]
     NoDirection,
+}
+
+fn times(attempts: u32) -> String {
+    if attempts == 1 { "once".to_owned() } else { format!("{attempts} times") }
 }
 
 fn with(said: &str) -> String {

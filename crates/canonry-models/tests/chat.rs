@@ -180,10 +180,7 @@ async fn what_would_fail_again_is_not_sent_again() {
         let (error, requests, waits) =
             fails(ChatProvider::Anthropic, vec![Step::Answer(status, Some("1"), said)]).await;
         assert_eq!((requests, waits.len(), error.is_hopeless()), (1, 0, hopeless), "{status}");
-        assert_eq!(
-            error.to_string(),
-            format!("ask anthropic: status {status} (the key [key] is wrong), asked 1 times")
-        );
+        assert_eq!(error.to_string(), format!("ask anthropic: status {status} (the key [key] is wrong), asked once"));
     }
     let (error, requests, _) = fails(ChatProvider::Gemini, vec![Step::Answer(429, Some("3600"), String::new())]).await;
     assert_eq!((requests, error.is_hopeless()), (1, false), "nobody waits an hour");
@@ -225,6 +222,13 @@ async fn refusals_and_cut_answers_are_told_as_such() {
     ] {
         let (error, requests, _) = fails(provider, with(provider, pointer, value)).await;
         assert_eq!((requests, error.to_string()), (1, format!("ask {}: {expected}", provider.name())));
+        // It is paid for all the same.
+        let (ChatError::Refused { input_tokens, output_tokens, .. }
+        | ChatError::CutOff { input_tokens, output_tokens, .. }) = error
+        else {
+            panic!("{error}")
+        };
+        assert_eq!((input_tokens, output_tokens), (Some(11), Some(5)), "{provider:?}");
     }
     let blocked = json!({"promptFeedback": {"blockReason": "OTHER"}});
     let (error, _, _) = fails(ChatProvider::Gemini, vec![answers(&blocked)]).await;
@@ -263,7 +267,7 @@ async fn a_closed_port_is_told_at_once() {
     let base_url = format!("http://127.0.0.1:{port}");
     let model = RemoteChat::new(ChatSettings { base_url, ..ChatSettings::new(ChatProvider::Anthropic) }).unwrap();
     let error = model.complete(&request()).await.expect_err("nobody is there");
-    assert_eq!(error.to_string(), "ask anthropic: the connection failed, tried 1 times");
+    assert_eq!(error.to_string(), "ask anthropic: the connection failed, tried once");
 }
 
 #[test]

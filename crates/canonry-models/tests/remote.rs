@@ -207,7 +207,7 @@ async fn a_wait_beyond_all_patience_is_a_failure() {
     let script = vec![Step::Answer(429, Some("3600"), String::new())];
     let (error, requests, waits) = fails(Provider::OpenAi, script, &texts([1])).await;
     assert_eq!((requests, waits.len()), (1, 0));
-    assert_eq!(error.to_string(), "embed text 0 with openai: status 429, asked 1 times");
+    assert_eq!(error.to_string(), "embed text 0 with openai: status 429, asked once");
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn a_refused_key_is_told_once_and_never_shown() {
     assert_eq!(requests, 1);
     assert_eq!(
         error.to_string(),
-        "embed text 0 with gemini: status 401 (Incorrect API key provided: [key].), asked 1 times"
+        "embed text 0 with gemini: status 401 (Incorrect API key provided: [key].), asked once"
     );
 }
 

@@ -28,6 +28,10 @@ pub enum ChatError {
         provider: &'static str,
         /// Its reason.
         said: String,
+        /// The tokens it read, where the provider tells: they are paid for all the same.
+        input_tokens: Option<u64>,
+        /// The tokens it wrote, where the provider tells.
+        output_tokens: Option<u64>,
     },
     /// The answer ended at the limit of tokens.
     #[error("ask {provider}: the answer ended at its limit of {max_tokens} tokens")]
@@ -36,6 +40,10 @@ pub enum ChatError {
         provider: &'static str,
         /// The limit.
         max_tokens: u32,
+        /// The tokens it read, where the provider tells: they are paid for all the same.
+        input_tokens: Option<u64>,
+        /// The tokens it wrote, where the provider tells.
+        output_tokens: Option<u64>,
     },
     /// The program could not be run, failed, or did not end.
     #[error("ask the program {program}: {problem}")]

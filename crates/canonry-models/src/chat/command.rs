@@ -13,6 +13,9 @@ use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 /// What a program may write; the rest is not read.
 const LARGEST_ANSWER: u64 = 4 << 20;
 
+/// What is kept of what a program says on its standard error.
+const LONGEST_SAID: u64 = 64 << 10;
+
 /// The variables with this program's own secrets. The other program is given text from strangers and may be talked into
 /// telling what it sees.
 const WITHHELD: &[&str] = &[
@@ -85,14 +88,16 @@ impl CommandChat {
                 // A program that does not read to the end may still answer; its exit status decides.
                 let _ = stdin.write_all(prompt.as_bytes()).await;
             }
+            Ok(())
         };
-        // All three at once: a full pipe on one side would stop the other.
-        let ((), answer, said) = tokio::join!(write, read_up_to(stdout), read_up_to(stderr));
+        // All three at once: a full pipe on one side would stop the other. The first failure ends it: a program whose answer
+        // nobody reads any more may never close its standard error.
+        let talked = tokio::try_join!(write, read_answer(stdout), read_said(stderr));
         let broken = |error: std::io::Error| self.failed(format!("its output cannot be read: {error}"));
-        let (answer, said) = (answer.map_err(broken)?, said.map_err(broken)?);
-        if answer.len() as u64 > LARGEST_ANSWER {
-            return Err(self.failed(format!("its answer is larger than {LARGEST_ANSWER} bytes")));
-        }
+        let ((), answer, said) = talked.map_err(|unread| match unread {
+            Unread::TooMuch => self.failed(format!("its answer is larger than {LARGEST_ANSWER} bytes")),
+            Unread::Pipe(error) => broken(error),
+        })?;
         let status = child.wait().await.map_err(broken)?;
         if !status.success() {
             let said = quoted(&String::from_utf8_lossy(&said));
@@ -119,18 +124,67 @@ fn prompt(request: &ChatRequest) -> String {
     format!("{}\n\nThe schema of the answer:\n\n{schema}\n\n{}\n", request.system.trim_end(), request.user)
 }
 
+/// Why an answer was not read to its end.
+enum Unread {
+    TooMuch,
+    Pipe(std::io::Error),
+}
+
 /// One byte more than an answer may have tells that it has too many.
-async fn read_up_to(stream: Option<impl AsyncRead + Unpin>) -> std::io::Result<Vec<u8>> {
+async fn read_answer(stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Unread> {
     let mut bytes = Vec::new();
     if let Some(stream) = stream {
-        stream.take(LARGEST_ANSWER + 1).read_to_end(&mut bytes).await?;
+        stream.take(LARGEST_ANSWER + 1).read_to_end(&mut bytes).await.map_err(Unread::Pipe)?;
+    }
+    if bytes.len() as u64 > LARGEST_ANSWER { Err(Unread::TooMuch) } else { Ok(bytes) }
+}
+
+/// Only the beginning is kept, but all of it is read: a program that says very much must not be stopped by that.
+async fn read_said(stream: Option<impl AsyncRead + Unpin>) -> Result<Vec<u8>, Unread> {
+    let mut bytes = Vec::new();
+    if let Some(mut stream) = stream {
+        (&mut stream).take(LONGEST_SAID).read_to_end(&mut bytes).await.map_err(Unread::Pipe)?;
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map_err(Unread::Pipe)?;
     }
     Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::CommandSettings;
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::{CommandChat, CommandSettings};
+    use crate::chat::chat_model::{ChatModel as _, ChatRequest};
+
+    async fn answer_of(script: &str) -> Result<String, String> {
+        let arguments = vec!["-c".to_owned(), script.to_owned()];
+        let timeout = Duration::from_secs(60);
+        let chat = CommandChat::new(CommandSettings { program: "sh".to_owned(), arguments, timeout });
+        let request = ChatRequest {
+            system: "You count.".to_owned(),
+            user: "How many?".to_owned(),
+            schema_name: "count",
+            json_schema: json!({"type": "object"}),
+            max_tokens: 10,
+        };
+        chat.complete(&request).await.map(|answer| answer.text).map_err(|error| error.to_string())
+    }
+
+    #[tokio::test]
+    async fn too_long_an_answer_ends_the_program_at_once() {
+        let began = std::time::Instant::now();
+        let answer = answer_of("head -c 5000000 /dev/zero; exec sleep 600").await;
+        assert_eq!(answer, Err("ask the program sh: its answer is larger than 4194304 bytes".to_owned()));
+        assert!(began.elapsed() < Duration::from_secs(50), "it waited for its standard error to end");
+    }
+
+    #[tokio::test]
+    async fn a_program_may_say_as_much_as_it_likes() {
+        let answer = answer_of("head -c 6000000 /dev/zero >&2 && printf fine").await;
+        assert_eq!(answer, Ok("fine".to_owned()));
+    }
 
     #[test]
     fn a_line_is_a_program_and_its_arguments() {

@@ -223,14 +223,16 @@ impl RemoteChat {
             ChatProvider::Gemini => gemini::read(&body),
         };
         let reply = reply.map_err(|error| failed(RemoteFailure::Malformed(error.to_string())))?;
+        let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
         if let Some(said) = reply.refusal {
-            return Err(ChatError::Refused { provider, said: quoted(&self.without_key(&said)) });
+            let said = quoted(&self.without_key(&said));
+            return Err(ChatError::Refused { provider, said, input_tokens, output_tokens });
         }
         if reply.is_cut_off {
-            return Err(ChatError::CutOff { provider, max_tokens: request.max_tokens });
+            let max_tokens = request.max_tokens;
+            return Err(ChatError::CutOff { provider, max_tokens, input_tokens, output_tokens });
         }
         let latency = Duration::try_from(self.clock.now().duration_since(began)).unwrap_or_default();
-        let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
         Ok(ChatAnswer { text: reply.text, input_tokens, output_tokens, latency })
     }
 

@@ -1,0 +1,187 @@
+//! The text of files as they are in a commit, read in one go.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+
+use canonry_domain::review::{CommitSha, RepoPath};
+
+use crate::git::{Git, GitError};
+
+/// Larger files are not read: nobody wrote them line by line.
+const LARGEST: u64 = 2 * 1024 * 1024;
+
+/// What is read of all files together; those that come later are left out.
+const ALL: u64 = 256 * 1024 * 1024;
+
+/// A file's content as git knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Blob {
+    /// Git's id of it.
+    pub id: String,
+    /// How many bytes it has.
+    pub bytes: u64,
+}
+
+/// Paths that one call names: far from what a command line may hold, however long they are.
+const PATHS: usize = 200;
+
+impl Git {
+    /// How many bytes blobs have, by their ids; those that are not here are left out.
+    pub async fn sizes(&self, ids: &[&str]) -> Result<HashMap<String, u64>, GitError> {
+        Ok(self.look_up(ids).await?.into_iter().map(|blob| (blob.id, blob.bytes)).collect())
+    }
+
+    /// The ids of the files at these paths in a commit; folders, submodules and what is not there are left out. Nothing is
+    /// fetched for it.
+    ///
+    /// The tree is asked and not `<commit>:<path>`: git takes a path that ends like `-g1a2b3c4` for the name of a commit.
+    pub async fn files_at(
+        &self,
+        commit: &CommitSha,
+        paths: &[&RepoPath],
+    ) -> Result<HashMap<RepoPath, String>, GitError> {
+        let mut files = HashMap::new();
+        for some in paths.chunks(PATHS) {
+            let options = ["ls-tree", "-z", "--full-tree", commit.as_str(), "--"].map(OsString::from);
+            let names = some.iter().flat_map(|path| [Some(OsString::from(path.as_str())), name_in_bytes(path)]);
+            let arguments: Vec<OsString> = options.into_iter().chain(names.flatten()).collect();
+            let answer = self.ask("look for files", &arguments).await?;
+            files.extend(answer.split(|byte| *byte == 0).filter_map(file_of));
+        }
+        Ok(files)
+    }
+
+    /// The files at these paths in a commit; those that are not there are left out.
+    pub async fn blobs_at(&self, commit: &CommitSha, paths: &[&RepoPath]) -> Result<HashMap<RepoPath, Blob>, GitError> {
+        let files = self.files_at(commit, paths).await?;
+        let ids: Vec<&str> = files.values().map(String::as_str).collect();
+        let sizes = self.sizes(&ids).await?;
+        let found = files.into_iter().filter_map(|(path, id)| {
+            let bytes = *sizes.get(&id)?;
+            Some((path, Blob { id, bytes }))
+        });
+        Ok(found.collect())
+    }
+
+    /// The texts of blobs by their ids; those that are too large or not text are left out.
+    pub async fn texts(&self, ids: &[&str]) -> Result<HashMap<String, String>, GitError> {
+        let mut all = 0;
+        let small = self.look_up(ids).await?.into_iter().filter(|blob| blob.bytes <= LARGEST).take_while(|blob| {
+            all += blob.bytes;
+            all <= ALL
+        });
+        let small: Vec<u8> = small.flat_map(|blob| blob.id.into_bytes().into_iter().chain([b'\n'])).collect();
+        if small.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let arguments = ["cat-file", "--batch=%(objectname) %(objectsize)"];
+        Ok(texts_of(&self.as_it_is().tell("read files", &arguments, &small).await?))
+    }
+
+    /// The blobs of these ids. Where something may be fetched, all that are not here come in one go: git itself would fetch
+    /// each alone, and end at the first that nobody has.
+    async fn look_up(&self, ids: &[&str]) -> Result<Vec<Blob>, GitError> {
+        let (found, missing) = self.look_up_here(ids).await?;
+        if missing.is_empty() || !self.fetches() {
+            return Ok(found);
+        }
+        // Without them the review goes on: what cannot be read is left out.
+        let _ = self.get_objects(&missing).await;
+        Ok(self.look_up_here(ids).await?.0)
+    }
+
+    async fn look_up_here<'a>(&self, ids: &[&'a str]) -> Result<(Vec<Blob>, Vec<&'a str>), GitError> {
+        let asked: Vec<u8> = ids.iter().flat_map(|id| id.bytes().chain([b'\n'])).collect();
+        if asked.is_empty() {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let format = "--batch-check=%(objecttype) %(objectname) %(objectsize)";
+        let answer = self.as_it_is().tell("measure files", &["cat-file", format], &asked).await?;
+        let answer = String::from_utf8_lossy(&answer);
+        let missing = ids.iter().zip(answer.lines()).filter(|(_, line)| line.ends_with(" missing"));
+        let missing = missing.map(|(id, _)| *id).collect();
+        Ok((answer.lines().filter_map(blob_of).collect(), missing))
+    }
+}
+
+/// The name that a path stands for where its `%XX` are bytes that are no text; such a file has no other path.
+#[cfg(unix)]
+fn name_in_bytes(path: &RepoPath) -> Option<OsString> {
+    use std::os::unix::ffi::OsStringExt as _;
+    let mut pieces = path.as_str().split('%');
+    let mut bytes = pieces.next()?.as_bytes().to_vec();
+    for piece in pieces {
+        match piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) if !byte.is_ascii() => bytes.extend([byte].iter().chain(&piece.as_bytes()[2..])),
+            _ => bytes.extend(b"%".iter().chain(piece.as_bytes())),
+        }
+    }
+    let is_it = bytes != path.as_str().as_bytes() && RepoPath::of_bytes(&bytes).as_ref() == Ok(path);
+    is_it.then(|| OsString::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn name_in_bytes(_: &RepoPath) -> Option<OsString> {
+    None
+}
+
+/// `<mode> blob <id>\t<path>`
+fn file_of(entry: &[u8]) -> Option<(RepoPath, String)> {
+    let tab = entry.iter().position(|byte| *byte == b'\t')?;
+    let head = std::str::from_utf8(&entry[..tab]).ok()?;
+    let [_, "blob", id] = head.split(' ').collect::<Vec<_>>()[..] else { return None };
+    Some((RepoPath::of_bytes(&entry[tab + 1..]).ok()?, id.to_owned()))
+}
+
+/// `blob <id> <size>`, or `<id> missing`.
+fn blob_of(line: &str) -> Option<Blob> {
+    let [kind, id, bytes] = line.split(' ').collect::<Vec<_>>()[..] else { return None };
+    (kind == "blob").then_some(Blob { id: id.to_owned(), bytes: bytes.parse().ok()? })
+}
+
+/// `<id> <size>\n<content>\n`, one after the other. What is not UTF-8 is read as far as it is: its lines are lines.
+fn texts_of(mut read: &[u8]) -> HashMap<String, String> {
+    let mut texts = HashMap::new();
+    while let Some(end) = read.iter().position(|byte| *byte == b'\n') {
+        let head = String::from_utf8_lossy(&read[..end]).into_owned();
+        read = &read[end + 1..];
+        let Some((id, size)) = head.split_once(' ') else { break };
+        let Some(content) = size.parse::<usize>().ok().and_then(|size| read.get(..size)) else {
+            // `<id> missing`: there is no content.
+            continue;
+        };
+        read = read.get(content.len() + 1..).unwrap_or_default();
+        if !content.contains(&0) {
+            // A mark of the byte order is no part of the first line.
+            let content = content.strip_prefix(b"\xef\xbb\xbf").unwrap_or(content);
+            texts.insert(id.to_owned(), String::from_utf8_lossy(content).into_owned());
+        }
+    }
+    texts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Blob, blob_of, file_of, texts_of};
+
+    #[test]
+    fn contents_are_told_apart_by_their_sizes() {
+        let read = b"aa 5\nx\ny\nz\nbb missing\ncc 3\n\x00\xfe\n\ndd 0\n\nee 2\n\xe9\n\n";
+        let texts = texts_of(read);
+        assert_eq!(texts.get("aa").map(String::as_str), Some("x\ny\nz"));
+        assert_eq!(texts.get("dd").map(String::as_str), Some(""));
+        assert_eq!(texts.get("ee").map(String::as_str), Some("\u{fffd}\n"));
+        assert_eq!(texts.len(), 3);
+    }
+
+    #[test]
+    fn a_file_may_have_any_name() {
+        let file = |entry: &[u8]| file_of(entry).map(|(path, id)| (path.as_str().to_owned(), id));
+        assert_eq!(file(b"100644 blob abc\ta\tb\n \"c\""), Some(("a\tb\n \"c\"".to_owned(), "abc".to_owned())));
+        for other in [&b"160000 commit abc\tsub"[..], b"040000 tree abc\tsrc", b"100644 blob abc\t../up", b""] {
+            assert_eq!(file(other), None);
+        }
+        assert_eq!(blob_of("blob abc 12"), Some(Blob { id: "abc".into(), bytes: 12 }));
+        assert_eq!((blob_of("abc missing"), blob_of("tree abc 3")), (None, None));
+    }
+}

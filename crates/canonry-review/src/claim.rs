@@ -1,0 +1,93 @@
+//! The right to review one head of a change, held while the review runs.
+
+use std::time::Duration;
+
+use canonry_store::{Claimed, ReviewClaim, ReviewId, ReviewRun, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::request::ReviewRequest;
+
+/// How long nobody else may take a run over after its process was last heard of: short, so that a review that somebody
+/// stopped does not keep them waiting.
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+
+/// How often a run says that it is there; three times within a lease, so that one lost word does not lose the run.
+const HEARTBEAT: Duration = Duration::from_secs(20);
+
+/// The time, as the caller tells it.
+pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
+
+/// A run that this process holds.
+pub(crate) struct Held<'a> {
+    store: &'a Store,
+    owner: &'a str,
+    clock: Clock<'a>,
+    pub(crate) run: ReviewRun,
+}
+
+/// How a claim ends.
+pub(crate) enum Claim<'a> {
+    /// The run is ours.
+    Held(Held<'a>),
+    /// The same head was reviewed before.
+    Completed(ReviewId),
+    /// Another process holds the run until then.
+    Busy { until: Timestamp },
+    /// A run of a newer head has taken its place.
+    Outdated { by: ReviewId },
+}
+
+/// Claims the run of a request.
+pub(crate) async fn claim<'a>(
+    store: &'a Store,
+    request: &ReviewRequest<'a>,
+    clock: Clock<'a>,
+) -> Result<Claim<'a>, StoreError> {
+    let now = clock();
+    let asked = ReviewClaim {
+        repo: request.repo,
+        subject: request.subject,
+        base: request.base,
+        head: request.head,
+        requested: request.requested,
+        full: request.full,
+        asked_at: now,
+        owner: request.owner,
+        until: now + LEASE,
+    };
+    Ok(match store.claim_review(&asked, now).await? {
+        Claimed::Run(run) => Claim::Held(Held { store, owner: request.owner, clock, run }),
+        Claimed::Completed(review) => Claim::Completed(review),
+        Claimed::Busy { until, .. } => Claim::Busy { until },
+        Claimed::Outdated { by } => Claim::Outdated { by },
+    })
+}
+
+impl Held<'_> {
+    /// Whether the run is still this process's; it is held for longer then. Otherwise it must end without writing.
+    pub(crate) async fn is_current(&self) -> Result<bool, StoreError> {
+        self.store.hold_review(self.run.id, self.owner, (self.clock)() + LEASE).await
+    }
+
+    /// Holds the run for as long as it takes, and ends only when it was lost.
+    pub(crate) async fn until_lost(&self) {
+        loop {
+            tokio::time::sleep(HEARTBEAT).await;
+            match self.is_current().await {
+                Ok(true) => {}
+                Ok(false) => return,
+                // The next word may get through; if none does, the lease ends by itself.
+                Err(error) => tracing::warn!(%error, "a running review could not be held for longer"),
+            }
+        }
+    }
+
+    /// Marks the run as failed, so that it never looks like a review without findings.
+    pub(crate) async fn fail(&self, why: &str) {
+        match self.store.fail_review(self.run.id, self.owner, why, (self.clock)()).await {
+            Ok(true) => {}
+            Ok(false) => tracing::info!(why, "a review that failed was not ours any more"),
+            Err(error) => tracing::warn!(%error, why, "a review failed, and that could not be stored"),
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! All reviewers, asked side by side; one that fails is told and takes nothing from the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use canonry_domain::review::{CommitSha, Earlier, RepoPath, ReviewerName};
+use futures_util::FutureExt as _;
+use futures_util::future::{BoxFuture, join_all};
+
+use crate::change::{ChangeKind, FileChange};
+use crate::configured_filters::ConfiguredFilters;
+use crate::git::{Git, GitError};
+use crate::read_so_far::{Assignment, HasRead};
+use crate::report::{ModelUse, ReviewerRun, SkippedFile};
+use crate::report_reads::{ToolHeard, bound_reads};
+use crate::reported::Heard;
+use crate::request::{ReviewRequest, ReviewerChoice};
+use crate::reviewers::llm::{LlmInput, LlmReviewer};
+use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
+use crate::scope::Scope;
+
+/// What reviewers are asked about.
+pub(crate) struct Question<'a> {
+    pub(crate) request: &'a ReviewRequest<'a>,
+    pub(crate) scope: &'a Scope,
+    /// The files that anybody is to read.
+    pub(crate) files: &'a [FileToRead<'a>],
+    /// What each reviewer of the request is to read.
+    pub(crate) assigned: &'a [Assignment],
+    pub(crate) filters: &'a ConfiguredFilters,
+    /// What was found before.
+    pub(crate) earlier: &'a [Earlier],
+    /// What a model is told about similar findings of the past.
+    pub(crate) memory: &'a [String],
+    pub(crate) llm: Option<&'a LlmReviewer>,
+}
+
+/// What all of them say.
+#[derive(Debug, Default)]
+pub(crate) struct Collected {
+    pub(crate) heard: Vec<Heard>,
+    pub(crate) reviewers: Vec<ReviewerRun>,
+    pub(crate) model: Option<ModelUse>,
+    /// Files that a model did not read.
+    pub(crate) skipped: Vec<SkippedFile>,
+    /// Files that somebody read.
+    pub(crate) read: BTreeSet<RepoPath>,
+    /// How much those who were asked have read, by what they are called.
+    pub(crate) has_read: Vec<(String, HasRead)>,
+    /// Whether anybody read a file, reports something, or had nothing to read and no trouble.
+    pub(crate) is_heard: bool,
+}
+
+#[derive(Default)]
+struct Answer {
+    /// What the reviewer is called where it gives no name itself.
+    called: String,
+    heard: Heard,
+    model: Option<ModelUse>,
+    skipped: Vec<SkippedFile>,
+}
+
+/// Asks every reviewer of the request that has something to read.
+pub(crate) async fn collect(question: &Question<'_>) -> Collected {
+    let asked: Vec<(&ReviewerChoice, &Assignment)> =
+        question.request.reviewers.iter().zip(question.assigned).filter(|(_, assigned)| assigned.is_asked).collect();
+    let mut answers = join_all(asked.iter().map(|(choice, assigned)| question.ask(choice, assigned))).await;
+    let mut collected = Collected::default();
+    // What is gone can be looked at too.
+    let readable = question.files.iter().filter(|file| file.text.is_some() || file.change.kind == ChangeKind::Deleted);
+    let readable: BTreeSet<&RepoPath> = readable.map(|file| &file.change.path).collect();
+    for (answer, (choice, assigned)) in answers.iter_mut().zip(&asked) {
+        // Nothing is reviewed in the paths to skip, whoever speaks of them.
+        answer.heard.reported.retain(|one| !question.filters.skips(&one.path));
+        let read: Vec<&RepoPath> = readable.iter().copied().filter(|path| has_read(&answer.heard, path)).collect();
+        collected.reviewers.push(run_of(answer, read.len()));
+        collected.has_read.push((choice.called(), question.has_read(choice, assigned, answer)));
+        collected.read.extend(read.into_iter().cloned());
+        collected.is_heard |= says_something(&answer.heard);
+    }
+    question.bound(&mut answers, &asked);
+    for answer in answers {
+        collected.heard.push(answer.heard);
+        collected.model = collected.model.or(answer.model);
+        collected.skipped.extend(answer.skipped);
+    }
+    collected
+}
+
+fn has_read(heard: &Heard, path: &RepoPath) -> bool {
+    heard.read.iter().any(|(_, paths)| paths.as_ref().is_none_or(|paths| paths.contains(path)))
+}
+
+fn says_something(heard: &Heard) -> bool {
+    let read = heard.read.iter().any(|(_, files)| files.as_ref().is_none_or(|files| !files.is_empty()));
+    read || !heard.reported.is_empty() || heard.problems.is_empty()
+}
+
+impl<'a> Question<'a> {
+    fn ask(&'a self, choice: &'a ReviewerChoice, assigned: &'a Assignment) -> BoxFuture<'a, Answer> {
+        let root = self.request.root;
+        match choice {
+            ReviewerChoice::Builtin => {
+                let read = move || read_with_rules(&self.files_of(assigned));
+                async move { Answer { heard: read(), ..called("builtin") } }.boxed()
+            }
+            ReviewerChoice::Sarif(path) => read_file(path, choice.called(), root, read_sarif).boxed(),
+            ReviewerChoice::Rdjson(path) => read_file(path, choice.called(), root, read_rdjson).boxed(),
+            ReviewerChoice::Command(command) => self.ask_command(command).boxed(),
+            ReviewerChoice::Llm => self.ask_model(assigned).boxed(),
+        }
+    }
+
+    fn files_of(&self, assigned: &Assignment) -> Vec<FileToRead<'a>> {
+        self.files.iter().filter(|file| assigned.paths.contains(&file.change.path)).copied().collect()
+    }
+
+    /// How much of the change a reviewer has read after its answer.
+    fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &Answer) -> HasRead {
+        let gaps: BTreeSet<&RepoPath> = answer.skipped.iter().filter(|one| one.gap).map(|one| &one.path).collect();
+        let (mut left_out, is_whole) = (BTreeSet::new(), choice.is_heard_whole());
+        for file in self.files_of(assigned).into_iter().filter(|file| !is_whole && file.change.is_readable()) {
+            let path = &file.change.path;
+            // A file that is too large stays so; one that is not to be had may be had the next time.
+            if file.text.map_or(file.bytes.is_none(), |_| gaps.contains(path)) {
+                left_out.insert(path.clone());
+            }
+        }
+        HasRead::of(&answer.heard.problems, !answer.heard.read.is_empty(), left_out)
+    }
+
+    /// Bounds what reports and programs say they read.
+    fn bound(&self, answers: &mut [Answer], asked: &[(&ReviewerChoice, &Assignment)]) {
+        let tools = answers.iter_mut().zip(asked).filter(|(_, (choice, _))| choice.is_heard_whole());
+        let mut tools: Vec<ToolHeard<'_>> = tools
+            .map(|(answer, (choice, assigned))| ToolHeard {
+                program: (!choice.is_report()).then(|| ReviewerName::tool(&answer.called)),
+                heard: &mut answer.heard,
+                is_behind: assigned.is_behind,
+            })
+            .collect();
+        let paths = |changes: &[FileChange]| -> BTreeSet<RepoPath> {
+            changes.iter().map(|change| change.path.clone()).collect()
+        };
+        bound_reads(&mut tools, self.scope.since.as_deref().map(paths).as_ref(), &paths(&self.scope.changes));
+    }
+
+    async fn ask_command(&self, command: &CommandReviewer) -> Answer {
+        let name = command.name();
+        let Some(root) = self.request.root else {
+            return troubled(name.as_str(), format!("{name} is not run: there is no folder to run it in"));
+        };
+        let git = self.request.repository.git();
+        let from = parting(git, self.request.base, self.request.head).await;
+        match git.patch(&from, self.request.head).await {
+            Ok(diff) => Answer { heard: command.ask(root, &diff).await, ..called(name.as_str()) },
+            Err(error) => troubled(name.as_str(), format!("{name} is not run: failed to {error}")),
+        }
+    }
+
+    async fn ask_model(&self, assigned: &Assignment) -> Answer {
+        let Some(llm) = self.llm else {
+            return troubled("llm", "no language model is configured: nobody read the change as one would".to_owned());
+        };
+        let files = self.files_of(assigned);
+        let (before, trouble) = match self.texts_before(&files).await {
+            Ok(texts) => (texts, None),
+            Err(error) => {
+                (BTreeMap::new(), Some(format!("removed lines are not shown to the model: failed to {error}")))
+            }
+        };
+        let input = LlmInput {
+            files: &files,
+            before: &before,
+            settings: &self.request.settings.review,
+            prior: self.earlier,
+            memory: self.memory,
+            budget: self.request.llm_budget,
+        };
+        let mut heard = llm.read(&input).await;
+        heard.heard.problems.extend(trouble);
+        Answer { heard: heard.heard, model: Some(heard.model_use), skipped: heard.skipped, ..called("llm") }
+    }
+
+    /// The files as they were where the change parted from its base, by their paths then.
+    async fn texts_before(&self, files: &[FileToRead<'_>]) -> Result<BTreeMap<RepoPath, String>, GitError> {
+        let git = self.request.repository.git();
+        let from = parting(git, self.request.base, self.request.head).await;
+        let paths: Vec<&RepoPath> = files.iter().map(|file| file.change.path_before()).collect();
+        let blobs = git.blobs_at(&from, &paths).await?;
+        let ids: Vec<&str> = blobs.values().map(|blob| blob.id.as_str()).collect();
+        let texts = git.texts(&ids).await?;
+        // Two files with one content have one blob.
+        let before = blobs.iter().filter_map(|(path, blob)| Some((path.clone(), texts.get(&blob.id)?.clone())));
+        Ok(before.collect())
+    }
+}
+
+/// Where the change parted from its base, or the base where nobody knows: as the scope has it.
+async fn parting(git: &Git, base: &CommitSha, head: &CommitSha) -> CommitSha {
+    git.merge_base(base, head).await.ok().flatten().unwrap_or_else(|| base.clone())
+}
+
+async fn read_file(
+    path: &Path,
+    name: String,
+    root: Option<&Path>,
+    read: fn(&str, &[u8], Option<&Path>) -> Heard,
+) -> Answer {
+    match read_report(path).await {
+        Ok(bytes) => Answer { heard: read(&name, &bytes, root), ..called(&name) },
+        Err(error) => troubled(&name, format!("failed to {error}")),
+    }
+}
+
+fn called(name: &str) -> Answer {
+    Answer { called: name.to_owned(), ..Answer::default() }
+}
+
+fn troubled(name: &str, problem: String) -> Answer {
+    Answer { heard: Heard { problems: vec![problem], ..Heard::default() }, ..called(name) }
+}
+
+/// What is told of a reviewer. A report may be of several tools, which are named instead of the file.
+fn run_of(answer: &Answer, files: usize) -> ReviewerRun {
+    let heard = &answer.heard;
+    let read = heard.read.iter().map(|(reviewer, _)| reviewer);
+    let names: BTreeSet<&str> =
+        read.chain(heard.reported.iter().map(|one| &one.reviewer)).map(|reviewer| reviewer.as_str()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    ReviewerRun {
+        name: if names.is_empty() { answer.called.clone() } else { names.join(", ") },
+        findings: heard.reported.len(),
+        files,
+        problems: heard.problems.clone(),
+        notes: heard.notes.clone(),
+    }
+}

@@ -1,0 +1,101 @@
+//! Commits and what differs between them.
+
+use canonry_domain::review::CommitSha;
+
+use crate::change::FileChange;
+use crate::diff::{UnreadableDiff, parse_diff};
+use crate::git::{Git, GitError};
+
+/// Why a difference is not known.
+#[derive(Debug, thiserror::Error)]
+pub enum CommitsError {
+    /// Git said no.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// There is no such commit.
+    #[error("find the commit {name:?}; fetch it first, or name another one")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+    },
+    /// What git said could not be read.
+    #[error(transparent)]
+    Unreadable(#[from] UnreadableDiff),
+}
+
+/// What every `git diff` is told, whatever anybody configured. Up to a thousand files on each side are compared to find
+/// renames, as git does by itself; beyond, only renames without a change are found.
+const DIFF: [&str; 13] = [
+    "diff",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-textconv",
+    "--no-relative",
+    "--submodule=short",
+    "--ignore-submodules=none",
+    "--inter-hunk-context=0",
+    "--diff-algorithm=histogram",
+    "--src-prefix=a/",
+    "--dst-prefix=b/",
+    "-l1000",
+    "-O/dev/null",
+];
+
+impl Git {
+    /// The commit that a name such as `main` or `HEAD~2` stands for.
+    pub async fn commit(&self, name: &str) -> Result<CommitSha, CommitsError> {
+        let unknown = || CommitsError::Unknown { name: name.chars().take(200).collect() };
+        // A name that begins with a dash would be an option.
+        if name.is_empty() || name.starts_with('-') || name.contains('\0') {
+            return Err(unknown());
+        }
+        let asked = format!("{name}^{{commit}}");
+        match self.ask("find a commit", &["rev-parse", "--verify", "--quiet", "--end-of-options", &asked]).await {
+            Ok(answer) => String::from_utf8_lossy(&answer).trim().parse().map_err(|_| unknown()),
+            Err(GitError::Refused { said, .. }) if said.is_empty() => Err(unknown()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether a commit is here; nothing is fetched to find out.
+    pub async fn has_commit(&self, sha: &CommitSha) -> Result<bool, GitError> {
+        let object = format!("{sha}^{{commit}}");
+        match self.as_it_is().ask("look for a commit", &["cat-file", "-e", &object]).await {
+            Ok(_) => Ok(true),
+            Err(GitError::Refused { .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The commit from which two lines of work parted; `None` when they have none in common.
+    pub async fn merge_base(&self, one: &CommitSha, other: &CommitSha) -> Result<Option<CommitSha>, GitError> {
+        match self.ask("find where the branches part", &["merge-base", one.as_str(), other.as_str()]).await {
+            Ok(answer) => Ok(String::from_utf8_lossy(&answer).lines().next().and_then(|line| line.parse().ok())),
+            Err(GitError::Refused { said, .. }) if said.is_empty() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The files that differ between two commits, with their lines.
+    pub async fn changes(&self, from: &CommitSha, to: &CommitSha) -> Result<Vec<FileChange>, CommitsError> {
+        let more = ["-M", "--raw", "-z", "--abbrev=64", "-p", "-U0", from.as_str(), to.as_str(), "--"];
+        let arguments: Vec<&str> = DIFF.into_iter().chain(more).collect();
+        Ok(parse_diff(&self.without_attributes(to).ask("read what differs", &arguments).await?)?)
+    }
+
+    /// The difference as people and programs read it, with three lines of context.
+    pub async fn patch(&self, from: &CommitSha, to: &CommitSha) -> Result<Vec<u8>, GitError> {
+        let more = ["-M", "-p", "-U3", from.as_str(), to.as_str(), "--"];
+        let arguments: Vec<&str> = DIFF.into_iter().chain(more).collect();
+        self.without_attributes(to).ask("read what differs", &arguments).await
+    }
+
+    /// A change must not hide its files by calling them binary in `.gitattributes`: attributes are read from the empty tree.
+    fn without_attributes(&self, of: &CommitSha) -> Self {
+        let empty_tree = match of.as_str().len() {
+            40 => "4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+            _ => "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321",
+        };
+        self.clone().with("GIT_ATTR_SOURCE", empty_tree)
+    }
+}

@@ -1,0 +1,204 @@
+//! What a repository's settings keep from being read or shown.
+
+use canonry_config::{Category as WrittenCategory, PathGlob, ReviewSettings, Severity as WrittenSeverity, Suppression};
+use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
+use regex::Regex;
+
+/// The filters of a repository, ready to be applied.
+#[derive(Debug, Clone)]
+pub struct ConfiguredFilters {
+    skipped: Vec<Regex>,
+    suppressions: Vec<CompiledSuppression>,
+    focus: Vec<Category>,
+    ignored: Vec<Category>,
+    least: Severity,
+}
+
+#[derive(Debug, Clone)]
+struct CompiledSuppression {
+    written: String,
+    pattern: Regex,
+    severities: Vec<Severity>,
+    categories: Vec<Category>,
+    paths: Vec<Regex>,
+}
+
+impl ConfiguredFilters {
+    /// The filters as they are configured.
+    pub fn new(settings: &ReviewSettings) -> Self {
+        let categories = |written: &[WrittenCategory]| written.iter().map(|one| category_of(*one)).collect();
+        Self {
+            skipped: settings.skip_paths.iter().map(PathGlob::matcher).collect(),
+            suppressions: settings.suppressions.iter().map(CompiledSuppression::new).collect(),
+            focus: categories(&settings.focus_areas),
+            ignored: categories(&settings.ignored_areas),
+            least: severity_of(settings.severity.min_level),
+        }
+    }
+
+    /// Whether nothing in a file is reviewed.
+    pub fn skips(&self, path: &RepoPath) -> bool {
+        self.skipped.iter().any(|glob| glob.is_match(path.as_str()))
+    }
+
+    /// What hides a finding, if anything; its severity is the raised one. A CRITICAL finding passes.
+    pub fn hides(&self, finding: &Finding) -> Option<HiddenBy> {
+        if finding.severity == Severity::Critical {
+            return None;
+        }
+        if let Some(suppression) = self.suppressions.iter().find(|one| one.matches(finding)) {
+            return Some(HiddenBy::Pattern(suppression.written.clone()));
+        }
+        let is_wanted = self.focus.is_empty() || self.focus.contains(&finding.category);
+        if !is_wanted || self.ignored.contains(&finding.category) {
+            return Some(HiddenBy::Area);
+        }
+        (finding.severity < self.least).then_some(HiddenBy::Severity)
+    }
+}
+
+impl CompiledSuppression {
+    fn new(written: &Suppression) -> Self {
+        Self {
+            written: written.pattern.as_str().to_owned(),
+            pattern: written.pattern.matcher(),
+            severities: written.severity.iter().map(|one| severity_of(*one)).collect(),
+            categories: written.category.iter().map(|one| category_of(*one)).collect(),
+            paths: written.paths.iter().map(PathGlob::matcher).collect(),
+        }
+    }
+
+    fn matches(&self, finding: &Finding) -> bool {
+        (self.severities.is_empty() || self.severities.contains(&finding.severity))
+            && (self.categories.is_empty() || self.categories.contains(&finding.category))
+            && (self.paths.is_empty() || self.paths.iter().any(|glob| glob.is_match(finding.path.as_str())))
+            && is_about(&self.pattern, finding)
+    }
+}
+
+/// Whether a pattern matches a finding's title or its message.
+pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
+    pattern.is_match(&finding.title) || pattern.is_match(&finding.message)
+}
+
+/// A severity as it is written in the settings.
+pub(crate) fn severity_of(written: WrittenSeverity) -> Severity {
+    match written {
+        WrittenSeverity::Minor => Severity::Minor,
+        WrittenSeverity::Medium => Severity::Medium,
+        WrittenSeverity::Major => Severity::Major,
+        WrittenSeverity::Critical => Severity::Critical,
+    }
+}
+
+fn category_of(written: WrittenCategory) -> Category {
+    match written {
+        WrittenCategory::Security => Category::Security,
+        WrittenCategory::Correctness => Category::Correctness,
+        WrittenCategory::Performance => Category::Performance,
+        WrittenCategory::Style => Category::Style,
+        WrittenCategory::Documentation => Category::Documentation,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use canonry_config::{
+        Category as WrittenCategory, PathGlob, Pattern, ReviewSettings, Severity as WrittenSeverity, Suppression,
+    };
+    use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, ReviewerName, Severity};
+
+    use super::ConfiguredFilters;
+    use crate::reported::Reported;
+
+    pub(crate) fn finding(path: &str, title: &str, severity: Severity) -> Finding {
+        let reported = Reported {
+            reviewer: ReviewerName::tool("linter"),
+            rule: None,
+            title: title.to_owned(),
+            message: "What there is to say.".to_owned(),
+            path: RepoPath::new(path).expect("a path"),
+            lines: None,
+            severity,
+            category: Category::Style,
+            partial: BTreeMap::new(),
+            tags: BTreeSet::new(),
+            fix: None,
+        };
+        reported.into_finding(None)
+    }
+
+    fn suppression(pattern: &str) -> Suppression {
+        Suppression {
+            pattern: Pattern::new(pattern).expect("a pattern"),
+            severity: vec![],
+            category: vec![],
+            paths: vec![],
+        }
+    }
+
+    fn hides(settings: &ReviewSettings, finding: &Finding) -> Option<String> {
+        ConfiguredFilters::new(settings).hides(finding).map(|by| by.as_text())
+    }
+
+    #[test]
+    fn suppressions_match_title_or_message_within_their_limits() {
+        let one = finding("src/gen/a.rs", "Unused import of x", Severity::Minor);
+        let limited = Suppression {
+            severity: vec![WrittenSeverity::Minor],
+            category: vec![WrittenCategory::Style],
+            paths: vec![PathGlob::new("src/*/*.rs").expect("a glob")],
+            ..suppression("unused import")
+        };
+        for (suppression, expected) in [
+            (suppression("UNUSED import"), Some("pattern:UNUSED import")),
+            (suppression("there is to say"), Some("pattern:there is to say")),
+            (suppression("glob:unused*"), Some("pattern:glob:unused*")),
+            (suppression("glob:unused"), None),
+            (suppression("regex:^of"), None),
+            (limited.clone(), Some("pattern:unused import")),
+            (Suppression { severity: vec![WrittenSeverity::Major], ..limited.clone() }, None),
+            (Suppression { category: vec![WrittenCategory::Security], ..limited.clone() }, None),
+            (Suppression { paths: vec![PathGlob::new("src/*.rs").expect("a glob")], ..limited }, None),
+        ] {
+            let settings = ReviewSettings { suppressions: vec![suppression.clone()], ..ReviewSettings::default() };
+            assert_eq!(hides(&settings, &one).as_deref(), expected, "{suppression:?}");
+        }
+    }
+
+    #[test]
+    fn a_critical_finding_passes_everything_but_skipped_paths() {
+        let all = ReviewSettings {
+            suppressions: vec![
+                suppression("glob:*"),
+                Suppression { severity: vec![WrittenSeverity::Critical], ..suppression("x") },
+            ],
+            focus_areas: vec![WrittenCategory::Security],
+            ignored_areas: vec![WrittenCategory::Style],
+            skip_paths: vec![PathGlob::new("gen/**").expect("a glob")],
+            ..ReviewSettings::default()
+        };
+        assert_eq!(hides(&all, &finding("a.rs", "x", Severity::Critical)), None);
+        assert_eq!(hides(&all, &finding("a.rs", "x", Severity::Major)).as_deref(), Some("pattern:glob:*"));
+        let filters = ConfiguredFilters::new(&all);
+        assert!(filters.skips(&RepoPath::new("gen/a/b.rs").expect("a path")));
+        assert!(!filters.skips(&RepoPath::new("src/gen/a.rs").expect("a path")));
+    }
+
+    #[test]
+    fn areas_and_severities_stack() {
+        let one = |severity| finding("a.rs", "x", severity);
+        let plain = ReviewSettings::default();
+        assert_eq!(hides(&plain, &one(Severity::Minor)), None);
+        let focused = ReviewSettings { focus_areas: vec![WrittenCategory::Security], ..plain.clone() };
+        assert_eq!(hides(&focused, &one(Severity::Major)).as_deref(), Some("area"));
+        let ignored = ReviewSettings { ignored_areas: vec![WrittenCategory::Style], ..plain.clone() };
+        assert_eq!(hides(&ignored, &one(Severity::Major)).as_deref(), Some("area"));
+        let mut grave = plain;
+        grave.severity.min_level = WrittenSeverity::Major;
+        assert_eq!(ConfiguredFilters::new(&grave).hides(&one(Severity::Medium)), Some(HiddenBy::Severity));
+        assert_eq!(hides(&grave, &one(Severity::Major)), None);
+    }
+}

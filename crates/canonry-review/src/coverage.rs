@@ -1,0 +1,81 @@
+//! What of a change was read, and what was not and why.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{RepoPath, ScopeReason};
+
+use crate::change::{ChangeKind, ContentKind};
+use crate::configured_filters::ConfiguredFilters;
+use crate::report::{Coverage, SkippedFile};
+use crate::reviewers::FileToRead;
+use crate::scope::Scope;
+
+/// Takes the paths to skip out of what is read, and says which they are.
+pub(crate) fn leave_out_skipped(scope: &mut Scope, filters: &ConfiguredFilters) -> Vec<SkippedFile> {
+    let (skipped, read): (BTreeSet<RepoPath>, BTreeSet<RepoPath>) =
+        std::mem::take(&mut scope.read).into_iter().partition(|path| filters.skips(path));
+    scope.read = read;
+    let why = || "the settings skip it (skipPaths)".to_owned();
+    skipped.into_iter().map(|path| SkippedFile { path, why: why(), gap: false }).collect()
+}
+
+/// How much of a change of so many files was read. `files` were to be read and `read` are those that somebody read;
+/// `skipped` were left out before, and `by_model` by a model.
+pub(crate) fn coverage(
+    files_changed: usize,
+    files: &[FileToRead<'_>],
+    read: &BTreeSet<RepoPath>,
+    skipped: Vec<SkippedFile>,
+    by_model: Vec<SkippedFile>,
+) -> Coverage {
+    let mut coverage = Coverage { files_changed, skipped, ..Coverage::default() };
+    for file in files {
+        let path = &file.change.path;
+        match unreadable(file) {
+            Some((why, gap)) => coverage.skipped.push(SkippedFile { path: path.clone(), why, gap }),
+            None if read.contains(path) => {
+                coverage.files_read += 1;
+                coverage.lines_read += file.change.added.len() as u64 + u64::from(file.change.removed);
+            }
+            None => {}
+        }
+    }
+    let mut places: BTreeMap<RepoPath, usize> =
+        coverage.skipped.iter().enumerate().map(|(at, one)| (one.path.clone(), at)).collect();
+    for one in by_model {
+        match places.get(&one.path) {
+            Some(at) => coverage.skipped[*at].gap |= one.gap,
+            None => {
+                places.insert(one.path.clone(), coverage.skipped.len());
+                coverage.skipped.push(one);
+            }
+        }
+    }
+    coverage
+}
+
+/// Whether nothing came since the last review.
+pub(crate) fn is_idle(reason: &ScopeReason) -> bool {
+    matches!(reason, ScopeReason::NoChangesSince(_))
+}
+
+/// Why nobody can read a file line by line, and whether that leaves a gap.
+fn unreadable(file: &FileToRead<'_>) -> Option<(String, bool)> {
+    // What is gone needs no text: its lines went, and that is all there is to know.
+    if file.change.kind == ChangeKind::Deleted {
+        return None;
+    }
+    match file.change.content {
+        ContentKind::Binary => Some(("it is binary".to_owned(), false)),
+        ContentKind::Submodule => Some(("it is a submodule".to_owned(), false)),
+        ContentKind::Symlink => Some(("it is a symbolic link".to_owned(), false)),
+        ContentKind::Text if file.text.is_some() => None,
+        ContentKind::Text => {
+            let why = match file.bytes {
+                Some(bytes) => format!("it is too large ({} kB) or not text", bytes / 1_000),
+                None => "its content is not to be had".to_owned(),
+            };
+            Some((why, true))
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Git, called as a program: argument vectors, no hooks, no helpers, a time limit.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use tokio::process::Command;
+
+use crate::program::{ProgramError, run_program};
+use crate::remote::Remote;
+
+/// Why git gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// It could not be started.
+    #[error("run git: {0}; install it, or put it on the PATH")]
+    Absent(std::io::Error),
+    /// It said no.
+    #[error("{what}: git says {said:?}")]
+    Refused {
+        /// What was asked of it.
+        what: &'static str,
+        /// The last line of what it said; empty when it said nothing.
+        said: String,
+    },
+    /// It took too long.
+    #[error("{what}: git took longer than {} s", limit.as_secs())]
+    TooLong {
+        /// What was asked of it.
+        what: &'static str,
+        /// How long it had.
+        limit: Duration,
+    },
+    /// It said more than anybody reads.
+    #[error("{what}: git answers with more than {} MiB", limit / 1024 / 1024)]
+    TooMuch {
+        /// What was asked of it.
+        what: &'static str,
+        /// How much is read.
+        limit: usize,
+    },
+    /// The clone is a partial one, and lacks what is needed.
+    #[error("{what}: this clone is a partial one and lacks some files; `git diff BASE...HEAD` there fetches them")]
+    NotHere {
+        /// What was asked of it.
+        what: &'static str,
+    },
+    /// The pipe to it broke.
+    #[error("{what}: {error}")]
+    Pipe {
+        /// What was asked of it.
+        what: &'static str,
+        /// How.
+        error: std::io::Error,
+    },
+}
+
+/// Settings that hold for each call. A repository's own configuration may name programs to run: none of them is. Nor may
+/// it call files binary by their size, or let git wait for a file that never ends.
+const SETTINGS: [&str; 14] = [
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.askPass=",
+    "core.attributesFile=/dev/null",
+    "core.bigFileThreshold=512m",
+    "core.quotePath=false",
+    "core.pager=cat",
+    "core.alternateRefsCommand=true",
+    "credential.helper=",
+    "diff.suppressBlankEmpty=false",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "maintenance.auto=false",
+    "gc.auto=0",
+];
+
+/// Variables that would win over the folder or over what we ask for. Whoever calls us from a hook has some of them set.
+const NOT_INHERITED: [&str; 20] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_NAMESPACE",
+    "GIT_PREFIX",
+    "GIT_EXTERNAL_DIFF",
+    "GIT_DIFF_OPTS",
+    "GIT_ATTR_SOURCE",
+    "GIT_SHALLOW_FILE",
+    "GIT_ASKPASS",
+    "SSH_ASKPASS",
+    "GIT_DEFAULT_HASH",
+    "GIT_GRAFT_FILE",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_GLOB_PATHSPECS",
+    "GIT_NOGLOB_PATHSPECS",
+    "GIT_ICASE_PATHSPECS",
+];
+
+/// What holds unless a repository is opened to fetch from. In somebody's partial clone git would fetch what is missing by
+/// itself, with programs that the clone's configuration names: an old git obeys the list of protocols, a newer one both.
+/// Replaced objects are not what their ids say.
+const ALONE: [(&str, &str); 3] =
+    [("GIT_NO_LAZY_FETCH", "1"), ("GIT_ALLOW_PROTOCOL", "none"), ("GIT_NO_REPLACE_OBJECTS", "1")];
+
+/// The time one call has: a diff of a large change takes seconds.
+const TIME: Duration = Duration::from_secs(120);
+
+/// What is read of one answer.
+const MOST: usize = 512 * 1024 * 1024;
+
+/// A repository that git is asked about. Its work tree is never touched.
+#[derive(Debug, Clone)]
+pub struct Git {
+    folder: PathBuf,
+    time: Duration,
+    most: usize,
+    fetches: bool,
+    environment: Vec<(String, String)>,
+}
+
+impl Git {
+    /// The repository in this folder, or above it.
+    pub fn new(folder: &Path) -> Self {
+        Self { folder: folder.to_owned(), time: TIME, most: MOST, fetches: false, environment: Vec::new() }
+    }
+
+    /// The same with another time limit for each call.
+    #[must_use]
+    pub fn within(mut self, time: Duration) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// The same, reading at most so many bytes of one answer.
+    #[must_use]
+    pub fn reading(mut self, most: usize) -> Self {
+        self.most = most;
+        self
+    }
+
+    /// The same, with another index than the clone's own, such as a copy of it: some answers write the index anew.
+    #[must_use]
+    pub fn with_index(self, index: &Path) -> Self {
+        let index = index.to_string_lossy().into_owned();
+        self.with("GIT_INDEX_FILE", &index)
+    }
+
+    /// The same, with what opens a remote.
+    pub(crate) fn opening(self, remote: &Remote) -> Self {
+        let may_fetch = Self { fetches: true, ..self.with("GIT_NO_LAZY_FETCH", "0") };
+        remote.environment().into_iter().fold(may_fetch, |git, (name, value)| git.with(name, &value))
+    }
+
+    /// Whether it may fetch what it lacks.
+    pub(crate) fn fetches(&self) -> bool {
+        self.fetches
+    }
+
+    /// The same, asked for what is here alone.
+    pub(crate) fn as_it_is(&self) -> Self {
+        self.clone().with("GIT_NO_LAZY_FETCH", "1")
+    }
+
+    /// The same, with a variable of git's own.
+    pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
+        self.environment.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    /// The same, with none of the filters that are configured: git would run them to read a file of the work tree.
+    pub async fn without_filters(&self) -> Result<Self, GitError> {
+        let listed = self.ask("read the filters", &["config", "--name-only", "-z", "--get-regexp", r"^filter\."]).await;
+        let names = match listed {
+            Ok(names) => String::from_utf8_lossy(&names).into_owned(),
+            // Nothing is said where none is configured.
+            Err(GitError::Refused { said, .. }) if said.is_empty() => return Ok(self.clone()),
+            Err(error) => return Err(error),
+        };
+        let drivers: BTreeSet<&str> = names.split('\0').filter_map(|name| Some(name.rsplit_once('.')?.0)).collect();
+        let off = [("clean", ""), ("smudge", ""), ("process", ""), ("required", "false")];
+        let settings = drivers.iter().flat_map(|driver| off.map(|(key, value)| (format!("{driver}.{key}"), value)));
+        let (mut git, mut count) = (self.clone(), 0);
+        for (name, value) in settings {
+            git = git.with(&format!("GIT_CONFIG_KEY_{count}"), &name).with(&format!("GIT_CONFIG_VALUE_{count}"), value);
+            count += 1;
+        }
+        Ok(git.with("GIT_CONFIG_COUNT", &count.to_string()))
+    }
+
+    /// Asks git; `what` is what is asked, read after "failed to".
+    pub async fn ask<S: AsRef<OsStr>>(&self, what: &'static str, arguments: &[S]) -> Result<Vec<u8>, GitError> {
+        self.tell(what, arguments, &[]).await
+    }
+
+    /// Asks git, and tells it something on its standard input.
+    pub async fn tell<S: AsRef<OsStr>>(
+        &self,
+        what: &'static str,
+        arguments: &[S],
+        input: &[u8],
+    ) -> Result<Vec<u8>, GitError> {
+        let ended = run_program(&mut self.command(arguments), input, self.time, self.most).await;
+        let ended = ended.map_err(|error| match error {
+            ProgramError::Absent(error) => GitError::Absent(error),
+            ProgramError::TooLong => GitError::TooLong { what, limit: self.time },
+            ProgramError::TooMuch => GitError::TooMuch { what, limit: self.most },
+            ProgramError::Pipe(error) => GitError::Pipe { what, error },
+        })?;
+        match ended.status.success() {
+            true => Ok(ended.out),
+            // "could not fetch <id> from promisor remote", whichever way it was kept from fetching.
+            false if !self.fetches && ended.said.ends_with("from promisor remote") => Err(GitError::NotHere { what }),
+            false => Err(GitError::Refused { what, said: ended.said }),
+        }
+    }
+
+    fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {
+        let mut command = Command::new("git");
+        command.arg("-C").arg(&self.folder).args(["--no-pager", "--literal-pathspecs"]);
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        for variable in NOT_INHERITED {
+            command.env_remove(variable);
+        }
+        command.args(arguments).env("GIT_TERMINAL_PROMPT", "0").env("GIT_OPTIONAL_LOCKS", "0").env("LC_ALL", "C");
+        command.envs(ALONE);
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
+        command
+    }
+}

@@ -1,0 +1,145 @@
+//! What is made of the findings of a run: followed, hidden or not, how sure, and in which order.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_config::RepoConfig;
+use canonry_domain::review::{
+    ConfidenceSigns, Earlier, FeedbackRule, FileMaps, Finding, FindingStatus, HiddenBy, Hunk, PatternKey, RepoPath,
+    ReviewerName, ShownAs, Sighting, Visibility, arrange, confidence, feedback_hides, grounding, is_grounded,
+    sightings, track,
+};
+use canonry_store::{LedgerFinding, StoredPattern};
+
+use crate::change::FileChange;
+use crate::configured_filters::ConfiguredFilters;
+use crate::earlier_outcomes::EarlierOutcomes;
+use crate::report::ReportedFinding;
+use crate::severity_floors::SeverityFloors;
+use crate::texts_now::TextsNow;
+
+/// Says of each finding what it is now. The present ones were raised already; earlier ones are raised here, because whether
+/// a dismissal holds depends on the raised severity.
+pub(crate) fn follow(
+    mut earlier: Vec<Earlier>,
+    now: Vec<Finding>,
+    floors: &SeverityFloors,
+    files: &FileMaps,
+    texts: &TextsNow,
+) -> Vec<Sighting> {
+    for finding in earlier.iter_mut().map(|one| &mut one.finding) {
+        finding.severity = floors.apply(finding);
+    }
+    let tracked = track(&earlier, &now, files, &mut texts.index());
+    sightings(&earlier, now, &tracked, files)
+}
+
+/// What the findings of a run are judged by.
+pub(crate) struct Judging<'a> {
+    pub(crate) settings: &'a RepoConfig,
+    pub(crate) filters: &'a ConfiguredFilters,
+    /// Everything that the change touches.
+    pub(crate) changes: &'a [FileChange],
+    /// The ledger, in the order in which the findings were followed.
+    pub(crate) ledger: &'a [LedgerFinding],
+    pub(crate) patterns: &'a BTreeMap<PatternKey, StoredPattern>,
+    pub(crate) outcomes: &'a EarlierOutcomes,
+    /// Those of which people accepted one that is very much alike, by their place.
+    pub(crate) accepted: &'a BTreeSet<usize>,
+}
+
+impl Judging<'_> {
+    /// The findings in the order in which they are told: those that stand, then those that are fixed.
+    pub(crate) fn judge(&self, sightings: Vec<Sighting>) -> Vec<ReportedFinding> {
+        let hunks: BTreeMap<&RepoPath, &[Hunk]> =
+            self.changes.iter().map(|change| (&change.path, change.hunks.as_slice())).collect();
+        let judged: Vec<ReportedFinding> =
+            sightings.into_iter().enumerate().map(|(at, sighting)| self.one(at, sighting, &hunks)).collect();
+        let (fixed, standing): (Vec<_>, Vec<_>) = judged.into_iter().partition(ReportedFinding::is_fixed);
+        let visible: Vec<Visibility> = standing.iter().map(visibility).collect();
+        let review = &self.settings.review;
+        let order = arrange(&visible, review.min_confidence, usize::from(review.max_comments));
+        let mut standing: Vec<Option<ReportedFinding>> = standing.into_iter().map(Some).collect();
+        let mut told = Vec::with_capacity(standing.len() + fixed.len());
+        for (at, shown) in order {
+            let one = standing[at].take().expect("invariant: each finding is arranged once");
+            // What may not hide a finding does not: then there is nothing to tell about it either.
+            let hidden_by = one.hidden_by.filter(|_| shown == ShownAs::Suppressed);
+            told.push(ReportedFinding { shown, hidden_by, ..one });
+        }
+        told.extend(fixed);
+        told
+    }
+
+    fn one(&self, at: usize, sighting: Sighting, hunks: &BTreeMap<&RepoPath, &[Hunk]>) -> ReportedFinding {
+        let finding = &sighting.finding;
+        let before = sighting.earlier.map(|place| &self.ledger[place]);
+        let pattern = self.patterns.get(finding.key());
+        let signs = ConfidenceSigns {
+            severity: finding.severity,
+            category: finding.category,
+            confirmed: has_two_reviewers(finding) || self.accepted.contains(&at),
+            feedback: pattern.map(|pattern| pattern.feedback).unwrap_or_default(),
+        };
+        let grounded =
+            hunks.get(&finding.path).is_some_and(|hunks| is_grounded(finding, grounding(hunks, finding.lines)));
+        let moved = sighting.status == FindingStatus::Moved;
+        ReportedFinding {
+            id: before.map(|one| one.id),
+            shown: ShownAs::Details,
+            hidden_by: self.hidden_by(&sighting, pattern),
+            confidence: confidence(signs),
+            grounded,
+            // On other code it is judged afresh, and what was said is about the code before.
+            said_inline: before.is_some_and(|one| one.said_inline) && sighting.is_known(),
+            moved_from: before
+                .filter(|_| moved)
+                .map(|one| (one.earlier.finding.path.clone(), one.earlier.finding.lines)),
+            history: self.outcomes.of(finding.key()),
+            sighting,
+        }
+    }
+
+    /// What hides a finding: a person's no, then people's feedback, then the settings.
+    fn hidden_by(&self, sighting: &Sighting, pattern: Option<&StoredPattern>) -> Option<HiddenBy> {
+        match sighting.status {
+            FindingStatus::Fixed => return None,
+            FindingStatus::Dismissed => return Some(HiddenBy::Dismissal),
+            _ => {}
+        }
+        let finding = &sighting.finding;
+        let suppress = &self.settings.feedback.auto_suppress;
+        let rule = FeedbackRule {
+            thumbs_down: suppress.thresholds.min_thumbs_down,
+            reactors: suppress.thresholds.min_distinct_reactors,
+            pull_requests: suppress.thresholds.min_distinct_prs,
+        };
+        let is_rejected =
+            |one: &StoredPattern| feedback_hides(rule, one.feedback, one.protected, finding.severity, finding.category);
+        if suppress.enabled && pattern.is_some_and(is_rejected) {
+            return Some(HiddenBy::Feedback);
+        }
+        self.filters.hides(finding)
+    }
+}
+
+/// How many patterns are hidden by feedback.
+pub(crate) fn hidden_patterns(findings: &[ReportedFinding]) -> usize {
+    let hidden = findings.iter().filter(|one| one.hidden_by == Some(HiddenBy::Feedback));
+    hidden.map(|one| one.sighting.finding.key()).collect::<BTreeSet<_>>().len()
+}
+
+fn visibility(one: &ReportedFinding) -> Visibility {
+    Visibility {
+        severity: one.sighting.finding.severity,
+        category: one.sighting.finding.category,
+        confidence: one.confidence,
+        grounded: one.grounded,
+        said_inline: one.said_inline,
+        hidden_by: one.hidden_by.clone(),
+    }
+}
+
+fn has_two_reviewers(finding: &Finding) -> bool {
+    let reviewers: BTreeSet<&ReviewerName> = finding.witnesses.iter().map(|witness| &witness.reviewer).collect();
+    reviewers.len() > 1
+}

@@ -1,0 +1,48 @@
+#![doc = include_str!("../README.md")]
+
+mod blobs;
+mod change;
+mod claim;
+mod collect;
+mod commits;
+mod configured_filters;
+mod coverage;
+mod diff;
+mod earlier_outcomes;
+mod fetch;
+mod git;
+mod judge_findings;
+mod memory;
+pub mod output;
+mod program;
+mod read_so_far;
+mod record;
+mod remote;
+mod report;
+mod report_reads;
+mod reported;
+mod request;
+mod review;
+pub mod reviewers;
+mod scope;
+mod settings;
+mod severity_floors;
+mod texts_now;
+
+pub use blobs::Blob;
+pub use change::{ChangeKind, ContentKind, FileChange};
+pub use claim::Clock;
+pub use commits::CommitsError;
+pub use configured_filters::ConfiguredFilters;
+pub use diff::{UnreadableDiff, parse_diff};
+pub use fetch::Fetched;
+pub use git::{Git, GitError};
+pub use remote::{InvalidRemote, Remote};
+pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
+pub use reported::{Heard, Reported, findings_of, who_read};
+pub use request::{ReviewRequest, ReviewerChoice, choose_reviewers};
+pub use review::{Outcome, ReviewError, review};
+pub use scope::{Repository, Scope, ScopeRequest, find_scope};
+pub use settings::{ReadSettings, read_settings};
+pub use severity_floors::SeverityFloors;
+pub use texts_now::TextsNow;

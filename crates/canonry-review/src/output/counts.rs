@@ -1,0 +1,64 @@
+//! What a report comes to, in numbers.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{CountedFinding, RepoPath, ReviewCounts, ReviewGaps};
+
+use crate::report::ReviewReport;
+
+/// How many findings of each kind a report has.
+pub fn counts(report: &ReviewReport) -> ReviewCounts {
+    ReviewCounts::of(report.findings.iter().map(|one| CountedFinding {
+        status: one.sighting.status,
+        severity: one.sighting.finding.severity,
+        shown: one.shown,
+        hidden_by: one.hidden_by.as_ref(),
+    }))
+}
+
+/// What a review did not come to know.
+pub fn gaps(report: &ReviewReport) -> ReviewGaps {
+    ReviewGaps {
+        reviewers: report.reviewers.len(),
+        troubled_reviewers: report.reviewers.iter().filter(|one| !one.problems.is_empty()).count(),
+        skipped_files: report
+            .coverage
+            .skipped
+            .iter()
+            .filter(|one| one.gap)
+            .map(|one| &one.path)
+            .collect::<BTreeSet<_>>()
+            .len(),
+    }
+}
+
+/// The files that were not read, each once with all that is said of why.
+pub(super) fn skipped_files(report: &ReviewReport) -> BTreeMap<&RepoPath, BTreeSet<&str>> {
+    let mut files: BTreeMap<&RepoPath, BTreeSet<&str>> = BTreeMap::new();
+    for one in &report.coverage.skipped {
+        files.entry(&one.path).or_default().insert(&one.why);
+    }
+    files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{gaps, skipped_files};
+    use crate::output::sample::{report, skipped};
+
+    #[test]
+    fn a_gap_is_a_file_that_somebody_could_have_read() {
+        let mut report = report(vec![]);
+        report.coverage.skipped = vec![
+            skipped("image.bin", "it is binary", false),
+            skipped("vendor/a.js", "the settings skip it (skipPaths)", false),
+            skipped("b.js", "it is too large", true),
+            skipped("b.js", "the model had no room for it", true),
+            skipped("b.js", "it is too large", true),
+        ];
+        assert_eq!(gaps(&report).skipped_files, 1);
+        let files: Vec<(&str, usize)> =
+            skipped_files(&report).into_iter().map(|(path, why)| (path.as_str(), why.len())).collect();
+        assert_eq!(files, [("b.js", 2), ("image.bin", 1), ("vendor/a.js", 1)]);
+    }
+}

@@ -1,0 +1,27 @@
+//! A report in the formats that people and programs read.
+
+mod columns;
+mod counts;
+mod diagnostic;
+mod excerpt;
+mod json;
+mod rdjsonl;
+mod run_facts;
+mod sarif;
+mod sarif_rules;
+mod text;
+
+pub use counts::{counts, gaps};
+pub use excerpt::Excerpts;
+pub use json::json;
+pub use rdjsonl::rdjsonl;
+pub use run_facts::{model_in_words, reviewers_in_words};
+pub use sarif::{code_scanning, sarif};
+pub use text::text;
+
+#[cfg(test)]
+mod read_back;
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod text_snapshots;

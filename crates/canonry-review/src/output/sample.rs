@@ -1,0 +1,94 @@
+//! Reports for tests.
+
+use canonry_domain::review::{
+    Category, CodeHash, Confidence, ConfidenceSigns, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange,
+    PatternFeedback, PatternKey, RepoPath, ReviewSubject, ReviewerName, ScopeReason, Severity, ShownAs, Sighting,
+    Witness, confidence,
+};
+
+use crate::report::{Coverage, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
+
+/// A first, full review of two files by one linter.
+pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
+    ReviewReport {
+        review: None,
+        repo: "octo/widgets".parse().expect("a name"),
+        subject: ReviewSubject::Branch("topic".into()),
+        base: "a".repeat(40).parse().expect("an id"),
+        head: "b".repeat(40).parse().expect("an id"),
+        reason: ScopeReason::NoPriorReview,
+        coverage: Coverage { files_changed: 2, files_read: 2, lines_read: 40, skipped: Vec::new() },
+        reviewers: vec![ReviewerRun {
+            name: "semgrep".into(),
+            findings: findings.len(),
+            files: 2,
+            problems: Vec::new(),
+            notes: Vec::new(),
+        }],
+        findings,
+        hidden_patterns: 0,
+        notes: Vec::new(),
+        model: None,
+    }
+}
+
+/// A new finding of the linter about security, on one line, shown at it.
+pub(super) fn finding(path: &str, line: u32, title: &str, severity: Severity) -> ReportedFinding {
+    let rule = format!("rule-{line}");
+    let reviewer = ReviewerName::tool("semgrep");
+    let key = PatternKey::of_rule(reviewer.as_str(), &rule);
+    let finding = Finding {
+        title: title.to_owned(),
+        message: String::new(),
+        path: RepoPath::exact(path).expect("a path"),
+        lines: LineRange::new(line, line),
+        severity,
+        category: Category::Security,
+        fingerprint: Fingerprint::of_title(title),
+        code: Some(CodeHash::of([title])),
+        around: None,
+        witnesses: vec![Witness { reviewer, rule: Some(rule), key }],
+        partial: Default::default(),
+        tags: Default::default(),
+        fix: None,
+    };
+    ReportedFinding {
+        id: None,
+        confidence: sure(severity, finding.category),
+        sighting: Sighting {
+            finding,
+            earlier: None,
+            status: FindingStatus::New,
+            reported: true,
+            code_unchanged: false,
+        },
+        shown: ShownAs::Inline,
+        hidden_by: None,
+        grounded: true,
+        said_inline: false,
+        moved_from: None,
+        history: None,
+    }
+}
+
+/// The same, as it was left by an earlier review.
+pub(super) fn with_status(mut one: ReportedFinding, status: FindingStatus, code_unchanged: bool) -> ReportedFinding {
+    (one.sighting.earlier, one.sighting.status) = (Some(0), status);
+    one.sighting.code_unchanged = code_unchanged;
+    one
+}
+
+/// The same, not shown.
+pub(super) fn hidden(mut one: ReportedFinding, by: HiddenBy) -> ReportedFinding {
+    (one.shown, one.hidden_by) = (ShownAs::Suppressed, Some(by));
+    one
+}
+
+/// A file that was not read.
+pub(super) fn skipped(path: &str, why: &str, gap: bool) -> SkippedFile {
+    SkippedFile { path: RepoPath::exact(path).expect("a path"), why: why.to_owned(), gap }
+}
+
+fn sure(severity: Severity, category: Category) -> Confidence {
+    confidence(ConfidenceSigns { severity, category, confirmed: false, feedback: PatternFeedback::default() })
+}

@@ -1,0 +1,295 @@
+//! A report for a person at a terminal.
+
+use std::collections::{BTreeSet, HashMap};
+
+use anstyle::{AnsiColor, Style};
+use canonry_domain::counted;
+use canonry_domain::printable::one_line;
+use canonry_domain::review::{
+    Finding, FindingStatus, LineRange, RepoPath, ReviewCounts, ScopeReason, Severity, ShownAs, coverage_in_words,
+    gaps_in_words, hidden_in_words, history_in_words, review_headline, scope_in_words, suppressed_patterns_in_words,
+    what_became_of_earlier,
+};
+
+use super::columns::{columns, fitted, wrapped};
+use super::counts::{counts, gaps, skipped_files};
+use super::excerpt::{ExcerptLine, Excerpts};
+use super::run_facts::{model_in_words, notes, reviewers_in_words};
+use crate::report::{ReportedFinding, ReviewReport};
+
+/// Narrower than this nothing can be read; wider than that no line of prose can.
+const WIDTHS: (usize, usize) = (40, 120);
+/// Lines of one message that are shown.
+const MESSAGE_LINES: usize = 12;
+/// Lines of one folded section that are shown.
+const FOLDED: usize = 15;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const WARNING: Style = AnsiColor::Yellow.on_default();
+const GOOD: Style = AnsiColor::Green.on_default();
+
+/// The report in words, at most `width` columns wide. It is coloured; what prints it takes the colours out where nobody
+/// would see them. Nothing in it from a title, a message, a path or the code acts on the terminal.
+pub fn text(report: &ReviewReport, excerpts: &Excerpts, width: usize) -> String {
+    let counts = counts(report);
+    let mut page = Page { text: String::new(), width: width.clamp(WIDTHS.0, WIDTHS.1) };
+    page.opening(report, &counts);
+    page.findings_by_file(report, excerpts);
+    page.folded_findings(report, &counts);
+    page.troubles(report);
+    page.text
+}
+
+struct Page {
+    text: String,
+    width: usize,
+}
+
+impl Page {
+    fn line(&mut self, style: Style, words: &str) {
+        // A style around nothing would be an escape sequence for nothing.
+        if words.is_empty() {
+            self.text.push('\n');
+        } else {
+            self.text.push_str(&format!("{style}{words}{style:#}\n"));
+        }
+    }
+
+    fn paragraph(&mut self, style: Style, indent: usize, words: &str, most: usize) {
+        for line in wrapped(words, self.width - indent, most) {
+            if !line.is_empty() {
+                self.text.push_str(&" ".repeat(indent));
+            }
+            self.line(style, &line);
+        }
+    }
+
+    /// What there is to know first, then where and how much was read.
+    fn opening(&mut self, report: &ReviewReport, counts: &ReviewCounts) {
+        let gaps = gaps(report);
+        let (known, unknown) = (counts.shown() > 0, gaps_in_words(&gaps));
+        let style = if !known && unknown.is_some() { WARNING.bold() } else { BOLD };
+        self.paragraph(style, 0, &format!("{}.", review_headline(counts, &gaps, &report.reason)), usize::MAX - 1);
+        if let Some(unknown) = unknown.filter(|_| known) {
+            self.paragraph(WARNING, 0, &format!("The review is incomplete: {unknown}."), 3);
+        }
+        if let Some(became) = what_became_of_earlier(counts) {
+            self.paragraph(Style::new(), 0, &became, 3);
+        }
+        let coverage = &report.coverage;
+        let reviewers = match report.reviewers.as_slice() {
+            [] => String::new(),
+            reviewers => format!(" Reviewers: {}.", reviewers_in_words(reviewers)),
+        };
+        let facts = format!(
+            "{} {}, {}..{}. {} {}{reviewers}",
+            report.repo,
+            report.subject,
+            report.base.short(),
+            report.head.short(),
+            scope_in_words(&report.reason),
+            coverage_in_words(
+                coverage.files_changed,
+                coverage.files_read,
+                coverage.lines_read,
+                skipped_files(report).len()
+            ),
+        );
+        self.paragraph(DIM, 0, &one_line(&facts), 6);
+    }
+
+    /// What belongs at lines of the change: file by file, the file with the gravest finding first.
+    fn findings_by_file(&mut self, report: &ReviewReport, excerpts: &Excerpts) {
+        let mut files: Vec<(&RepoPath, Vec<&ReportedFinding>)> = Vec::new();
+        let mut places = HashMap::new();
+        for one in report.standing().filter(|one| one.shown == ShownAs::Inline) {
+            let path = &one.sighting.finding.path;
+            let place = *places.entry(path).or_insert_with(|| {
+                files.push((path, Vec::new()));
+                files.len() - 1
+            });
+            files[place].1.push(one);
+        }
+        let first_review = report.reason == ScopeReason::NoPriorReview;
+        for (path, findings) in files {
+            self.text.push('\n');
+            self.line(BOLD.underline(), &fitted(&one_line(path.as_str()), self.width));
+            for (at, one) in findings.into_iter().enumerate() {
+                if at > 0 {
+                    self.text.push('\n');
+                }
+                self.finding(one, excerpts, first_review);
+            }
+        }
+    }
+
+    fn finding(&mut self, one: &ReportedFinding, excerpts: &Excerpts, first_review: bool) {
+        let finding = &one.sighting.finding;
+        let (severity, style) = (finding.severity, severity_style(finding.severity));
+        self.text.push_str(&format!("  {style}{severity:<8}{style:#}  "));
+        let title = wrapped(&one_line(&finding.title), self.width - 12, 4);
+        self.line(BOLD, title.first().map_or("", String::as_str));
+        for line in title.iter().skip(1) {
+            self.text.push_str(&" ".repeat(12));
+            self.line(BOLD, line);
+        }
+        self.paragraph(DIM, 4, &one_line(&facts(one, first_review)), 4);
+        if let Some(lines) = finding.lines {
+            self.excerpt(excerpts, &finding.path, lines, style);
+        }
+        self.paragraph(Style::new(), 4, &finding.message, MESSAGE_LINES);
+        if let Some(fix) = finding.fix.as_deref().filter(|fix| !fix.trim().is_empty()) {
+            self.paragraph(GOOD, 4, &format!("Suggested: {}", fix.trim()), MESSAGE_LINES);
+        }
+    }
+
+    fn excerpt(&mut self, excerpts: &Excerpts, path: &RepoPath, lines: LineRange, style: Style) {
+        let digits = lines.last.saturating_add(2).to_string().len();
+        for line in excerpts.around(path, lines, self.width.saturating_sub(digits + 9)) {
+            let (number, flagged, code) = match line {
+                ExcerptLine::Code { number, flagged, code } => (number.to_string(), flagged, code),
+                ExcerptLine::LeftOut(more) => ("…".to_owned(), false, format!("{} more", counted(more.into(), "line"))),
+            };
+            let marker = if flagged { format!("{style}>{style:#}") } else { " ".to_owned() };
+            let gutter = format!("    {marker} {DIM}{number:>digits$} │{DIM:#}");
+            let space = if code.is_empty() { "" } else { " " };
+            self.text.push_str(&format!("{gutter}{space}{code}\n"));
+        }
+    }
+
+    /// What is told in one line each: the details, the low confidence, what was fixed; and of what is suppressed only how
+    /// many.
+    fn folded_findings(&mut self, report: &ReviewReport, counts: &ReviewCounts) {
+        let shown_as = |place| report.standing().filter(move |one| one.shown == place);
+        self.folded("Further findings", shown_as(ShownAs::Details), counts.details);
+        self.folded("Low confidence", shown_as(ShownAs::LowConfidence), counts.low_confidence);
+        self.folded("Fixed since the last review", report.fixed(), counts.with_status(FindingStatus::Fixed));
+        let suppressed = [
+            hidden_in_words(counts),
+            suppressed_patterns_in_words(report.hidden_patterns).map(|words| format!("{words}.")),
+        ];
+        let suppressed: Vec<String> = suppressed.into_iter().flatten().collect();
+        if !suppressed.is_empty() {
+            self.text.push('\n');
+            self.paragraph(DIM, 0, &one_line(&suppressed.join(" ")), 6);
+        }
+    }
+
+    fn folded<'a>(&mut self, heading: &str, findings: impl Iterator<Item = &'a ReportedFinding>, count: usize) {
+        if count == 0 {
+            return;
+        }
+        self.text.push('\n');
+        self.line(BOLD, &format!("{heading} ({count})"));
+        for one in findings.take(FOLDED) {
+            let finding = &one.sighting.finding;
+            let (severity, style) = match one.sighting.status {
+                FindingStatus::Fixed => ("fixed", GOOD),
+                _ => (finding.severity.as_str(), severity_style(finding.severity)),
+            };
+            let sure = if one.is_fixed() { String::new() } else { format!("  {}", one.confidence) };
+            let place = one_line(&place(&finding.path, finding.lines));
+            let what = format!("{place}  {}", one_line(&finding.title));
+            let what = fitted(&what, self.width.saturating_sub(12 + columns(&sure)));
+            self.text.push_str(&format!("  {style}{severity:<8}{style:#}  {what}{DIM}{sure}{DIM:#}\n"));
+        }
+        self.and_more(count);
+    }
+
+    fn and_more(&mut self, count: usize) {
+        if count > FOLDED {
+            self.line(DIM, &format!("  … and {} more", count - FOLDED));
+        }
+    }
+
+    /// What went wrong, what was not read, and what it cost.
+    fn troubles(&mut self, report: &ReviewReport) {
+        let problems: Vec<String> = (report.reviewers.iter())
+            .flat_map(|one| one.problems.iter().map(move |problem| format!("{}: {problem}", one.name)))
+            .collect();
+        let reasons = |why: BTreeSet<&str>| why.into_iter().collect::<Vec<&str>>().join("; ");
+        let skipped = skipped_files(report).into_iter().map(|(path, why)| format!("{path}: {}", reasons(why)));
+        let has_gap = gaps(report).skipped_files > 0;
+        self.list(WARNING.bold(), "Problems", &problems);
+        self.list(if has_gap { WARNING.bold() } else { BOLD }, "Not read", &skipped.collect::<Vec<String>>());
+        self.list(BOLD, "Notes", &notes(report).collect::<Vec<String>>());
+        if let Some(model) = &report.model {
+            self.text.push('\n');
+            self.paragraph(DIM, 0, &one_line(&model_in_words(model)), 3);
+        }
+    }
+
+    fn list(&mut self, style: Style, heading: &str, entries: &[String]) {
+        if entries.is_empty() {
+            return;
+        }
+        self.text.push('\n');
+        self.line(style, &format!("{heading} ({})", entries.len()));
+        for entry in entries.iter().take(FOLDED) {
+            self.paragraph(Style::new(), 2, &one_line(entry), 4);
+        }
+        self.and_more(entries.len());
+    }
+}
+
+fn severity_style(severity: Severity) -> Style {
+    match severity {
+        Severity::Critical => AnsiColor::Red.on_default().bold(),
+        Severity::Major => AnsiColor::Red.on_default(),
+        Severity::Medium => AnsiColor::Yellow.on_default(),
+        Severity::Minor => AnsiColor::Cyan.on_default(),
+    }
+}
+
+/// Where it is, what it is about, how sure it is, who says so, and what became of it.
+fn facts(one: &ReportedFinding, first_review: bool) -> String {
+    let finding = &one.sighting.finding;
+    let lines = match finding.lines {
+        None => "whole file".to_owned(),
+        Some(lines) if lines.first == lines.last => format!("line {}", lines.first),
+        Some(lines) => format!("lines {} to {}", lines.first, lines.last),
+    };
+    let history = one.history.and_then(|history| history_in_words(history.fixed, history.total));
+    let sure = match history {
+        Some(history) => format!("{} sure, {history}", one.confidence),
+        None => format!("{} sure", one.confidence),
+    };
+    let outside = (!one.grounded).then(|| "outside of the diff".to_owned());
+    let parts = [Some(lines), outside, Some(finding.category.to_string()), Some(sure), Some(witnesses(finding))];
+    let status = status_in_words(one).filter(|_| !first_review);
+    parts.into_iter().flatten().chain(status).collect::<Vec<String>>().join(" · ")
+}
+
+fn witnesses(finding: &Finding) -> String {
+    let witness = |rule: &Option<String>, name: &str| match rule {
+        Some(rule) => format!("{name} ({rule})"),
+        None => name.to_owned(),
+    };
+    let names: Vec<String> = finding.witnesses.iter().map(|one| witness(&one.rule, one.reviewer.as_str())).collect();
+    names.join(", ")
+}
+
+fn status_in_words(one: &ReportedFinding) -> Option<String> {
+    let words = match one.sighting.status {
+        FindingStatus::New => return Some("new".to_owned()),
+        FindingStatus::Reopened => return Some("was fixed, is back again".to_owned()),
+        FindingStatus::Fixed | FindingStatus::Dismissed => return None,
+        FindingStatus::Same => "said before".to_owned(),
+        FindingStatus::Moved => match &one.moved_from {
+            Some((path, Some(lines))) if *path == one.sighting.finding.path => {
+                format!("moved from line {}", lines.first)
+            }
+            Some((path, lines)) => format!("moved from {}", place(path, *lines)),
+            None => "moved".to_owned(),
+        },
+    };
+    Some(if one.sighting.code_unchanged { words } else { format!("{words}, the code changed") })
+}
+
+fn place(path: &RepoPath, lines: Option<LineRange>) -> String {
+    match lines {
+        Some(lines) => format!("{path}:{}", lines.first),
+        None => path.to_string(),
+    }
+}

@@ -1,0 +1,228 @@
+//! Another program, run within limits of time and output.
+
+use std::pin::pin;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::process::{Child, Command};
+
+/// What is kept of what a program says on its standard error.
+const SAID: u64 = 64 * 1024;
+
+/// How long the output of a program that has ended is still read: what it started may hold it open for ever.
+const LEFT_OPEN: Duration = Duration::from_secs(2);
+
+/// How a program ended, and what it wrote.
+pub(crate) struct Ended {
+    /// Its exit status.
+    pub(crate) status: ExitStatus,
+    /// Its standard output.
+    pub(crate) out: Vec<u8>,
+    /// The line of its standard error that says most, fit to be shown; empty when there is none.
+    pub(crate) said: String,
+}
+
+/// Why there is nothing to read.
+pub(crate) enum ProgramError {
+    /// It does not start.
+    Absent(std::io::Error),
+    /// It took too long, and was ended.
+    TooLong,
+    /// It wrote too much, and was ended.
+    TooMuch,
+    /// The pipe to it broke.
+    Pipe(std::io::Error),
+}
+
+/// Runs a program, writes to it, and reads it to its end. What it started and left behind ends with it.
+pub(crate) async fn run_program(
+    command: &mut Command,
+    input: &[u8],
+    time: Duration,
+    most: usize,
+) -> Result<Ended, ProgramError> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    #[cfg(unix)]
+    command.process_group(0);
+    // Whatever makes us return early, a program that is given up on does not go on behind our back.
+    let mut child = command.kill_on_drop(true).spawn().map_err(ProgramError::Absent)?;
+    let _group = Group::of(&child);
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let (mut out, mut said) = (Vec::new(), Vec::new());
+    let talk = async {
+        let write = async {
+            if let Some(mut stdin) = stdin {
+                // It may end before it read everything; its exit status tells.
+                let _ = stdin.write_all(input).await;
+            }
+            Ok(())
+        };
+        // All three at once, since a full pipe on one side would stop the others; and the first failure ends it, since a
+        // program whose output nobody reads any more never closes its standard error.
+        let mut read = pin!(async {
+            tokio::try_join!(write, read_out(stdout, most, &mut out), read_said(stderr, &mut said)).map(drop)
+        });
+        tokio::select! {
+            read = &mut read => {
+                read?;
+                child.wait().await.map_err(ProgramError::Pipe)
+            }
+            status = child.wait() => {
+                // What was written until then is read, and what comes after counts for nothing.
+                tokio::time::timeout(LEFT_OPEN, read).await.unwrap_or(Ok(()))?;
+                status.map_err(ProgramError::Pipe)
+            }
+        }
+    };
+    let status = tokio::time::timeout(time, talk).await.unwrap_or(Err(ProgramError::TooLong))?;
+    Ok(Ended { status, out, said: telling_line(&said) })
+}
+
+/// A program and everything that it started, ended with this value.
+struct Group {
+    #[cfg(unix)]
+    leader: Option<nix::unistd::Pid>,
+}
+
+impl Group {
+    #[cfg(unix)]
+    fn of(child: &Child) -> Self {
+        let id = child.id().and_then(|id| i32::try_from(id).ok());
+        Self { leader: id.map(nix::unistd::Pid::from_raw) }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Child) -> Self {
+        Self {}
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Some(leader) = self.leader {
+            // Nobody is left in most cases, which is what it says then.
+            let _ = nix::sys::signal::killpg(leader, nix::sys::signal::Signal::SIGKILL);
+        }
+    }
+}
+
+async fn read_out(
+    stream: Option<impl AsyncRead + Unpin>,
+    most: usize,
+    bytes: &mut Vec<u8>,
+) -> Result<(), ProgramError> {
+    if let Some(stream) = stream {
+        stream.take(most as u64 + 1).read_to_end(bytes).await.map_err(ProgramError::Pipe)?;
+    }
+    if bytes.len() > most { Err(ProgramError::TooMuch) } else { Ok(()) }
+}
+
+/// The end of what it says is lost when it says very much, but it is never stopped by it.
+async fn read_said(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) -> Result<(), ProgramError> {
+    if let Some(mut stream) = stream {
+        (&mut stream).take(SAID).read_to_end(bytes).await.map_err(ProgramError::Pipe)?;
+        tokio::io::copy(&mut stream, &mut tokio::io::sink()).await.map_err(ProgramError::Pipe)?;
+    }
+    Ok(())
+}
+
+/// Programs explain first and conclude last; but what they call fatal is the conclusion, whatever advice follows.
+fn telling_line(said: &[u8]) -> String {
+    let text = String::from_utf8_lossy(said);
+    let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next()).unwrap_or_default();
+    line.chars().filter(|c| !c.is_control()).take(300).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use tokio::process::Command;
+
+    use super::{ProgramError, run_program};
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn what_it_reads_writes_and_says() {
+        let ended = run_program(&mut shell("cat; echo one >&2; echo two >&2; exit 3"), b"in", MINUTE, 10).await;
+        let Ok(ended) = ended else { panic!("it ran") };
+        assert_eq!((ended.status.code(), ended.out.as_slice(), ended.said.as_str()), (Some(3), &b"in"[..], "two"));
+    }
+
+    #[tokio::test]
+    async fn too_much_ends_it_at_once() {
+        let ended = run_program(&mut shell("yes"), b"", MINUTE, 1000).await;
+        assert!(matches!(ended, Err(ProgramError::TooMuch)));
+        let ended = run_program(&mut shell("yes | head -c 300000 >&2; printf done"), b"", MINUTE, 1000).await;
+        assert!(matches!(ended, Ok(ended) if ended.out == b"done"));
+    }
+
+    #[tokio::test]
+    async fn too_long_ends_it() {
+        let ended = run_program(&mut shell("exec sleep 600"), b"", Duration::from_millis(50), 10).await;
+        assert!(matches!(ended, Err(ProgramError::TooLong)));
+    }
+
+    /// Whether a process is there; one that ended and was not waited for yet is not.
+    fn runs(id: &str) -> bool {
+        let state = std::fs::read_to_string(format!("/proc/{id}/stat")).unwrap_or_default();
+        state.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+    }
+
+    async fn ends(id: &str) -> bool {
+        // A signal is delivered at once, but the process goes when it is scheduled next.
+        for _ in 0..1_000 {
+            if !runs(id) {
+                return true;
+            }
+            tokio::task::yield_now().await;
+            std::thread::yield_now();
+            let _ = run_program(&mut shell(":"), b"", MINUTE, 10).await;
+        }
+        false
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn what_it_left_behind_ends_with_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let left = folder.path().join("left");
+        let id = || std::fs::read_to_string(&left).expect("its id").trim().to_owned();
+        // It ends itself, and something that it started holds its output open.
+        let script = format!("sleep 600 & echo $! > {}; echo report", left.display());
+        let ended = run_program(&mut shell(&script), b"", MINUTE, 100).await;
+        assert!(matches!(ended, Ok(ended) if ended.out == b"report\n" && ended.status.success()));
+        assert!(ends(&id()).await);
+        // It is given up on while it waits for something that it started.
+        let script = format!("sh -c 'echo $$ > {}; sleep 600; true'; true", left.display());
+        std::fs::remove_file(&left).expect("there");
+        let ended = run_program(&mut shell(&script), b"", Duration::from_millis(500), 100).await;
+        assert!(matches!(ended, Err(ProgramError::TooLong)));
+        assert!(ends(&id()).await);
+    }
+
+    #[tokio::test]
+    async fn what_is_fatal_is_told_rather_than_the_advice_after_it() {
+        let script = "echo 'fatal: dubious ownership' >&2; echo 'To add an exception, call:' >&2; exit 128";
+        let ended = run_program(&mut shell(script), b"", MINUTE, 10).await;
+        assert!(matches!(ended, Ok(ended) if ended.said == "fatal: dubious ownership"));
+    }
+
+    #[tokio::test]
+    async fn a_program_that_does_not_read_is_no_failure() {
+        let ended = run_program(&mut shell("echo fine"), &vec![b'x'; 1 << 20], MINUTE, 10).await;
+        assert!(matches!(ended, Ok(ended) if ended.out == b"fine\n" && ended.status.success()));
+        let absent = run_program(&mut Command::new("/nonexistent/program"), b"", MINUTE, 10).await;
+        assert!(matches!(absent, Err(ProgramError::Absent(_))));
+    }
+}

@@ -1,0 +1,154 @@
+//! How much of a change each reviewer has read, kept from run to run: one that failed or is new has more to read.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::counted;
+use canonry_domain::review::{RepoPath, ReviewMode};
+use serde::{Deserialize, Serialize};
+
+use crate::configured_filters::ConfiguredFilters;
+use crate::coverage::is_idle;
+use crate::request::{ReviewRequest, ReviewerChoice};
+use crate::scope::Scope;
+
+/// How much of the change as it was at a head a reviewer has read by then.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum HasRead {
+    /// Everything.
+    All,
+    /// Everything but these.
+    AllBut(BTreeSet<RepoPath>),
+    /// Nobody can say what: it failed, or it was not asked.
+    Unknown,
+}
+
+/// How much each reviewer has read, by what it is called; who is not here never was asked.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct ReadSoFar(BTreeMap<String, HasRead>);
+
+/// What one reviewer is to read in this run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Assignment {
+    /// Whether it is asked at all.
+    pub(crate) is_asked: bool,
+    /// The files.
+    pub(crate) paths: BTreeSet<RepoPath>,
+    /// Whether it missed the last review, so that what it says now is about the whole change.
+    pub(crate) is_behind: bool,
+}
+
+impl ReadSoFar {
+    /// What each reviewer of a request is to read, in their order, and what is to be told about it. When nothing came since
+    /// the last review, only those are asked who have something left to read, and reports that somebody hands over with a
+    /// request of their own: a linter may have run meanwhile.
+    pub(crate) fn assign(
+        &self,
+        request: &ReviewRequest<'_>,
+        scope: &Scope,
+        filters: &ConfiguredFilters,
+    ) -> (Vec<Assignment>, Vec<String>) {
+        let idle = is_idle(&scope.reason);
+        let changed = scope.changes.iter().map(|change| &change.path);
+        let all: BTreeSet<RepoPath> = changed.filter(|path| !filters.skips(path)).cloned().collect();
+        let mut notes = Vec::new();
+        let mut assign = |choice: &ReviewerChoice| {
+            let name = choice.called();
+            // Reports and programs are about the whole change anyway, once they are heard.
+            let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty();
+            let (paths, is_behind) = match self.0.get(&name) {
+                before if scope.reason.mode() == ReviewMode::Full => {
+                    (scope.read.clone(), before == Some(&HasRead::Unknown))
+                }
+                Some(HasRead::All) => (scope.read.clone(), false),
+                Some(HasRead::AllBut(unread)) => {
+                    let more: BTreeSet<RepoPath> =
+                        unread.intersection(&all).filter(|path| !scope.read.contains(path)).cloned().collect();
+                    if !more.is_empty() {
+                        let files = counted(more.len() as u64, "file");
+                        notes.push(format!("{name} also reads {files} that it did not get to in the last review"));
+                    }
+                    (scope.read.union(&more).cloned().collect(), false)
+                }
+                Some(HasRead::Unknown) => {
+                    if is_told {
+                        notes.push(format!("{name} reads everything: it did not complete the last review"));
+                    }
+                    (if is_told { all.clone() } else { scope.read.clone() }, true)
+                }
+                None => {
+                    if is_told {
+                        notes.push(format!("{name} reads everything: it is new to this change"));
+                    }
+                    // What a tool left out that was never heard before, nobody knows.
+                    (if is_told { all.clone() } else { scope.read.clone() }, false)
+                }
+            };
+            let is_handed_over = request.requested && choice.is_report();
+            Assignment { is_asked: !idle || !paths.is_empty() || is_handed_over, paths, is_behind }
+        };
+        let assigned = request.reviewers.iter().map(&mut assign).collect();
+        (assigned, notes)
+    }
+
+    /// The same after a run. Who was not asked though there was something to read has missed it.
+    pub(crate) fn after(&self, idle: bool, read: impl IntoIterator<Item = (String, HasRead)>) -> Self {
+        let missed =
+            |(name, before): (&String, &HasRead)| (name.clone(), if idle { before.clone() } else { HasRead::Unknown });
+        let mut now: BTreeMap<String, HasRead> = BTreeMap::new();
+        for (name, read) in read {
+            // Of two that are called the same, nobody knows which is which.
+            let read = if now.get(&name).is_some_and(|other| *other != read) { HasRead::Unknown } else { read };
+            now.insert(name, read);
+        }
+        let mut after: BTreeMap<String, HasRead> = self.0.iter().map(missed).collect();
+        after.extend(now);
+        Self(after)
+    }
+}
+
+impl HasRead {
+    /// What a reviewer that was asked has read, by its problems and the files that it left out.
+    pub(crate) fn of(problems: &[String], has_read_any: bool, left_out: BTreeSet<RepoPath>) -> Self {
+        match (problems.is_empty(), left_out.is_empty()) {
+            (true, true) => Self::All,
+            (true, false) => Self::AllBut(left_out),
+            (false, false) if has_read_any => Self::AllBut(left_out),
+            (false, _) => Self::Unknown,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{HasRead, ReadSoFar};
+
+    #[test]
+    fn trouble_leaves_everything_open_unless_it_is_known_where() {
+        let problem = ["no answer".to_owned()];
+        let some = || BTreeSet::from(["a.js".parse().expect("a path")]);
+        assert_eq!(HasRead::of(&[], true, BTreeSet::new()), HasRead::All);
+        assert_eq!(HasRead::of(&[], false, some()), HasRead::AllBut(some()));
+        assert_eq!(HasRead::of(&problem, true, some()), HasRead::AllBut(some()));
+        assert_eq!(HasRead::of(&problem, false, some()), HasRead::Unknown);
+        assert_eq!(HasRead::of(&problem, true, BTreeSet::new()), HasRead::Unknown);
+    }
+
+    #[test]
+    fn who_is_not_asked_misses_what_came() {
+        let named = |name: &str, read| (name.to_owned(), read);
+        let both = [named("builtin", HasRead::All), named("llm", HasRead::All)];
+        let before = ReadSoFar::default().after(false, both.clone());
+        assert_eq!(before.after(true, []), before);
+        let missed = before.after(false, [named("builtin", HasRead::All)]);
+        assert_eq!(missed, ReadSoFar::default().after(false, [both[0].clone(), named("llm", HasRead::Unknown)]));
+        let twins = [named("lint", HasRead::Unknown), named("lint", HasRead::All)];
+        let lint = ReadSoFar::default().after(false, twins);
+        assert_eq!(lint, ReadSoFar::default().after(false, [named("lint", HasRead::Unknown)]));
+        let stored = serde_json::to_value(&missed).expect("plain values");
+        assert_eq!(serde_json::from_value::<ReadSoFar>(stored).expect("read back"), missed);
+    }
+}

@@ -1,0 +1,196 @@
+//! A review as it is stored, and read back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{CommitSha, FindingStatus, LineRange, PatternKey, RepoPath, ScopeReason, Sighting};
+use canonry_store::{FindingRecord, ReviewId, ReviewRecord, Store, StoreError, StoredSighting};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::earlier_outcomes::EarlierOutcomes;
+use crate::read_so_far::ReadSoFar;
+use crate::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun};
+use crate::request::ReviewRequest;
+use crate::review::ReviewError;
+
+/// Reviews among which the last one is looked for: a run may end after one that was asked for later.
+const RECENT: u32 = 10;
+
+/// What is told about a review beyond what the store counts by.
+#[derive(Serialize, Deserialize)]
+struct Details {
+    reviewers: Vec<ReviewerRun>,
+    coverage: Coverage,
+    hidden_patterns: usize,
+    /// The head of the last review, which the reason names in seven digits only.
+    since: Option<CommitSha>,
+    model: Option<ModelUse>,
+    /// Where findings were that moved, by their places.
+    moved_from: Vec<(usize, RepoPath, Option<LineRange>)>,
+    /// How much of the change the reviewers have read.
+    read: ReadSoFar,
+}
+
+/// What the next review needs to know of the last one.
+#[derive(Default)]
+pub(crate) struct LastReview {
+    /// What its head was compared with; `None` where nobody knows.
+    pub(crate) base: Option<CommitSha>,
+    /// How much of the change the reviewers have read.
+    pub(crate) read: ReadSoFar,
+}
+
+/// Reads that back for the last review of a subject, which was of this head. One that cannot be read has told nothing: all
+/// reviewers read everything again.
+pub(crate) async fn last_review(
+    store: &Store,
+    request: &ReviewRequest<'_>,
+    head: Option<&CommitSha>,
+) -> Result<LastReview, StoreError> {
+    let Some(head) = head else { return Ok(LastReview::default()) };
+    let stored = store.reviews(request.repo, Some(request.subject), RECENT).await?;
+    let Some(stored) = stored.into_iter().find(|review| review.head == *head) else { return Ok(LastReview::default()) };
+    let read = serde_json::from_value::<Details>(stored.reviewers).map(|details| details.read).unwrap_or_default();
+    Ok(LastReview { base: Some(stored.base), read })
+}
+
+/// Stores a review, all of it or nothing, and gives its findings their ids; `false` when the run is not ours any more.
+pub(crate) async fn record(
+    store: &Store,
+    owner: &str,
+    run: ReviewId,
+    report: &mut ReviewReport,
+    read: ReadSoFar,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let moved = report.findings.iter().enumerate();
+    let moved = moved.filter_map(|(at, one)| one.moved_from.clone().map(|(path, lines)| (at, path, lines)));
+    let details = Details {
+        reviewers: report.reviewers.clone(),
+        coverage: report.coverage.clone(),
+        hidden_patterns: report.hidden_patterns,
+        since: since(&report.reason).cloned(),
+        model: report.model.clone(),
+        moved_from: moved.collect(),
+        read,
+    };
+    let details = serde_json::to_value(details).expect("invariant: the details are plain values");
+    let findings: Vec<FindingRecord<'_>> = report.findings.iter().map(finding_record).collect();
+    let reason = report.reason.to_string();
+    let record = ReviewRecord {
+        run,
+        owner,
+        mode: report.mode(),
+        reason: &reason,
+        files_read: report.coverage.files_read as u64,
+        lines_read: report.coverage.lines_read,
+        notes: &report.notes,
+        reviewers: &details,
+        model: report.model.as_ref().map(|model| model.model.as_str()),
+        cost_usd: report.model.as_ref().and_then(|model| model.cost_usd).unwrap_or_default(),
+        findings: &findings,
+    };
+    let Some(ids) = store.complete_review(&record, now).await? else { return Ok(false) };
+    for (one, id) in report.findings.iter_mut().zip(ids) {
+        one.id = Some(id);
+    }
+    report.review = Some(run);
+    Ok(true)
+}
+
+fn finding_record(one: &ReportedFinding) -> FindingRecord<'_> {
+    FindingRecord {
+        // Before it is stored, only a finding that was known has an id.
+        earlier: one.id,
+        finding: &one.sighting.finding,
+        status: one.sighting.status,
+        shown: one.shown,
+        hidden_by: one.hidden_by.as_ref(),
+        confidence: one.confidence,
+        grounded: one.grounded,
+        said_inline: one.said_inline,
+        reported: one.sighting.reported,
+        code_unchanged: one.sighting.code_unchanged,
+    }
+}
+
+/// Reads a completed review back.
+pub(crate) async fn read_back(
+    store: &Store,
+    request: &ReviewRequest<'_>,
+    review: ReviewId,
+) -> Result<ReviewReport, ReviewError> {
+    let unreadable = || ReviewError::Unreadable { review };
+    let stored = store.review(review).await?.ok_or_else(unreadable)?;
+    let details: Details = serde_json::from_value(stored.reviewers).map_err(|_| unreadable())?;
+    let sightings = store.review_sightings(review).await?;
+    let keys: BTreeSet<PatternKey> = sightings.iter().map(|one| one.finding.key().clone()).collect();
+    let ledger = store.review_ledger(request.repo, request.subject).await?;
+    let standing = EarlierOutcomes::counted(&ledger);
+    let outcomes = EarlierOutcomes::new(store.pattern_history(request.repo, &keys).await?, standing);
+    let mut moved: BTreeMap<usize, (RepoPath, Option<LineRange>)> =
+        details.moved_from.into_iter().map(|(at, path, lines)| (at, (path, lines))).collect();
+    let findings = sightings.into_iter().enumerate();
+    let findings = findings.map(|(at, one)| {
+        let history = outcomes.of(one.finding.key());
+        reported(at, one, moved.remove(&at), history)
+    });
+    Ok(ReviewReport {
+        review: Some(review),
+        repo: request.name.clone(),
+        subject: stored.subject,
+        base: stored.base,
+        head: stored.head,
+        reason: reason_of(&stored.reason, details.since).ok_or_else(unreadable)?,
+        findings: findings.collect(),
+        coverage: details.coverage,
+        reviewers: details.reviewers,
+        hidden_patterns: details.hidden_patterns,
+        notes: stored.notes,
+        model: details.model,
+    })
+}
+
+fn reported(
+    at: usize,
+    one: StoredSighting,
+    moved_from: Option<(RepoPath, Option<LineRange>)>,
+    history: Option<PatternHistory>,
+) -> ReportedFinding {
+    ReportedFinding {
+        id: Some(one.id),
+        sighting: Sighting {
+            finding: one.finding,
+            earlier: (one.status != FindingStatus::New).then_some(at),
+            status: one.status,
+            reported: one.reported,
+            code_unchanged: one.code_unchanged,
+        },
+        shown: one.shown,
+        hidden_by: one.hidden_by,
+        confidence: one.confidence,
+        grounded: one.grounded,
+        said_inline: one.said_inline,
+        moved_from,
+        history,
+    }
+}
+
+fn since(reason: &ScopeReason) -> Option<&CommitSha> {
+    match reason {
+        ScopeReason::IncrementalFrom(sha) | ScopeReason::NoChangesSince(sha) => Some(sha),
+        _ => None,
+    }
+}
+
+fn reason_of(text: &str, since: Option<CommitSha>) -> Option<ScopeReason> {
+    let plain = [
+        ScopeReason::NoPriorReview,
+        ScopeReason::PriorShaUnreachable,
+        ScopeReason::DiffComputationFailed,
+        ScopeReason::FullRequested,
+    ];
+    let dated =
+        since.into_iter().flat_map(|sha| [ScopeReason::IncrementalFrom(sha.clone()), ScopeReason::NoChangesSince(sha)]);
+    plain.into_iter().chain(dated).find(|reason| reason.to_string() == text)
+}

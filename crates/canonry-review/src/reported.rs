@@ -1,0 +1,223 @@
+//! What a reviewer says, before it is known what code it is about.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::redact;
+use canonry_domain::review::{
+    Category, Finding, Fingerprint, LineRange, PatternKey, RepoPath, ReviewerName, Severity, Witness, around, flagged,
+    merge_witnesses,
+};
+
+use crate::severity_floors::SeverityFloors;
+use crate::texts_now::TextsNow;
+
+/// The longest title that is kept; the rest belongs to the message.
+const TITLE: usize = 200;
+/// The longest message that is kept.
+const MESSAGE: usize = 8_000;
+
+/// One remark as a reviewer made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reported {
+    /// Who.
+    pub reviewer: ReviewerName,
+    /// By which rule of its own.
+    pub rule: Option<String>,
+    /// What it is, in one line.
+    pub title: String,
+    /// The rest; may be empty.
+    pub message: String,
+    /// The file.
+    pub path: RepoPath,
+    /// The lines; `None` for the file as a whole.
+    pub lines: Option<LineRange>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// What it is about.
+    pub category: Category,
+    /// Fingerprints of the tool's own.
+    pub partial: BTreeMap<String, String>,
+    /// Names of what it is an instance of.
+    pub tags: BTreeSet<String>,
+    /// What could be done.
+    pub fix: Option<String>,
+}
+
+/// What came of asking a reviewer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// What it says.
+    pub reported: Vec<Reported>,
+    /// What went wrong and leaves a gap, in sentences for the details.
+    pub problems: Vec<String>,
+    /// What is worth telling in the details and leaves no gap.
+    pub notes: Vec<String>,
+    /// Which reviewers read which files; `None` stands for all there are.
+    pub read: Vec<(ReviewerName, Option<BTreeSet<RepoPath>>)>,
+}
+
+/// A text as title and rest: the title is its first line that says something.
+pub(crate) fn title_and_rest(text: &str) -> (String, String) {
+    // Before anything is cut: no rule knows half a secret.
+    let text = redact(&printable(text));
+    let text = text.trim();
+    let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
+    let first = first.trim();
+    match first.char_indices().nth(TITLE) {
+        // Cut at a word, so that the title reads as one.
+        Some((cut, _)) => {
+            let cut = first[..cut].rfind(' ').filter(|space| *space > 0).unwrap_or(cut);
+            (format!("{}…", &first[..cut]), bounded(text))
+        }
+        None => (first.to_owned(), bounded(rest.trim())),
+    }
+}
+
+/// The text as far as it is kept, without what steers a terminal or turns the order of what is read: reports repeat what
+/// stands in the code of strangers.
+fn printable(text: &str) -> String {
+    let steers = |c: char| c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let kept = text.trim_start().chars().filter(|c| matches!(c, '\n' | '\t') || !steers(*c));
+    // Far more than is shown, since what is redacted afterwards shrinks, and half a secret at the end must not move in.
+    kept.take(16 * MESSAGE).collect()
+}
+
+fn bounded(text: &str) -> String {
+    match text.char_indices().nth(MESSAGE) {
+        Some((cut, _)) => format!("{}…", &text[..cut]),
+        None => text.to_owned(),
+    }
+}
+
+impl Reported {
+    /// The finding, with the code that it is about; `file` are the lines of the file now, where they are known.
+    ///
+    /// No secret goes along: findings are stored, printed into public logs and repeated in comments, and what a tool or a
+    /// model says of a leak may quote it.
+    pub fn into_finding(self, file: Option<&[&str]>) -> Finding {
+        let code = |hash: fn(&[&str], LineRange) -> _| self.lines.zip(file).and_then(|(lines, file)| hash(file, lines));
+        let (flagged, around) = (code(flagged), code(around));
+        let title = redact(&self.title);
+        let key = match &self.rule {
+            Some(rule) => PatternKey::of_rule(self.reviewer.as_str(), rule),
+            None => PatternKey::of_title(&title),
+        };
+        Finding {
+            fingerprint: Fingerprint::of_title(&title),
+            title,
+            message: redact(&self.message),
+            path: self.path,
+            lines: self.lines,
+            severity: self.severity,
+            category: self.category,
+            code: flagged,
+            around,
+            witnesses: vec![Witness { reviewer: self.reviewer, rule: self.rule, key }],
+            partial: self.partial.into_iter().map(|(name, value)| (name, redact(&value))).collect(),
+            tags: self.tags,
+            fix: self.fix.as_deref().map(redact),
+        }
+    }
+}
+
+/// The findings of what all reviewers say: with the code that they are about, and those of several reviewers made one.
+pub fn findings_of(heard: Vec<Heard>, texts: &TextsNow) -> Vec<Finding> {
+    raised_findings_of(heard, texts, &SeverityFloors::default())
+}
+
+/// The same with floors under what each reviewer says: once findings are one, only the words of the first are left.
+pub(crate) fn raised_findings_of(heard: Vec<Heard>, texts: &TextsNow, floors: &SeverityFloors) -> Vec<Finding> {
+    let reported: Vec<Reported> = heard.into_iter().flat_map(|heard| heard.reported).collect();
+    let paths: BTreeSet<&RepoPath> = reported.iter().map(|one| &one.path).collect();
+    let lines: BTreeMap<RepoPath, Vec<&str>> =
+        (paths.into_iter()).filter_map(|path| Some((path.clone(), texts.get(path)?.lines().collect()))).collect();
+    let finding = |one: Reported| {
+        let file = lines.get(&one.path).map(Vec::as_slice);
+        let finding = one.into_finding(file);
+        Finding { severity: floors.apply(&finding), ..finding }
+    };
+    merge_witnesses(reported.into_iter().map(finding).collect())
+}
+
+/// Who read which of these files.
+pub fn who_read(heard: &[Heard], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
+    let mut read = BTreeSet::new();
+    for (reviewer, paths) in heard.iter().flat_map(|heard| &heard.read) {
+        let paths = paths.as_ref().unwrap_or(files);
+        read.extend(paths.iter().map(|path| (reviewer.clone(), path.clone())));
+    }
+    read
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use canonry_domain::review::{Category, RepoPath, ReviewerName, Severity};
+
+    use super::{Reported, title_and_rest};
+
+    #[test]
+    fn the_first_line_is_the_title() {
+        assert_eq!(title_and_rest("\n One line \n\n the rest\n"), ("One line".to_owned(), "the rest".to_owned()));
+        let long = "word ".repeat(100);
+        let (title, rest) = title_and_rest(&long);
+        assert!(title.ends_with("word…") && title.chars().count() <= 201, "{title}");
+        assert_eq!(rest, long.trim());
+    }
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        let (title, rest) = title_and_rest("\u{1b}[2JAll \u{202e}good\r\n\tcode\u{7}\u{9b}31m\r\n");
+        assert_eq!((title.as_str(), rest.as_str()), ("[2JAll good", "code31m"));
+        assert_eq!(title_and_rest(&"x\n".repeat(1_000_000)).1.chars().count(), 8_001);
+    }
+
+    #[test]
+    fn a_tools_own_words_leak_nothing() {
+        let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+        let (token, aws) = (["gh", "p_", body].concat(), ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat());
+        let said = |title: &str, rest: &str| Reported {
+            reviewer: ReviewerName::tool("leaks"),
+            rule: None,
+            title: title.to_owned(),
+            message: rest.to_owned(),
+            path: RepoPath::new("a.js").expect("a path"),
+            lines: None,
+            severity: Severity::Major,
+            category: Category::Security,
+            partial: BTreeMap::from([("match".to_owned(), token.clone())]),
+            tags: BTreeSet::new(),
+            fix: Some(format!("revoke {token}")),
+        };
+        let finding = said(&format!("Found key {aws}"), &format!("const t = '{token}';")).into_finding(None);
+        assert_eq!(
+            (
+                finding.title.as_str(),
+                finding.message.as_str(),
+                finding.fix.as_deref(),
+                finding.partial["match"].as_str()
+            ),
+            (
+                "Found key [redacted AWS key]",
+                "const t = '[redacted GitHub token]';",
+                Some("revoke [redacted GitHub token]"),
+                "[redacted GitHub token]"
+            )
+        );
+        // What the pattern goes by is no secret either, and another key is the same finding.
+        let other = said(&format!("Found key {}", ["AKIA", "Q8W3ERT5Y6UI7OPZ"].concat()), "").into_finding(None);
+        assert_eq!((&other.fingerprint, other.key()), (&finding.fingerprint, finding.key()));
+    }
+
+    #[test]
+    fn a_secret_is_gone_before_anything_is_cut() {
+        let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
+        let token = ["gh", "p_", body].concat();
+        let cut = title_and_rest(&format!("{}={token}", "x".repeat(180)));
+        assert!(!cut.0.contains("a1B2") && !cut.1.contains("a1B2"), "{cut:?}");
+        let kind = ["PRIVATE", " KEY"].concat();
+        let key = format!("-----BEGIN RSA {kind}-----\n{body}{body}\n-----END RSA {kind}-----");
+        assert_eq!(title_and_rest(&key), ("[redacted private key]".to_owned(), String::new()));
+    }
+}

@@ -1,0 +1,148 @@
+//! What is to be reviewed, and by whom.
+
+use std::path::{Path, PathBuf};
+
+use canonry_config::{RepoConfig, ReviewSettings, Reviewer};
+use canonry_domain::RepoName;
+use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_store::RepoId;
+
+use crate::reviewers::CommandReviewer;
+use crate::reviewers::llm::LlmReviewBudget;
+use crate::scope::Repository;
+
+/// What is to be reviewed.
+#[derive(Debug, Clone, Copy)]
+pub struct ReviewRequest<'a> {
+    /// The repository, as it is stored.
+    pub repo: RepoId,
+    /// Its name.
+    pub name: &'a RepoName,
+    /// The pull request or the branch.
+    pub subject: &'a ReviewSubject,
+    /// Where git is asked.
+    pub repository: &'a Repository,
+    /// Where the repository's files lie for other programs: reports name paths in it, and commands run in it.
+    pub root: Option<&'a Path>,
+    /// The commit that the change is to be merged into.
+    pub base: &'a CommitSha,
+    /// The last commit of the change.
+    pub head: &'a CommitSha,
+    /// Whether a person asked for this review: it runs even if the same head was reviewed before.
+    pub requested: bool,
+    /// Whether everything is to be read.
+    pub full: bool,
+    /// The repository's settings.
+    pub settings: &'a RepoConfig,
+    /// What was found out on the way here, for the details.
+    pub notes: &'a [String],
+    /// Who reviews.
+    pub reviewers: &'a [ReviewerChoice],
+    /// What the language model may read and cost.
+    pub llm_budget: LlmReviewBudget,
+    /// Who holds the run: a name that no other process has.
+    pub owner: &'a str,
+}
+
+/// One who reviews.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReviewerChoice {
+    /// Canonry's own rules.
+    Builtin,
+    /// The language model.
+    Llm,
+    /// A report in SARIF.
+    Sarif(PathBuf),
+    /// A report in the Reviewdog Diagnostic Format.
+    Rdjson(PathBuf),
+    /// A program.
+    Command(CommandReviewer),
+}
+
+/// Who reviews by the settings, with the reports and the program at hand, which are always used. What is wanted and not
+/// to be had is told.
+pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -> (Vec<ReviewerChoice>, Vec<String>) {
+    let mut chosen = Vec::new();
+    let mut notes = Vec::new();
+    for wanted in &settings.reviewers {
+        match wanted {
+            Reviewer::Builtin => chosen.push(ReviewerChoice::Builtin),
+            Reviewer::Llm => chosen.push(ReviewerChoice::Llm),
+            Reviewer::Sarif | Reviewer::Rdjson | Reviewer::Command => {
+                if !at_hand.iter().any(|one| one.kind() == *wanted) {
+                    let what = if *wanted == Reviewer::Command { "no program" } else { "no report" };
+                    notes.push(format!("the settings name the reviewer `{}`, and there is {what}", word(*wanted)));
+                }
+            }
+        }
+    }
+    for one in at_hand {
+        if !chosen.contains(one) {
+            chosen.push(one.clone());
+        }
+    }
+    (chosen, notes)
+}
+
+impl ReviewerChoice {
+    /// What it is called from run to run: tools change what they say, and reports are written anew.
+    pub(crate) fn called(&self) -> String {
+        match self {
+            Self::Builtin => "builtin".to_owned(),
+            Self::Llm => "llm".to_owned(),
+            Self::Sarif(path) | Self::Rdjson(path) => {
+                path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+            }
+            Self::Command(command) => command.name().as_str().to_owned(),
+        }
+    }
+
+    /// Whether it is a report that somebody hands over.
+    pub(crate) fn is_report(&self) -> bool {
+        matches!(self, Self::Sarif(_) | Self::Rdjson(_))
+    }
+
+    /// Whether it is heard about the whole change, whatever is to be read.
+    pub(crate) fn is_heard_whole(&self) -> bool {
+        !matches!(self, Self::Builtin | Self::Llm)
+    }
+
+    fn kind(&self) -> Reviewer {
+        match self {
+            Self::Builtin => Reviewer::Builtin,
+            Self::Llm => Reviewer::Llm,
+            Self::Sarif(_) => Reviewer::Sarif,
+            Self::Rdjson(_) => Reviewer::Rdjson,
+            Self::Command(_) => Reviewer::Command,
+        }
+    }
+}
+
+fn word(reviewer: Reviewer) -> &'static str {
+    match reviewer {
+        Reviewer::Builtin => "builtin",
+        Reviewer::Llm => "llm",
+        Reviewer::Sarif => "sarif",
+        Reviewer::Rdjson => "rdjson",
+        Reviewer::Command => "command",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_config::{ReviewSettings, Reviewer};
+
+    use super::{ReviewerChoice, choose_reviewers};
+
+    #[test]
+    fn settings_and_what_is_at_hand_decide_together() {
+        let settings = ReviewSettings {
+            reviewers: vec![Reviewer::Builtin, Reviewer::Sarif, Reviewer::Rdjson],
+            ..ReviewSettings::default()
+        };
+        let report = ReviewerChoice::Sarif("lint.sarif".into());
+        let (chosen, notes) = choose_reviewers(&settings, std::slice::from_ref(&report));
+        assert_eq!(chosen, [ReviewerChoice::Builtin, report]);
+        assert_eq!(notes, ["the settings name the reviewer `rdjson`, and there is no report"]);
+    }
+}

@@ -1,0 +1,301 @@
+//! A whole review, from the claim to the record.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use canonry_domain::review::{Earlier, PatternKey, RepoPath, ReviewMode, Sighting};
+use canonry_models::Embedder;
+use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
+use jiff::Timestamp;
+
+use crate::change::FileChange;
+use crate::claim::{Claim, Clock, Held, claim};
+use crate::collect::{Collected, Question, collect};
+use crate::commits::CommitsError;
+use crate::configured_filters::ConfiguredFilters;
+use crate::coverage::{coverage, is_idle, leave_out_skipped};
+use crate::earlier_outcomes::EarlierOutcomes;
+use crate::git::GitError;
+use crate::judge_findings::{Judging, follow, hidden_patterns};
+use crate::memory::{Memory, remember};
+use crate::read_so_far::ReadSoFar;
+use crate::record::{last_review, read_back, record};
+use crate::report::{ReportedFinding, ReviewReport};
+use crate::reported::{raised_findings_of, who_read};
+use crate::request::{ReviewRequest, ReviewerChoice};
+use crate::reviewers::FileToRead;
+use crate::reviewers::llm::LlmReviewer;
+use crate::scope::{Scope, ScopeRequest, find_scope};
+use crate::severity_floors::SeverityFloors;
+use crate::texts_now::TextsNow;
+
+/// How a request ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It was reviewed.
+    Reviewed(Box<ReviewReport>),
+    /// The same head was reviewed before, and nobody asked for it again: what was said then.
+    AlreadyReviewed(Box<ReviewReport>),
+    /// A newer head has taken its place; nothing was stored.
+    Superseded {
+        /// The newer run, where it is known.
+        by: Option<ReviewId>,
+    },
+    /// Another process reviews the same head.
+    Busy {
+        /// When it can be taken over, if that process is heard of no more.
+        until: Timestamp,
+    },
+}
+
+/// Why there is no review. The run is marked as failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// The store did not answer.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Nobody can tell what the change is.
+    #[error(transparent)]
+    Change(#[from] CommitsError),
+    /// Git did not say what the files are.
+    #[error(transparent)]
+    Files(#[from] GitError),
+    /// No reviewer read anything.
+    #[error("review the change: {}", why(problems))]
+    NobodyRead {
+        /// What was wrong with each of them.
+        problems: Vec<String>,
+    },
+    /// A stored review has another shape.
+    #[error("read the review {review} back: a newer version of Canonry stored it; ask for a new review")]
+    Unreadable {
+        /// Which.
+        review: ReviewId,
+    },
+}
+
+fn why(problems: &[String]) -> String {
+    if problems.is_empty() { "no reviewer was named".to_owned() } else { problems.join("; ") }
+}
+
+/// Reviews a change: claim, scope, texts, reviewers, then everything that is made of their findings, then the record.
+///
+/// What is optional fails open and is told in the notes: feedback, history, memory, and each reviewer as long as another
+/// one read the change. What is not optional fails the run, which is stored as failed with its reason.
+pub async fn review(
+    store: &Store,
+    request: &ReviewRequest<'_>,
+    llm: Option<&LlmReviewer>,
+    embedder: Option<&dyn Embedder>,
+    clock: Clock<'_>,
+) -> Result<Outcome, ReviewError> {
+    let held = match claim(store, request, clock).await? {
+        Claim::Held(held) => held,
+        Claim::Completed(review) => {
+            return Ok(Outcome::AlreadyReviewed(Box::new(read_back(store, request, review).await?)));
+        }
+        Claim::Busy { until } => return Ok(Outcome::Busy { until }),
+        Claim::Outdated { by } => return Ok(Outcome::Superseded { by: Some(by) }),
+    };
+    let running = Running { store, request, llm, embedder, clock, held: &held };
+    let ended = running.run().await;
+    if let Err(error) = &ended {
+        held.fail(&error.to_string()).await;
+    }
+    ended
+}
+
+struct Running<'a> {
+    store: &'a Store,
+    request: &'a ReviewRequest<'a>,
+    llm: Option<&'a LlmReviewer>,
+    embedder: Option<&'a dyn Embedder>,
+    clock: Clock<'a>,
+    held: &'a Held<'a>,
+}
+
+impl Running<'_> {
+    async fn run(&self) -> Result<Outcome, ReviewError> {
+        // A run that lost its place ends at once, whatever it waits for. Storing is left out of that: a run that was
+        // just completed is not to be held any more, and must not look like a lost one.
+        let report = tokio::select! {
+            biased;
+            report = self.read_and_judge() => report?,
+            () = self.held.until_lost() => None,
+        };
+        let Some((mut report, read)) = report else { return Ok(Outcome::Superseded { by: None }) };
+        if !self.held.is_current().await? {
+            return Ok(Outcome::Superseded { by: None });
+        }
+        let (owner, run) = (self.request.owner, self.held.run.id);
+        if !record(self.store, owner, run, &mut report, read, (self.clock)()).await? {
+            return Ok(Outcome::Superseded { by: None });
+        }
+        tracing::info!(
+            repo = %report.repo, subject = %report.subject, head = report.head.short(), reason = %report.reason,
+            findings = report.findings.len(), files = report.coverage.files_read, "a review is completed"
+        );
+        self.learn(&mut report).await;
+        Ok(Outcome::Reviewed(Box::new(report)))
+    }
+
+    /// Everything before the record; `None` when the run is not ours any more.
+    async fn read_and_judge(&self) -> Result<Option<(ReviewReport, ReadSoFar)>, ReviewError> {
+        let request = self.request;
+        let (settings, git) = (&request.settings.review, request.repository.git());
+        let filters = ConfiguredFilters::new(settings);
+        let last = self.held.run.last_head.as_ref();
+        let asked = ScopeRequest { base: request.base, head: request.head, last, full: self.held.run.full };
+        let mut scope = find_scope(request.repository, asked).await?;
+        let last = last_review(self.store, request, last).await?;
+        if let Some((base, head)) = last.base.as_ref().zip(self.held.run.last_head.as_ref())
+            && base != request.base
+            && scope.reason.mode() == ReviewMode::Incremental
+        {
+            scope.add_what_another_base_hid(git, base, head).await;
+        }
+        let mut notes: Vec<String> = request.notes.iter().cloned().chain(std::mem::take(&mut scope.notes)).collect();
+        let skipped = leave_out_skipped(&mut scope, &filters);
+        let (assigned, told) = last.read.assign(request, &scope, &filters);
+        notes.extend(told);
+        let to_read: BTreeSet<&RepoPath> = assigned.iter().flat_map(|one| &one.paths).collect();
+        let to_read: Vec<&FileChange> = scope.changes.iter().filter(|change| to_read.contains(&change.path)).collect();
+        if !self.held.is_current().await? {
+            return Ok(None);
+        }
+
+        let mut ledger = self.store.review_ledger(request.repo, request.subject).await?;
+        ledger.retain(|one| !filters.skips(&one.earlier.finding.path));
+        let earlier: Vec<Earlier> = ledger.iter().map(|one| one.earlier.clone()).collect();
+        let earlier_paths: BTreeSet<RepoPath> = earlier.iter().map(|one| one.finding.path.clone()).collect();
+        let mut texts = TextsNow::read(git, request.head, to_read.iter().copied(), &earlier_paths).await?;
+        let memory = self.open_memory(&mut notes).await;
+
+        let files: Vec<FileToRead<'_>> = to_read.iter().map(|change| texts.file(change)).collect();
+        let recalled = self.recall(memory.as_ref(), &files, &mut notes).await;
+        let question = Question {
+            request,
+            scope: &scope,
+            files: &files,
+            assigned: &assigned,
+            filters: &filters,
+            earlier: &earlier,
+            memory: &recalled,
+            llm: self.llm,
+        };
+        let collected = collect(&question).await;
+        refuse_unread(&scope, request, &collected)?;
+        if !self.held.is_current().await? {
+            return Ok(None);
+        }
+        let read = last.read.after(is_idle(&scope.reason), collected.has_read);
+        let coverage = coverage(scope.changes.len(), &files, &collected.read, skipped, collected.skipped);
+
+        let reported = collected.heard.iter().flat_map(|heard| &heard.reported);
+        let spoken_of: BTreeSet<RepoPath> = reported.map(|one| one.path.clone()).chain(earlier_paths.clone()).collect();
+        texts.read_more(git, request.head, &spoken_of).await?;
+        let changed = scope.changes.iter().map(|change| change.path.clone()).filter(|path| !filters.skips(path));
+        let all: BTreeSet<RepoPath> = changed.chain(spoken_of).collect();
+        let maps = scope.file_maps(git, request.head, &earlier_paths, who_read(&collected.heard, &all)).await?;
+        let floors = SeverityFloors::new(&settings.severity_floors);
+        let now = raised_findings_of(collected.heard, &texts, &floors);
+        let sightings = follow(earlier, now, &floors, &maps, &texts);
+        let findings = self.judge(sightings, &scope, &filters, &ledger, memory.as_ref(), &mut notes).await;
+        let report = ReviewReport {
+            review: None,
+            repo: request.name.clone(),
+            subject: request.subject.clone(),
+            base: request.base.clone(),
+            head: request.head.clone(),
+            reason: scope.reason,
+            hidden_patterns: hidden_patterns(&findings),
+            findings,
+            coverage,
+            reviewers: collected.reviewers,
+            notes,
+            model: collected.model,
+        };
+        Ok(Some((report, read)))
+    }
+
+    async fn judge(
+        &self,
+        sightings: Vec<Sighting>,
+        scope: &Scope,
+        filters: &ConfiguredFilters,
+        ledger: &[LedgerFinding],
+        memory: Option<&Memory<'_>>,
+        notes: &mut Vec<String>,
+    ) -> Vec<ReportedFinding> {
+        let (store, repo) = (self.store, self.request.repo);
+        let patterns = or_without("people's feedback", store.pattern_feedback(repo).await, notes);
+        let patterns: BTreeMap<PatternKey, StoredPattern> =
+            patterns.into_iter().map(|pattern| (pattern.key.clone(), pattern)).collect();
+        let keys: BTreeSet<PatternKey> = sightings.iter().map(|one| one.finding.key().clone()).collect();
+        let histories = or_without("the history of its patterns", store.pattern_history(repo, &keys).await, notes);
+        let outcomes = EarlierOutcomes::new(histories, EarlierOutcomes::counted(ledger));
+        let accepted = match memory {
+            Some(memory) => or_without("findings of the past", memory.accepted_twins(&sightings, ledger).await, notes),
+            None => BTreeSet::new(),
+        };
+        let judging = Judging {
+            settings: self.request.settings,
+            filters,
+            changes: &scope.changes,
+            ledger,
+            patterns: &patterns,
+            outcomes: &outcomes,
+            accepted: &accepted,
+        };
+        judging.judge(sightings)
+    }
+
+    async fn open_memory(&self, notes: &mut Vec<String>) -> Option<Memory<'_>> {
+        let opened = Memory::open(self.store, self.request, self.embedder?).await;
+        or_without("findings of the past", opened, notes)
+    }
+
+    /// What a model is told about the past; nothing where none is asked.
+    async fn recall(
+        &self,
+        memory: Option<&Memory<'_>>,
+        files: &[FileToRead<'_>],
+        notes: &mut Vec<String>,
+    ) -> Vec<String> {
+        let is_asked = self.llm.is_some() && self.request.reviewers.contains(&ReviewerChoice::Llm);
+        match memory.filter(|_| is_asked && !files.is_empty()) {
+            Some(memory) => or_without("findings of the past", memory.for_files(files).await, notes),
+            None => Vec::new(),
+        }
+    }
+
+    /// What later reviews are better for. The review is stored: nothing here can take it back.
+    async fn learn(&self, report: &mut ReviewReport) {
+        let knowledge = &self.request.settings.knowledge;
+        let shared =
+            self.store.share_knowledge(self.request.repo, knowledge.share_global, knowledge.share_within_owner).await;
+        or_without("what others may know of it", shared, &mut report.notes);
+        if let Some(embedder) = self.embedder {
+            let remembered = remember(self.store, self.request, embedder, (self.clock)()).await;
+            or_without("a memory of its findings", remembered, &mut report.notes);
+        }
+    }
+}
+
+/// A run in which nobody read anything is no review: without findings it would look like an approval.
+fn refuse_unread(scope: &Scope, request: &ReviewRequest<'_>, collected: &Collected) -> Result<(), ReviewError> {
+    let problems = collected.reviewers.iter().flat_map(|reviewer| &reviewer.problems);
+    if collected.is_heard || (is_idle(&scope.reason) && !request.reviewers.is_empty()) {
+        return Ok(());
+    }
+    Err(ReviewError::NobodyRead { problems: problems.cloned().collect() })
+}
+
+/// What an optional step gives, or nothing and a note.
+fn or_without<T: Default, E: fmt::Display>(what: &str, given: Result<T, E>, notes: &mut Vec<String>) -> T {
+    given.unwrap_or_else(|error| {
+        tracing::warn!(%error, what, "a review goes on without something optional");
+        notes.push(format!("the review goes on without {what}: failed to {error}"));
+        T::default()
+    })
+}

@@ -1,0 +1,210 @@
+//! Credentials that somebody committed.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::review::{Category, LineRange, Severity};
+use canonry_domain::{SecretKind, scan_secrets};
+
+use super::reading::{Reading, Remark, Rule};
+use super::url_passwords::opens_nothing;
+
+pub(super) const RULE: Rule = Rule { id: "leaked-credential", check };
+
+fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+    files.iter().flat_map(credentials).collect()
+}
+
+/// One remark a line, and never a word of the secret itself.
+fn credentials(file: &Reading<'_>) -> Vec<Remark> {
+    if is_lock_file(file.path().file_name()) {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<u32, SecretKind> = BTreeMap::new();
+    for block in blocks(&file.change.added) {
+        let text: String = block.iter().map(|(_, line)| format!("{line}\n")).collect();
+        for secret in scan_secrets(&text) {
+            let value = &text[secret.range.clone()];
+            let at = text[..secret.range.start].matches('\n').count();
+            let Some((line, _)) = block.get(at) else { continue };
+            let is_harmless = secret.kind == SecretKind::UrlPassword && opens_nothing(&text, &secret.range);
+            if is_made_up(value) || is_harmless || !is_told(file, secret.kind) {
+                continue;
+            }
+            let told = found.entry(*line).or_insert(secret.kind);
+            if severity(file, *told) < severity(file, secret.kind) {
+                *told = secret.kind;
+            }
+        }
+    }
+    let remark = |(line, kind): (u32, SecretKind)| Remark {
+        path: file.path().clone(),
+        lines: LineRange::new(line, line),
+        title: "A credential is committed",
+        message: format!(
+            "This looks like {} {kind}. Whoever can read the repository can use it, also after it is removed: revoke it, \
+             and read the new one from the environment or a secret store.",
+            article(kind)
+        ),
+        severity: severity(file, kind),
+        category: Category::Security,
+    };
+    found.into_iter().map(remark).collect()
+}
+
+/// Keys of Google's are in every web page that shows a map, many tokens are long over when they are written down, and what a
+/// URL leads to may be reached by nobody: none of these is sure enough to be critical, which nothing can switch off.
+fn severity(file: &Reading<'_>, kind: SecretKind) -> Severity {
+    match kind {
+        SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword => Severity::Major,
+        _ if file.place.is_test || file.place.is_sample => Severity::Major,
+        _ => Severity::Critical,
+    }
+}
+
+fn article(kind: SecretKind) -> &'static str {
+    match kind {
+        SecretKind::AwsKey | SecretKind::AnthropicKey | SecretKind::OpenAiKey => "an",
+        _ => "a",
+    }
+}
+
+/// Lines that follow each other: a private key has several.
+fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
+    added.chunk_by(|(one, _), (next, _)| *next == one + 1)
+}
+
+/// In tests and examples, keys and passwords are there to be seen; a token of a known service is not.
+fn is_told(file: &Reading<'_>, kind: SecretKind) -> bool {
+    let for_show = file.place.is_test || file.place.is_sample;
+    match kind {
+        SecretKind::PrivateKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => !for_show,
+        _ => true,
+    }
+}
+
+/// Whether a value is a stand-in: the same character again and again, the alphabet, a word that says so.
+fn is_made_up(value: &str) -> bool {
+    let lower = value.to_lowercase();
+    let words = [
+        "example",
+        "xxxx",
+        "0000",
+        "dummy",
+        "fake",
+        "placeholder",
+        "redacted",
+        "1234567890",
+        "abcdefgh",
+        "deadbeef",
+        "sample",
+        "test_key",
+        "your",
+        // 1234567890 in base64, as in the token that everybody explains tokens with.
+        "xmjm0nty3odkw",
+    ];
+    let longest_run = lower.as_bytes().chunk_by(|one, next| one == next).map(<[u8]>::len).max().unwrap_or(0);
+    longest_run >= 6 || words.iter().any(|word| lower.contains(word))
+}
+
+/// Lock files are full of hashes.
+fn is_lock_file(name: &str) -> bool {
+    name.ends_with(".lock")
+        || name.ends_with("-lock.json")
+        || name.ends_with("-lock.yaml")
+        || matches!(name, "go.sum" | "Package.resolved")
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::review::Severity;
+
+    use super::super::reading::tests::{flagged, new_file};
+    use super::super::reading::{FileToRead, Reading};
+    use super::RULE;
+
+    /// Put together at run time, so that no scanner takes this file for a leak.
+    fn token() -> String {
+        ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat()
+    }
+
+    fn key() -> String {
+        let body = "MIIEowIBAAKCAQEA3Tz2mr7SZiAMfQyuvBjM9Oi";
+        format!("-----BEGIN RSA {}-----\n{body}{body}\n-----END RSA {}-----\n", "PRIVATE KEY", "PRIVATE KEY")
+    }
+
+    #[test]
+    fn what_is_a_credential() {
+        let (token, key) = (token(), key());
+        let aws = ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat();
+        let password = ["hJ7", "kQ9", "zR2", "!mX4"].concat();
+        for (path, text, expected) in [
+            ("src/a.js", format!("// x\nconst t = '{token}';\n"), vec![2]),
+            ("deploy.yml", format!("a: 1\nkey: {aws}\nb: {aws}\n"), vec![2, 3]),
+            ("id_rsa", key.clone(), vec![1]),
+            ("src/settings.py", format!("DB_PASSWORD = '{password}'\n"), vec![1]),
+            ("tests/a.py", format!("token = '{token}'\n"), vec![1]),
+            // A change does not get to say that its own leak is fine.
+            ("src/a.js", format!("t = '{token}' // gitleaks:allow\n"), vec![1]),
+            // Not: for show, made up, allowed, hashes.
+            ("tests/key.pem", key, vec![]),
+            ("docs/guide.md", format!("DB_PASSWORD = '{password}'\n"), vec![]),
+            (".env.example", format!("DB_PASSWORD={password}\n"), vec![]),
+            ("src/a.js", format!("t = '{}'\n", ["ghp_", &"x".repeat(36)].concat()), vec![]),
+            ("src/a.js", format!("t = '{}'\n", ["ghp_", "abcdefghijklmnopqrstuvwxyz1234567890"].concat()), vec![]),
+            ("src/a.js", "const token = process.env.GITHUB_TOKEN;\n".to_owned(), vec![]),
+            ("src/a.js", "password: hashPassword2(user.Password1)\n".to_owned(), vec![]),
+            ("package-lock.json", format!("\"x\": \"{token}\"\n"), vec![]),
+            ("a.yml", "uses: a/b@4b825dc642cb6eb9a060e54bf8d69288fbee4904\n".to_owned(), vec![]),
+        ] {
+            assert_eq!(flagged(&RULE, path, &text), expected, "{path}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_sure_is_not_critical() {
+        let password = ["hJ7", "kQ9", "zR2", "!mX4"].concat();
+        let body = "q1W2e3R4t5Y6u7I8o9P0a1S2d3F4g5H6j7K8";
+        let google = ["AI", "za", &body[..35]].concat();
+        let web = ["ey", "J", &body[..20], ".ey", "J", &body[..20], ".", body].concat();
+        let aws = ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat();
+        let known = ["eyJhbGciOiJIUzI1NiJ9", ".eyJzdWIiOiIxMjM0NTY3ODkwIn0", ".", body].concat();
+        for (line, expected) in [
+            (format!("const map = '{google}';"), Some((Severity::Major, "a Google key"))),
+            (format!("const session = '{web}';"), Some((Severity::Major, "a JSON web token"))),
+            (
+                format!("url = 'postgres://app:{password}@db.acme.dev/x'"),
+                Some((Severity::Major, "a password in a URL")),
+            ),
+            (format!("key = '{aws}'"), Some((Severity::Critical, "an AWS key"))),
+            (format!("both = '{google} {aws}'"), Some((Severity::Critical, "an AWS key"))),
+            (format!("const session = '{known}';"), None),
+            (format!("url = 'postgres://app:{password}@localhost:5432/x'"), None),
+            (format!("url = 'amqp://app:{password}@rabbit/x'"), None),
+            ("url = 'postgres://postgres:postgres@db.acme.dev/x'".to_owned(), None),
+            ("url = 'amqp://app:rabbitmq123@mq.acme.dev'".to_owned(), None),
+        ] {
+            let change = new_file("src/a.js", &line);
+            let found = (RULE.check)(&[Reading::of(FileToRead { change: &change, text: Some(&line), bytes: None })]);
+            let seen = found.first().map(|one| (one.severity, one.message.as_str()));
+            match (seen, expected) {
+                (Some((severity, message)), Some((expected, words))) => {
+                    assert_eq!(severity, expected, "{line}");
+                    assert!(message.starts_with(&format!("This looks like {words}. ")), "{line}: {message}");
+                }
+                (seen, expected) => assert_eq!(seen, expected, "{line}"),
+            }
+        }
+    }
+
+    #[test]
+    fn the_secret_is_never_repeated() {
+        let text = format!("t = '{}'\n", token());
+        for (path, severity) in [("a.js", Severity::Critical), ("a.test.js", Severity::Major)] {
+            let change = new_file(path, &text);
+            let file = FileToRead { change: &change, text: Some(&text), bytes: None };
+            let found = (RULE.check)(&[Reading::of(file)]);
+            assert_eq!(found[0].severity, severity);
+            assert!(!found[0].message.contains(&token()[4..]) && found[0].message.contains("GitHub token"));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Files that every clone will carry for ever.
+
+use canonry_domain::review::{Category, Severity};
+
+use super::reading::{Reading, Remark, Rule};
+use crate::change::ChangeKind;
+
+pub(super) const RULE: Rule = Rule { id: "large-file", check };
+
+/// From here on a file is large. GitHub warns at 50 MB; a tenth of that, in each of ten versions, is as much.
+const LARGE: u64 = 5_000_000;
+
+fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+    let new = files.iter().filter(|file| file.change.kind == ChangeKind::Added);
+    new.filter_map(|file| {
+        let bytes = file.bytes.filter(|bytes| *bytes >= LARGE)?;
+        Some(Remark {
+            path: file.path().clone(),
+            lines: None,
+            title: "A large file is committed",
+            message: format!(
+                "It has {}.{} MB, and every clone carries it for ever. Keep it in Git LFS or outside of the repository.",
+                bytes / 1_000_000,
+                bytes / 100_000 % 10
+            ),
+            severity: Severity::Medium,
+            category: Category::Performance,
+        })
+    })
+    .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::tests::new_file;
+    use super::super::reading::{FileToRead, Reading};
+    use super::RULE;
+    use crate::change::{ChangeKind, ContentKind};
+
+    #[test]
+    fn what_is_large() {
+        let mut change = new_file("assets/film.mp4", "");
+        change.content = ContentKind::Binary;
+        let found = |change: &_, bytes| (RULE.check)(&[Reading::of(FileToRead { change, text: None, bytes })]);
+        let large = found(&change, Some(12_345_678));
+        assert!(large[0].message.starts_with("It has 12.3 MB"), "{}", large[0].message);
+        assert_eq!(found(&change, Some(4_999_999)), []);
+        assert_eq!(found(&change, None), []);
+        change.kind = ChangeKind::Modified;
+        assert_eq!(found(&change, Some(12_345_678)), [], "it was large before");
+    }
+}

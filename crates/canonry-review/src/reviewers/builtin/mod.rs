@@ -1,0 +1,22 @@
+//! Canonry's own rules: deterministic, without a key, and silent rather than wrong.
+
+mod code_lines;
+mod committed_output;
+mod conflict_markers;
+mod console_output;
+mod credentials;
+mod debug_leftovers;
+mod disabled_tests;
+mod focused_tests;
+mod large_files;
+mod merge_leftovers;
+mod place;
+mod reading;
+mod rules;
+mod secret_files;
+mod syntax;
+mod url_passwords;
+mod usual_passwords;
+
+pub use reading::FileToRead;
+pub use rules::read_with_rules;

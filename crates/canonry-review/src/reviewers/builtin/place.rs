@@ -1,0 +1,131 @@
+//! What a file is there for, by its path.
+
+use canonry_domain::review::RepoPath;
+
+/// What a file is there for, as far as rules differ by it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Tests and what they need.
+    pub(super) is_test: bool,
+    /// Data for tests, examples and documentation: things that only look like something.
+    pub(super) is_sample: bool,
+    /// Programs that talk to a person: scripts, tools, command lines, configuration of tools.
+    pub(super) is_script: bool,
+}
+
+const TEST_FOLDERS: [&str; 12] = [
+    "test",
+    "tests",
+    "spec",
+    "specs",
+    "__tests__",
+    "testing",
+    "e2e",
+    "cypress",
+    "playwright",
+    "integration-tests",
+    "unittests",
+    "androidtest",
+];
+
+const SAMPLE_FOLDERS: [&str; 22] = [
+    "fixture",
+    "fixtures",
+    "__fixtures__",
+    "testdata",
+    "test-data",
+    "test_data",
+    "sample",
+    "samples",
+    "example",
+    "examples",
+    "demo",
+    "demos",
+    "mock",
+    "mocks",
+    "__mocks__",
+    "__snapshots__",
+    "snapshots",
+    "golden",
+    "goldens",
+    "doc",
+    "docs",
+    "documentation",
+];
+
+const SCRIPT_FOLDERS: [&str; 14] = [
+    "script",
+    "scripts",
+    "bin",
+    "cli",
+    "tool",
+    "tools",
+    "tooling",
+    "build",
+    "ci",
+    ".github",
+    "bench",
+    "benchmarks",
+    "hack",
+    "cmd",
+];
+
+impl Place {
+    /// The place of a path.
+    pub(super) fn of(path: &RepoPath) -> Self {
+        let path = path.as_str().to_lowercase();
+        let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
+        let within = |known: &[&str]| folders.split('/').any(|folder| known.contains(&folder));
+        let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
+        let named_test = stem.ends_with(".test")
+            || stem.ends_with(".spec")
+            || stem.ends_with(".cy")
+            || stem.ends_with("_test")
+            || stem.ends_with("_spec")
+            || stem.starts_with("test_")
+            || (matches!(extension, "java" | "kt" | "cs" | "php" | "swift")
+                && (stem.ends_with("test") || stem.ends_with("tests")))
+            || stem == "conftest";
+        let named_sample = ["example", "sample", "template", "dist", "tmpl"]
+            .iter()
+            .any(|word| name.split('.').any(|part| part == *word));
+        let named_script = stem.ends_with(".config")
+            || stem.ends_with("rc")
+            || stem.ends_with(".stories")
+            || matches!(stem, "cli" | "gulpfile" | "gruntfile" | "webpack" | "setup");
+        Self {
+            is_test: named_test || within(&TEST_FOLDERS),
+            is_sample: named_sample || within(&SAMPLE_FOLDERS) || matches!(extension, "md" | "mdx" | "rst" | "adoc"),
+            is_script: named_script || within(&SCRIPT_FOLDERS),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+    use canonry_domain::review::RepoPath;
+
+    #[test]
+    fn places() {
+        for (path, expected) in [
+            ("src/app.ts", ""),
+            ("src/latest/contest.ts", ""),
+            ("src/app.test.ts", "test"),
+            ("src/__tests__/app.ts", "test"),
+            ("pkg/a_test.go", "test"),
+            ("tests/fixtures/key.pem", "test sample"),
+            ("docs/guide.md", "sample"),
+            (".env.example", "sample"),
+            ("scripts/release.js", "script"),
+            ("vite.config.ts", "script"),
+            ("src/test/java/FooTest.java", "test"),
+            ("src/Attest.java", "test"),
+        ] {
+            let place = Place::of(&RepoPath::new(path).expect("a path"));
+            let words = [(place.is_test, "test"), (place.is_sample, "sample"), (place.is_script, "script")];
+            let seen: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
+            assert_eq!(seen.join(" "), expected, "{path}");
+        }
+    }
+}

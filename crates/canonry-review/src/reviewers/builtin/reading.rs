@@ -1,0 +1,133 @@
+//! A changed file as the rules read it.
+
+use std::collections::BTreeSet;
+
+use canonry_domain::review::{Category, LineRange, RepoPath, Severity};
+
+use super::code_lines::{CodeLine, code_lines};
+use super::place::Place;
+use super::syntax::Language;
+use crate::change::FileChange;
+
+/// A changed file, with what is known of its content.
+#[derive(Debug, Clone, Copy)]
+pub struct FileToRead<'a> {
+    /// What changed.
+    pub change: &'a FileChange,
+    /// Its text now; `None` where it is not text or too large.
+    pub text: Option<&'a str>,
+    /// How many bytes it has now, where that is known.
+    pub bytes: Option<u64>,
+}
+
+/// A file, taken apart once for all rules.
+pub(super) struct Reading<'a> {
+    pub(super) change: &'a FileChange,
+    pub(super) place: Place,
+    pub(super) bytes: Option<u64>,
+    pub(super) text: Option<&'a str>,
+    /// All lines, from index 0; empty where the text is not known.
+    pub(super) lines: Vec<&'a str>,
+    pub(super) language: Option<Language>,
+    /// The same lines without strings and comments; empty where the language is not known.
+    pub(super) code: Vec<CodeLine>,
+    /// The numbers of the lines that came with the change.
+    pub(super) added: BTreeSet<u32>,
+}
+
+impl<'a> Reading<'a> {
+    pub(super) fn of(file: FileToRead<'a>) -> Self {
+        let change = file.change;
+        let language = Language::of(&change.path.extension());
+        let text = file.text.filter(|_| change.is_readable());
+        let code = text.zip(language).map(|(text, language)| code_lines(text, language)).unwrap_or_default();
+        Self {
+            change,
+            place: Place::of(&change.path),
+            bytes: file.bytes,
+            text,
+            lines: text.map(|text| text.lines().collect()).unwrap_or_default(),
+            language,
+            code,
+            added: change.added.iter().map(|(line, _)| *line).collect(),
+        }
+    }
+
+    pub(super) fn path(&self) -> &'a RepoPath {
+        &self.change.path
+    }
+
+    /// The lines of code that came with the change, with their numbers.
+    pub(super) fn added_code(&self) -> impl Iterator<Item = (u32, &CodeLine)> {
+        self.added.iter().filter_map(|line| Some((*line, self.code_at(*line)?)))
+    }
+
+    /// The code of a line, from 1.
+    pub(super) fn code_at(&self, line: u32) -> Option<&CodeLine> {
+        self.code.get(usize::try_from(line).ok()?.checked_sub(1)?)
+    }
+
+    /// Whether a comment stands on the line or right above it: a person gave a reason.
+    pub(super) fn is_explained(&self, line: u32) -> bool {
+        let says = |at: u32| {
+            self.code_at(at).is_some_and(|line| line.comment.chars().filter(|c| c.is_alphanumeric()).count() >= 3)
+        };
+        let above_alone =
+            line > 1 && self.code_at(line - 1).is_some_and(|above| above.code.trim().is_empty()) && says(line - 1);
+        says(line) || above_alone
+    }
+}
+
+/// What a rule says about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Remark {
+    pub(super) path: RepoPath,
+    /// The lines; `None` for the file as a whole.
+    pub(super) lines: Option<LineRange>,
+    pub(super) title: &'static str,
+    pub(super) message: String,
+    pub(super) severity: Severity,
+    pub(super) category: Category,
+}
+
+/// A rule with its name.
+pub(super) struct Rule {
+    pub(super) id: &'static str,
+    pub(super) check: fn(&[Reading<'_>]) -> Vec<Remark>,
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use canonry_domain::review::RepoPath;
+
+    use super::{FileToRead, Reading, Rule};
+    use crate::change::{ChangeKind, ContentKind, FileChange};
+
+    /// A new file with this text.
+    pub(in crate::reviewers::builtin) fn new_file(path: &str, text: &str) -> FileChange {
+        FileChange {
+            kind: ChangeKind::Added,
+            path: RepoPath::exact(path).expect("a path"),
+            old_path: None,
+            content: ContentKind::Text,
+            blob: None,
+            hunks: Vec::new(),
+            added: (1..).zip(text.lines().map(str::to_owned)).collect(),
+            removed: 0,
+        }
+    }
+
+    /// The first lines that a rule flags in a new file; 0 stands for the whole of it.
+    pub(in crate::reviewers::builtin) fn flagged(rule: &Rule, path: &str, text: &str) -> Vec<u32> {
+        let change = new_file(path, text);
+        let file = FileToRead { change: &change, text: Some(text), bytes: Some(text.len() as u64) };
+        (rule.check)(&[Reading::of(file)]).iter().map(|one| one.lines.map_or(0, |lines| lines.first)).collect()
+    }
+
+    /// Checks a table of path, text and the lines that are flagged.
+    pub(in crate::reviewers::builtin) fn check_table(rule: &Rule, table: &[(&str, &str, &[u32])]) {
+        for (path, text, expected) in table {
+            assert_eq!(flagged(rule, path, text), *expected, "{} in {path}:\n{text}", rule.id);
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! All rules over all files.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{RepoPath, ReviewerName};
+
+use super::reading::{FileToRead, Reading, Rule};
+use super::{
+    committed_output, conflict_markers, console_output, credentials, debug_leftovers, disabled_tests, focused_tests,
+    large_files, merge_leftovers, secret_files,
+};
+use crate::change::ChangeKind;
+use crate::reported::{Heard, Reported};
+
+const RULES: [Rule; 10] = [
+    conflict_markers::RULE,
+    credentials::RULE,
+    secret_files::RULE,
+    focused_tests::RULE,
+    disabled_tests::RULE,
+    debug_leftovers::RULE,
+    console_output::RULE,
+    committed_output::RULE,
+    large_files::RULE,
+    merge_leftovers::RULE,
+];
+
+/// Reads files with every rule.
+pub fn read_with_rules(files: &[FileToRead<'_>]) -> Heard {
+    let readings: Vec<Reading<'_>> = files.iter().map(|file| Reading::of(*file)).collect();
+    let reviewer = ReviewerName::builtin();
+    let mut reported = Vec::new();
+    for rule in RULES {
+        reported.extend((rule.check)(&readings).into_iter().map(|remark| Reported {
+            reviewer: reviewer.clone(),
+            rule: Some(rule.id.to_owned()),
+            title: remark.title.to_owned(),
+            message: remark.message,
+            path: remark.path,
+            lines: remark.lines,
+            severity: remark.severity,
+            category: remark.category,
+            partial: BTreeMap::new(),
+            tags: BTreeSet::new(),
+            fix: None,
+        }));
+    }
+    // A file whose text is not there was not read: a byte that makes git call it binary must not fix what is in it.
+    let was_read = |file: &&FileToRead<'_>| file.text.is_some() || file.change.kind == ChangeKind::Deleted;
+    let read: BTreeSet<RepoPath> = files.iter().filter(was_read).map(|file| file.change.path.clone()).collect();
+    Heard { reported, read: vec![(reviewer, Some(read))], ..Heard::default() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::reading::FileToRead;
+    use super::super::reading::tests::new_file;
+    use super::{RULES, read_with_rules};
+
+    #[test]
+    fn every_rule_has_a_name_of_its_own() {
+        let mut names: Vec<_> = RULES.iter().map(|rule| rule.id).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), RULES.len());
+    }
+
+    #[test]
+    fn rules_report_in_their_order_and_tell_what_they_read() {
+        let text = "import pdb\n<<<<<<< HEAD\n=======\n>>>>>>> x\n";
+        let (code, plain) = (new_file("a.py", text), new_file("b.txt", "fine\n"));
+        let files = [
+            FileToRead { change: &code, text: Some(text), bytes: None },
+            FileToRead { change: &plain, text: Some("fine\n"), bytes: None },
+        ];
+        let heard = read_with_rules(&files);
+        let rules: Vec<_> = heard.reported.iter().filter_map(|one| one.rule.as_deref()).collect();
+        assert_eq!(rules, ["conflict-marker", "debug-leftover"]);
+        assert_eq!(heard.read[0].1.as_ref().map(|paths| paths.len()), Some(2));
+    }
+}

@@ -1,0 +1,140 @@
+//! A program of the operator's choice: it gets the diff on its standard input and reports on its standard output.
+
+use std::path::Path;
+use std::time::Duration;
+
+use canonry_domain::review::ReviewerName;
+use tokio::process::Command;
+
+use super::report_file::read_any;
+use crate::program::{ProgramError, run_program};
+use crate::reported::Heard;
+
+/// Variables with secrets of this program's own. The other program is given text from strangers and may be talked into
+/// telling what it sees.
+const WITHHELD: [&str; 8] = [
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "CANONRY_ADMIN_TOKEN",
+    "CANONRY_METRICS_TOKEN",
+    "CANONRY_DATABASE_URL",
+    "CANONRY_WEBHOOK_SECRET",
+    "CANONRY_APP_PRIVATE_KEY",
+    "CANONRY_APP_PRIVATE_KEY_PATH",
+];
+
+/// What is read of a report.
+const LARGEST: usize = 32 * 1024 * 1024;
+
+/// Which program is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommandReviewer {
+    /// The program.
+    pub program: String,
+    /// Its arguments, handed over as they are: no shell reads them.
+    pub arguments: Vec<String>,
+    /// The time it has.
+    pub timeout: Duration,
+}
+
+impl CommandReviewer {
+    /// Takes a line apart at its spaces; `None` when there is no word in it.
+    pub fn from_line(line: &str) -> Option<Self> {
+        let mut words = line.split_whitespace().map(str::to_owned);
+        let program = words.next()?;
+        Some(Self { program, arguments: words.collect(), timeout: Duration::from_secs(300) })
+    }
+
+    /// The name that its findings go by where it gives none: the program's, without its folder.
+    pub fn name(&self) -> ReviewerName {
+        let name = Path::new(&self.program).file_name().and_then(|name| name.to_str());
+        ReviewerName::tool(name.unwrap_or(&self.program))
+    }
+
+    /// Asks the program, in a folder, about a diff. It answers in SARIF, in rdjson (one document or lines), or with
+    /// `{"findings": […]}`. How it ends counts only when it reported nothing: linters end with 1 when they find something.
+    pub async fn ask(&self, folder: &Path, diff: &[u8]) -> Heard {
+        let mut command = Command::new(&self.program);
+        command.args(&self.arguments).current_dir(folder);
+        for variable in WITHHELD {
+            command.env_remove(variable);
+        }
+        let name = self.name();
+        let failed = |problem: String| Heard { problems: vec![format!("{name} {problem}")], ..Heard::default() };
+        let ended = match run_program(&mut command, diff, self.timeout, LARGEST).await {
+            Ok(ended) => ended,
+            Err(ProgramError::Absent(error)) => return failed(format!("does not start: {error}")),
+            Err(ProgramError::TooLong) => return failed(format!("gave no report within {} s", self.timeout.as_secs())),
+            Err(ProgramError::TooMuch) => return failed(format!("reports more than {} MiB", LARGEST >> 20)),
+            Err(ProgramError::Pipe(error)) => return failed(format!("cannot be read: {error}")),
+        };
+        if ended.out.iter().all(u8::is_ascii_whitespace) {
+            let said = if ended.said.is_empty() { String::new() } else { format!(" ({})", ended.said) };
+            return match ended.status.success() {
+                // Silence is a report without findings.
+                true => Heard { read: vec![(name, None)], ..Heard::default() },
+                false => failed(format!("ended with {} and no report{said}", ended.status)),
+            };
+        }
+        let mut heard = read_any(&format!("the report of {name}"), &name, &ended.out, Some(folder));
+        if ended.status.code().is_none() {
+            // A signal: it may have had more to say.
+            heard.problems.push(format!("{name} ended with {}; nothing counts as fixed by it", ended.status));
+            heard.read.clear();
+        }
+        heard
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::CommandReviewer;
+    use crate::reported::Heard;
+    use canonry_domain::review::ReviewerName;
+
+    async fn ask(script: &str, timeout: Duration) -> Heard {
+        let arguments = vec!["-c".to_owned(), script.to_owned()];
+        let reviewer = CommandReviewer { program: "sh".to_owned(), arguments, timeout };
+        let folder = tempfile::tempdir().expect("a folder");
+        reviewer.ask(folder.path(), b"+one\n+two\n").await
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn it_is_given_the_diff_and_reports_in_any_format() {
+        let own = r#"{"findings": [{"title": "Seen", "path": "a", "line": 1, "severity": "minor"}]}"#;
+        let sarif = r#"{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "T"}}, "results": [{"message": {"text": "Seen"},
+            "locations": [{"physicalLocation": {"artifactLocation": {"uri": "a"}}}]}]}]}"#;
+        let rdjson = r#"{"source": {"name": "T"}, "diagnostics": [{"message": "Seen", "location": {"path": "a"}}]}"#;
+        let line = r#"{"message": "Seen", "location": {"path": "a"}, "source": {"name": "T"}}"#;
+        for (report, tool) in [(own, "sh"), (sarif, "t"), (rdjson, "t"), (line, "t")] {
+            let heard = ask(&format!("grep -q '^+two$' && cat <<'EOF'\n{report}\nEOF\nexit 1"), MINUTE).await;
+            let seen: Vec<_> = heard.reported.iter().map(|one| (one.reviewer.as_str(), one.title.as_str())).collect();
+            assert_eq!((seen, heard.problems), (vec![(tool, "Seen")], Vec::new()), "{report}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_goes_wrong_is_told_and_fixes_nothing() {
+        for (script, timeout, expected) in [
+            ("echo 'no config' >&2; exit 2", MINUTE, "sh ended with exit status: 2 and no report (no config)"),
+            ("exec sleep 600", Duration::from_millis(50), "sh gave no report within 0 s"),
+            ("yes", MINUTE, "sh reports more than 32 MiB"),
+            (
+                "echo 'All good!'",
+                MINUTE,
+                "the report of sh is not used: it is no rdjson (it is not JSON, line 1, column 1)",
+            ),
+        ] {
+            let heard = ask(script, timeout).await;
+            assert_eq!((heard.problems, heard.read.len()), (vec![expected.to_owned()], 0), "{script}");
+        }
+        let absent = CommandReviewer::from_line("/nonexistent/checker --all").expect("a program");
+        let heard = absent.ask(std::path::Path::new("/"), b"").await;
+        assert!(heard.problems[0].starts_with("checker does not start: "), "{:?}", heard.problems);
+        assert_eq!(ask("exit 0", MINUTE).await.read, [(ReviewerName::tool("sh"), None)]);
+    }
+}

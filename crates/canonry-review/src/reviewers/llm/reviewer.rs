@@ -1,0 +1,198 @@
+//! The reading of a change by a model, from the files to what is reported.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use canonry_config::ReviewSettings;
+use canonry_domain::review::{Earlier, RepoPath, ReviewerName};
+use canonry_models::chat::{ChatModel, ChatRequest};
+use futures_util::future::join_all;
+
+use super::answer::{Unusable, read_findings_answer};
+use super::batches::{Batch, Plan};
+use super::budget::LlmReviewBudget;
+use super::claims::reported;
+use super::prompt::{Around, asked_again, review_question};
+use super::purse::{NoAnswer, Purpose, Purse};
+use super::refute::refute;
+use super::shown_file::ShownFile;
+use crate::report::{ModelUse, SkippedFile};
+use crate::reported::{Heard, Reported};
+use crate::reviewers::FileToRead;
+
+/// Findings that were left out and are told one by one.
+const TOLD: usize = 5;
+
+/// A language model as a reviewer.
+#[derive(Clone)]
+pub struct LlmReviewer {
+    chat: Arc<dyn ChatModel>,
+}
+
+/// What a model is to read, and what it is told besides.
+#[derive(Debug, Clone, Copy)]
+pub struct LlmInput<'a> {
+    /// The files to read.
+    pub files: &'a [FileToRead<'a>],
+    /// Texts before the change, by the paths that the files had then. Without them, removed lines are only counted.
+    pub before: &'a BTreeMap<RepoPath, String>,
+    /// What the repository wishes: instructions, suppressions, areas, the least severity, the language.
+    pub settings: &'a ReviewSettings,
+    /// Findings of earlier runs.
+    pub prior: &'a [Earlier],
+    /// What the memory holds about changes like this one.
+    pub memory: &'a [String],
+    /// What it may take.
+    pub budget: LlmReviewBudget,
+}
+
+/// What came of it. There is always something: a model that does not answer has read nothing.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlmHeard {
+    /// What it reports, what went wrong, and which files it read to their end.
+    pub heard: Heard,
+    /// What was asked.
+    pub model_use: ModelUse,
+    /// The files that were not read, or only partly, with the reason.
+    pub skipped: Vec<SkippedFile>,
+}
+
+impl LlmReviewer {
+    /// A reviewer that asks this model.
+    pub fn new(chat: Arc<dyn ChatModel>) -> Self {
+        Self { chat }
+    }
+
+    /// The model's name.
+    pub fn model_id(&self) -> &str {
+        self.chat.model_id()
+    }
+
+    /// Reads files. Whatever goes wrong is told in what comes back.
+    pub async fn read(&self, input: &LlmInput<'_>) -> LlmHeard {
+        let mut plan = Plan::of(input.files, input.before, &input.budget);
+        let purse = Purse::new(self.chat.as_ref(), input.budget);
+        let around = Around { settings: input.settings, prior: input.prior, memory: input.memory };
+        let mut told = Told::default();
+        let mut found = Vec::new();
+        let mut next = 0;
+        while next < plan.batches.len() {
+            let end = plan.batches.len().min(next + purse.at_once());
+            let wave = &plan.batches[next..end];
+            let heard = join_all(wave.iter().map(|batch| read_batch(&purse, batch, &plan.files, &around))).await;
+            for (at, heard) in (next..end).zip(heard) {
+                heard.left_out.into_iter().for_each(|note| once(&mut told.notes, note));
+                match heard.claims {
+                    Ok(claims) => {
+                        for claim in claims {
+                            match claim {
+                                Ok(one) => found.push(one),
+                                Err(why) => told.left_out.push(why),
+                            }
+                        }
+                    }
+                    Err(why) => {
+                        plan.was_not_read(at, &why);
+                        once(&mut told.problems, format!("the model did not read everything: {why}"));
+                    }
+                }
+            }
+            next = end;
+        }
+        let second = refute(&purse, &plan.files, &mut found).await;
+        told.notes.extend(plan.note());
+        told.notes.extend(second.notes);
+        told.problems.extend(second.problems);
+        // Who read nothing is not named among those who read.
+        let read = plan.is_anything_read().then(|| (ReviewerName::model(), Some(plan.read_wholly())));
+        let (problems, notes) = told.into_parts();
+        LlmHeard {
+            heard: Heard { reported: found, problems, notes, read: read.into_iter().collect() },
+            model_use: purse.model_use(),
+            skipped: plan.skipped(),
+        }
+    }
+}
+
+impl fmt::Debug for LlmReviewer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("LlmReviewer").field("model", &self.model_id()).finish()
+    }
+}
+
+/// What came of one question.
+struct BatchHeard {
+    /// Each finding, or why it is left out; or why there is no answer.
+    claims: Result<Vec<Result<Reported, String>>, String>,
+    /// What did not fit into the question.
+    left_out: Vec<String>,
+}
+
+async fn read_batch(purse: &Purse<'_>, batch: &Batch, files: &[ShownFile<'_>], around: &Around<'_>) -> BatchHeard {
+    let question = review_question(batch, files, around);
+    let shown: Vec<&ShownFile<'_>> = batch.pieces.iter().map(|piece| &files[piece.file]).collect();
+    let claims = match ask(purse, &question.request, &shown).await {
+        // An answer that cannot be read is asked for once more; a third one would not be better.
+        Err(Unheard::Unreadable(why)) => {
+            let second = ask(purse, &asked_again(&question.request, why), &shown).await;
+            second.map_err(|_| format!("the model's answer {why}"))
+        }
+        Err(Unheard::NoAnswer(why)) => Err(why),
+        Ok(claims) => Ok(claims),
+    };
+    BatchHeard { claims, left_out: question.left_out }
+}
+
+/// Why there are no findings to look at.
+enum Unheard {
+    /// There is an answer, and it has another form; reads after "the answer".
+    Unreadable(&'static str),
+    NoAnswer(String),
+}
+
+async fn ask(
+    purse: &Purse<'_>,
+    request: &ChatRequest,
+    shown: &[&ShownFile<'_>],
+) -> Result<Vec<Result<Reported, String>>, Unheard> {
+    let answer = purse.ask(Purpose::Reading, request).await.map_err(|failure| match failure {
+        NoAnswer::CutOff => Unheard::Unreadable(Unusable::TooLong.as_str()),
+        failure => Unheard::NoAnswer(failure.why().to_owned()),
+    })?;
+    let claims = read_findings_answer(&answer.text).map_err(|why| Unheard::Unreadable(why.as_str()))?;
+    Ok(claims.into_iter().map(|claim| reported(&claim?, shown)).collect())
+}
+
+/// What there is to tell.
+#[derive(Default)]
+struct Told {
+    /// What leaves a gap.
+    problems: Vec<String>,
+    notes: Vec<String>,
+    /// Why findings are left out.
+    left_out: Vec<String>,
+}
+
+impl Told {
+    /// The problems and the notes. A finding that nobody could use leaves no gap.
+    fn into_parts(self) -> (Vec<String>, Vec<String>) {
+        let mut notes = self.notes;
+        let more = self.left_out.len().saturating_sub(TOLD);
+        let told = self.left_out.into_iter().take(TOLD);
+        notes.extend(told.map(|why| format!("a finding of the model is left out: it {why}")));
+        match more {
+            0 => {}
+            1 => notes.push("1 more finding of the model is left out".to_owned()),
+            more => notes.push(format!("{more} more findings of the model are left out")),
+        }
+        (self.problems, notes)
+    }
+}
+
+/// The same sentence about many questions is told once.
+fn once(told: &mut Vec<String>, sentence: String) {
+    if !told.contains(&sentence) {
+        told.push(sentence);
+    }
+}

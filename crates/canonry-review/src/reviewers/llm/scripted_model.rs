@@ -1,0 +1,72 @@
+//! A model that says what a test tells it to say.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
+use futures_util::future::BoxFuture;
+
+/// What it says to one question.
+#[derive(Debug, Clone)]
+pub(super) enum Said {
+    /// This, for 100 tokens read and 10 written.
+    Text(String),
+    Error(ChatError),
+    /// It never answers.
+    Nothing,
+}
+
+/// A model with an answer for each question, and one for those beyond.
+pub(super) struct Scripted {
+    reading: Mutex<VecDeque<Said>>,
+    refuting: Mutex<VecDeque<Said>>,
+    always: Option<Said>,
+    asked: Mutex<Vec<ChatRequest>>,
+}
+
+impl Scripted {
+    /// Answers to questions for reading and to those for second readings, in their order. Beyond them it finds nothing and
+    /// refutes nothing.
+    pub(super) fn new(reading: impl IntoIterator<Item = Said>, refuting: impl IntoIterator<Item = Said>) -> Self {
+        let (reading, refuting) = (reading.into_iter().collect(), refuting.into_iter().collect());
+        Self { reading: Mutex::new(reading), refuting: Mutex::new(refuting), always: None, asked: Mutex::default() }
+    }
+
+    /// The same to every question.
+    pub(super) fn always(said: Said) -> Self {
+        Self { always: Some(said), ..Self::new([], []) }
+    }
+
+    /// What it was asked so far.
+    pub(super) fn asked(&self) -> Vec<ChatRequest> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl ChatModel for Scripted {
+    fn model_id(&self) -> &str {
+        "scripted-1"
+    }
+
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(request.clone());
+        let (script, otherwise) = match request.schema_name {
+            "second_reading" => (&self.refuting, r#"{"refuted": false, "reason": "It stands."}"#),
+            _ => (&self.reading, r#"{"findings": []}"#),
+        };
+        let next = script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
+        let said = next.or_else(|| self.always.clone()).unwrap_or_else(|| Said::Text(otherwise.to_owned()));
+        Box::pin(async move {
+            // As with every real one, others go on meanwhile.
+            tokio::task::yield_now().await;
+            match said {
+                Said::Text(text) => {
+                    Ok(ChatAnswer { text, input_tokens: Some(100), output_tokens: Some(10), latency: Duration::ZERO })
+                }
+                Said::Error(error) => Err(error),
+                Said::Nothing => std::future::pending().await,
+            }
+        })
+    }
+}

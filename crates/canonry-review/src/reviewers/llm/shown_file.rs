@@ -1,0 +1,433 @@
+//! A changed file as a model is shown it: the changed lines of the new version with their numbers and what is around them.
+
+use std::ops::RangeInclusive;
+
+use canonry_domain::redact;
+use canonry_domain::review::{Hunk, RepoPath};
+
+use super::fence::{first_chars, lines_without_secrets, visible};
+use super::readable::happened;
+use crate::change::{ChangeKind, FileChange};
+
+/// Unchanged lines that are shown on each side of a change: enough to see the function that it is in, mostly.
+const CONTEXT: u32 = 12;
+/// Lines longer than this are cut: nobody wrote them by hand.
+const LONGEST_LINE: usize = 1_000;
+/// Lines of a deleted file that are shown, and their characters: enough to see what it was for. What is gone needs no more,
+/// and must not take the room of what came.
+const DELETED_LINES: usize = 150;
+const DELETED_CHARACTERS: usize = 6_000;
+
+/// A file, its text made safe once.
+#[derive(Debug, Clone)]
+pub(super) struct ShownFile<'a> {
+    pub(super) path: &'a RepoPath,
+    /// The path that it had before the change.
+    pub(super) path_before: &'a RepoPath,
+    /// The path as it is shown, by which the model names the file.
+    pub(super) name: String,
+    /// What happened to it, in words.
+    happened: String,
+    is_deleted: bool,
+    lines: Vec<String>,
+    before: Option<Vec<String>>,
+    hunks: Vec<Hunk>,
+}
+
+/// A part of a file that fits into one question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    /// Which file, among those that are shown.
+    pub(super) file: usize,
+    /// What is shown.
+    pub(super) text: String,
+    /// How many characters that are.
+    pub(super) characters: usize,
+    /// The lines of the new version that are in it.
+    pub(super) lines: RangeInclusive<u32>,
+    /// Whether a changed line was too long to be shown whole.
+    pub(super) has_cut_line: bool,
+}
+
+impl Piece {
+    fn push(&mut self, row: &Row) {
+        self.text.push_str(&row.text);
+        self.text.push('\n');
+        self.characters += row.characters;
+        self.lines = *self.lines.start()..=row.line.max(*self.lines.start());
+        self.has_cut_line |= row.is_cut;
+    }
+}
+
+impl<'a> ShownFile<'a> {
+    /// A changed file with its text, and with the text that it had before the change, if that is known.
+    pub(super) fn new(change: &'a FileChange, text: &str, before: Option<&str>) -> Self {
+        let mut hunks = change.hunks.clone();
+        hunks.sort_unstable_by_key(|hunk| (first_line(hunk), hunk.old_start));
+        let lines = lines_without_secrets(text);
+        Self {
+            path: &change.path,
+            path_before: change.path_before(),
+            name: visible(&redact(change.path.as_str())),
+            happened: happened(change, lines.len()),
+            is_deleted: change.kind == ChangeKind::Deleted,
+            lines,
+            before: before.map(lines_without_secrets),
+            hunks,
+        }
+    }
+
+    /// Whether only the beginning of what it was is shown: it is gone, and was long.
+    pub(super) fn is_abridged(&self) -> bool {
+        self.is_deleted && self.hunks.iter().any(|hunk| hunk.old as usize > self.deleted_shown(hunk))
+    }
+
+    /// How many lines it has now.
+    pub(super) fn line_count(&self) -> u32 {
+        u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
+    }
+
+    /// What is shown of it, in parts that have at most so many characters. It is cut between changes; one that does not fit
+    /// is cut between lines.
+    pub(super) fn pieces(&self, file: usize, room: usize) -> Vec<Piece> {
+        let mut pieces: Vec<Piece> = Vec::new();
+        for stretch in self.stretches() {
+            let rows = self.rows(&stretch);
+            let total: usize = rows.iter().map(|row| row.characters).sum();
+            if pieces.last().is_none_or(|piece| piece.characters + total > room) {
+                pieces.push(self.piece(file, *stretch.start()));
+            }
+            for row in rows {
+                let is_full = |piece: &Piece| !piece.lines.is_empty() && piece.characters + row.characters > room;
+                if pieces.last().is_some_and(is_full) {
+                    pieces.push(self.piece(file, row.line));
+                }
+                if let Some(piece) = pieces.last_mut() {
+                    piece.push(&row);
+                }
+            }
+        }
+        // There is nothing to see of it but its name.
+        if pieces.is_empty() {
+            pieces.push(self.piece(file, 1));
+        }
+        pieces
+    }
+
+    /// What is shown of the lines around one place, for a second reading.
+    pub(super) fn around(&self, lines: Option<RangeInclusive<u32>>, room: usize) -> String {
+        let Some(lines) = lines else {
+            return self.pieces(0, room).into_iter().next().map(|piece| piece.text).unwrap_or_default();
+        };
+        /// A second reading is about one place, of which it sees more.
+        const AROUND: u32 = 60;
+        let mut around = AROUND;
+        loop {
+            let first = lines.start().saturating_sub(around).max(1);
+            let rows = self.rows(&(first..=lines.end().saturating_add(around).min(self.line_count())));
+            let mut piece = self.piece(0, first);
+            let total: usize = rows.iter().map(|row| row.characters).sum();
+            // The place itself comes before what is around it.
+            if around > 0 && piece.characters + total > room {
+                around /= 2;
+                continue;
+            }
+            for row in &rows {
+                if piece.characters + row.characters > room {
+                    break;
+                }
+                piece.push(row);
+            }
+            return piece.text;
+        }
+    }
+
+    fn piece(&self, file: usize, from: u32) -> Piece {
+        // Nothing is in it yet: the end is before the start.
+        let lines = from..=from.saturating_sub(1);
+        let text = format!("path: {}\nthis file {}\n", self.name, self.happened);
+        let characters = text.chars().count();
+        Piece { file, text, characters, lines, has_cut_line: false }
+    }
+
+    /// The stretches of the new version that are shown; those that touch are one.
+    fn stretches(&self) -> Vec<RangeInclusive<u32>> {
+        let mut stretches: Vec<RangeInclusive<u32>> = Vec::new();
+        for hunk in &self.hunks {
+            let first = first_line(hunk);
+            let from = first.saturating_sub(CONTEXT).max(1);
+            let to = first.saturating_add(hunk.new).saturating_sub(1).saturating_add(CONTEXT).min(self.line_count());
+            match stretches.last_mut() {
+                Some(last) if from <= last.end().saturating_add(1) => {
+                    *last = *last.start()..=to.max(*last.end());
+                }
+                _ => stretches.push(from..=to),
+            }
+        }
+        stretches
+    }
+
+    /// What is shown of a stretch, row by row: removed lines stand before what took their place.
+    fn rows(&self, stretch: &RangeInclusive<u32>) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let end = *stretch.end();
+        let mut hunks = self.hunks.iter().filter(|hunk| first_line(hunk) >= *stretch.start()).peekable();
+        let (mut changed_from, mut changed_to) = self
+            .hunks
+            .iter()
+            .map(|hunk| (first_line(hunk), first_line(hunk).saturating_add(hunk.new)))
+            .find(|(from, to)| from < stretch.start() && to > stretch.start())
+            .unwrap_or((0, 0));
+        for line in stretch.clone() {
+            while let Some(hunk) = hunks.next_if(|hunk| first_line(hunk) == line) {
+                self.push_removed(&mut rows, hunk, line);
+                if hunk.new > 0 {
+                    (changed_from, changed_to) = (line, line.saturating_add(hunk.new));
+                }
+            }
+            let Some(text) = self.lines.get(line as usize - 1) else { break };
+            let mark = if (changed_from..changed_to).contains(&line) { '+' } else { ' ' };
+            let (text, is_cut) = shown_line(text);
+            rows.push(Row::new(line, format!("{line:>6} {mark} {text}"), is_cut && mark == '+'));
+        }
+        // Lines that were taken out at the end of the stretch, such as the last ones of a file.
+        while let Some(hunk) = hunks.next_if(|hunk| first_line(hunk) == end.saturating_add(1) && hunk.new == 0) {
+            self.push_removed(&mut rows, hunk, end.max(1));
+        }
+        rows
+    }
+
+    fn push_removed(&self, rows: &mut Vec<Row>, hunk: &Hunk, line: u32) {
+        if hunk.old == 0 {
+            return;
+        }
+        let old = hunk.old_start.saturating_sub(1) as usize;
+        let removed = self.before.as_ref().and_then(|before| before.get(old..old.checked_add(hunk.old as usize)?));
+        let removed = removed.unwrap_or_default();
+        let shown = if self.is_deleted { &removed[..self.deleted_shown(hunk)] } else { removed };
+        rows.extend(shown.iter().map(|text| {
+            let (text, is_cut) = shown_line(text);
+            Row::new(line, format!("       - {text}"), is_cut && !self.is_deleted)
+        }));
+        let more = hunk.old as usize - shown.len();
+        if more > 0 {
+            let text = format!("       - (lines that were taken out here and are not shown: {more})");
+            rows.push(Row::new(line, text, false));
+        }
+    }
+
+    /// How many lines of this hunk are shown, where the file is deleted.
+    fn deleted_shown(&self, hunk: &Hunk) -> usize {
+        let old = hunk.old_start.saturating_sub(1) as usize;
+        let removed = self.before.as_ref().and_then(|before| before.get(old..old.checked_add(hunk.old as usize)?));
+        let mut characters = 0;
+        let fits = |text: &&String| {
+            characters += shown_line(text).0.chars().count();
+            characters <= DELETED_CHARACTERS
+        };
+        removed.unwrap_or_default().iter().take(DELETED_LINES).take_while(fits).count()
+    }
+}
+
+struct Row {
+    /// The line of the new version, or the one before which something was taken out.
+    line: u32,
+    text: String,
+    /// With the end of the line.
+    characters: usize,
+    is_cut: bool,
+}
+
+impl Row {
+    fn new(line: u32, text: String, is_cut: bool) -> Self {
+        let characters = text.chars().count() + 1;
+        Self { line, text, characters, is_cut }
+    }
+}
+
+/// The first line of the new version that a hunk is about; where lines were only taken out, the one after them.
+fn first_line(hunk: &Hunk) -> u32 {
+    if hunk.new == 0 { hunk.new_start.saturating_add(1) } else { hunk.new_start.max(1) }
+}
+
+fn shown_line(text: &str) -> (String, bool) {
+    let shown = visible(text);
+    let (kept, is_cut) = first_chars(&shown, LONGEST_LINE);
+    if is_cut { (format!("{kept} … (the rest of this line is not shown)"), true) } else { (shown, false) }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use canonry_domain::review::{Hunk, RepoPath};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    use super::ShownFile;
+    use crate::change::{ChangeKind, ContentKind, FileChange};
+
+    /// A changed file with these hunks, as `(old_start, old, new_start, new)`.
+    pub(in crate::reviewers::llm) fn change(path: &str, hunks: &[(u32, u32, u32, u32)]) -> FileChange {
+        let hunk = |&(old_start, old, new_start, new)| Hunk { old_start, old, new_start, new };
+        FileChange {
+            kind: ChangeKind::Modified,
+            path: RepoPath::exact(path).expect("a path"),
+            old_path: None,
+            content: ContentKind::Text,
+            blob: None,
+            hunks: hunks.iter().map(hunk).collect(),
+            added: Vec::new(),
+            removed: hunks.iter().map(|hunk| hunk.1).sum(),
+        }
+    }
+
+    /// A file that is all new.
+    pub(in crate::reviewers::llm) fn new_file(path: &str, text: &str) -> FileChange {
+        let lines = u32::try_from(text.lines().count()).expect("few");
+        FileChange { kind: ChangeKind::Added, ..change(path, &[(0, 0, 1, lines)]) }
+    }
+
+    fn numbered(lines: u32) -> String {
+        (1..=lines).map(|line| format!("line {line}\n")).collect()
+    }
+
+    fn shown<'a>(change: &'a FileChange, text: &str, before: Option<&str>) -> ShownFile<'a> {
+        ShownFile::new(change, text, before)
+    }
+
+    #[test]
+    fn changed_lines_have_numbers_and_removed_ones_stand_before_them() {
+        let change = change("a.rs", &[(50, 2, 50, 1), (90, 3, 88, 0)]);
+        let before: String = (1..=102).map(|line| format!("old {line}\n")).collect();
+        let text = numbered(98);
+        let pieces = shown(&change, &text, Some(&before)).pieces(0, 100_000);
+        assert_eq!((pieces.len(), pieces[0].lines.clone()), (1, 38..=98));
+        let text = &pieces[0].text;
+        assert!(
+            text.starts_with("path: a.rs\nthis file is changed and has 98 lines now\n    38   line 38\n"),
+            "{text}"
+        );
+        assert!(
+            text.contains("    49   line 49\n       - old 50\n       - old 51\n    50 + line 50\n    51   line 51\n")
+        );
+        assert!(text.contains("    62   line 62\n    77   line 77\n"), "{text}");
+        assert!(
+            text.contains("    88   line 88\n       - old 90\n       - old 91\n       - old 92\n    89   line 89\n")
+        );
+        let unknown = shown(&change, &numbered(98), None).pieces(0, 100_000);
+        assert!(unknown[0].text.contains("       - (lines that were taken out here and are not shown: 3)\n"));
+    }
+
+    #[test]
+    fn the_ends_of_a_file() {
+        let emptied = change("a.rs", &[(1, 2, 0, 0)]);
+        let pieces = shown(&emptied, "", Some("one\ntwo\n")).pieces(0, 1_000);
+        assert!(pieces[0].text.ends_with("       - one\n       - two\n"), "{pieces:?}");
+        let shorter = change("a.rs", &[(3, 1, 2, 0)]);
+        let pieces = shown(&shorter, "one\ntwo\n", Some("one\ntwo\nthree\n")).pieces(0, 1_000);
+        assert!(pieces[0].text.ends_with("     2   two\n       - three\n"), "{pieces:?}");
+    }
+
+    #[test]
+    fn a_deleted_file_is_shown_by_what_it_had() {
+        let gone = FileChange { kind: ChangeKind::Deleted, ..change("a.rs", &[(1, 2, 0, 0)]) };
+        let short = shown(&gone, "", Some("check();\nlet x = 1;\n"));
+        assert_eq!(
+            short.pieces(0, 1_000)[0].text,
+            "path: a.rs\nthis file is deleted and had 2 lines\n       - check();\n       - let x = 1;\n"
+        );
+        assert!(!short.is_abridged());
+        let unknown = shown(&gone, "", None);
+        assert!(
+            unknown.pieces(0, 1_000)[0]
+                .text
+                .ends_with("       - (lines that were taken out here and are not shown: 2)\n")
+        );
+        assert!(unknown.is_abridged());
+
+        let gone = FileChange { kind: ChangeKind::Deleted, ..change("a.rs", &[(1, 900, 0, 0)]) };
+        for before in [numbered(900), (0..900).map(|line| format!("{line} {}\n", "x".repeat(2_000))).collect()] {
+            let long = shown(&gone, "", Some(&before));
+            let pieces = long.pieces(0, 60_000);
+            assert!(long.is_abridged() && pieces.len() == 1 && pieces[0].characters < 7_500, "{pieces:?}");
+            assert!(!pieces[0].has_cut_line);
+            let taken = pieces[0].text.lines().filter(|line| line.starts_with("       - ")).count() - 1;
+            let rest = format!("       - (lines that were taken out here and are not shown: {})\n", 900 - taken);
+            assert!(taken > 0 && pieces[0].text.ends_with(&rest), "{pieces:?}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_text_to_show_is_named() {
+        let plain = change("b.rs", &[]);
+        let old_path = Some(RepoPath::exact("a.rs").expect("a path"));
+        for (change, expected) in [
+            (
+                FileChange { kind: ChangeKind::Renamed, old_path, ..plain.clone() },
+                "was named a.rs, and its text is as it was",
+            ),
+            (plain.clone(), "has another mode, and its text is as it was"),
+            (FileChange { kind: ChangeKind::Deleted, content: ContentKind::Binary, ..plain.clone() }, "is deleted"),
+            (FileChange { kind: ChangeKind::Added, ..plain }, "is new and empty"),
+        ] {
+            let pieces = shown(&change, "", None).pieces(3, 1_000);
+            assert_eq!((pieces.len(), pieces[0].file), (1, 3));
+            assert_eq!(pieces[0].text, format!("path: b.rs\nthis file {expected}\n"));
+        }
+        let one = new_file("c.rs", "x\n");
+        assert!(
+            shown(&one, "x\n", None).pieces(0, 1_000)[0]
+                .text
+                .starts_with("path: c.rs\nthis file is new and has 1 line now\n")
+        );
+    }
+
+    #[test]
+    fn long_lines_are_cut_and_it_is_known() {
+        let text = format!("short\n{}\n", "x".repeat(5_000));
+        let both = new_file("a.js", &text);
+        let pieces = shown(&both, &text, None).pieces(0, 100_000);
+        assert!(pieces[0].has_cut_line && pieces[0].characters < 1_300, "{pieces:?}");
+        let only_short = change("a.js", &[(1, 1, 1, 1)]);
+        assert!(!shown(&only_short, &text, None).pieces(0, 100_000)[0].has_cut_line);
+    }
+
+    #[test]
+    fn a_second_reading_sees_more_of_one_place() {
+        let change = change("a.rs", &[(50, 0, 50, 1)]);
+        let text = numbered(300);
+        let around = shown(&change, &text, None).around(Some(100..=101), 100_000);
+        assert!(around.contains("    40   line 40\n") && around.contains("   161   line 161\n"), "{around}");
+        assert!(around.contains("    50 + line 50\n") && !around.contains("line 162"), "{around}");
+        let tail = shown(&new_file("b.rs", &text), &text, None).around(Some(200..=200), 2_000);
+        assert!(tail.contains("   170 + line 170\n") && tail.contains("   230 + line 230\n"), "{tail}");
+        let wide: String = (1..=300).map(|line| format!("{line} {}\n", "x".repeat(900))).collect();
+        let tight = shown(&new_file("c.rs", &wide), &wide, None).around(Some(200..=200), 4_000);
+        assert!(tight.contains("   200 + 200 x") && tight.chars().count() <= 4_000, "{tight}");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_fit_and_lose_no_changed_line(starts in proptest::collection::btree_set(1_u32..300, 1..8), news in proptest::collection::vec(0_u32..30, 8), room in 300_usize..3_000) {
+            let text = numbered(350);
+            let mut hunks: Vec<(u32, u32, u32, u32)> = Vec::new();
+            for (start, new) in starts.into_iter().zip(news) {
+                if hunks.last().is_none_or(|last| last.2 + last.3 < start) {
+                    hunks.push((1, 1, start, new));
+                }
+            }
+            let change = change("a.rs", &hunks);
+            let pieces = shown(&change, &text, None).pieces(0, room);
+            let all: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+            for (_, _, start, new) in &hunks {
+                for line in *start..start + new {
+                    let row = format!("{line:>6} + line {line}\n");
+                    prop_assert_eq!(all.matches(row.as_str()).count(), 1, "{}", row);
+                }
+            }
+            prop_assert_eq!(all.matches("are not shown").count(), hunks.len());
+            for piece in &pieces {
+                prop_assert!(piece.characters <= room.max(400), "{}", piece.characters);
+                prop_assert!(!piece.lines.is_empty());
+            }
+        }
+    }
+}

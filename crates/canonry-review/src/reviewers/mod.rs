@@ -1,0 +1,20 @@
+//! Who says something about a change.
+
+mod builtin;
+mod command;
+mod findings_json;
+mod json_problem;
+pub mod llm;
+mod rdjson;
+mod report_file;
+mod report_text;
+mod sarif;
+mod sarif_log;
+mod tool_path;
+
+pub use builtin::{FileToRead, read_with_rules};
+pub use command::CommandReviewer;
+pub use findings_json::read_findings;
+pub use rdjson::read_rdjson;
+pub use report_file::{ReportError, read_report};
+pub use sarif::read_sarif;

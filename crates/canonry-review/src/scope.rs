@@ -1,0 +1,217 @@
+//! How much of a change a review reads: everything, or what came since the last completed one.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::counted;
+use canonry_domain::review::{CommitSha, FileMaps, LineMap, RepoPath, ReviewerName, ScopeReason};
+
+use crate::change::{ChangeKind, FileChange};
+use crate::commits::CommitsError;
+use crate::fetch::Fetched;
+use crate::git::{Git, GitError};
+
+/// The repository that is asked: a clone that somebody has, or one that was fetched and can be deepened.
+#[derive(Debug, Clone)]
+pub enum Repository {
+    /// Somebody's own clone; nothing is fetched into it.
+    Local(Git),
+    /// A repository of ours.
+    Fetched(Fetched),
+}
+
+impl Repository {
+    /// The repository, to ask.
+    pub fn git(&self) -> &Git {
+        match self {
+            Self::Local(git) => git,
+            Self::Fetched(fetched) => fetched.git(),
+        }
+    }
+}
+
+/// What is to be reviewed.
+#[derive(Debug, Clone, Copy)]
+pub struct ScopeRequest<'a> {
+    /// The commit that the change is to be merged into.
+    pub base: &'a CommitSha,
+    /// The last commit of the change.
+    pub head: &'a CommitSha,
+    /// The head of the last completed review.
+    pub last: Option<&'a CommitSha>,
+    /// Whether somebody asked for everything.
+    pub full: bool,
+}
+
+/// What a review reads, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scope {
+    /// Why.
+    pub reason: ScopeReason,
+    /// Everything that the change touches, from where it parted from its base.
+    pub changes: Vec<FileChange>,
+    /// The paths among them that are read.
+    pub read: BTreeSet<RepoPath>,
+    /// What differs between the head of the last completed review and this one, where it can be told.
+    pub since: Option<Vec<FileChange>>,
+    /// What did not work out, in sentences for the details.
+    pub notes: Vec<String>,
+}
+
+/// Finds out what a review reads. Only a change that cannot be told at all is an error: whatever else fails makes the
+/// review a full one.
+pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> Result<Scope, CommitsError> {
+    let git = repository.git();
+    let mut notes = Vec::new();
+    let from = match parting(repository, request, &mut notes).await {
+        Some(parting) => parting,
+        None => {
+            notes.push(format!(
+                "no common ancestor of {} and {} is known here: the two are compared as they are",
+                request.base.short(),
+                request.head.short()
+            ));
+            request.base.clone()
+        }
+    };
+    let changes = git.changes(&from, request.head).await?;
+    let (since, trouble) = match request.last {
+        Some(last) => differences_since(repository, last, request.head, &mut notes).await,
+        None => (None, ScopeReason::NoPriorReview),
+    };
+    let all: BTreeSet<RepoPath> = changes.iter().map(|change| change.path.clone()).collect();
+    let (reason, read) = match (request.full, request.last, &since) {
+        (true, _, _) => (ScopeReason::FullRequested, all),
+        (false, Some(last), Some(since)) => {
+            let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
+            let read: BTreeSet<RepoPath> = all.into_iter().filter(|path| touched.contains(path)).collect();
+            let reason = if read.is_empty() { ScopeReason::NoChangesSince } else { ScopeReason::IncrementalFrom };
+            (reason(last.clone()), read)
+        }
+        _ => (trouble, all),
+    };
+    Ok(Scope { reason, changes, read, since, notes })
+}
+
+/// Where the change parted from its base. History that is too short is deepened once.
+async fn parting(repository: &Repository, request: ScopeRequest<'_>, notes: &mut Vec<String>) -> Option<CommitSha> {
+    let (base, head) = (request.base, request.head);
+    let asked = repository.git().merge_base(base, head).await;
+    if let Ok(Some(parting)) = asked {
+        return Some(parting);
+    }
+    if let Repository::Fetched(fetched) = repository {
+        if let Err(error) = fetched.deepen(base, head).await {
+            notes.push(format!("failed to {error}"));
+        }
+        if let Ok(Some(parting)) = fetched.git().merge_base(base, head).await {
+            return Some(parting);
+        }
+    }
+    if let Err(error) = asked {
+        notes.push(format!("failed to {error}"));
+    }
+    None
+}
+
+/// What differs since the last review, or why nobody can tell.
+async fn differences_since(
+    repository: &Repository,
+    last: &CommitSha,
+    head: &CommitSha,
+    notes: &mut Vec<String>,
+) -> (Option<Vec<FileChange>>, ScopeReason) {
+    let git = repository.git();
+    let mut is_here = git.has_commit(last).await.unwrap_or(false);
+    if !is_here && let Repository::Fetched(fetched) = repository {
+        match fetched.get_commit(last).await {
+            Ok(()) => is_here = git.has_commit(last).await.unwrap_or(false),
+            Err(error) => notes.push(format!("failed to {error}")),
+        }
+    }
+    if !is_here {
+        return (None, ScopeReason::PriorShaUnreachable);
+    }
+    match git.changes(last, head).await {
+        Ok(since) => (Some(since), ScopeReason::IncrementalFrom(last.clone())),
+        Err(error) => {
+            notes.push(format!("failed to {error}"));
+            (None, ScopeReason::DiffComputationFailed)
+        }
+    }
+}
+
+impl Scope {
+    /// Adds what a review before did not see because it compared its head with another base: files and lines that were no
+    /// part of the change then and are now, though they did not differ since.
+    pub(crate) async fn add_what_another_base_hid(&mut self, git: &Git, base: &CommitSha, head: &CommitSha) {
+        let Some(since) = &self.since else { return };
+        let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
+        let from = git.merge_base(base, head).await.ok().flatten().unwrap_or_else(|| base.clone());
+        let before = git.changes(&from, head).await.unwrap_or_else(|error| {
+            self.notes.push(format!("everything is read: failed to {error}"));
+            Vec::new()
+        });
+        let before: BTreeMap<&RepoPath, &FileChange> = before.iter().map(|change| (&change.path, change)).collect();
+        let was_seen = |change: &&FileChange| {
+            let lines = |change: &FileChange| change.added.iter().cloned().collect::<BTreeSet<(u32, String)>>();
+            before
+                .get(&change.path)
+                .is_some_and(|then| then.kind == change.kind && lines(then).is_superset(&lines(change)))
+        };
+        let unread = self.changes.iter().filter(|change| !self.read.contains(&change.path));
+        let hidden = unread.filter(|change| !touched.contains(&change.path) && !was_seen(change));
+        let hidden: BTreeSet<RepoPath> = hidden.map(|change| change.path.clone()).collect();
+        if hidden.is_empty() {
+            return;
+        }
+        self.notes.push(format!(
+            "the last review compared with another base ({}): {} that it did not see in full {} read too",
+            base.short(),
+            counted(hidden.len() as u64, "file"),
+            if hidden.len() == 1 { "is" } else { "are" },
+        ));
+        self.read.extend(hidden);
+        if let ScopeReason::NoChangesSince(last) = &self.reason {
+            self.reason = ScopeReason::IncrementalFrom(last.clone());
+        }
+    }
+
+    /// The changes that are read.
+    pub fn files_read(&self) -> impl Iterator<Item = &FileChange> {
+        self.changes.iter().filter(|change| self.read.contains(&change.path))
+    }
+
+    /// What happened to the files of earlier findings since they were seen. `read` says who read which file in this run.
+    pub async fn file_maps(
+        &self,
+        git: &Git,
+        head: &CommitSha,
+        earlier: &BTreeSet<RepoPath>,
+        read: BTreeSet<(ReviewerName, RepoPath)>,
+    ) -> Result<FileMaps, GitError> {
+        let since = self.since.as_deref().unwrap_or_default();
+        let renames = since.iter().filter(|change| change.kind == ChangeKind::Renamed);
+        let renamed: BTreeMap<RepoPath, RepoPath> =
+            renames.map(|change| (change.path_before().clone(), change.path.clone())).collect();
+        let mapped = since.iter().filter(|change| matches!(change.kind, ChangeKind::Modified | ChangeKind::Renamed));
+        let lines: BTreeMap<RepoPath, LineMap> =
+            mapped.map(|change| (change.path_before().clone(), change.line_map())).collect();
+        let now = |path: &RepoPath| renamed.get(path).unwrap_or(path).clone();
+        let paths: Vec<RepoPath> = earlier.iter().map(now).collect();
+        let there = git.files_at(head, &paths.iter().collect::<Vec<_>>()).await?;
+        let in_change: BTreeSet<&RepoPath> = self
+            .changes
+            .iter()
+            .filter(|change| change.kind != ChangeKind::Deleted)
+            .map(|change| &change.path)
+            .collect();
+        let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
+        // A file that was put back to what it is in the base is there, but nothing in it is part of the change any more.
+        // Where nobody can tell what came since, the change as it is decides.
+        let is_put_back =
+            |path: &RepoPath| !in_change.contains(path) && (self.since.is_none() || touched.contains(path));
+        let is_gone = |path: &RepoPath| !there.contains_key(path) || is_put_back(path);
+        let gone = earlier.iter().zip(&paths).filter(|(_, now)| is_gone(now)).map(|(path, _)| path.clone()).collect();
+        Ok(FileMaps { renamed, lines, gone, read })
+    }
+}

@@ -1,0 +1,47 @@
+//! A repository's settings, read from the commit that a change is to be merged into.
+
+use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
+use canonry_domain::review::{CommitSha, RepoPath};
+
+use crate::git::{Git, GitError};
+
+/// Settings, and what was wrong with them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ReadSettings {
+    /// The settings, with defaults wherever the file says nothing or nothing usable.
+    pub config: RepoConfig,
+    /// What was wrong, in sentences for the details.
+    pub notes: Vec<String>,
+}
+
+/// Reads the settings file of a commit. It is the base's and never the head's: a change must not silence its own review.
+/// Without a file, or where git does not answer, the defaults hold.
+pub async fn read_settings(git: &Git, base: &CommitSha) -> ReadSettings {
+    match settings_file(git, base).await {
+        Ok(None) => ReadSettings::default(),
+        Ok(Some(bytes)) => {
+            let parsed = parse_bytes(&bytes);
+            let notes = parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect();
+            ReadSettings { config: parsed.config, notes }
+        }
+        Err(error) => ReadSettings {
+            notes: vec![format!("{SETTINGS_FILE} is not used, and the defaults hold: failed to {error}")],
+            ..ReadSettings::default()
+        },
+    }
+}
+
+async fn settings_file(git: &Git, base: &CommitSha) -> Result<Option<Vec<u8>>, GitError> {
+    let path = RepoPath::exact(SETTINGS_FILE).expect("invariant: the settings file's name is a path");
+    if !git.files_at(base, &[&path]).await?.contains_key(&path) {
+        return Ok(None);
+    }
+    let blobs = git.blobs_at(base, &[&path]).await?;
+    // It is there, and what it says is not to be had: that is no file without settings.
+    let blob = blobs.get(&path).ok_or(GitError::NotHere { what: "read the settings" })?;
+    // One byte more than is looked at, so that the parser says that it is too large.
+    if blob.bytes > MAX_FILE_BYTES as u64 {
+        return Ok(Some(vec![b' '; MAX_FILE_BYTES + 1]));
+    }
+    git.ask("read the settings", &["cat-file", "blob", &blob.id]).await.map(Some)
+}

@@ -1,0 +1,57 @@
+//! The least severity of findings that match a pattern.
+
+use canonry_config::SeverityFloor;
+use canonry_domain::review::{Finding, Severity};
+use regex::Regex;
+
+use crate::configured_filters::{is_about, severity_of};
+
+/// The severity floors of a repository, ready to be applied.
+#[derive(Debug, Clone, Default)]
+pub struct SeverityFloors {
+    floors: Vec<(Regex, Severity)>,
+}
+
+impl SeverityFloors {
+    /// The floors as they are configured.
+    pub fn new(floors: &[SeverityFloor]) -> Self {
+        Self { floors: floors.iter().map(|floor| (floor.pattern.matcher(), severity_of(floor.severity))).collect() }
+    }
+
+    /// The severity of a finding with every floor under it; no floor lowers it.
+    pub fn apply(&self, finding: &Finding) -> Severity {
+        let floors = self.floors.iter().filter(|(pattern, _)| is_about(pattern, finding)).map(|(_, floor)| *floor);
+        floors.fold(finding.severity, Severity::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_config::{Pattern, Severity as Written, SeverityFloor};
+    use canonry_domain::review::Severity;
+
+    use super::SeverityFloors;
+    use crate::configured_filters::tests::finding;
+
+    #[test]
+    fn the_highest_floor_holds_and_none_lowers() {
+        let floor =
+            |pattern: &str, severity| SeverityFloor { pattern: Pattern::new(pattern).expect("a pattern"), severity };
+        let floors = SeverityFloors::new(&[
+            floor("regex:sql\\s+injection", Written::Critical),
+            floor("injection", Written::Major),
+            floor("glob:*secret*", Written::Medium),
+        ]);
+        for (title, message, severity, expected) in [
+            ("Possible SQL  injection", "", Severity::Minor, Severity::Critical),
+            ("Header injection", "", Severity::Minor, Severity::Major),
+            ("Header injection", "", Severity::Critical, Severity::Critical),
+            ("Look here", "a\nSECRET value", Severity::Minor, Severity::Medium),
+            ("Look here", "", Severity::Minor, Severity::Minor),
+        ] {
+            let mut one = finding("a.rs", title, severity);
+            one.message = message.to_owned();
+            assert_eq!(floors.apply(&one), expected, "{title} {message}");
+        }
+    }
+}

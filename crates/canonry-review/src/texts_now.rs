@@ -1,0 +1,75 @@
+//! The texts of files as they are at the head of a change.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use canonry_domain::review::{CodeIndex, CommitSha, RepoPath};
+
+use crate::change::{ChangeKind, ContentKind, FileChange};
+use crate::git::{Git, GitError};
+use crate::reviewers::FileToRead;
+
+/// The texts of files, and how large the changed ones are.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextsNow {
+    texts: BTreeMap<RepoPath, String>,
+    bytes: HashMap<RepoPath, u64>,
+}
+
+impl TextsNow {
+    /// Reads the changed files, and others that somebody speaks of. What is not text, too large or not there is left out.
+    pub async fn read<'a>(
+        git: &Git,
+        head: &CommitSha,
+        changes: impl IntoIterator<Item = &'a FileChange>,
+        others: &BTreeSet<RepoPath>,
+    ) -> Result<Self, GitError> {
+        // What a submodule points at is a commit of another repository, which is not to be had here.
+        let is_file =
+            |change: &&FileChange| change.kind != ChangeKind::Deleted && change.content != ContentKind::Submodule;
+        let there = changes.into_iter().filter(is_file);
+        let changed: BTreeMap<&RepoPath, &FileChange> = there.map(|change| (&change.path, change)).collect();
+        let ids = changed.iter().filter_map(|(path, change)| Some((*path, change.blob.as_deref()?)));
+        let others: Vec<&RepoPath> = others.iter().filter(|path| !changed.contains_key(path)).collect();
+        let files = git.files_at(head, &others).await?;
+        let found = files.iter().map(|(path, id)| (path, id.as_str()));
+        let ids: Vec<(&RepoPath, &str)> = ids.chain(found).collect();
+        let asked: BTreeSet<&str> = ids.iter().map(|(_, id)| *id).collect();
+        let asked: Vec<&str> = asked.into_iter().collect();
+        let (sizes, read) = (git.sizes(&asked).await?, git.texts(&asked).await?);
+        let texts = ids.iter().filter_map(|(path, id)| Some(((*path).clone(), read.get(*id)?.clone())));
+        let bytes = ids.iter().filter_map(|(path, id)| Some(((*path).clone(), *sizes.get(*id)?)));
+        Ok(Self { texts: texts.collect(), bytes: bytes.collect() })
+    }
+
+    /// Reads further files that somebody speaks of.
+    pub(crate) async fn read_more(
+        &mut self,
+        git: &Git,
+        head: &CommitSha,
+        others: &BTreeSet<RepoPath>,
+    ) -> Result<(), GitError> {
+        let unread: BTreeSet<RepoPath> =
+            others.iter().filter(|path| !self.bytes.contains_key(*path)).cloned().collect();
+        if !unread.is_empty() {
+            let more = Self::read(git, head, [], &unread).await?;
+            self.texts.extend(more.texts);
+            self.bytes.extend(more.bytes);
+        }
+        Ok(())
+    }
+
+    /// The text of a file.
+    pub fn get(&self, path: &RepoPath) -> Option<&str> {
+        self.texts.get(path).map(String::as_str)
+    }
+
+    /// A changed file as rules read it.
+    pub fn file<'a>(&'a self, change: &'a FileChange) -> FileToRead<'a> {
+        FileToRead { change, text: self.get(&change.path), bytes: self.bytes.get(&change.path).copied() }
+    }
+
+    /// Where in the texts a piece of code is.
+    pub fn index(&self) -> CodeIndex<'_> {
+        CodeIndex::new(self.texts.iter().map(|(path, text)| (path, text.as_str())))
+    }
+}
