@@ -7,6 +7,8 @@ mod judge_speed;
 mod pipeline;
 mod python;
 mod retrieval;
+mod review;
+mod review_project;
 mod scale;
 mod service;
 mod service_burst;
@@ -26,7 +28,7 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 8] = [
+const BENCHMARKS: [Benchmark; 9] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("judge", judge::run),
@@ -35,6 +37,7 @@ const BENCHMARKS: [Benchmark; 8] = [
     ("scale", scale::run),
     ("pipeline", pipeline::run),
     ("service", service::run),
+    ("review", review::run),
 ];
 
 /// The names that `cargo xtask bench NAME` takes.

@@ -2,7 +2,7 @@
 
 use crate::commands::Command;
 
-/// Keeps one canonical home for every problem in a repository: finds duplicate issues and pull requests.
+/// Keeps one canonical home for every problem in a repository: finds duplicate issues and pull requests, and reviews changes.
 #[derive(Debug, clap::Parser)]
 #[command(
     name = "canonry",
@@ -10,7 +10,8 @@ use crate::commands::Command;
     arg_required_else_help = true,
     after_help = "To see it work, without an account or a key:\n  canonry demo\n\n\
         To begin with items of your own:\n  canonry init\n  canonry sync --repo octo/cat\n\n\
-        Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed."
+        To review a change, in a clone:\n  canonry review --base main\n\n\
+        Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety\nrule, 5 findings that `review --fail-on` asks for."
 )]
 pub(crate) struct Arguments {
     #[command(flatten)]

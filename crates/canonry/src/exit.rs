@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     SomeFailed = 3,
     /// A safety rule said no; nothing was done.
     Refused = 4,
+    /// Done, and findings stand that the caller wants to fail on.
+    Findings = 5,
 }
 
 /// A safety rule's no, in words.

@@ -21,7 +21,7 @@ pub(crate) fn document(value: &impl Serialize) -> String {
 
 /// The same JSON with characters escaped that would act on a terminal. They can only stand in
 /// strings, so the document means what it meant.
-fn harmless(json: &str) -> String {
+pub(crate) fn harmless(json: &str) -> String {
     let mut safe = String::with_capacity(json.len());
     for character in json.chars() {
         if character != '\n' && is_hidden(character) {

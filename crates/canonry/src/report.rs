@@ -64,6 +64,11 @@ impl Report {
         self
     }
 
+    /// The document for a program, for a command that writes it elsewhere than to stdout.
+    pub(crate) fn envelope(&self, context: &Context) -> Value {
+        self.document.as_ref().map_or(Value::Null, |document| document.envelope(context, None))
+    }
+
     /// Ends with another status.
     pub(crate) fn ending(mut self, exit: Exit) -> Self {
         self.exit = exit;

@@ -1,5 +1,6 @@
 //! Tables for people.
 
+pub(crate) use canonry_domain::counted;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
 /// One line, below the heading.
@@ -10,42 +11,4 @@ pub(crate) fn table<const COLUMNS: usize>(heading: [&str; COLUMNS]) -> Table {
     let mut table = Table::new();
     table.load_style(STYLE).set_content_arrangement(ContentArrangement::Dynamic).set_header(heading);
     table
-}
-
-/// A count with its noun: `1 item`, `2,345 items`.
-pub(crate) fn counted(count: u64, noun: &str) -> String {
-    let digits = count.to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3 + noun.len() + 2);
-    for (at, digit) in digits.char_indices() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown.push(' ');
-    match (count, noun.strip_suffix('y')) {
-        (1, _) => shown.push_str(noun),
-        (_, Some(stem)) => {
-            shown.push_str(stem);
-            shown.push_str("ies");
-        }
-        (_, None) => {
-            shown.push_str(noun);
-            shown.push('s');
-        }
-    }
-    shown
-}
-
-#[cfg(test)]
-mod tests {
-    use super::counted;
-
-    #[test]
-    fn counts_with_their_nouns() {
-        assert_eq!(counted(1, "item"), "1 item");
-        assert_eq!(counted(0, "repository"), "0 repositories");
-        assert_eq!(counted(999, "item"), "999 items");
-        assert_eq!(counted(1_234_567, "item"), "1,234,567 items");
-    }
 }

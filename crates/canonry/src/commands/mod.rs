@@ -21,6 +21,7 @@ mod detect_new;
 mod doctor;
 mod embed;
 mod export;
+mod feedback;
 mod import;
 mod init;
 mod jobs;
@@ -34,15 +35,19 @@ mod plan_close;
 mod reference;
 mod refresh;
 mod report_audit;
+mod review;
 mod search;
 mod serve;
 mod show;
 mod show_judgement;
 mod show_learning;
 mod simulate_learning;
+mod stats;
 mod sync;
 mod thresholds;
+mod trends;
 mod undo_close;
+mod why;
 
 /// Lists the commands once: a line makes the variant that clap parses and the call that runs it.
 macro_rules! commands {
@@ -57,6 +62,11 @@ macro_rules! commands {
             /// Whether it ends by itself when it is told to, and says how it ended.
             pub(crate) const fn ends_when_told(&self) -> bool {
                 matches!(self, Self::Serve(_))
+            }
+
+            /// Whether it is asked for the JSON document in another way than by `--json`.
+            pub(crate) fn prints_json(&self) -> bool {
+                matches!(self, Self::Review(args) if args.prints_json())
             }
 
             /// How its log is written, where it is a service's log.
@@ -105,6 +115,11 @@ commands! {
     Thresholds => thresholds,
     SimulateLearning => simulate_learning,
     Calibrate => calibrate,
+    Review => review,
+    Why => why,
+    Feedback => feedback,
+    Stats => stats,
+    Trends => trends,
     Maintainers => maintainers,
     Serve => serve,
     Deliveries => deliveries,

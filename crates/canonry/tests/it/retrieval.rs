@@ -110,7 +110,7 @@ on_both_engines! {
             (Fault::UnevenDimension, "a vector has 255 dimensions, the others have 256; the item was #2"),
             (Fault::NullComponent, "is not a finite number; the item was #2"),
             (Fault::FewerVectors, "1 vectors came back for 2 texts; the items were #1 to #2"),
-            (Fault::status(401), "status 401 (no vectors today for Bearer [key]), asked 1 times; the items were #1 to #2"),
+            (Fault::status(401), "status 401 (no vectors today for Bearer [key]), asked once; the items were #1 to #2"),
         ] {
             server.fault_once(fault);
             let ran = embed();

@@ -1,0 +1,201 @@
+//! `feedback`: what people's reactions say about patterns of findings.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+use canonry_config::{AutoSuppress, RepoConfig};
+use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people};
+use canonry_domain::{Login, Maintainers};
+use canonry_review::read_settings;
+use canonry_store::{Repo, StoredPattern};
+use serde_json::{Value, json};
+
+use crate::commands::config;
+use crate::context::Context;
+use crate::database::DatabaseOption;
+use crate::exit::{Refused, WrongUsage};
+use crate::local_clone::LocalClone;
+use crate::printable::one_line;
+use crate::report::Report;
+use crate::reviewed_repo::ReviewedRepoOption;
+use crate::tables::{counted, table};
+
+/// Show or clear what people's reactions say about patterns of findings.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Example:\n  canonry feedback list --repo octo/cat\n  canonry feedback clear fp-79e99c7e --repo octo/cat --by mona"
+)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    List(ListArgs),
+    Clear(ClearArgs),
+}
+
+/// List the patterns that people reacted to, and which of them that hides.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "List the patterns that people reacted to, and which of them that hides.\n\n\
+        Reactions move the confidence of a pattern's findings. They hide findings only where .canonry.yml says \
+        `feedback: {autoSuppress: {enabled: true}}`, and never a CRITICAL one, nor a MAJOR one about security or correctness: \
+        a pattern that ever had such a finding is protected.",
+    after_help = "Example:\n  canonry feedback list\n  canonry feedback list --repo octo/cat --json"
+)]
+struct ListArgs {
+    #[command(flatten)]
+    repo: ReviewedRepoOption,
+    /// The settings file [default: .canonry.yml of the default branch, in a clone of the repository; else the defaults]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// Let the reactions so far count no more, for one pattern or for all.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Let the reactions so far count no more, for one pattern or for all.\n\n\
+        They stay in the record, with who cleared them and when; only later ones count. Where the maintainers are known \
+        (see `canonry maintainers`), only they may.",
+    after_help = "Example:\n  canonry feedback clear fp-79e99c7e --by mona\n  GITHUB_USER=mona canonry feedback clear --repo octo/cat"
+)]
+struct ClearArgs {
+    /// The pattern's fingerprint, as `canonry feedback list` shows it [default: every pattern]
+    #[arg(value_name = "FINGERPRINT")]
+    fingerprint: Option<Fingerprint>,
+    #[command(flatten)]
+    repo: ReviewedRepoOption,
+    /// Who clears them
+    #[arg(long, value_name = "LOGIN", env = "GITHUB_USER")]
+    by: Option<Login>,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    match args.action {
+        Action::List(args) => list(&args).await,
+        Action::Clear(args) => clear(&args, context).await,
+    }
+}
+
+async fn list(args: &ListArgs) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let repo = args.repo.find(&store).await?;
+    let patterns = store.pattern_feedback(repo.id).await?;
+    store.close().await;
+    let settings = settings(args.config.as_deref(), &repo).await?.feedback.auto_suppress;
+    let hidden = |pattern: &StoredPattern| is_hidden(&settings, pattern);
+    let stats = json!({
+        "patterns": patterns.len(),
+        "suppressed": patterns.iter().filter(|pattern| hidden(pattern)).count(),
+    });
+    let documents: Vec<Value> = patterns.iter().map(|pattern| document(pattern, hidden(pattern))).collect();
+    Ok(Report::new(stats, in_words(&patterns, &settings, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("auto_suppress", settings.enabled)
+        .with("patterns", documents))
+}
+
+/// The settings that hold for hiding: of a file that was named, or of the clone that a person stands in.
+async fn settings(file: Option<&Path>, repo: &Repo) -> Result<RepoConfig> {
+    if let Some(file) = file {
+        let parsed = config::read(file)?
+            .with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
+        return Ok(parsed.config);
+    }
+    let Ok(clone) = LocalClone::find(Path::new(".")).await else { return Ok(RepoConfig::default()) };
+    if clone.repo_name().await.key() != repo.name.key() {
+        return Ok(RepoConfig::default());
+    }
+    match clone.default_base().await {
+        Ok(base) => Ok(read_settings(clone.git(), &base).await.config),
+        Err(_) => Ok(RepoConfig::default()),
+    }
+}
+
+fn is_hidden(settings: &AutoSuppress, pattern: &StoredPattern) -> bool {
+    let rule = FeedbackRule {
+        thumbs_down: settings.thresholds.min_thumbs_down,
+        reactors: settings.thresholds.min_distinct_reactors,
+        pull_requests: settings.thresholds.min_distinct_prs,
+    };
+    settings.enabled && !pattern.protected && rejected_by_people(rule, pattern.feedback)
+}
+
+fn document(pattern: &StoredPattern, hidden: bool) -> Value {
+    json!({
+        "fingerprint": pattern.fingerprint,
+        "pattern": pattern.key,
+        "title": pattern.title,
+        "thumbs_up": pattern.feedback.thumbs_up,
+        "thumbs_down": pattern.feedback.thumbs_down,
+        "reactors": pattern.feedback.reactors,
+        "pull_requests": pattern.feedback.pull_requests,
+        "suppressed": hidden,
+        "protected": pattern.protected,
+    })
+}
+
+fn in_words(patterns: &[StoredPattern], settings: &AutoSuppress, repo: &str) -> String {
+    if patterns.is_empty() {
+        return format!("Nobody reacted to a finding in {repo}, or all reactions were cleared.\n");
+    }
+    let mut shown = table(["pattern", "title", "up", "down", "people", "rejected on", ""]);
+    for pattern in patterns {
+        let what = match (pattern.protected, is_hidden(settings, pattern)) {
+            (true, _) => "protected: never hidden by reactions",
+            (false, true) => "hidden",
+            (false, false) => "",
+        };
+        shown.add_row([
+            pattern.fingerprint.to_string(),
+            one_line(&pattern.title),
+            pattern.feedback.thumbs_up.to_string(),
+            pattern.feedback.thumbs_down.to_string(),
+            pattern.feedback.reactors.to_string(),
+            counted(u64::from(pattern.feedback.pull_requests), "pull request"),
+            what.to_owned(),
+        ]);
+    }
+    let mut text = format!("{} in {repo}:\n{}\n", counted(patterns.len() as u64, "pattern"), shown.trim_fmt());
+    if !settings.enabled {
+        text += "\nReactions move confidence; nothing is hidden by them, as feedback.autoSuppress.enabled is false.\n";
+    }
+    text
+}
+
+async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
+    let Some(by) = &args.by else {
+        bail!(WrongUsage("say who clears them, with --by LOGIN or GITHUB_USER: it is kept with the record".to_owned()));
+    };
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    if let Some(list) = store.maintainers(repo.id).await?
+        && !list.logins.iter().collect::<Maintainers>().contains(by)
+    {
+        bail!(Refused(format!(
+            "only maintainers clear feedback, and {by} is none of {}; see `canonry maintainers list --repo {}`",
+            repo.name, repo.name
+        )));
+    }
+    let cleared = store.clear_feedback(repo.id, args.fingerprint.as_ref(), by, context.now).await?;
+    store.close().await;
+    let text = match (&args.fingerprint, cleared) {
+        (Some(fingerprint), 0) => {
+            format!("No reaction counted for {fingerprint} in {}; see `canonry feedback list`.\n", repo.name)
+        }
+        (None, 0) => format!("No reaction counted in {}: there was nothing to clear.\n", repo.name),
+        (_, count) => {
+            format!("The reactions to {} in {} count no more; later ones will.\n", counted(count, "pattern"), repo.name)
+        }
+    };
+    Ok(Report::new(json!({ "cleared": cleared }), text)
+        .of(&repo.name)
+        .with("fingerprint", &args.fingerprint)
+        .with("by", by))
+}
