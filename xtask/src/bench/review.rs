@@ -68,7 +68,12 @@ fn reviewed(
     let mut command = Command::new(binary);
     command.args(["review", "--repo", "bench/review", "--base", ReviewProject::BASE, "--head", head, "--pr", "1"]);
     command.args(["--no-publish", "--format", "json", "--quiet", "--work-tree"]).arg(&project.clone);
-    command.arg("--sarif").arg(report).arg("--db").arg(format!("sqlite:{}", database.display()));
+    command
+        .args(["--reviewer", "builtin"])
+        .arg("--sarif")
+        .arg(report)
+        .arg("--db")
+        .arg(format!("sqlite:{}", database.display()));
     let run = watched(&mut command)?;
     let answer = serde_json::from_str(&run.stdout).context("canonry's answer")?;
     Ok((answer, run))

@@ -27,7 +27,7 @@ fn credentials(file: &Reading<'_>) -> Vec<Remark> {
             let at = text[..secret.range.start].matches('\n').count();
             let Some((line, _)) = block.get(at) else { continue };
             let is_harmless = secret.kind == SecretKind::UrlPassword && opens_nothing(&text, &secret.range);
-            if is_made_up(value) || is_harmless || !is_told(file, secret.kind) {
+            if is_made_up(value) || is_harmless || !is_told(file, *line, secret.kind) {
                 continue;
             }
             let told = found.entry(*line).or_insert(secret.kind);
@@ -51,11 +51,12 @@ fn credentials(file: &Reading<'_>) -> Vec<Remark> {
     found.into_iter().map(remark).collect()
 }
 
-/// Keys of Google's are in every web page that shows a map, many tokens are long over when they are written down, and what a
-/// URL leads to may be reached by nobody: none of these is sure enough to be critical, which nothing can switch off.
+/// Keys of Google's are in every web page that shows a map, many tokens are long over when they are written down, what a URL
+/// leads to may be reached by nobody, and any word can stand behind `password=`: none of these is sure enough to be
+/// critical, which nothing can switch off.
 fn severity(file: &Reading<'_>, kind: SecretKind) -> Severity {
     match kind {
-        SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword => Severity::Major,
+        SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => Severity::Major,
         _ if file.place.is_test || file.place.is_sample => Severity::Major,
         _ => Severity::Critical,
     }
@@ -74,12 +75,18 @@ fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
 }
 
 /// In tests and examples, keys and passwords are there to be seen; a token of a known service is not.
-fn is_told(file: &Reading<'_>, kind: SecretKind) -> bool {
-    let for_show = file.place.is_test || file.place.is_sample;
+fn is_told(file: &Reading<'_>, line: u32, kind: SecretKind) -> bool {
+    let for_show = file.place.is_test || file.place.is_sample || is_rust_test(file, line);
     match kind {
         SecretKind::PrivateKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => !for_show,
         _ => true,
     }
+}
+
+/// Whether a line is in the tests at the end of a Rust file.
+fn is_rust_test(file: &Reading<'_>, line: u32) -> bool {
+    let begins = || file.text?.lines().position(|line| line.starts_with("#[cfg(test)]"));
+    file.path().as_str().ends_with(".rs") && begins().is_some_and(|begin| line as usize > begin)
 }
 
 /// Whether a value is a stand-in: the same character again and again, the alphabet, a word that says so.
@@ -148,6 +155,7 @@ mod tests {
             // Not: for show, made up, allowed, hashes.
             ("tests/key.pem", key, vec![]),
             ("docs/guide.md", format!("DB_PASSWORD = '{password}'\n"), vec![]),
+            ("src/a.rs", format!("DB_PASSWORD = '{password}'\n#[cfg(test)]\nDB_PASSWORD = '{password}'\n"), vec![1]),
             (".env.example", format!("DB_PASSWORD={password}\n"), vec![]),
             ("src/a.js", format!("t = '{}'\n", ["ghp_", &"x".repeat(36)].concat()), vec![]),
             ("src/a.js", format!("t = '{}'\n", ["ghp_", "abcdefghijklmnopqrstuvwxyz1234567890"].concat()), vec![]),
@@ -175,6 +183,7 @@ mod tests {
                 format!("url = 'postgres://app:{password}@db.acme.dev/x'"),
                 Some((Severity::Major, "a password in a URL")),
             ),
+            (format!("DB_PASSWORD = '{password}'"), Some((Severity::Major, "a password"))),
             (format!("key = '{aws}'"), Some((Severity::Critical, "an AWS key"))),
             (format!("both = '{google} {aws}'"), Some((Severity::Critical, "an AWS key"))),
             (format!("const session = '{known}';"), None),
