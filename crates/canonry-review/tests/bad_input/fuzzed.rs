@@ -173,7 +173,7 @@ fn the_unchanged_ones_are_read() {
     let root = Some(Path::new("/ci/repo"));
     let sarif = read_sarif("r", &real_sarif(), root);
     let paths: Vec<&str> = sarif.reported.iter().map(|one| one.path.as_str()).collect();
-    assert_eq!((paths, sarif.problems.len()), (vec!["a b.js", "src/b.js"], 1));
+    assert_eq!((paths, sarif.notes.len()), (vec!["a b.js", "src/b.js"], 1));
     assert_eq!(read_rdjson("r", &real_rdjson(), root).reported.len(), 1);
     assert_eq!(read_findings("r", &ReviewerName::tool("t"), &real_findings(), root).reported.len(), 1);
 }

@@ -134,18 +134,23 @@ on_both_engines! {
     async fn every_example_is_accepted_and_comes_to_an_end(database: TestDatabase) {
         let (place, client, examples) = (Place::new(), Client::new(), examples());
         let service = Service::start(&place, &database);
+        let examples: Vec<(usize, (String, String))> = examples.into_iter().enumerate().collect();
+        // They are about one repository. What ends Canonry's access to it comes when the rest is done, which would be
+        // ignored otherwise.
+        let (ends, rest): (Vec<_>, Vec<_>) =
+            examples.into_iter().partition(|(_, (event, _))| event.starts_with("installation") || event == "repository");
+        assert_eq!(ends.len() + rest.len(), 329);
         // Each of them twice: GitHub may deliver again what it delivered.
-        for _ in 0..2 {
-            let posts = examples.iter().enumerate().map(|(at, (event, body))| {
+        for part in [&rest, &rest, &ends, &ends] {
+            let posts = part.iter().map(|(at, (event, body))| {
                 let (service, client) = (&service, &client);
                 async move { (event, service.post(client, &format!("example-{at}"), event, body.clone()).await) }
             });
             let answers: Vec<_> = futures_util::stream::iter(posts).buffer_unordered(SENDERS).collect().await;
             let refused: Vec<_> = answers.iter().filter(|(_, status)| *status != Some(202)).collect();
             assert!(refused.is_empty(), "{refused:?}");
-            assert_eq!(answers.len(), 329);
+            settled(&place, &database).await;
         }
-        settled(&place, &database).await;
         let deliveries = listed(&place, &database, &["deliveries", "list"]);
         // An item that was edited right after it was looked at is looked at again by a job of its own.
         let mut jobs = listed(&place, &database, &["jobs", "list"]);
