@@ -4,7 +4,7 @@ mod client;
 
 use std::collections::BTreeSet;
 
-use canonry_testkit::github::{CloseReason, Emulator, NewIssue, Permission, Pull, Recorded, World, routes};
+use canonry_testkit::github::{CloseReason, Emulator, NewIssue, NewPull, Permission, Pull, Recorded, World, routes};
 use canonry_testkit::openapi::OpenApi;
 use client::{Client, jwt};
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ const MISDESCRIBED: &[(&str, &str, &str)] =
     &[("GET", "/app/installations", "asks that an account be a user and an enterprise at once")];
 
 const REPO: &str = "acme/widgets";
+const PULL: u64 = 8;
 
 fn world() -> World {
     let mut world = World::new();
@@ -27,7 +28,8 @@ fn world() -> World {
     world.token("scopeless", "maint").scopes(&[]);
     world.token("reader", "maint").fine_grained(&[("issues", "read")]);
     world.add_app(77, "canonry");
-    world.install_app("acme", &[("issues", "write"), ("pull_requests", "write"), ("contents", "read")]);
+    let granted = [("issues", "write"), ("pull_requests", "write"), ("contents", "read"), ("checks", "write")];
+    world.install_app("acme", &granted);
     world.send_webhooks_to("http://127.0.0.1:1/nobody", "s3cret");
     world.milestone(REPO, "1.0");
     world.open(REPO, "stranger", NewIssue::new("Crash on start", "It crashes.").label("bug"));
@@ -47,6 +49,10 @@ fn world() -> World {
     world.merge(REPO, 7, "maint");
     world.pin(REPO, 1, "maint", true);
     world.comment(REPO, 2, "maint", "Duplicate of #1");
+    world.commit(REPO, "topic", &[("src/a.rs", Some("one\ntwo\nthree\n")), ("docs/use.md", None)]);
+    let pull = NewPull { fork: Some(String::from("helper")), ..NewPull::new("From a fork") };
+    assert_eq!(world.open_pull(REPO, "helper", "topic", pull), PULL);
+    world.request_review(REPO, PULL, "helper", "maint");
     world.close(REPO, 2, "maint", CloseReason::NotPlanned);
     world.reopen(REPO, 2, "maint");
     world
@@ -61,6 +67,8 @@ async fn every_answer_fits_the_description() {
     drive_reading(&emulator).await;
     drive_refusals(&emulator).await;
     drive_app(&emulator).await;
+    drive_reviews(&emulator).await;
+    drive_checks(&emulator).await;
 
     let mut problems = Vec::new();
     let mut succeeded = BTreeSet::new();
@@ -76,7 +84,7 @@ async fn every_answer_fits_the_description() {
             succeeded.insert((method.clone(), request.route));
         }
     }
-    for route in routes() {
+    for route in routes().iter().filter(|route| route.is_rest()) {
         if !api.describes(route.method, route.template) {
             problems.push(format!("{} {} is not GitHub's", route.method, route.template));
         }
@@ -144,7 +152,7 @@ async fn drive_issues(emulator: &Emulator) {
     expect(&maint, 200, "PATCH", &format!("{base}/pulls/3"), Some(json!({ "state": "open" }))).await;
     let merged = maint.write("PATCH", &format!("{base}/issues/7"), json!({ "state": "open" })).await;
     assert_eq!(merged.status, 422, "{}", merged.text);
-    for number in [1, 2, 3, 7, 8] {
+    for number in [1, 2, 3, 7, 8, 9] {
         expect(&maint, 200, "GET", &format!("{base}/issues/{number}/timeline?per_page=100"), None).await;
         expect(&maint, 200, "GET", &format!("{base}/issues/{number}/events"), None).await;
     }
@@ -174,6 +182,10 @@ async fn drive_reading(emulator: &Emulator) {
         "/pulls/3",
         "/pulls/7",
         "/pulls/3/files",
+        "/pulls/8",
+        "/pulls/8/files",
+        "/pulls/8/requested_reviewers",
+        "/commits/main",
         "/issues/7",
         "/issues?labels=bug&creator=stranger",
     ] {
@@ -251,4 +263,75 @@ async fn drive_app(emulator: &Emulator) {
     assert_eq!(comment["user"]["login"], "canonry[bot]");
     assert_eq!(comment["user"]["type"], "Bot");
     expect(&bot, 403, "GET", "/user", None).await;
+}
+
+async fn drive_reviews(emulator: &Emulator) {
+    let maint = Client::new(emulator, Some("maint-token"));
+    let pull = format!("/repos/acme/widgets/pulls/{PULL}");
+    let reviews = format!("{pull}/reviews");
+    let line = json!({ "path": "src/a.rs", "line": 2, "start_line": 1, "side": "RIGHT", "body": "Here." });
+    let pending = expect(&maint, 200, "POST", &reviews, Some(json!({ "comments": [line] }))).await;
+    assert_eq!((&pending["state"], &pending["submitted_at"]), (&json!("PENDING"), &Value::Null));
+    expect(&maint, 422, "POST", &reviews, Some(json!({ "body": "Twice", "event": "COMMENT" }))).await;
+    let review = format!("{reviews}/{}", pending["id"]);
+    expect(&maint, 200, "GET", &review, None).await;
+    expect(&maint, 200, "PUT", &review, Some(json!({ "body": "In all" }))).await;
+    let submitted = expect(&maint, 200, "POST", &format!("{review}/events"), Some(json!({ "event": "COMMENT" }))).await;
+    assert_eq!((&submitted["state"], &submitted["body"]), (&json!("COMMENTED"), &json!("In all")));
+    expect(&maint, 422, "POST", &format!("{review}/events"), Some(json!({ "event": "COMMENT" }))).await;
+    expect(&maint, 422, "DELETE", &review, None).await;
+    let second = expect(&maint, 200, "POST", &reviews, Some(json!({ "body": "Gone soon" }))).await;
+    expect(&maint, 200, "DELETE", &format!("{reviews}/{}", second["id"]), None).await;
+    expect(&maint, 404, "GET", &format!("{reviews}/{}", second["id"]), None).await;
+    let far = json!({ "path": "src/a.rs", "line": 9, "body": "x" });
+    expect(&maint, 422, "POST", &reviews, Some(json!({ "comments": [far], "event": "COMMENT" }))).await;
+    expect(&maint, 200, "GET", &reviews, None).await;
+    expect(&maint, 200, "GET", &format!("{pull}/comments?sort=updated&direction=desc"), None).await;
+    let comments = expect(&maint, 200, "GET", &format!("{review}/comments"), None).await;
+    let id = &comments[0]["id"];
+    let answer = json!({ "body": "Why?" });
+    let reply = expect(&maint, 201, "POST", &format!("{pull}/comments/{id}/replies"), Some(answer)).await;
+    assert_eq!(&reply["in_reply_to_id"], id);
+    let comment = format!("/repos/acme/widgets/pulls/comments/{id}");
+    expect(&maint, 200, "GET", &comment, None).await;
+    expect(&maint, 200, "PATCH", &comment, Some(json!({ "body": "There." }))).await;
+    expect(&maint, 422, "PATCH", &comment, Some(json!({ "body": " " }))).await;
+    let thumbs = json!({ "content": "-1" });
+    let reaction = expect(&maint, 201, "POST", &format!("{comment}/reactions"), Some(thumbs.clone())).await;
+    expect(&maint, 200, "POST", &format!("{comment}/reactions"), Some(thumbs)).await;
+    expect(&maint, 200, "GET", &format!("{comment}/reactions"), None).await;
+    expect(&maint, 204, "DELETE", &format!("{comment}/reactions/{}", reaction["id"]), None).await;
+    expect(&maint, 204, "DELETE", &comment, None).await;
+    expect(&maint, 404, "GET", &comment, None).await;
+    let asked = json!({ "reviewers": ["maint"] });
+    expect(&maint, 201, "POST", &format!("{pull}/requested_reviewers"), Some(asked)).await;
+    let own = json!({ "reviewers": ["helper"] });
+    expect(&maint, 422, "POST", &format!("{pull}/requested_reviewers"), Some(own)).await;
+}
+
+async fn drive_checks(emulator: &Emulator) {
+    let base = "/repos/acme/widgets";
+    let maint = Client::new(emulator, Some("maint-token"));
+    let (jwt, installation, head) = {
+        let world = emulator.world();
+        (jwt(&world, 540), world.installations[0].id, world.pull(REPO, PULL).head_sha.clone())
+    };
+    let app = Client::new(emulator, Some(&jwt));
+    let token = expect(&app, 201, "POST", &format!("/app/installations/{installation}/access_tokens"), None).await;
+    let bot = Client::new(emulator, token["token"].as_str());
+    let begun = json!({ "name": "Canonry", "head_sha": head, "status": "in_progress", "external_id": "a" });
+    expect(&maint, 403, "POST", &format!("{base}/check-runs"), Some(begun.clone())).await;
+    let run = expect(&bot, 201, "POST", &format!("{base}/check-runs"), Some(begun)).await;
+    let run = format!("{base}/check-runs/{}", run["id"]);
+    let output = json!({ "title": "Nothing found", "summary": "All read." });
+    let done = json!({ "status": "completed", "conclusion": "success", "output": output });
+    let done = expect(&bot, 200, "PATCH", &run, Some(done)).await;
+    assert_eq!((&done["status"], &done["output"]["title"]), (&json!("completed"), &json!("Nothing found")));
+    expect(&maint, 200, "GET", &run, None).await;
+    let named = "check_name=Canonry&filter=all&app_id=77&status=completed";
+    expect(&maint, 200, "GET", &format!("{base}/commits/{head}/check-runs?{named}"), None).await;
+    let long = json!({ "output": { "title": "t", "summary": "x".repeat(65_536) } });
+    expect(&bot, 422, "PATCH", &run, Some(long)).await;
+    expect(&maint, 200, "GET", &format!("{base}/commits/{head}"), None).await;
+    expect(&maint, 422, "GET", &format!("{base}/commits/{}", "d".repeat(40)), None).await;
 }

@@ -138,6 +138,28 @@ impl World {
         Ok(())
     }
 
+    /// The App as others carry it, or `null` when there is none.
+    pub(super) fn app_json(&self) -> Value {
+        let Some(app) = &self.app else { return Value::Null };
+        let permissions = self.installations.first().map(|installation| installation.permissions.clone());
+        let owner = self.users.values().find(|user| user.account != Account::Bot).map(|user| user.login.clone());
+        json!({
+            "id": app.id,
+            "slug": app.slug,
+            "node_id": format!("A_{}", app.id),
+            "client_id": app.client_id,
+            "owner": self.user_json(&owner.unwrap_or_else(|| format!("{}[bot]", app.slug))),
+            "name": app.slug,
+            "description": null,
+            "external_url": "https://example.com",
+            "html_url": format!("https://github.com/apps/{}", app.slug),
+            "created_at": "2025-01-01T00:00:00Z",
+            "updated_at": "2025-01-01T00:00:00Z",
+            "permissions": permissions.unwrap_or_default(),
+            "events": EVENTS,
+        })
+    }
+
     fn installation_json(&self, installation: &Installation) -> Value {
         let app = self.app.as_ref();
         let id = installation.id;
@@ -165,30 +187,28 @@ impl World {
 }
 
 /// The events the App subscribes to.
-const EVENTS: &[&str] = &["issues", "issue_comment", "pull_request", "repository"];
+const EVENTS: &[&str] = &[
+    "check_run",
+    "check_suite",
+    "issues",
+    "issue_comment",
+    "pull_request",
+    "pull_request_review",
+    "pull_request_review_comment",
+    "pull_request_review_thread",
+    "push",
+    "repository",
+];
 
 /// `GET /app`
 pub(super) fn show(world: &mut World, call: &Call) -> Reply {
     require_app(call)?;
-    let app = world.app.as_ref().ok_or_else(Answer::not_found)?;
-    let permissions = world.installations.first().map(|installation| installation.permissions.clone());
-    let owner = world.users.values().find(|user| user.account != Account::Bot).map(|user| user.login.clone());
-    Ok(Answer::ok(json!({
-        "id": app.id,
-        "slug": app.slug,
-        "node_id": format!("A_{}", app.id),
-        "client_id": app.client_id,
-        "owner": world.user_json(&owner.unwrap_or_else(|| format!("{}[bot]", app.slug))),
-        "name": app.slug,
-        "description": null,
-        "external_url": "https://example.com",
-        "html_url": format!("https://github.com/apps/{}", app.slug),
-        "created_at": "2025-01-01T00:00:00Z",
-        "updated_at": "2025-01-01T00:00:00Z",
-        "permissions": permissions.unwrap_or_default(),
-        "events": EVENTS,
-        "installations_count": world.installations.len(),
-    })))
+    let mut value = world.app_json();
+    if value.is_null() {
+        return Err(Answer::not_found());
+    }
+    value["installations_count"] = json!(world.installations.len());
+    Ok(Answer::ok(value))
 }
 
 /// `GET /app/installations`

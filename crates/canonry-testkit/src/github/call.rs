@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::people::Actor;
 use super::repositories::Repo;
+use super::smart_http::GitRequest;
 use super::world::World;
 
 /// An answer before rate-limit headers are added.
@@ -103,6 +104,8 @@ pub(super) struct Call {
     pub(super) params: Vec<(&'static str, String)>,
     pub(super) actor: Actor,
     pub(super) accept: String,
+    /// What git says, unpacked, and the protocol it wants to speak.
+    pub(super) git: GitRequest,
     pub(super) repo: Option<usize>,
 }
 

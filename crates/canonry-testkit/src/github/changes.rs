@@ -334,17 +334,17 @@ impl World {
         add_reaction(&mut comment.reactions, reaction)
     }
 
-    /// Writes a file on a branch, which must be its default branch to count.
+    /// Pushes a file to a branch.
     pub fn push(&mut self, repo: &str, branch: &str, by: &str, path: &str, text: &str) {
-        self.get_mut(repo).file_at(branch, path, text);
-        let (before, after) = (format!("{:040x}", self.fresh_id()), format!("{:040x}", self.fresh_id()));
-        let commit = json!({ "id": after, "message": "", "added": [], "removed": [], "modified": [path] });
-        let extra = json!({
-            "ref": format!("refs/heads/{branch}"), "before": before, "after": after, "base_ref": null,
-            "created": false, "deleted": false, "forced": false, "commits": [commit], "head_commit": commit,
-            "pusher": { "name": by },
-        });
-        self.queue_event("push", None, Some(self.position(repo)), Some(by), extra);
+        let position = self.position(repo);
+        let before = self.repos[position].branches.get(branch).cloned();
+        let (before, after) = if self.repos[position].git.is_some() {
+            (before, self.commit(repo, branch, &[(path, Some(text))]))
+        } else {
+            self.get_mut(repo).file_at(branch, path, text);
+            (Some(format!("{:040x}", self.fresh_id())), format!("{:040x}", self.fresh_id()))
+        };
+        self.queue_push(position, branch, by, before.as_deref(), &after, &[path], false);
     }
 
     /// Makes a label unless the repository has it; returns the name as it is written there.
@@ -361,7 +361,7 @@ impl World {
     }
 
     /// An issue to be changed, stamped as updated.
-    fn change(&mut self, repo: &str, number: u64) -> &mut Issue {
+    pub(super) fn change(&mut self, repo: &str, number: u64) -> &mut Issue {
         let at = self.stamp();
         self.revision += 1;
         let issue = self.get_mut(repo).issues.get_mut(&number);
@@ -401,13 +401,13 @@ impl World {
         }
     }
 
-    fn new_reaction(&mut self, by: &str, content: &str) -> Reaction {
+    pub(super) fn new_reaction(&mut self, by: &str, content: &str) -> Reaction {
         Reaction { id: self.fresh_id(), author: by.to_owned(), content: content.to_owned(), created_at: self.stamp() }
     }
 }
 
 /// One reaction of a kind per person: a second one is the first.
-fn add_reaction(reactions: &mut Vec<Reaction>, new: Reaction) -> u64 {
+pub(super) fn add_reaction(reactions: &mut Vec<Reaction>, new: Reaction) -> u64 {
     let same = |old: &&Reaction| old.author.eq_ignore_ascii_case(&new.author) && old.content == new.content;
     if let Some(old) = reactions.iter().find(same) {
         return old.id;

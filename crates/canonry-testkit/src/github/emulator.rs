@@ -4,10 +4,10 @@ use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::faults::{ArmedFault, FaultHandle};
+use super::recorded::Recorded;
 use super::server::{Inner, lock, run};
 use super::webhooks::{Attempt, Delivery};
 use super::world::World;
@@ -20,41 +20,6 @@ pub struct Emulator {
     shared: Arc<Mutex<Inner>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
-}
-
-/// One request as it came.
-#[derive(Debug, Clone)]
-pub struct Recorded {
-    /// The HTTP method.
-    pub method: String,
-    /// The path as it was sent.
-    pub path: String,
-    /// The path with `/repositories/{id}` turned into `/repos/{owner}/{repo}`.
-    pub named_path: String,
-    /// The decoded query.
-    pub query: Vec<(String, String)>,
-    /// The JSON body.
-    pub body: Option<Value>,
-    /// Login of the caller; `None` for strangers and for the App itself.
-    pub user: Option<String>,
-    /// The template of the route that served it.
-    pub route: Option<&'static str>,
-    /// The status of the answer; `None` while it is under way or when the connection was cut.
-    pub status: Option<u16>,
-    /// The JSON answer, when [`Emulator::keep_answers`] was called.
-    pub answer: Option<Value>,
-}
-
-impl Recorded {
-    /// A parameter of the query.
-    pub fn query(&self, name: &str) -> Option<&str> {
-        self.query.iter().rev().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
-    }
-
-    /// Whether it may change something.
-    pub fn is_write(&self) -> bool {
-        self.method != "GET"
-    }
 }
 
 /// The world, locked. Let it go before awaiting a request: the server needs it too.
@@ -131,6 +96,12 @@ impl Emulator {
     /// Every request so far that may have changed something.
     pub fn writes(&self) -> Vec<Recorded> {
         self.lock().requests.iter().filter(|request| request.is_write()).cloned().collect()
+    }
+
+    /// Every text that was ever sent to be written, whatever became of it: titles and bodies, comments inside reviews,
+    /// outputs of check runs. They are kept when the requests are forgotten.
+    pub fn bodies_sent(&self) -> Vec<String> {
+        self.lock().bodies_sent.clone()
     }
 
     /// Forgets the requests so far.

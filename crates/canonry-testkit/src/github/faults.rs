@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
-use serde_json::Value;
 use tokio::sync::watch;
 
 use super::call::Answer;
-use super::emulator::Recorded;
+use super::recorded::Recorded;
 
 type Predicate = Arc<dyn Fn(&Recorded) -> bool + Send + Sync>;
 
@@ -304,13 +303,6 @@ impl Faults {
 impl ArmedFault {
     pub(super) fn wants_history(&self) -> bool {
         matches!(self.effect, Effect::Stale(_))
-    }
-}
-
-impl Recorded {
-    /// A field of the JSON body, for predicates and assertions.
-    pub fn field(&self, name: &str) -> Option<&Value> {
-        self.body.as_ref().and_then(|body| body.get(name))
     }
 }
 

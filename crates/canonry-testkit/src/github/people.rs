@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -167,12 +169,15 @@ pub(super) const ISSUES_OR_PULLS: &[&str] = &["issues", "pull_requests"];
 pub(super) const PULLS: &[&str] = &["pull_requests"];
 pub(super) const CONTENTS: &[&str] = &["contents"];
 pub(super) const METADATA: &[&str] = &["metadata"];
+pub(super) const CHECKS: &[&str] = &["checks"];
 
 impl World {
     /// Finds out who calls; 401 as GitHub words it.
     pub(super) fn authenticate(&self, authorization: Option<&str>) -> Result<Actor, Answer> {
         let Some(header) = authorization else { return Ok(Actor::Anonymous) };
-        let credentials = header.split_once(' ').map_or("", |(_, rest)| rest.trim());
+        let (scheme, credentials) = header.split_once(' ').unwrap_or((header, ""));
+        let password = (scheme.eq_ignore_ascii_case("basic")).then(|| password(credentials.trim()));
+        let credentials = password.as_deref().unwrap_or(credentials).trim();
         if credentials.split('.').count() == 3 {
             self.verify_jwt(credentials)?;
             return Ok(Actor::App);
@@ -255,6 +260,10 @@ impl World {
         Ok(permission)
     }
 
+    pub(super) fn users_json(&self, logins: &[String]) -> Vec<Value> {
+        logins.iter().map(|login| self.user_json(login)).filter(|user| !user.is_null()).collect()
+    }
+
     /// A user with what only the profile shows.
     fn profile_json(&self, login: &str) -> Reply {
         let user = self.user_json(login);
@@ -318,7 +327,13 @@ pub(super) fn show_user(world: &mut World, call: &Call) -> Reply {
     world.profile_json(call.param("username"))
 }
 
-fn grants(permissions: &BTreeMap<String, String>, areas: &[&str], write: bool) -> bool {
+/// What git sends as a password; the name before it says nothing.
+fn password(encoded: &str) -> String {
+    let pair = STANDARD.decode(encoded).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    pair.split_once(':').map_or_else(String::new, |(_, password)| password.to_owned())
+}
+
+pub(super) fn grants(permissions: &BTreeMap<String, String>, areas: &[&str], write: bool) -> bool {
     areas.contains(&"metadata")
         || areas.iter().any(|area| match permissions.get(*area).map(String::as_str) {
             Some("write" | "admin") => true,

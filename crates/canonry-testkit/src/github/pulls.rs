@@ -1,4 +1,4 @@
-//! Pull requests: list, get, files, patch.
+//! Pull requests: list, get, files, patch, requested reviewers.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -8,7 +8,11 @@ use super::changes::CloseReason;
 use super::issue_list::{Order, cut, numbered_under_repo, read_state, with_next};
 use super::issues::{require, time};
 use super::people::{PULLS, Permission};
+use super::pull_diff::ChangedFile;
 use super::repositories::Repo;
+use super::review_comments::ReviewComment;
+use super::review_threads::ReviewThread;
+use super::reviews::Review;
 use super::world::{Issue, State, World};
 
 /// What a pull request has beyond an issue.
@@ -20,18 +24,37 @@ pub struct Pull {
     pub merged_at: Option<Timestamp>,
     /// Login of who merged it.
     pub merged_by: Option<String>,
+    /// Login of the fork's owner, when the branch is a fork's.
+    pub fork: Option<String>,
     /// Name of the branch it comes from.
     pub head_ref: String,
     /// Commit at its head.
     pub head_sha: String,
     /// Name of the branch it goes to.
     pub base_ref: String,
-    /// Commit it starts from.
+    /// Commit at the tip of that branch when the pull request was opened, pushed to or retargeted last.
     pub base_sha: String,
     /// The files it changes.
     pub files: Vec<ChangedFile>,
-    /// How many review comments it has.
-    pub review_comments: u64,
+    /// Its commits, oldest first; empty when there is no git behind it.
+    pub commits: Vec<PullCommit>,
+    /// Logins of who was asked for a review and has not given one.
+    pub requested_reviewers: Vec<String>,
+    /// Reviews, oldest first, pending ones too.
+    pub reviews: Vec<Review>,
+    /// Comments on lines, oldest first, pending ones too.
+    pub review_comments: Vec<ReviewComment>,
+    /// Conversations on lines, oldest first.
+    pub threads: Vec<ReviewThread>,
+}
+
+/// A commit of a pull request.
+#[derive(Debug, Clone)]
+pub struct PullCommit {
+    /// Its SHA.
+    pub sha: String,
+    /// What the pull request changed up to this commit.
+    pub files: Vec<ChangedFile>,
 }
 
 impl Default for Pull {
@@ -40,12 +63,17 @@ impl Default for Pull {
             draft: false,
             merged_at: None,
             merged_by: None,
+            fork: None,
             head_ref: String::from("topic"),
             head_sha: "1".repeat(40),
             base_ref: String::from("main"),
             base_sha: "0".repeat(40),
             files: Vec::new(),
-            review_comments: 0,
+            commits: Vec::new(),
+            requested_reviewers: Vec::new(),
+            reviews: Vec::new(),
+            review_comments: Vec::new(),
+            threads: Vec::new(),
         }
     }
 }
@@ -54,29 +82,24 @@ impl Pull {
     /// Adds a modified file with its patch.
     #[must_use]
     pub fn file(mut self, path: &str, patch: &str) -> Self {
-        self.files.push(ChangedFile {
-            path: path.to_owned(),
-            status: String::from("modified"),
-            patch: Some(patch.to_owned()),
-        });
+        self.files.push(ChangedFile::modified(path, patch));
         self
     }
-}
 
-/// One file of a pull request.
-#[derive(Debug, Clone)]
-pub struct ChangedFile {
-    /// Its path.
-    pub path: String,
-    /// `added`, `modified`, `removed`, `renamed`, …
-    pub status: String,
-    /// Its part of the diff; GitHub leaves it out for binary and very large files.
-    pub patch: Option<String>,
-}
+    /// What it changes up to one of its commits; `None` for a commit that is not of it.
+    pub(super) fn files_at(&self, commit: &str) -> Option<&[ChangedFile]> {
+        if commit == self.head_sha {
+            return Some(&self.files);
+        }
+        self.commits.iter().find(|known| known.sha == commit).map(|known| known.files.as_slice())
+    }
 
-impl ChangedFile {
-    fn lines(&self, sign: char) -> usize {
-        self.patch.as_deref().unwrap_or("").lines().filter(|line| line.starts_with(sign)).count()
+    /// The branch it comes from, as the repository's own tables name it.
+    pub(super) fn head_branch(&self) -> String {
+        match &self.fork {
+            Some(owner) => format!("{owner}:{}", self.head_ref),
+            None => self.head_ref.clone(),
+        }
     }
 }
 
@@ -108,25 +131,30 @@ pub(super) fn files(world: &mut World, call: &Call) -> Reply {
     world.may_read(call, PULLS)?;
     let (_, pull) = find(world, call)?;
     let repo = call.repo(world);
-    Ok(numbered_under_repo(world, call, &pull.files, |file| {
-        let blob = format!("https://github.com/{}/blob/{}/{}", repo.full_name(), pull.head_sha, file.path);
-        let (additions, deletions) = (file.lines('+'), file.lines('-'));
-        let mut value = json!({
-            "sha": pull.head_sha,
-            "filename": file.path,
-            "status": file.status,
-            "additions": additions,
-            "deletions": deletions,
-            "changes": additions + deletions,
-            "blob_url": blob,
-            "raw_url": blob.replace("/blob/", "/raw/"),
-            "contents_url": format!("{}/contents/{}?ref={}", repo.api(&world.api_url), file.path, pull.head_sha),
-        });
-        if let Some(patch) = &file.patch {
-            value["patch"] = json!(patch);
-        }
-        value
-    }))
+    Ok(numbered_under_repo(world, call, &pull.files, |file| file_json(world, repo, &pull.head_sha, file)))
+}
+
+/// A changed file as pull requests and commits show it.
+pub(super) fn file_json(world: &World, repo: &Repo, commit: &str, file: &ChangedFile) -> Value {
+    let blob = format!("https://github.com/{}/blob/{commit}/{}", repo.full_name(), file.path);
+    let mut value = json!({
+        "sha": file.sha,
+        "filename": file.path,
+        "status": file.status,
+        "additions": file.additions,
+        "deletions": file.deletions,
+        "changes": file.additions + file.deletions,
+        "blob_url": blob,
+        "raw_url": blob.replace("/blob/", "/raw/"),
+        "contents_url": format!("{}/contents/{}?ref={commit}", repo.api(&world.api_url), file.path),
+    });
+    if let Some(patch) = &file.patch {
+        value["patch"] = json!(patch);
+    }
+    if let Some(previous) = &file.previous_path {
+        value["previous_filename"] = json!(previous);
+    }
+    value
 }
 
 /// `PATCH …/pulls/{pull_number}`
@@ -171,27 +199,66 @@ pub(super) fn patch(world: &mut World, call: &Call) -> Reply {
     full_json(world, call.repo(world), issue)
 }
 
-fn find<'world>(world: &'world World, call: &Call) -> Result<(&'world Issue, &'world Pull), Answer> {
+/// `GET …/pulls/{pull_number}/requested_reviewers`
+pub(super) fn list_requested(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, PULLS)?;
+    let (_, pull) = find(world, call)?;
+    Ok(Answer::ok(json!({ "users": world.users_json(&pull.requested_reviewers), "teams": [] })))
+}
+
+/// `POST …/pulls/{pull_number}/requested_reviewers`
+pub(super) fn request(world: &mut World, call: &Call) -> Reply {
+    let issue = find(world, call)?.0;
+    let (number, author) = (issue.number, issue.author.clone());
+    let permission = world.may_write(call, PULLS)?;
+    let by = call.login();
+    if !author.eq_ignore_ascii_case(&by) {
+        require(permission, Permission::Triage)?;
+    }
+    let reviewers = super::issues::names(call.field("reviewers"), "login");
+    let repo = call.repo(world).full_name();
+    for reviewer in &reviewers {
+        if reviewer.eq_ignore_ascii_case(&author) {
+            return Err(Answer::message(422, "Review cannot be requested from pull request author."));
+        }
+        if !call.repo(world).collaborators.contains_key(&reviewer.to_ascii_lowercase()) {
+            let why = format!(
+                "Reviews may only be requested from collaborators. One or more of the users or teams you specified is not a collaborator of the {repo} repository."
+            );
+            return Err(Answer::message(422, &why));
+        }
+    }
+    for reviewer in &reviewers {
+        world.request_review(&repo, number, &by, reviewer);
+    }
+    let (issue, _) = find(world, call)?;
+    let value = simple_json(world, call.repo(world), issue).ok_or_else(Answer::not_found)?;
+    Ok(Answer::json(201, value))
+}
+
+pub(super) fn find<'world>(world: &'world World, call: &Call) -> Result<(&'world Issue, &'world Pull), Answer> {
     let issue = world.find_number(call.repo(world), call.number("pull_number")?)?;
     let pull = issue.pull.as_ref().ok_or_else(Answer::not_found)?;
     Ok((issue, pull))
 }
 
 /// A pull request as the list shows it.
-fn simple_json(world: &World, repo: &Repo, issue: &Issue) -> Option<Value> {
+pub(super) fn simple_json(world: &World, repo: &Repo, issue: &Issue) -> Option<Value> {
     let pull = issue.pull.as_ref()?;
     let as_issue = world.issue_json(repo, issue);
     let api = repo.api(&world.api_url);
     let url = format!("{api}/pulls/{}", issue.number);
-    let side = |branch: &str, sha: &str| {
+    let side = |owner: &str, branch: &str, sha: &str| {
+        let home = world.repos.iter().find(|home| home.owner == *owner && home.name == repo.name);
         json!({
-            "label": format!("{}:{branch}", repo.owner),
+            "label": format!("{owner}:{branch}"),
             "ref": branch,
             "sha": sha,
-            "user": world.user_json(&repo.owner),
-            "repo": world.repo_json(repo),
+            "user": world.user_json(owner),
+            "repo": home.map(|home| world.repo_json(home)),
         })
     };
+    let fork = pull.fork.as_deref();
     let href = |url: String| json!({ "href": url });
     let issue_url = format!("{api}/issues/{}", issue.number);
     let statuses = format!("{api}/statuses/{}", pull.head_sha);
@@ -209,10 +276,10 @@ fn simple_json(world: &World, repo: &Repo, issue: &Issue) -> Option<Value> {
         "statuses_url": statuses,
         "merge_commit_sha": null,
         "merged_at": pull.merged_at.map(time),
-        "requested_reviewers": [],
+        "requested_reviewers": world.users_json(&pull.requested_reviewers),
         "requested_teams": [],
-        "head": side(&pull.head_ref, &pull.head_sha),
-        "base": side(&pull.base_ref, &pull.base_sha),
+        "head": side(fork.unwrap_or(&repo.owner), &pull.head_ref, &pull.head_sha),
+        "base": side(&repo.owner, &pull.base_ref, &pull.base_sha),
         "auto_merge": null,
         "draft": pull.draft,
         "_links": {
@@ -260,11 +327,11 @@ pub(super) fn full_json(world: &World, repo: &Repo, issue: &Issue) -> Reply {
         "mergeable_state": "clean",
         "merged_by": pull.merged_by.as_deref().map(|login| world.user_json(login)),
         "comments": issue.comments,
-        "review_comments": pull.review_comments,
+        "review_comments": pull.review_comments.iter().filter(|comment| !pull.is_pending(comment.review)).count(),
         "maintainer_can_modify": false,
-        "commits": 1,
-        "additions": pull.files.iter().map(|file| file.lines('+')).sum::<usize>(),
-        "deletions": pull.files.iter().map(|file| file.lines('-')).sum::<usize>(),
+        "commits": pull.commits.len().max(1),
+        "additions": pull.files.iter().map(|file| file.additions).sum::<usize>(),
+        "deletions": pull.files.iter().map(|file| file.deletions).sum::<usize>(),
         "changed_files": pull.files.len(),
     });
     Ok(Answer::ok(extended(value, more)))

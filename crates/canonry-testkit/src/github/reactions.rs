@@ -1,4 +1,4 @@
-//! Reactions on issues and comments.
+//! Reactions on issues and comments of both kinds.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::call::{Answer, Call, Reply};
 use super::issue_list::numbered_under_repo;
 use super::issues::time;
-use super::people::{ISSUES_OR_PULLS, Permission};
+use super::people::{ISSUES_OR_PULLS, PULLS, Permission};
 use super::world::World;
 
 /// The eight reactions GitHub knows.
@@ -86,6 +86,35 @@ pub(super) fn delete_from_comment(world: &mut World, call: &Call) -> Reply {
     let id = own(world, call, &comment.reactions)?;
     let comment = call.repo_mut(world).comments.get_mut(&comment_id).ok_or_else(Answer::not_found)?;
     comment.reactions.retain(|reaction| reaction.id != id);
+    Ok(Answer::empty(204))
+}
+
+/// `GET …/pulls/comments/{comment_id}/reactions`
+pub(super) fn list_of_review_comment(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, PULLS)?;
+    let (_, _, comment) = world.find_review_comment(call)?;
+    Ok(list(world, call, &comment.reactions))
+}
+
+/// `POST …/pulls/comments/{comment_id}/reactions`
+pub(super) fn react_to_review_comment(world: &mut World, call: &Call) -> Reply {
+    let (_, _, comment) = world.find_review_comment(call)?;
+    let (comment, before) = (comment.id, comment.reactions.len());
+    world.may_write(call, PULLS)?;
+    let content = writable(world, call, false)?;
+    let repo = call.repo(world).full_name();
+    let id = world.react_to_review_comment(&repo, comment, &call.login(), &content);
+    let (_, _, comment) = world.find_review_comment(call)?;
+    Ok(created(world, &comment.reactions, id, before))
+}
+
+/// `DELETE …/pulls/comments/{comment_id}/reactions/{reaction_id}`
+pub(super) fn delete_from_review_comment(world: &mut World, call: &Call) -> Reply {
+    let (_, _, comment) = world.find_review_comment(call)?;
+    let comment_id = comment.id;
+    let id = own(world, call, &comment.reactions)?;
+    let repo = call.repo(world).full_name();
+    world.review_comment_mut(&repo, comment_id).reactions.retain(|reaction| reaction.id != id);
     Ok(Answer::empty(204))
 }
 

@@ -1,6 +1,6 @@
 //! Repositories and their files.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::call::{Answer, Call, Reply};
+use super::check_runs::CheckRun;
+use super::commits::Commit;
+use super::git_repositories::GitRepository;
 use super::issues::time;
 use super::people::{Actor, CONTENTS, METADATA, Permission};
 use super::world::{Comment, Gone, Issue, Label, Milestone, State, World};
@@ -50,6 +53,18 @@ pub struct Repo {
     pub gone: BTreeMap<u64, Gone>,
     /// The highest number given so far.
     pub last_number: u64,
+    /// Whether it is a fork.
+    pub fork: bool,
+    /// The commits of branches, by name; a fork's are named `owner:branch` in the repository it was forked from.
+    pub branches: BTreeMap<String, String>,
+    /// Commits by SHA.
+    pub commits: BTreeMap<String, Commit>,
+    /// Check runs, oldest first.
+    pub check_runs: Vec<CheckRun>,
+    /// The git behind it, once something was committed.
+    pub git: Option<GitRepository>,
+    /// Branches whose files were written and not committed since.
+    pub(super) unsaved: BTreeSet<String>,
 }
 
 impl Repo {
@@ -72,6 +87,12 @@ impl Repo {
             collaborators: BTreeMap::new(),
             gone: BTreeMap::new(),
             last_number: 0,
+            fork: false,
+            branches: BTreeMap::new(),
+            commits: BTreeMap::new(),
+            check_runs: Vec::new(),
+            git: None,
+            unsaved: BTreeSet::new(),
         }
     }
 
@@ -89,6 +110,7 @@ impl Repo {
     /// Writes a file on a branch or at a commit.
     pub fn file_at(&mut self, git_ref: &str, path: &str, text: &str) -> &mut Self {
         self.files.insert((git_ref.to_owned(), path.to_owned()), text.as_bytes().to_vec());
+        self.unsaved.insert(git_ref.to_owned());
         self
     }
 
@@ -123,7 +145,9 @@ pub(super) fn contents(world: &mut World, call: &Call) -> Reply {
     let path = call.param("path").trim_matches('/');
     let git_ref = call.query("ref").unwrap_or(&repo.default_branch);
     let git_ref = git_ref.strip_prefix("refs/heads/").unwrap_or(git_ref);
-    if let Some(bytes) = repo.files.get(&(git_ref.to_owned(), path.to_owned())) {
+    let written = repo.files.get(&(git_ref.to_owned(), path.to_owned())).cloned();
+    let committed = || repo.git.as_ref().filter(|_| repo.commits.contains_key(git_ref))?.file_at(git_ref, path);
+    if let Some(bytes) = &written.or_else(committed) {
         if call.accept.contains("raw") {
             let mut answer = Answer::empty(200);
             answer.raw = Some(bytes.clone().into());
@@ -203,7 +227,7 @@ impl World {
             "owner": self.user_json(&repo.owner),
             "html_url": html,
             "description": null,
-            "fork": false,
+            "fork": repo.fork,
             "url": api,
             "clone_url": format!("{html}.git"),
             "git_url": format!("git://github.com/{}.git", repo.full_name()),

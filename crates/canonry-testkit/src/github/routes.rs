@@ -1,11 +1,13 @@
 //! The table of routes, named by GitHub's own path templates, and how a request finds its handler.
 
+use serde_json::Value;
+
 use super::call::{Answer, Call, Reply};
 use super::people::METADATA;
 use super::world::World;
 use super::{
-    app, assignees, collaborators, comments, issue_list, issues, labels, milestones, people, pulls, rate_limit,
-    reactions, repositories, timeline, webhooks,
+    app, assignees, check_runs, collaborators, comments, commits, graphql, issue_list, issues, labels, milestones,
+    people, pulls, rate_limit, reactions, repositories, review_comments, reviews, smart_http, timeline, webhooks,
 };
 
 /// One route of the emulator.
@@ -16,6 +18,27 @@ pub struct Route {
     /// The path template in the words of GitHub's description.
     pub template: &'static str,
     handler: fn(&mut World, &Call) -> Reply,
+}
+
+impl Route {
+    /// Whether git itself calls it: no JSON, no budget.
+    pub(super) fn is_git(&self) -> bool {
+        self.template.starts_with("/{owner}/{repo}/")
+    }
+
+    /// Whether a request to it may change something: what git fetches and what GraphQL asks is posted, too.
+    pub(super) fn writes(&self, body: Option<&Value>) -> bool {
+        let query = body.and_then(|body| body["query"].as_str()).unwrap_or_default();
+        match self.template {
+            "/graphql" => query.trim_start().starts_with("mutation"),
+            _ => self.method != "GET" && !self.is_git(),
+        }
+    }
+
+    /// Whether it is part of the REST API that GitHub describes; GraphQL and git are not.
+    pub fn is_rest(&self) -> bool {
+        !self.is_git() && self.template != "/graphql"
+    }
 }
 
 /// Every route. Each one under `/repos/{owner}/{repo}` also answers under `/repositories/{id}`.
@@ -79,9 +102,34 @@ const ROUTES: &[Route] = routes![
     "GET" "/repos/{owner}/{repo}/issues/{issue_number}/timeline" => timeline::timeline,
     "GET" "/repos/{owner}/{repo}/issues/{issue_number}/events" => timeline::events,
     "GET" "/repos/{owner}/{repo}/pulls" => pulls::list,
+    "GET" "/repos/{owner}/{repo}/pulls/comments/{comment_id}" => review_comments::show,
+    "PATCH" "/repos/{owner}/{repo}/pulls/comments/{comment_id}" => review_comments::edit,
+    "DELETE" "/repos/{owner}/{repo}/pulls/comments/{comment_id}" => review_comments::delete,
+    "GET" "/repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions" => reactions::list_of_review_comment,
+    "POST" "/repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions" => reactions::react_to_review_comment,
+    "DELETE" "/repos/{owner}/{repo}/pulls/comments/{comment_id}/reactions/{reaction_id}" => reactions::delete_from_review_comment,
     "GET" "/repos/{owner}/{repo}/pulls/{pull_number}" => pulls::show,
     "PATCH" "/repos/{owner}/{repo}/pulls/{pull_number}" => pulls::patch,
     "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/files" => pulls::files,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers" => pulls::list_requested,
+    "POST" "/repos/{owner}/{repo}/pulls/{pull_number}/requested_reviewers" => pulls::request,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/comments" => review_comments::list,
+    "POST" "/repos/{owner}/{repo}/pulls/{pull_number}/comments/{comment_id}/replies" => review_comments::reply,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews" => reviews::list,
+    "POST" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews" => reviews::create,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}" => reviews::show,
+    "PUT" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}" => reviews::edit,
+    "DELETE" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}" => reviews::delete,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/comments" => reviews::comments,
+    "POST" "/repos/{owner}/{repo}/pulls/{pull_number}/reviews/{review_id}/events" => reviews::submit,
+    "POST" "/repos/{owner}/{repo}/check-runs" => check_runs::create,
+    "GET" "/repos/{owner}/{repo}/check-runs/{check_run_id}" => check_runs::show,
+    "PATCH" "/repos/{owner}/{repo}/check-runs/{check_run_id}" => check_runs::update,
+    "GET" "/repos/{owner}/{repo}/commits/{ref}" => commits::show,
+    "GET" "/repos/{owner}/{repo}/commits/{ref}/check-runs" => check_runs::list_of_commit,
+    "POST" "/graphql" => graphql::answer,
+    "GET" "/{owner}/{repo}/info/refs" => smart_http::info_refs,
+    "POST" "/{owner}/{repo}/git-upload-pack" => smart_http::upload_pack,
 ];
 
 /// The route of a request, or `None` when nobody serves it.

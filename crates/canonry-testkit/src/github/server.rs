@@ -14,11 +14,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::oneshot;
 
 use super::call::{Answer, Call};
-use super::emulator::Recorded;
 use super::faults::{Age, Effect, Faults, Late, Moment};
 use super::paging::decode;
 use super::people::{Actor, Token, TokenKind};
+use super::recorded::{Recorded, texts_of};
 use super::routes::{self, Route};
+use super::smart_http::GitRequest;
 use super::world::World;
 use crate::connection::{Connection, CuttableListener};
 
@@ -38,6 +39,8 @@ pub(super) struct Inner {
     pub(super) history: Option<VecDeque<(Timestamp, World)>>,
     pub(super) unknown: Vec<String>,
     pub(super) keeps_answers: bool,
+    /// Texts of all writes that arrived; never forgotten.
+    pub(super) bodies_sent: Vec<String>,
 }
 
 /// A request that was read but not yet applied.
@@ -119,6 +122,7 @@ impl Inner {
             history: None,
             unknown: Vec::new(),
             keeps_answers: false,
+            bodies_sent: Vec::new(),
         }
     }
 
@@ -142,9 +146,12 @@ impl Inner {
         let path = uri.path().to_owned();
         let named_path = routes::by_name(&self.world, &path);
         let query = read_query(uri.query().unwrap_or_default());
-        let body = if bytes.is_empty() { None } else { Some(serde_json::from_slice::<Value>(bytes)) };
         let actor = self.world.authenticate(text("authorization").as_deref());
         let found = routes::find(method, &named_path);
+        let speaks_git = found.as_ref().is_some_and(|(route, _)| route.is_git());
+        let git =
+            speaks_git.then(|| GitRequest::read(text("content-encoding").as_deref(), text("git-protocol"), bytes));
+        let body = (!bytes.is_empty() && !speaks_git).then(|| serde_json::from_slice::<Value>(bytes));
         let request = Recorded {
             method: method.to_owned(),
             path,
@@ -158,6 +165,9 @@ impl Inner {
         };
         if found.is_none() {
             self.unknown.push(format!("{method} {}", request.path));
+        }
+        if request.is_write() {
+            self.bodies_sent.extend(request.body.iter().flat_map(texts_of));
         }
         let effects = self.faults.strike(&request);
         let index = self.forgotten + self.requests.len();
@@ -178,6 +188,7 @@ impl Inner {
                 params: found.map(|(_, params)| params).unwrap_or_default(),
                 actor,
                 accept: text("accept").unwrap_or_default(),
+                git: git.unwrap_or_default(),
                 repo: None,
             }),
         };
@@ -257,10 +268,10 @@ impl Inner {
     fn handle(&mut self, arrived: &Arrived) -> Result<Answer, Answer> {
         let mut call = arrived.call.clone()?;
         let Some(route) = arrived.route else { return Err(Answer::not_found()) };
-        if route.template != "/rate_limit" {
+        if route.template != "/rate_limit" && !route.is_git() {
             self.world.charge(&arrived.actor)?;
         }
-        if route.method != "GET" && !route.template.starts_with("/app/") {
+        if route.writes(call.body.as_ref()) && !route.template.starts_with("/app/") {
             self.world.charge_write()?;
         }
         routes::dispatch(&mut self.world, route, &mut call)
@@ -273,7 +284,9 @@ impl Inner {
         answer.headers.push((String::from("date"), date));
         let content =
             if answer.raw.is_some() { "application/vnd.github.raw+json" } else { "application/json; charset=utf-8" };
-        answer.headers.push((String::from("content-type"), content.to_owned()));
+        if !answer.headers.iter().any(|(name, _)| name == "content-type") {
+            answer.headers.push((String::from("content-type"), content.to_owned()));
+        }
         if let Actor::Token(Token { kind: TokenKind::Classic { scopes }, .. }) = actor {
             let scopes: Vec<&str> = scopes.iter().map(String::as_str).collect();
             answer.headers.push((String::from("x-oauth-scopes"), scopes.join(", ")));
@@ -283,7 +296,7 @@ impl Inner {
 
     /// Gives a successful GET its ETag and turns it into a 304, which costs nothing, when the caller has it.
     fn condition(&mut self, answer: &mut Answer, bytes: &mut Vec<u8>, arrived: &Arrived) {
-        let reads = arrived.route.is_some_and(|route| route.method == "GET");
+        let reads = arrived.route.is_some_and(|route| route.method == "GET" && !route.is_git());
         if !reads || answer.status != 200 {
             return;
         }

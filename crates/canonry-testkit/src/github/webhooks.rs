@@ -11,6 +11,9 @@ use super::issues::time;
 use super::paging::{link, per_page};
 use super::world::World;
 
+/// What a branch that was not there pointed to.
+const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
+
 /// Where webhooks go.
 #[derive(Debug, Clone)]
 pub struct Webhook {
@@ -157,6 +160,27 @@ impl World {
         };
         payload = extended(payload, extra);
         self.queue_event(event, Some(action), Some(position), Some(by), payload);
+    }
+
+    /// `push`; a branch that was not there has no `before`.
+    #[expect(clippy::too_many_arguments, reason = "a push is all of this")]
+    pub(super) fn queue_push(
+        &mut self,
+        position: usize,
+        branch: &str,
+        by: &str,
+        before: Option<&str>,
+        after: &str,
+        paths: &[&str],
+        forced: bool,
+    ) {
+        let commit = json!({ "id": after, "message": "", "added": [], "removed": [], "modified": paths });
+        let extra = json!({
+            "ref": format!("refs/heads/{branch}"), "before": before.unwrap_or(NO_COMMIT), "after": after,
+            "base_ref": null, "created": before.is_none(), "deleted": false, "forced": forced, "commits": [commit],
+            "head_commit": commit, "pusher": { "name": by },
+        });
+        self.queue_event("push", None, Some(position), Some(by), extra);
     }
 
     pub(super) fn queue_comment_event(&mut self, action: &str, position: usize, comment: u64, by: &str, extra: Value) {

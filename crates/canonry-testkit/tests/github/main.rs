@@ -1,12 +1,17 @@
 //! What the emulator does, seen from outside.
 
+mod checks;
 #[path = "../client/mod.rs"]
 mod client;
+mod cloning;
 mod faults;
 mod gone;
 mod limits;
 mod listing;
+mod pulls;
+mod reviewing;
 mod rights;
+mod threads;
 mod webhooks;
 
 use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
