@@ -323,7 +323,7 @@ impl Planner<'_> {
 }
 
 /// Whether an item is, or might be, a maintainer's own business.
-fn whose(item: &Item, maintainers: &Maintainers) -> Option<SkipReason> {
+pub(crate) fn whose(item: &Item, maintainers: &Maintainers) -> Option<SkipReason> {
     let (Some(author), Some(assignees)) = (&item.author, &item.assignees) else {
         return Some(SkipReason::UncertainMaintainerIdentity);
     };
@@ -335,7 +335,7 @@ fn whose(item: &Item, maintainers: &Maintainers) -> Option<SkipReason> {
 }
 
 /// Whether one of the labels is protected; GitHub ignores the letter case of labels.
-pub(crate) fn has_protected_label(labels: &[String], protected: &[String]) -> bool {
+pub fn has_protected_label(labels: &[String], protected: &[String]) -> bool {
     labels.iter().any(|label| protected.iter().any(|other| same_label(label, other)))
 }
 

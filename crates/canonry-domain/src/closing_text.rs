@@ -28,6 +28,10 @@ pub struct ClosingText<'a> {
     pub facts: &'a [String],
     /// How sure Canonry is.
     pub confidence: Probability,
+    /// Whether a maintainer decided that it is closed: its author's word does not undo that.
+    pub approved: bool,
+    /// The name by which Canonry is spoken to here.
+    pub handle: &'a str,
     /// A repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and
     /// `{objection}`.
     pub template: Option<&'a str>,
@@ -53,12 +57,13 @@ words!(UndoReason, "a reason to undo", NotDuplicate = "not-duplicate", WrongTarg
 /// because nobody must be left without them.
 pub fn closing_comment(text: &ClosingText<'_>) -> String {
     let Some(template) = text.template else {
-        let mut parts = vec![format!("{} {}", naming(text.target), if_incorrect(text.item_type))];
+        let objection = if_incorrect(text.item_type, text.approved, text.handle);
+        let mut parts = vec![format!("{} {objection}", naming(text.target))];
         parts.extend(same_as(text));
         parts.extend(evidence(text));
         return parts.join("\n\n");
     };
-    let objection = if_incorrect(text.item_type);
+    let objection = if_incorrect(text.item_type, text.approved, text.handle);
     let fill = |name: &str| match name {
         "target" => Some(format!("#{}", text.target)),
         "title" => Some(text.target_title.unwrap_or_default().to_owned()),
@@ -122,7 +127,7 @@ pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumb
     format!(
         "Now a duplicate of #{target}: #{from}, which this {} was closed in favour of, is itself a duplicate of it. {}",
         item_type.in_words(),
-        if_incorrect(item_type)
+        if_incorrect(item_type, true, ANY_HANDLE)
     )
 }
 
@@ -130,11 +135,19 @@ fn naming(target: ItemNumber) -> String {
     format!("Closing as duplicate of #{target}.")
 }
 
-fn if_incorrect(item_type: ItemType) -> String {
+/// Works whatever name a repository has chosen.
+const ANY_HANDLE: &str = "canonry";
+
+/// Only what works is named.
+fn if_incorrect(item_type: ItemType, approved: bool, handle: &str) -> String {
     let this = item_type.in_words();
-    // Whoever opened an item cannot always reopen it, so there is a way that needs no rights. Only what works is named.
+    let reopen = format!("If this is incorrect, reopen the {this} (it will not be closed again).");
+    if approved {
+        return format!("{reopen} A maintainer can also write `/{handle} undo`, which opens it again.");
+    }
+    // Whoever opened an item cannot always reopen it, so there is a way that needs no rights.
     format!(
-        "If this is incorrect, reopen the {this} (it will not be closed again), or say so in a comment: a maintainer can take this back."
+        "{reopen} Its author can also write `/{handle} not a duplicate`, and a maintainer `/{handle} undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection."
     )
 }
 
@@ -201,7 +214,8 @@ mod tests {
     fn closing<'a>(item_type: ItemType, facts: &'a [String], template: Option<&'a str>) -> ClosingText<'a> {
         let confidence = Probability::new(0.9596).expect("valid");
         let target_title = Some("Exec approvals ignore ask=off");
-        ClosingText { item_type, target: number(12), target_title, facts, confidence, template }
+        let (target, approved, handle) = (number(12), false, "canonry");
+        ClosingText { item_type, target, target_title, facts, confidence, approved, handle, template }
     }
 
     fn facts() -> Vec<String> {
@@ -209,9 +223,19 @@ mod tests {
     }
 
     #[test]
+    fn what_a_maintainer_decided_only_a_maintainer_takes_back() {
+        let ruled = closing_comment(&ClosingText { approved: true, ..closing(ItemType::Issue, &[], None) });
+        assert!(!ruled.contains("not a duplicate") && ruled.contains("A maintainer can also write `/canonry undo`"));
+        assert!(
+            !closing_comment(&closing(ItemType::Issue, &[], None)).contains("in a comment"),
+            "nobody would hear it"
+        );
+    }
+
+    #[test]
     fn an_issue_is_told_why_and_how_to_object() {
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts(), None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        Closing as duplicate of #12. If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
 
         The problem is followed in #12: Exec approvals ignore ask=off
 
@@ -225,7 +249,7 @@ mod tests {
     #[test]
     fn a_pull_request_is_told_where_the_change_goes_on() {
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Pr, &[], None)), @"
-        Closing as duplicate of #12. If this is incorrect, reopen the pull request (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        Closing as duplicate of #12. If this is incorrect, reopen the pull request (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
 
         The same change is proposed in #12: Exec approvals ignore ask=off
         What is missing there is welcome there.
@@ -244,14 +268,14 @@ mod tests {
 
         - the error `approval required`
         - the setting {target}
-        If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
         ");
         insta::assert_snapshot!(closing_comment(&closing(ItemType::Issue, &facts, Some("Thanks all the same!"))), @"
         Closing as duplicate of #12.
 
         Thanks all the same!
 
-        If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
         ");
     }
 
@@ -279,7 +303,7 @@ mod tests {
         Reopened: this pull request is not a duplicate of #12. It will not be closed as one again.
         Reopened: this pull request was closed in favour of #12, which was the wrong one.
         Reopened: closing this pull request as a duplicate of #12 was taken back.
-        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
+        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again). A maintainer can also write `/canonry undo`, which opens it again.
         ");
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::close_plan::{has_protected_label, same_label};
 use crate::closing_text::POSSIBLE_DUPLICATE;
 use crate::content::ContentHash;
+use crate::grace::GraceEnd;
 use crate::item::{Item, ItemNumber, ItemState};
 use crate::login::Login;
 use crate::maintainers::Maintainers;
@@ -137,13 +138,15 @@ pub struct LiveItem {
     pub human_commented_since: bool,
 }
 
-/// Why a planned close does not happen; shown as `drift:source_edited` or `pinned`.
+/// Why a planned close does not happen; shown as `drift:source_edited`, `pinned` or `grace:reaction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowRefusal {
     /// Something changed since the plan.
     Drift(DriftKind),
     /// Something that a plan cannot see keeps the item open.
     Skip(SkipReason),
+    /// Somebody objected before the grace was over.
+    Grace(GraceEnd),
 }
 
 impl fmt::Display for RowRefusal {
@@ -151,6 +154,7 @@ impl fmt::Display for RowRefusal {
         match self {
             Self::Drift(kind) => write!(formatter, "drift:{kind}"),
             Self::Skip(reason) => reason.fmt(formatter),
+            Self::Grace(end) => write!(formatter, "grace:{end}"),
         }
     }
 }

@@ -23,6 +23,7 @@ mod edge;
 mod english;
 mod fenced;
 mod gates;
+mod grace;
 mod human_override;
 mod import_line;
 mod intent_answer;
@@ -40,6 +41,7 @@ mod judged_item;
 mod linked_issues;
 mod login;
 mod maintainers;
+pub mod mention;
 mod moment;
 mod online_verdict;
 mod outcome_event;
@@ -75,7 +77,8 @@ pub use audit_simulation::{
 };
 pub use bug_feature::bug_feature_mismatch;
 pub use close_plan::{
-    ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy, plan_closes,
+    ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,
+    has_protected_label, plan_closes,
 };
 pub use closing_text::{
     ClosingText, POSSIBLE_DUPLICATE, UndoReason, back_link_comment, closing_comment, comment_if_refused,
@@ -92,6 +95,10 @@ pub use earlier_close::EarlierClose;
 pub use edge::Edge;
 pub use english::likely_english;
 pub use gates::{GateRules, gate_answer, gate_before_judge};
+pub use grace::{
+    GraceBegan, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, called_off, grace_end, left_open,
+    may_announce_close,
+};
 pub use human_override::{Override, OverrideKind, Rulings};
 pub use import_line::{ImportError, ImportLine, parse_import_value};
 pub use intent_answer::{
@@ -130,7 +137,7 @@ pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
 pub use since::{InvalidSince, Since};
 pub use skip_reason::SkipReason;
 pub use speaking::{Speaking, WhySilent, speaking};
-pub use suggestion_text::{SimilarItem, Suggestion, suggestion_text, withdrawn_text};
+pub use suggestion_text::{ClosesIn, SimilarItem, Suggestion, suggestion_text, withdrawn_text};
 pub use threshold::{CurrentThreshold, InvalidThreshold, Threshold};
 pub use threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
 pub use threshold_rule::{ThresholdRule, ThresholdSettings};

@@ -34,6 +34,10 @@ pub enum SkipReason {
     HumanReopened,
     /// A person ruled that it is not a duplicate of another item of its cluster.
     ConflictingOverride,
+    /// A close of it was announced, and somebody objected.
+    Objected,
+    /// A close of it is announced, and there is time left to object.
+    InGrace,
     /// As many items were closed today as may be without a person's approval.
     DailyLimit,
 }
@@ -54,6 +58,8 @@ words!(
     UnsafeTarget = "unsafe_target",
     HumanReopened = "human_reopened",
     ConflictingOverride = "conflicting_override",
+    Objected = "objected",
+    InGrace = "in_grace",
     DailyLimit = "daily_limit",
 );
 
@@ -74,6 +80,8 @@ impl SkipReason {
             Self::UnsafeTarget => "the canonical is not open",
             Self::HumanReopened => "a person reopened it",
             Self::ConflictingOverride => "a person ruled it is not a duplicate",
+            Self::Objected => "somebody objected when its close was announced",
+            Self::InGrace => "its close is announced, and comes by itself",
             Self::DailyLimit => "today's limit is reached",
         }
     }

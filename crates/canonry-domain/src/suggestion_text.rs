@@ -1,6 +1,7 @@
 //! The one comment by which Canonry names what a new item looks like.
 
 use crate::closing_text::POSSIBLE_DUPLICATE;
+use crate::grace::announcement;
 use crate::item::{ItemNumber, ItemType};
 use crate::online_verdict::Verdict;
 use crate::prediction::points;
@@ -40,6 +41,17 @@ pub struct Suggestion<'a> {
     pub closed: &'a [SimilarItem<'a>],
     /// How many items are named at most, the target among them.
     pub max_items: usize,
+    /// Whether the item will be closed unless somebody objects.
+    pub closes: Option<ClosesIn<'a>>,
+}
+
+/// When an item is closed that nobody objects about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClosesIn<'a> {
+    /// After so many hours.
+    pub hours: u32,
+    /// The name by which Canonry is spoken to here.
+    pub handle: &'a str,
 }
 
 /// The comment on a new item that looks like a duplicate.
@@ -56,9 +68,12 @@ pub fn suggestion_text(suggestion: &Suggestion<'_>) -> String {
     parts.extend(listed("What both have in common:", facts));
     parts.extend(listed("Also similar:", suggestion.open[..open].iter().map(naming)));
     parts.extend(listed("Closed, maybe fixed:", suggestion.closed[..closed].iter().map(naming)));
-    parts.push(format!(
-        "Nothing is closed because of this. If it is wrong, give this comment a 👎 (Canonry learns from it) and remove the label `{POSSIBLE_DUPLICATE}`, or just say so below."
-    ));
+    parts.push(match suggestion.closes {
+        Some(ClosesIn { hours, handle }) => announcement(suggestion.item_type, hours, handle, POSSIBLE_DUPLICATE),
+        None => format!(
+            "Nothing is closed because of this. If it is wrong, give this comment a 👎 (Canonry learns from it) and remove the label `{POSSIBLE_DUPLICATE}`, or just say so below."
+        ),
+    });
     parts.join("\n\n")
 }
 
@@ -103,7 +118,7 @@ fn one_line(text: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SimilarItem, Suggestion, suggestion_text, withdrawn_text};
+    use super::{ClosesIn, SimilarItem, Suggestion, suggestion_text, withdrawn_text};
     use crate::duplicate_text::named_duplicate;
     use crate::item::{ItemNumber, ItemType};
     use crate::online_verdict::Verdict;
@@ -116,7 +131,8 @@ mod tests {
 
     fn bare(item_type: ItemType, verdict: Verdict) -> Suggestion<'static> {
         let target = similar(12, "Exec approvals ignore ask=off", 0.9396);
-        Suggestion { item_type, verdict, target, reasoning: "", facts: &[], open: &[], closed: &[], max_items: 3 }
+        let (reasoning, facts, open, closed) = ("", &[], &[], &[]);
+        Suggestion { item_type, verdict, target, reasoning, facts, open, closed, max_items: 3, closes: None }
     }
 
     #[test]
@@ -167,6 +183,18 @@ mod tests {
     }
 
     #[test]
+    fn a_close_to_come_is_announced_with_what_stops_it() {
+        let closes = Some(ClosesIn { hours: 72, handle: "dedupe" });
+        insta::assert_snapshot!(suggestion_text(&Suggestion { closes, ..bare(ItemType::Issue, Verdict::Duplicate) }), @"
+        This issue looks like a duplicate. An open one seems to be about the same thing:
+
+        - #12 Exec approvals ignore ask=off (93 % similar)
+
+        If nobody objects within 3 days, this issue will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, comment, edit the issue, remove the label `possible-duplicate`, or write `/dedupe not a duplicate`. Any one of them is enough.
+        ");
+    }
+
+    #[test]
     fn no_more_items_than_wanted_are_named() {
         let open = [similar(15, "a", 0.9), similar(16, "b", 0.89), similar(17, "c", 0.88)];
         let closed = [similar(7, "d", 0.87), similar(8, "e", 0.86)];
@@ -209,7 +237,10 @@ mod tests {
         let repo = "o/n".parse().expect("a name");
         for item_type in [ItemType::Issue, ItemType::Pr] {
             for verdict in Verdict::ALL {
-                assert_eq!(named_duplicate(&repo, &suggestion_text(&bare(item_type, *verdict))), None);
+                let bare = bare(item_type, *verdict);
+                assert_eq!(named_duplicate(&repo, &suggestion_text(&bare)), None);
+                let closes = Some(ClosesIn { hours: 72, handle: "canonry" });
+                assert_eq!(named_duplicate(&repo, &suggestion_text(&Suggestion { closes, ..bare })), None);
             }
             assert_eq!(
                 named_duplicate(&repo, &withdrawn_text(item_type, ItemNumber::new(12).expect("positive"))),

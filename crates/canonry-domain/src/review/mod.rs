@@ -6,11 +6,13 @@ mod code_index;
 mod commit_sha;
 mod confidence;
 mod dismissal;
+mod dismissal_words;
 mod feedback;
 mod finding;
 mod fingerprint;
 mod grounding;
 mod line_map;
+mod posted_text;
 mod repo_path;
 mod review_scope;
 mod severity;
@@ -18,6 +20,7 @@ mod sighting;
 mod subject;
 mod summary_text;
 mod tracking;
+mod trigger;
 mod visibility;
 
 pub use category::Category;
@@ -26,6 +29,7 @@ pub use code_index::CodeIndex;
 pub use commit_sha::{CommitSha, InvalidSha};
 pub use confidence::{Confidence, ConfidenceParts, ConfidenceSigns, confidence};
 pub use dismissal::{Dismissal, DismissalKind, Dismisser};
+pub use dismissal_words::says_no;
 pub use feedback::{
     FeedbackRule, PatternFeedback, Vote, feedback_hides, is_protected, may_teach, pool_votes, rejected_by_people,
 };
@@ -33,6 +37,10 @@ pub use finding::{Finding, LineRange, ReviewerName, Witness, merge_witnesses};
 pub use fingerprint::{Fingerprint, InvalidFingerprint, PatternKey};
 pub use grounding::{Grounding, grounding, is_grounded};
 pub use line_map::{Hunk, LineMap};
+pub use posted_text::{
+    CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, REVIEW_BODY, check_conclusion,
+    check_output, fenced, finding_comment, fixed_comment, incomplete_comment, said_anew_comment, summary_comment,
+};
 pub use repo_path::{InvalidPath, RepoPath};
 pub use review_scope::{ReviewMode, ScopeReason};
 pub use severity::Severity;
@@ -43,4 +51,5 @@ pub use summary_text::{
     review_headline, scope_in_words, suppressed_patterns_in_words, what_became_of_earlier,
 };
 pub use tracking::{Earlier, FileMaps, Followed, Found, Tracked, Unseen, track};
+pub use trigger::{NoReview, ReviewOccasion, ReviewTrigger, TriggerFacts, TriggerRules, review_trigger};
 pub use visibility::{HiddenBy, ShownAs, Visibility, arrange};

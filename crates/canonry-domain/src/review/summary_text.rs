@@ -41,6 +41,8 @@ pub struct ReviewCounts {
     pub by_severity: BTreeMap<Severity, usize>,
     /// All of them, by what became of them.
     pub by_status: BTreeMap<FindingStatus, usize>,
+    /// Earlier ones that are still there and not shown, without those that people dismissed.
+    pub hidden_earlier: usize,
     /// Those not shown, by what hides them.
     pub hidden_by: BTreeMap<HiddenBy, usize>,
 }
@@ -60,6 +62,8 @@ impl ReviewCounts {
                 ShownAs::LowConfidence => counts.low_confidence += 1,
                 ShownAs::Suppressed => {
                     counts.suppressed += 1;
+                    let is_earlier = !matches!(finding.status, FindingStatus::New | FindingStatus::Dismissed);
+                    counts.hidden_earlier += usize::from(is_earlier);
                     if let Some(by) = finding.hidden_by {
                         *counts.hidden_by.entry(by.clone()).or_default() += 1;
                     }
@@ -109,9 +113,9 @@ pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeR
             counts.by_severity.iter().rev().map(|(severity, count)| format!("{count} {severity}")).collect();
         let fresh = match counts.fresh {
             fresh if fresh == shown => String::new(),
-            0 => ", none of them new".to_owned(),
-            fresh if counts.with_status(FindingStatus::Reopened) > 0 => format!(", {fresh} of them new or back again"),
-            fresh => format!(", {fresh} of them new"),
+            0 => "; none new".to_owned(),
+            fresh if counts.with_status(FindingStatus::Reopened) > 0 => format!("; {fresh} new or back again"),
+            fresh => format!("; {fresh} new"),
         };
         return format!("{}: {}{fresh}", number_of(shown, "finding"), severities.join(", "));
     }
@@ -159,7 +163,12 @@ pub fn what_became_of_earlier(counts: &ReviewCounts) -> Option<String> {
         .filter(|(count, _)| *count > 0)
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
-    (!parts.is_empty()).then(|| format!("Earlier findings: {}.", parts.join(", ")))
+    let hidden = match counts.hidden_earlier {
+        0 => String::new(),
+        1 => "; 1 of them is hidden".to_owned(),
+        hidden => format!("; {hidden} of them are hidden"),
+    };
+    (!parts.is_empty()).then(|| format!("Earlier findings: {}{hidden}.", parts.join(", ")))
 }
 
 /// How much was to be read, and why.
@@ -259,7 +268,7 @@ mod tests {
             one(FindingStatus::Fixed, Severity::Major, ShownAs::Inline),
         ]);
         let headline = review_headline(&counts, &all_read(), &ScopeReason::NoPriorReview);
-        assert_eq!(headline, "3 findings: 1 critical, 2 minor, 1 of them new");
+        assert_eq!(headline, "3 findings: 1 critical, 2 minor; 1 new");
         assert_eq!((counts.with_severity(Severity::Minor), counts.with_severity(Severity::Major)), (2, 0));
         let all_new = ReviewCounts::of([one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline)]);
         assert_eq!(review_headline(&all_new, &all_read(), &ScopeReason::FullRequested), "1 finding: 1 major");
@@ -269,12 +278,12 @@ mod tests {
         ]);
         assert_eq!(
             review_headline(&mixed, &all_read(), &ScopeReason::FullRequested),
-            "2 findings: 2 major, 1 of them new or back again"
+            "2 findings: 2 major; 1 new or back again"
         );
         let known = ReviewCounts::of([one(FindingStatus::Same, Severity::Major, ShownAs::Inline)]);
         assert_eq!(
             review_headline(&known, &all_read(), &ScopeReason::NoChangesSince(sha())),
-            "1 finding: 1 major, none of them new"
+            "1 finding: 1 major; none new"
         );
     }
 
@@ -319,6 +328,12 @@ mod tests {
         );
         let new = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Inline)]);
         assert_eq!(what_became_of_earlier(&new), None);
+        let hidden = |status| one(status, Severity::Minor, ShownAs::Suppressed);
+        let statuses = [FindingStatus::Same, FindingStatus::Dismissed, FindingStatus::New];
+        assert_eq!(
+            what_became_of_earlier(&ReviewCounts::of(statuses.map(hidden))).as_deref(),
+            Some("Earlier findings: 1 still there, 1 dismissed; 1 of them is hidden.")
+        );
     }
 
     #[test]

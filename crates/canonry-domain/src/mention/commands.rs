@@ -1,0 +1,389 @@
+//! The table of commands: what parser, help, documentation and permissions are made of.
+
+use crate::item::ItemNumber;
+use crate::review::Fingerprint;
+use crate::words::words;
+
+/// The name by which Canonry is called unless a repository chose another one.
+pub const DEFAULT_HANDLE: &str = "canonry";
+
+/// Mentions of one person on one item within 24 hours that are answered, maintainers' apart: a conversation needs few.
+pub const ANSWERED_A_DAY: usize = 10;
+
+/// What a person can ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MentionVerb {
+    /// Look at what is new in a pull request.
+    Review,
+    /// Look at all of a pull request.
+    FullReview,
+    /// Hold back everything.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Explain what was said.
+    Why,
+    /// Never say a finding again about this code.
+    NotUseful,
+    /// How reactions to findings count.
+    FeedbackStatus,
+    /// Which findings people reacted to.
+    FeedbackList,
+    /// Forget reactions.
+    FeedbackClear,
+    /// The item is a duplicate of another one.
+    DuplicateOf,
+    /// The item is no duplicate.
+    NotADuplicate,
+    /// Open again what Canonry closed.
+    Undo,
+    /// List the commands.
+    Help,
+}
+
+words!(
+    MentionVerb,
+    "a command",
+    Review = "review",
+    FullReview = "full review",
+    Pause = "pause",
+    Resume = "resume",
+    Why = "why",
+    NotUseful = "not useful",
+    FeedbackStatus = "feedback status",
+    FeedbackList = "feedback list",
+    FeedbackClear = "feedback clear",
+    DuplicateOf = "duplicate of",
+    NotADuplicate = "not a duplicate",
+    Undo = "undo",
+    Help = "help",
+);
+
+/// A command with what was said to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MentionCommand {
+    /// Look at what is new in a pull request.
+    Review,
+    /// Look at all of a pull request.
+    FullReview,
+    /// Hold back everything.
+    Pause,
+    /// Go on.
+    Resume,
+    /// Explain what was said.
+    Why,
+    /// Never say a finding again about this code.
+    NotUseful,
+    /// How reactions to findings count.
+    FeedbackStatus,
+    /// Which findings people reacted to.
+    FeedbackList,
+    /// Forget the reactions to one pattern, or to all.
+    FeedbackClear(Option<Fingerprint>),
+    /// The item is a duplicate of this one.
+    DuplicateOf(ItemNumber),
+    /// The item is no duplicate, of this one if one is named.
+    NotADuplicate(Option<ItemNumber>),
+    /// Open again what Canonry closed.
+    Undo,
+    /// List the commands.
+    Help,
+}
+
+impl MentionCommand {
+    /// Which command it is.
+    pub const fn verb(&self) -> MentionVerb {
+        match self {
+            Self::Review => MentionVerb::Review,
+            Self::FullReview => MentionVerb::FullReview,
+            Self::Pause => MentionVerb::Pause,
+            Self::Resume => MentionVerb::Resume,
+            Self::Why => MentionVerb::Why,
+            Self::NotUseful => MentionVerb::NotUseful,
+            Self::FeedbackStatus => MentionVerb::FeedbackStatus,
+            Self::FeedbackList => MentionVerb::FeedbackList,
+            Self::FeedbackClear(_) => MentionVerb::FeedbackClear,
+            Self::DuplicateOf(_) => MentionVerb::DuplicateOf,
+            Self::NotADuplicate(_) => MentionVerb::NotADuplicate,
+            Self::Undo => MentionVerb::Undo,
+            Self::Help => MentionVerb::Help,
+        }
+    }
+}
+
+/// What may stand behind a command's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MentionArgument {
+    /// Nothing: whoever says more means something else.
+    Nothing,
+    /// The number of another item.
+    Number,
+    /// The number of another item, or whatever the person has to say.
+    NumberOrWords,
+    /// A finding's fingerprint, or nothing.
+    Pattern,
+    /// Whatever the person has to say; it changes nothing.
+    Words,
+}
+
+/// What a person is to the item they write on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MentionRole {
+    /// May push to the repository.
+    Maintainer,
+    /// Wrote the item.
+    Author,
+    /// Anybody else.
+    Other,
+}
+
+/// Who may ask for something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MayAsk {
+    /// Maintainers.
+    Maintainer,
+    /// Maintainers, and who wrote the item.
+    MaintainerOrAuthor,
+    /// Every person.
+    Anyone,
+}
+
+impl MayAsk {
+    /// Whether somebody of that role may ask.
+    pub const fn allows(self, role: MentionRole) -> bool {
+        match self {
+            Self::Maintainer => matches!(role, MentionRole::Maintainer),
+            Self::MaintainerOrAuthor => matches!(role, MentionRole::Maintainer | MentionRole::Author),
+            Self::Anyone => true,
+        }
+    }
+
+    /// Who it is, as a sentence names them.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Maintainer => "maintainers",
+            Self::MaintainerOrAuthor => "maintainers and the author",
+            Self::Anyone => "anyone",
+        }
+    }
+}
+
+/// Where a command makes sense.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MentionScope {
+    /// On every issue and pull request.
+    Anywhere,
+    /// On pull requests.
+    Pulls,
+    /// Under a comment by which Canonry told of a finding.
+    Findings,
+}
+
+impl MentionScope {
+    /// Where, as a sentence names it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Anywhere => "anywhere",
+            Self::Pulls => "on pull requests",
+            Self::Findings => "under a finding",
+        }
+    }
+}
+
+/// A command, described once.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MentionSpec {
+    /// Which command.
+    pub verb: MentionVerb,
+    /// Other words for it, beside the verb's own.
+    pub also: &'static [&'static str],
+    /// What may stand behind the words.
+    pub argument: MentionArgument,
+    /// Who may ask for it.
+    pub who: MayAsk,
+    /// Where it makes sense.
+    pub scope: MentionScope,
+    /// What it does, in one sentence.
+    pub does: &'static str,
+    /// What to write behind the handle.
+    pub example: &'static str,
+}
+
+/// Every command, in the order in which help lists them.
+pub const MENTIONS: &[MentionSpec] = &[
+    MentionSpec {
+        verb: MentionVerb::Review,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::MaintainerOrAuthor,
+        scope: MentionScope::Pulls,
+        does: "Reviews what changed since the last review.",
+        example: "review",
+    },
+    MentionSpec {
+        verb: MentionVerb::FullReview,
+        also: &["review all"],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::MaintainerOrAuthor,
+        scope: MentionScope::Pulls,
+        does: "Reviews the whole pull request again.",
+        example: "full review",
+    },
+    MentionSpec {
+        verb: MentionVerb::Why,
+        also: &[],
+        argument: MentionArgument::Words,
+        who: MayAsk::Anyone,
+        scope: MentionScope::Anywhere,
+        does: "Explains what Canonry said here, or why it said nothing; under a finding, that finding.",
+        example: "why",
+    },
+    MentionSpec {
+        verb: MentionVerb::NotUseful,
+        also: &[],
+        argument: MentionArgument::Words,
+        who: MayAsk::MaintainerOrAuthor,
+        scope: MentionScope::Findings,
+        does: "Dismisses the finding: it is not told again while its code stays as it is.",
+        example: "not useful",
+    },
+    MentionSpec {
+        verb: MentionVerb::DuplicateOf,
+        also: &["dup of"],
+        argument: MentionArgument::Number,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Rules that this is a duplicate of another item.",
+        example: "duplicate of #12",
+    },
+    MentionSpec {
+        verb: MentionVerb::NotADuplicate,
+        also: &["not duplicate", "not a dup"],
+        argument: MentionArgument::NumberOrWords,
+        who: MayAsk::MaintainerOrAuthor,
+        scope: MentionScope::Anywhere,
+        does: "Rules that this is no duplicate, and opens it again if Canonry closed it.",
+        example: "not a duplicate",
+    },
+    MentionSpec {
+        verb: MentionVerb::Undo,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Opens again what Canonry closed.",
+        example: "undo",
+    },
+    MentionSpec {
+        verb: MentionVerb::FeedbackStatus,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Anyone,
+        scope: MentionScope::Anywhere,
+        does: "Tells how reactions to findings count in this repository.",
+        example: "feedback status",
+    },
+    MentionSpec {
+        verb: MentionVerb::FeedbackList,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Anyone,
+        scope: MentionScope::Anywhere,
+        does: "Lists the findings that people reacted to.",
+        example: "feedback list",
+    },
+    MentionSpec {
+        verb: MentionVerb::FeedbackClear,
+        also: &[],
+        argument: MentionArgument::Pattern,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Forgets the reactions to one kind of finding, or to all.",
+        example: "feedback clear fp-79e99c7e",
+    },
+    MentionSpec {
+        verb: MentionVerb::Pause,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Stops everything Canonry writes in this repository, but for answers to mentions.",
+        example: "pause",
+    },
+    MentionSpec {
+        verb: MentionVerb::Resume,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Goes on after a pause, or after too many objections.",
+        example: "resume",
+    },
+    MentionSpec {
+        verb: MentionVerb::Help,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Anyone,
+        scope: MentionScope::Anywhere,
+        does: "Lists these commands.",
+        example: "help",
+    },
+];
+
+impl MentionVerb {
+    /// Its line of the table.
+    pub fn spec(self) -> &'static MentionSpec {
+        let found = MENTIONS.iter().find(|spec| spec.verb == self);
+        found.expect("invariant: every command has a line in the table, as a test says")
+    }
+}
+
+impl MentionSpec {
+    /// Every way to say it, the usual one first.
+    pub fn words(&self) -> impl Iterator<Item = &'static str> {
+        std::iter::once(self.verb.as_str()).chain(self.also.iter().copied())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::{MENTIONS, MayAsk, MentionRole, MentionVerb};
+    use crate::mention::{Asked, parse_mention};
+
+    #[test]
+    fn every_command_has_one_line() {
+        let listed: Vec<MentionVerb> = MENTIONS.iter().map(|spec| spec.verb).collect();
+        let all: BTreeSet<MentionVerb> = MentionVerb::ALL.iter().copied().collect();
+        assert_eq!((listed.len(), listed.into_iter().collect::<BTreeSet<_>>()), (all.len(), all));
+    }
+
+    #[test]
+    fn no_two_commands_share_words() {
+        let words: Vec<&str> = MENTIONS.iter().flat_map(|spec| spec.words()).collect();
+        let distinct: BTreeSet<&str> = words.iter().copied().collect();
+        assert_eq!(words.len(), distinct.len(), "{words:?}");
+        for word in words {
+            assert!(word == word.to_lowercase() && word.split_whitespace().collect::<Vec<_>>().join(" ") == word);
+        }
+    }
+
+    #[test]
+    fn every_example_means_its_command() {
+        for spec in MENTIONS {
+            let asked = parse_mention(&format!("/canonry {}", spec.example), "canonry");
+            let Some(Asked::Command(command)) = asked else { panic!("{asked:?} for {:?}", spec.example) };
+            assert_eq!(command.verb(), spec.verb, "{:?}", spec.example);
+        }
+    }
+
+    #[test]
+    fn who_may_ask_is_who_is_named() {
+        let roles = [MentionRole::Maintainer, MentionRole::Author, MentionRole::Other];
+        let allowed = |who: MayAsk| roles.map(|role| who.allows(role));
+        assert_eq!(allowed(MayAsk::Maintainer), [true, false, false]);
+        assert_eq!(allowed(MayAsk::MaintainerOrAuthor), [true, true, false]);
+        assert_eq!(allowed(MayAsk::Anyone), [true, true, true]);
+    }
+}

@@ -1,0 +1,21 @@
+//! What people ask Canonry for in comments: one table of commands, and what is made of it.
+
+mod answers;
+mod commands;
+mod live_lines;
+mod page;
+mod parse;
+mod why_text;
+
+pub use answers::{
+    NothingToUndo, could_not, duplicate_ruled, duplicate_ruled_and_closing, needs_another_number, not_apart, not_here,
+    not_paused, nothing_to_undo, only_a_maintainer_silences, overtaken, refused, review_of_closed, reviews_are_off,
+    ruled_apart, ruled_by_a_maintainer, unknown_item, unknown_mention, while_paused,
+};
+pub use commands::{
+    ANSWERED_A_DAY, DEFAULT_HANDLE, MENTIONS, MayAsk, MentionArgument, MentionCommand, MentionRole, MentionScope,
+    MentionSpec, MentionVerb,
+};
+pub use page::{mention_help, mentions_page};
+pub use parse::{Asked, may_hold_mention, parse_mention};
+pub use why_text::{SaidAbout, WhatIsDone, WhyItem, why_text};
