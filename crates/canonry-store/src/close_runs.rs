@@ -189,33 +189,9 @@ impl Store {
         now: Timestamp,
     ) -> Result<CloseRunId, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let named = rows.iter().flat_map(|row| std::iter::once(row.number).chain(row.target));
-        let keys = ItemKeys::read(&mut tx, repo, named).await?;
-        let insert =
-            "INSERT INTO close_runs (repo_id, mode, representation, target_policy, min_close, config_hash, created_at, run_id)
-            VALUES ($1, 'plan', $2, $3, $4, $5, $6, $7) RETURNING id";
-        let id: i64 = on_tx!(&mut tx, |db| {
-            sqlx::query_scalar(insert)
-                .bind(repo.0)
-                .bind(plan.representation.as_str())
-                .bind(plan.target_policy.as_str())
-                .bind(plan.min_close.get())
-                .bind(plan.config_hash)
-                .bind(micros(now))
-                .bind(plan.run_id)
-                .fetch_one(db)
-                .await?
-        });
-        let mut known = Vec::with_capacity(rows.len());
-        for row in rows {
-            let item = keys.id(row.item_type, row.number)?;
-            known.push((item, keys.optional_id(row.item_type, row.target)?, row));
-        }
-        for batch in known.chunks(ROWS_PER_STATEMENT) {
-            write_rows(&mut tx, id, batch).await?;
-        }
+        let id = insert_plan(&mut tx, repo, plan, rows, now).await?;
         tx.commit().await?;
-        Ok(CloseRunId(id))
+        Ok(id)
     }
 
     /// A plan, or a run that applies or undoes one.
@@ -335,6 +311,42 @@ const BEGIN: &str =
         created_at, run_id)
     SELECT repo_id, $2, id, representation, target_policy, min_close, config_hash, $3, $4 FROM close_runs WHERE id = $1
     RETURNING id";
+
+/// Writes a plan with its rows inside a transaction.
+pub(crate) async fn insert_plan(
+    tx: &mut Transaction,
+    repo: RepoId,
+    plan: &NewPlan<'_>,
+    rows: &[NewPlanRow],
+    now: Timestamp,
+) -> Result<CloseRunId, StoreError> {
+    let named = rows.iter().flat_map(|row| std::iter::once(row.number).chain(row.target));
+    let keys = ItemKeys::read(&mut *tx, repo, named).await?;
+    let insert =
+        "INSERT INTO close_runs (repo_id, mode, representation, target_policy, min_close, config_hash, created_at, run_id)
+        VALUES ($1, 'plan', $2, $3, $4, $5, $6, $7) RETURNING id";
+    let id: i64 = on_tx!(&mut *tx, |db| {
+        sqlx::query_scalar(insert)
+            .bind(repo.0)
+            .bind(plan.representation.as_str())
+            .bind(plan.target_policy.as_str())
+            .bind(plan.min_close.get())
+            .bind(plan.config_hash)
+            .bind(micros(now))
+            .bind(plan.run_id)
+            .fetch_one(db)
+            .await?
+    });
+    let mut known = Vec::with_capacity(rows.len());
+    for row in rows {
+        let item = keys.id(row.item_type, row.number)?;
+        known.push((item, keys.optional_id(row.item_type, row.target)?, row));
+    }
+    for batch in known.chunks(ROWS_PER_STATEMENT) {
+        write_rows(&mut *tx, id, batch).await?;
+    }
+    Ok(CloseRunId(id))
+}
 
 async fn write_rows(
     tx: &mut Transaction,

@@ -62,20 +62,28 @@ impl Store {
         Ok(true)
     }
 
-    /// Takes back what was said against a finding in one way, such as when its thread is opened again; `false` says that
-    /// nothing stood.
+    /// Takes back what was said against a finding in one way, such as when its thread is opened again: about the code
+    /// that a review told of, or about any; by one person, or by all. `false` says that nothing stood.
     pub async fn withdraw_dismissal(
         &self,
         finding: FindingId,
+        review: Option<ReviewId>,
         kind: DismissalKind,
+        by: Option<&Login>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let withdraw =
-            "UPDATE dismissals SET withdrawn_at = $3 WHERE finding_id = $1 AND kind = $2 AND withdrawn_at IS NULL";
-        let withdrawn = on_pool!(&self.pool, |db| {
+            "UPDATE dismissals SET withdrawn_at = $3 WHERE finding_id = $1 AND kind = $2 AND withdrawn_at IS NULL
+            AND ($4 OR code = $5 OR (code IS NULL AND $5 IS NULL)) AND ($6 OR lower(by_login) = $7)";
+        let mut tx = self.pool.begin().await?;
+        let Some(answered) = lock_and_read(&mut tx, finding, review).await? else { return Ok(false) };
+        let code = answered.code.as_ref().map(CodeHash::as_str);
+        let withdrawn = on_tx!(&mut tx, |db| {
             let query = sqlx::query(withdraw).bind(finding.0).bind(kind.as_str()).bind(micros(now));
-            query.execute(db).await?.rows_affected()
+            let query = query.bind(review.is_none()).bind(code).bind(by.is_none());
+            query.bind(by.map(Login::key)).execute(db).await?.rows_affected()
         });
+        tx.commit().await?;
         Ok(withdrawn > 0)
     }
 

@@ -3,17 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{Finding, Fingerprint, PatternFeedback, PatternKey, ReviewSubject, Vote, pool_votes};
-use canonry_domain::{GithubId, Login};
+use canonry_domain::{GithubId, ItemNumber, Login};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::items::NUMBERS_PER_STATEMENT;
 use crate::open::Store;
-use crate::repos::RepoId;
+use crate::repos::{Repo, RepoId};
 use crate::review_runs::FindingId;
-use crate::row_values::{beginning, micros, moment, optional_moment, word};
-use crate::transaction::{StoreError, Transaction, on_tx};
+use crate::row_values::{beginning, micros, moment, number, optional_moment, word};
+use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// A reaction to the comment of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,21 @@ pub struct NewReaction<'a> {
     pub teaches: bool,
 }
 
+/// A finding that stands as a comment, or as several, that people may react to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingToHear {
+    /// The repository, by the name it has now.
+    pub repo: Repo,
+    /// The pull request.
+    pub number: ItemNumber,
+    /// The finding.
+    pub finding: FindingId,
+    /// All of its comments, the oldest first.
+    pub comments: Vec<GithubId>,
+    /// When the reactions to all of them were last read.
+    pub heard_at: Option<Timestamp>,
+}
+
 /// What people think of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPattern {
@@ -51,14 +66,14 @@ pub struct StoredPattern {
 
 impl Store {
     /// Keeps a reaction, once per id, and tells whether it was not known. One that was gone and is there again counts
-    /// again. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.
+    /// again, and whether it teaches is as it was said last. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.
     pub async fn keep_reaction(&self, reaction: &NewReaction<'_>) -> Result<bool, StoreError> {
         let about = "SELECT subject, key FROM findings WHERE id = $1 AND repo_id = $2";
         let insert =
             "INSERT INTO feedback_reactions (repo_id, reaction_id, subject, finding_id, key, by_login, up, at, teaches)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (repo_id, reaction_id) DO NOTHING";
-        let again = "UPDATE feedback_reactions SET removed_at = NULL
-            WHERE repo_id = $1 AND reaction_id = $2 AND removed_at IS NOT NULL";
+        let again = "UPDATE feedback_reactions SET removed_at = NULL, teaches = $3
+            WHERE repo_id = $1 AND reaction_id = $2 AND (removed_at IS NOT NULL OR teaches <> $3)";
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(reaction.repo).await?;
         let about: Option<(String, String)> = on_tx!(&mut tx, |db| {
@@ -83,12 +98,53 @@ impl Store {
                 .await?
                 .rows_affected();
             if kept == 0 {
-                sqlx::query(again).bind(reaction.repo.0).bind(reaction.reaction.0).execute(db).await?;
+                let query = sqlx::query(again).bind(reaction.repo.0).bind(reaction.reaction.0);
+                query.bind(reaction.teaches).execute(db).await?;
             }
             kept == 1
         });
         tx.commit().await?;
         Ok(is_new)
+    }
+
+    /// The findings that a comment was posted for since then, of all pull requests or of one, with all of their comments:
+    /// first those whose reactions were never read, then those for which that is longest ago.
+    pub async fn findings_to_hear(
+        &self,
+        since: Timestamp,
+        pull: Option<(RepoId, ItemNumber)>,
+    ) -> Result<Vec<FindingToHear>, StoreError> {
+        let query = "SELECT p.repo_id, r.github_id, r.name, p.number, p.finding_id, p.comment_id, p.heard_at
+            FROM posted_findings p JOIN repos r ON r.id = p.repo_id
+            WHERE p.finding_id IN (SELECT n.finding_id FROM posted_findings n WHERE n.posted_at >= $1)
+                AND ($2 IS NULL OR (p.repo_id = $2 AND p.number = $3))
+            ORDER BY p.id";
+        let (of_repo, of_number) = pull.map(|(repo, number)| (repo.0, number.get())).unzip();
+        let rows: Vec<CommentRow> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(micros(since)).bind(of_repo).bind(of_number);
+            query.fetch_all(db).await?
+        });
+        let mut findings: BTreeMap<i64, FindingToHear> = BTreeMap::new();
+        for row in rows {
+            let (finding, comment) = (row.finding_id, GithubId(row.comment_id));
+            let row = row.read()?;
+            // As long as one of them was not read, what people think is not known.
+            let known = findings.entry(finding).or_insert_with(|| row.clone());
+            known.heard_at = known.heard_at.min(row.heard_at);
+            known.comments.push(comment);
+        }
+        let mut findings: Vec<FindingToHear> = findings.into_values().collect();
+        findings.sort_by_key(|one| one.heard_at);
+        Ok(findings)
+    }
+
+    /// Notes that the reactions to all comments of a finding were read.
+    pub async fn finding_heard(&self, finding: FindingId, now: Timestamp) -> Result<(), StoreError> {
+        let update = "UPDATE posted_findings SET heard_at = $2 WHERE finding_id = $1";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(finding.0).bind(micros(now)).execute(db).await?;
+        });
+        Ok(())
     }
 
     /// Marks the reactions to a finding that are not among the `present` ones as removed, and tells how many those were.
@@ -168,6 +224,30 @@ impl Store {
         }
         tx.commit().await?;
         u64::try_from(count).map_err(StoreError::damaged)
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct CommentRow {
+    repo_id: i64,
+    github_id: Option<i64>,
+    name: String,
+    number: i64,
+    finding_id: i64,
+    comment_id: i64,
+    heard_at: Option<i64>,
+}
+
+impl CommentRow {
+    /// The finding, without comments.
+    fn read(self) -> Result<FindingToHear, StoreError> {
+        Ok(FindingToHear {
+            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
+            number: number(self.number)?,
+            finding: FindingId(self.finding_id),
+            comments: Vec::new(),
+            heard_at: optional_moment(self.heard_at)?,
+        })
     }
 }
 

@@ -10,7 +10,7 @@ use crate::transaction::{Pool, StoreError, Transaction, on_pool, on_tx};
 /// How many jobs run at once, all processes of a store together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobCaps {
-    /// Of one repository.
+    /// Of one repository. Where it is more than one, one of them is kept for what deliveries cause.
     pub per_repo: u32,
     /// In all.
     pub in_all: u32,
@@ -58,7 +58,8 @@ pub enum JobEnd<'a> {
 const BEFORE_LEASING: &str = "SET LOCAL enable_sort = off; SELECT pg_advisory_xact_lock(18930628033399375)";
 
 /// The first job that may run at $1, with at most $2 of a repository and $3 in all: the oldest that a delivery caused, or
-/// else, if $4, the oldest other one. Whether there is a delivery comes first in the index of unfinished jobs, so that
+/// else, if $4, the oldest other one. Of a repository's places the last one is for what a delivery caused: reviews and
+/// syncs take long, and webhooks must not wait for them. Whether there is a delivery comes first in the index of unfinished jobs, so that
 /// the order and the end are those of a walk along it.
 ///
 /// Only the last condition looks at other rows for each row, and reads one entry of an index. Rows that may not run are
@@ -70,6 +71,9 @@ macro_rules! next_job {
             AND (SELECT count(*) FROM jobs r WHERE r.state = 'running' AND r.lease_until > $1) < $3
             AND (j.repo IS NULL OR j.repo NOT IN (SELECT r.repo FROM jobs r
                 WHERE r.state = 'running' AND r.lease_until > $1 AND r.repo IS NOT NULL GROUP BY r.repo HAVING count(*) >= $2))
+            AND (j.delivery_id IS NOT NULL OR j.repo IS NULL OR j.repo NOT IN (SELECT r.repo FROM jobs r
+                WHERE r.state = 'running' AND r.lease_until > $1 AND r.repo IS NOT NULL AND r.delivery_id IS NULL
+                GROUP BY r.repo HAVING count(*) + 1 >= $2))
             AND j.key NOT IN (SELECT r.key FROM jobs r WHERE r.state = 'running' AND r.lease_until > $1)
             AND (j.delivery_id IS NULL) <= $4
             AND j.id = (SELECT min(e.id) FROM jobs e WHERE e.key = j.key AND e.state IN ('queued', 'running'))

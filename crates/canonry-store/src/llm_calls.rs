@@ -13,7 +13,7 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// A question to be noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLlmCall {
-    /// What it was for: `judge`, `audit` or `detect`.
+    /// What it was for: `judge`, `audit`, `detect` or `review`.
     pub purpose: &'static str,
     /// The kind of provider.
     pub provider: &'static str,

@@ -40,6 +40,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0008_service"),
     migration!("0009_learning"),
     migration!("0010_review"),
+    migration!("0011_on_github"),
 ];
 
 /// The schema that this program reads and writes.

@@ -107,8 +107,9 @@ pub enum OutboxScope {
     All,
     /// Those of one item.
     Item(RepoId, ItemNumber),
-    /// Those that may be sent without anybody watching: what triage says. Closing and opening again are never among
-    /// them, and one that is owed to an item holds back what triage says about it.
+    /// Those that may be sent without anybody watching: what triage and reviews say, answers to people, and what is
+    /// said about a brake. Closing and opening again are never among them, and one that is owed to an item holds back
+    /// what triage and reviews say about it.
     Unattended,
 }
 
@@ -160,6 +161,31 @@ macro_rules! entries {
     };
 }
 
+/// What holds for a pending entry `o` of a scope that can be the next: the parameters are the repository, the number and
+/// whether only unattended ones count. Answers to people and words about a brake (`mention/`, `brake/`) wait for nothing:
+/// an entry that waits for the end of a pause would hold back the answer to whoever ended it.
+macro_rules! next_in_scope {
+    ($repo:literal, $number:literal, $unattended:literal) => {
+        concat!(
+            "o.state = 'pending' AND (",
+            $repo,
+            " IS NULL OR o.repo_id = ",
+            $repo,
+            ") AND (",
+            $number,
+            " IS NULL OR o.number = ",
+            $number,
+            ") AND (NOT ",
+            $unattended,
+            " OR o.idempotency_key LIKE 'triage%' OR o.idempotency_key LIKE 'review%'
+                OR o.idempotency_key LIKE 'mention%' OR o.idempotency_key LIKE 'brake%')
+            AND (o.idempotency_key LIKE 'mention/%' OR o.idempotency_key LIKE 'brake/%'
+                OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
+                    AND e.state = 'pending' AND e.id < o.id))"
+        )
+    };
+}
+
 impl Store {
     /// Stores a write, or finds the one that was stored under the same key before.
     pub async fn enqueue(&self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
@@ -170,7 +196,8 @@ impl Store {
     }
 
     /// Takes the next entry that may be worked on, so that nobody else does until `until`. Of each item
-    /// only its first pending entry can be taken: later ones wait for it.
+    /// only its first pending entry can be taken: later ones wait for it, except answers to people and words about a
+    /// brake.
     pub async fn claim_outbox_entry(
         &self,
         scope: OutboxScope,
@@ -178,20 +205,18 @@ impl Store {
         now: Timestamp,
         until: Timestamp,
     ) -> Result<Option<OutboxEntry>, StoreError> {
-        let (repo, number, triage_only) = scope.parts();
-        let find = "SELECT o.id FROM outbox o WHERE o.state = 'pending' AND o.not_before <= $1
-                AND (o.lease_until IS NULL OR o.lease_until <= $1)
-                AND ($2 IS NULL OR o.repo_id = $2) AND ($3 IS NULL OR o.number = $3)
-                AND (NOT $4 OR o.idempotency_key LIKE 'triage%')
-                AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
-                    AND e.state = 'pending' AND e.id < o.id)
-            ORDER BY o.not_before, o.id LIMIT 1";
+        let (repo, number, unattended) = scope.parts();
+        let find = concat!(
+            "SELECT o.id FROM outbox o WHERE o.not_before <= $1 AND (o.lease_until IS NULL OR o.lease_until <= $1) AND ",
+            next_in_scope!("$2", "$3", "$4"),
+            " ORDER BY o.not_before, o.id LIMIT 1"
+        );
         let take = "UPDATE outbox SET lease_owner = $3, lease_until = $4, updated_at = $2
             WHERE id = $1 AND state = 'pending' AND (lease_until IS NULL OR lease_until <= $2)";
         loop {
             let found: Option<i64> = on_pool!(&self.pool, |db| {
                 let find = sqlx::query_scalar(find).bind(micros(now)).bind(repo).bind(number);
-                find.bind(triage_only).fetch_optional(db).await?
+                find.bind(unattended).fetch_optional(db).await?
             });
             let Some(id) = found else { return Ok(None) };
             let taken = on_pool!(&self.pool, |db| {
@@ -207,19 +232,33 @@ impl Store {
 
     /// When the next entry can be taken, leases of other workers included; `None` when none is pending.
     pub async fn next_outbox_moment(&self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
-        let (repo, number, triage_only) = scope.parts();
-        let query = "SELECT min(CASE WHEN o.lease_until > o.not_before THEN o.lease_until ELSE o.not_before END)
-            FROM outbox o WHERE o.state = 'pending' AND ($1 IS NULL OR o.repo_id = $1) AND ($2 IS NULL OR o.number = $2)
-                AND (NOT $3 OR o.idempotency_key LIKE 'triage%')
-                AND NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
-                    AND e.state = 'pending' AND e.id < o.id)";
+        let (repo, number, unattended) = scope.parts();
+        let query = concat!(
+            "SELECT min(CASE WHEN o.lease_until > o.not_before THEN o.lease_until ELSE o.not_before END)
+            FROM outbox o WHERE ",
+            next_in_scope!("$1", "$2", "$3")
+        );
         let next: Option<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query)
             .bind(repo)
             .bind(number)
-            .bind(triage_only)
+            .bind(unattended)
             .fetch_one(db)
             .await?);
         next.map(moment).transpose()
+    }
+
+    /// Whether another worker is at the next entry right now.
+    pub async fn is_outbox_at_work(&self, scope: OutboxScope, now: Timestamp) -> Result<bool, StoreError> {
+        let (repo, number, unattended) = scope.parts();
+        let query = concat!(
+            "SELECT EXISTS (SELECT 1 FROM outbox o WHERE o.lease_until > $4 AND ",
+            next_in_scope!("$1", "$2", "$3"),
+            ")"
+        );
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(repo).bind(number).bind(unattended);
+            query.bind(micros(now)).fetch_one(db).await?
+        }))
     }
 
     /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
@@ -272,6 +311,15 @@ impl Store {
         });
         tx.commit().await?;
         Ok(Reservation::Go)
+    }
+
+    /// Counts a write that goes along with one that was counted and let through before: whatever asks next keeps the
+    /// pace with it.
+    pub async fn count_content_write(&self, now: Timestamp) -> Result<(), StoreError> {
+        on_pool!(&self.pool, |db| {
+            sqlx::query("INSERT INTO content_writes (sent_at) VALUES ($1)").bind(micros(now)).execute(db).await?;
+        });
+        Ok(())
     }
 
     /// Stores a step, what it waits for, and gives the lease back until `not_before`; `false` says that
@@ -368,7 +416,7 @@ pub(crate) async fn enqueue(
 }
 
 impl OutboxScope {
-    /// Of which repository and item, and whether only what triage says.
+    /// Of which repository and item, and whether only what may be sent without anybody watching.
     fn parts(self) -> (Option<i64>, Option<i64>, bool) {
         match self {
             Self::All => (None, None, false),

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::items::ItemKeys;
 use crate::open::Store;
 use crate::repos::RepoId;
-use crate::row_values::{micros, moment, number, optional_number, storable, word};
+use crate::row_values::{micros, moment, number, optional_moment, optional_number, storable, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// A ruling to be written.
@@ -65,12 +65,32 @@ impl Store {
 
     /// The rulings in force, oldest first.
     pub async fn overrides(&self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
-        let query = "SELECT id, type, kind, item_number, other_number, note, created_at FROM overrides
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, removed_at FROM overrides
             WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
         let rows: Vec<Row> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.map(ItemType::as_str)).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
+    }
+
+    /// Every ruling that was ever made about an item, on either side of a pair, oldest first; each with the moment since
+    /// which it does not hold any more.
+    pub async fn overrides_ever(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        item: ItemNumber,
+    ) -> Result<Vec<(Override, Option<Timestamp>)>, StoreError> {
+        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, removed_at FROM overrides
+            WHERE repo_id = $1 AND type = $2 AND (item_number = $3 OR other_number = $3) ORDER BY id";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(item.get()).fetch_all(db).await?
+        });
+        let read = |row: Row| {
+            let removed_at = optional_moment(row.removed_at)?;
+            Ok((row.read()?, removed_at))
+        };
+        rows.into_iter().map(read).collect()
     }
 }
 
@@ -93,7 +113,7 @@ pub(crate) async fn add_override(
             AND ((item_number = $4 AND other_number = $5) OR (item_number = $5 AND other_number = $4))))";
     let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at)
         VALUES ($1, $2, $3, $4, $5, $6, $7)
-        RETURNING id, type, kind, item_number, other_number, note, created_at";
+        RETURNING id, type, kind, item_number, other_number, note, created_at, removed_at";
     let other = new.other.map(ItemNumber::get);
     let row: Row = on_tx!(tx, |db| {
         let query = sqlx::query(replace).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
@@ -114,6 +134,7 @@ struct Row {
     other_number: Option<i64>,
     note: Option<String>,
     created_at: i64,
+    removed_at: Option<i64>,
 }
 
 impl Row {

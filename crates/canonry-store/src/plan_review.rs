@@ -7,6 +7,7 @@ use sqlx::QueryBuilder;
 use crate::close_runs::CloseRunId;
 use crate::items::NUMBERS_PER_STATEMENT;
 use crate::open::Store;
+use crate::repos::RepoId;
 use crate::row_values::micros;
 use crate::transaction::{StoreError, on_pool, on_tx};
 
@@ -52,7 +53,30 @@ impl Store {
         Ok(noted)
     }
 
-    /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto.
+    /// What a person last said of an item in the newest plan that closes it and that somebody spoke about; `None` when
+    /// nobody has.
+    pub async fn last_word_on(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<bool>, StoreError> {
+        let query = "SELECT c.approved FROM close_run_items c JOIN close_runs p ON p.id = c.run_id
+            JOIN items i ON i.id = c.item_id
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND p.mode = 'plan' AND c.action = 'close'
+            AND c.approved IS NOT NULL ORDER BY p.id DESC LIMIT 1";
+        Ok(on_pool!(&self.pool, |db| {
+            sqlx::query_scalar(query)
+                .bind(repo.0)
+                .bind(item_type.as_str())
+                .bind(number.get())
+                .fetch_optional(db)
+                .await?
+        }))
+    }
+
+    /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto. Plans that
+    /// graces made for one item each do not count: what they close is seen by the checks before each write.
     pub async fn newer_plan_of_items(&self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
         // Three ways to meet, each by an index; as one condition they would be looked for among all rows.
         let query = "SELECT max(n.id) FROM close_runs n JOIN (
@@ -62,7 +86,8 @@ impl Store {
                     WHERE c.run_id = $1 AND c.action = 'close' AND m.run_id > $1
                 UNION SELECT m.run_id FROM close_run_items c JOIN close_run_items m ON m.item_id = c.target_item_id
                     WHERE c.run_id = $1 AND c.action = 'close' AND m.run_id > $1
-            ) met ON met.run_id = n.id WHERE n.mode = 'plan'";
+            ) met ON met.run_id = n.id WHERE n.mode = 'plan'
+            AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = n.id)";
         let newest: Option<i64> =
             on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_one(db).await?);
         Ok(newest.map(CloseRunId::new))

@@ -124,6 +124,17 @@ macro_rules! sightings {
     };
 }
 
+macro_rules! findings {
+    ($rest:literal) => {
+        concat!(
+            "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen,
+                b.completed_at AS last_seen
+            FROM findings f JOIN reviews a ON a.run_id = f.first_run JOIN reviews b ON b.run_id = f.last_run ",
+            $rest
+        )
+    };
+}
+
 impl Store {
     /// A completed review by its number.
     pub async fn review(&self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
@@ -171,6 +182,14 @@ impl Store {
         rows.into_iter().map(SightingRow::read).collect()
     }
 
+    /// A finding as it was last seen; `None` when the repository has none of that number.
+    pub async fn finding(&self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
+        let query = findings!("WHERE f.id = $1 AND f.repo_id = $2");
+        let row: Option<FindingRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?);
+        row.map(FindingRow::read).transpose()
+    }
+
     /// The findings that were last seen in a file, of whatever subject, the newest first.
     pub async fn findings_in_file(
         &self,
@@ -178,10 +197,9 @@ impl Store {
         path: &RepoPath,
         limit: u32,
     ) -> Result<Vec<StoredFinding>, StoreError> {
-        let query = "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen, b.completed_at AS last_seen
-            FROM findings f JOIN reviews a ON a.run_id = f.first_run JOIN reviews b ON b.run_id = f.last_run
-            WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2
-            ORDER BY f.id DESC LIMIT $3";
+        let query = findings!(
+            "WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2 ORDER BY f.id DESC LIMIT $3"
+        );
         let rows: Vec<FindingRow> = on_pool!(&self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(path.as_str()).bind(i64::from(limit));
             query.bind(beginning(path.as_str())).fetch_all(db).await?

@@ -1,5 +1,6 @@
 //! Review runs: who may review a subject at a head, decided once for all processes.
 
+use canonry_domain::RepoName;
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use jiff::Timestamp;
 
@@ -90,6 +91,8 @@ pub struct ReviewClaim<'a> {
     pub subject: &'a ReviewSubject,
     /// What it is compared with.
     pub base: &'a CommitSha,
+    /// The branch that it is to be merged into, if anybody knows.
+    pub base_branch: Option<&'a str>,
     /// The commit to review.
     pub head: &'a CommitSha,
     /// Whether a person asks for it; then it runs whatever was reviewed before.
@@ -166,6 +169,21 @@ pub struct StoredRun {
     pub finished_at: Option<Timestamp>,
 }
 
+/// The last completed run of a subject, with who claimed it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletedRun {
+    /// Its number.
+    pub id: ReviewId,
+    /// What the head was compared with.
+    pub base: CommitSha,
+    /// The branch that it was to be merged into, if anybody knew.
+    pub base_branch: Option<String>,
+    /// The commit.
+    pub head: CommitSha,
+    /// The token of the claim that it was completed under.
+    pub owner: String,
+}
+
 impl Store {
     /// Claims a review of a subject at a head, in one transaction under the repository's lock.
     ///
@@ -186,7 +204,7 @@ impl Store {
         };
         if let Some(own) = &own {
             // Also when there is nothing to do: another head that was asked for before this must not come after it.
-            note_asked(&mut tx, own.id, claim.asked_at).await?;
+            note_asked(&mut tx, own.id, claim).await?;
         }
         let (id, attempts, full) = match step(claim, own.as_ref(), newer, was_followed, micros(now))? {
             Step::End(claimed) => {
@@ -226,6 +244,89 @@ impl Store {
             query.execute(db).await?.rows_affected()
         });
         Ok(failed == 1)
+    }
+
+    /// Ends the unfinished runs of a subject that are of other heads than this: commits were pushed, and whoever works on
+    /// one of them may stop. Says how many there were.
+    pub async fn supersede_reviews(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+        head: &CommitSha,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let supersede = "UPDATE review_runs SET state = 'superseded', finished_at = $4
+            WHERE repo_id = $1 AND subject = $2 AND head_sha <> $3 AND state IN ('pending', 'running')";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query(supersede).bind(repo.0).bind(subject.to_string()).bind(head.as_str());
+            query.bind(micros(now)).execute(db).await?.rows_affected()
+        }))
+    }
+
+    /// The last completed run of a subject.
+    pub async fn last_completed_run(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+    ) -> Result<Option<CompletedRun>, StoreError> {
+        self.last_completed(repo, subject, None).await
+    }
+
+    /// The last completed run of a subject at a head.
+    pub async fn last_completed_run_of_head(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+        head: &CommitSha,
+    ) -> Result<Option<CompletedRun>, StoreError> {
+        self.last_completed(repo, subject, Some(head)).await
+    }
+
+    async fn last_completed(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+        head: Option<&CommitSha>,
+    ) -> Result<Option<CompletedRun>, StoreError> {
+        let of_any = "SELECT id, base_sha, base_branch, head_sha, lease_owner FROM review_runs
+            WHERE repo_id = $1 AND subject = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1";
+        let of_head = "SELECT id, base_sha, base_branch, head_sha, lease_owner FROM review_runs
+            WHERE repo_id = $1 AND subject = $2 AND head_sha = $3 AND state = 'completed' ORDER BY id DESC LIMIT 1";
+        let row: Option<CompletedRow> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(if head.is_some() { of_head } else { of_any });
+            let query = query.bind(repo.0).bind(subject.to_string());
+            let query = if let Some(head) = head { query.bind(head.as_str()) } else { query };
+            query.fetch_optional(db).await?
+        });
+        let read = |row: CompletedRow| {
+            Ok(CompletedRun {
+                id: ReviewId(row.id),
+                base: word(&row.base_sha)?,
+                base_branch: row.base_branch,
+                head: word(&row.head_sha)?,
+                owner: row.lease_owner.unwrap_or_default(),
+            })
+        };
+        row.map(read).transpose()
+    }
+
+    /// What was ever reviewed, or begun to be, at a head.
+    pub async fn subjects_of_head(&self, repo: RepoId, head: &CommitSha) -> Result<Vec<ReviewSubject>, StoreError> {
+        let query = "SELECT DISTINCT subject FROM review_runs WHERE repo_id = $1 AND head_sha = $2 ORDER BY subject";
+        let subjects: Vec<String> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(head.as_str()).fetch_all(db).await?);
+        subjects.iter().map(|subject| word(subject)).collect()
+    }
+
+    /// How many runs of each repository have ended in each way.
+    pub async fn review_counts(&self) -> Result<Vec<(RepoName, ReviewState, u64)>, StoreError> {
+        let query = "SELECT r.name, v.state, count(*) FROM review_runs v JOIN repos r ON r.id = v.repo_id
+            WHERE v.state IN ('completed', 'failed', 'superseded') GROUP BY r.name, v.state ORDER BY r.name, v.state";
+        let rows: Vec<(String, String, i64)> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let counted = rows.into_iter().map(|(name, state, count)| {
+            Ok((word(&name)?, word(&state)?, u64::try_from(count).map_err(StoreError::damaged)?))
+        });
+        counted.collect()
     }
 
     /// The runs of a repository, or of one subject, whatever became of them; the newest first.
@@ -359,10 +460,15 @@ async fn has_later(tx: &mut Transaction, claim: &ReviewClaim<'_>, after: i64) ->
     }))
 }
 
-async fn note_asked(tx: &mut Transaction, run: i64, asked_at: Timestamp) -> Result<(), StoreError> {
-    let update = "UPDATE review_runs SET asked_at = $2 WHERE id = $1 AND asked_at < $2";
+async fn note_asked(tx: &mut Transaction, run: i64, claim: &ReviewClaim<'_>) -> Result<(), StoreError> {
+    let asked = "UPDATE review_runs SET asked_at = $2 WHERE id = $1 AND asked_at < $2";
+    // The same two commits are the same change, whatever the branch is called.
+    let branch = "UPDATE review_runs SET base_branch = $2 WHERE id = $1";
     on_tx!(tx, |db| {
-        sqlx::query(update).bind(run).bind(micros(asked_at)).execute(db).await?;
+        sqlx::query(asked).bind(run).bind(micros(claim.asked_at)).execute(&mut *db).await?;
+        if let Some(name) = claim.base_branch {
+            sqlx::query(branch).bind(run).bind(storable(name)).execute(db).await?;
+        }
     });
     Ok(())
 }
@@ -391,8 +497,8 @@ async fn begin(
 ) -> Result<i64, StoreError> {
     let supersede = "UPDATE review_runs SET state = 'superseded', finished_at = $3
         WHERE repo_id = $1 AND subject = $2 AND state IN ('pending', 'running')";
-    let insert = "INSERT INTO review_runs (repo_id, subject, base_sha, head_sha, state, lease_owner, lease_until, requested, full_requested, attempts, asked_at, created_at)
-        VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10, $11) RETURNING id";
+    let insert = "INSERT INTO review_runs (repo_id, subject, base_sha, head_sha, state, lease_owner, lease_until, requested, full_requested, attempts, asked_at, created_at, base_branch)
+        VALUES ($1, $2, $3, $4, 'running', $5, $6, $7, $8, $9, $10, $11, $12) RETURNING id";
     let subject = claim.subject.to_string();
     Ok(on_tx!(tx, |db| {
         sqlx::query(supersede).bind(claim.repo.0).bind(&subject).bind(micros(now)).execute(&mut *db).await?;
@@ -408,9 +514,19 @@ async fn begin(
             .bind(attempts)
             .bind(micros(claim.asked_at))
             .bind(micros(now))
+            .bind(claim.base_branch.map(storable))
             .fetch_one(db)
             .await?
     }))
+}
+
+#[derive(sqlx::FromRow)]
+struct CompletedRow {
+    id: i64,
+    base_sha: String,
+    base_branch: Option<String>,
+    head_sha: String,
+    lease_owner: Option<String>,
 }
 
 #[derive(sqlx::FromRow)]

@@ -246,6 +246,54 @@ on_both_engines! {
         store.close().await;
     }
 
+    async fn one_place_of_a_repository_is_kept_for_webhooks(database: TestDatabase) {
+        let store = open(&database).await;
+        let name = repo();
+        for key in ["review/1#1", "review/1#2", "review/1#3"] {
+            let new = NewJob { key, repo: Some(&name), kind: "review", payload: &Value::Null };
+            store.queue_job(&new, at(0), at(0)).await.expect("queued");
+        }
+        let take = async |per_repo| {
+            let caps = JobCaps { per_repo, in_all: 9 };
+            store.lease_job("w", caps, JobScope::All, at(1), at(61)).await.expect("leases").map(|job| job.key)
+        };
+        assert_eq!(take(2).await.as_deref(), Some("review/1#1"));
+        assert_eq!(take(2).await, None);
+        accept(&store, "d1", 1, 0).await;
+        assert_eq!(take(2).await.as_deref(), Some("tide/pool#1"));
+        assert_eq!(take(4).await.as_deref(), Some("review/1#2"));
+        assert_eq!(take(4).await.as_deref(), Some("review/1#3"));
+        store.close().await;
+    }
+
+    async fn a_job_that_waits_does_the_next_ones_work_too(database: TestDatabase) {
+        let store = open(&database).await;
+        let name = repo();
+        let sum = |one: &Value, other: &Value| json!(one.as_i64().unwrap_or_default() + other.as_i64().unwrap_or_default());
+        let queue = async |amount: i64, from| {
+            let new = NewJob { key: "review/1#1", repo: Some(&name), kind: "review", payload: &json!(amount) };
+            store.queue_job_joined(&new, sum, at(from), at(0)).await.expect("queued")
+        };
+        let first = queue(1, 50).await;
+        assert_eq!(queue(2, 5).await, first);
+        assert_eq!(queue(4, 90).await, first);
+        assert!(lease(&store, "w", 4).await.is_none(), "it waits for the earliest of them");
+        let running = lease(&store, "w", 5).await.expect("due");
+        assert_eq!((running.id, &running.payload, running.attempts), (first, &json!(7), 1));
+        // One that runs may have read too early.
+        let second = queue(8, 6).await;
+        assert_ne!(second, first);
+        assert!(lease(&store, "v", 7).await.is_none(), "one of a key at a time");
+        assert!(end(&store, &running, "w", JobEnd::Retry("failed", at(40)), 8).await);
+        // Now both wait, and the older one takes what comes.
+        assert_eq!(queue(16, 9).await, first);
+        let again = lease(&store, "w", 9).await.expect("due");
+        assert_eq!((again.id, &again.payload, again.attempts), (first, &json!(23), 1));
+        assert!(end(&store, &again, "w", JobEnd::Done, 10).await);
+        assert_eq!(lease(&store, "w", 11).await.map(|job| (job.id, job.payload)), Some((second, json!(8))));
+        store.close().await;
+    }
+
     async fn what_is_old_is_thrown_away_and_still_known(database: TestDatabase) {
         let store = open(&database).await;
         let payload = async |id| store.delivery_payload(id).await.expect("reads");

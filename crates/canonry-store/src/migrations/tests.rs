@@ -27,6 +27,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0008_service.sql"),
     include_str!("../../migrations/samples/0009_learning.sql"),
     include_str!("../../migrations/samples/0010_review.sql"),
+    include_str!("../../migrations/samples/0011_on_github.sql"),
 ];
 
 fn now() -> Timestamp {

@@ -260,4 +260,37 @@ on_both_engines! {
         assert!(runs.iter().all(|run| run.state == ReviewState::Running) && runs.len() == 4, "{runs:?}");
         assert_eq!(runs.iter().rev().map(|run| run.subject.clone()).collect::<Vec<_>>(), subjects);
     }
+
+    async fn a_push_ends_what_is_under_way_for_other_heads(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let ended = async |head, second| {
+            store.supersede_reviews(repo.id, &pull(1), &sha(head), at(second)).await.expect("ends")
+        };
+        let last = async || store.last_completed_run(repo.id, &pull(1)).await.expect("reads");
+        assert_eq!((ended('b', 0).await, last().await), (0, None));
+        let other = Wish { subject: pull(2), ..Wish::new(&repo, 'a', "two") }.run(&store, 1).await;
+        let first = Wish::new(&repo, 'a', "one").run(&store, 1).await;
+        assert_eq!((ended('a', 2).await, ended('b', 2).await, ended('b', 2).await), (0, 1, 0));
+        assert!(!store.hold_review(first.id, "one", at(900)).await.expect("asks"));
+        assert!(store.hold_review(other.id, "two", at(900)).await.expect("asks"), "another subject's");
+        let second = Wish { branch: Some("next"), ..Wish::new(&repo, 'b', "job-7-1-x") }.run(&store, 3).await;
+        assert!(complete(&store, second.id, "job-7-1-x", &[], 4).await.is_some());
+        // What is completed stays, and says who completed it.
+        assert_eq!(ended('c', 5).await, 0);
+        let completed = last().await.expect("there is one");
+        assert_eq!((completed.id, completed.base, completed.head), (second.id, sha('0'), sha('b')));
+        assert_eq!((completed.owner.as_str(), completed.base_branch.as_deref()), ("job-7-1-x", Some("next")));
+        // The same commits against a branch of another name are the same change; who does not know the name changes none.
+        for branch in [Some("main"), None] {
+            let again = Wish { branch, ..Wish::new(&repo, 'b', "job-8-0-y") }.claim(&store, 6).await;
+            assert_eq!((again, last().await.and_then(|last| last.base_branch).as_deref()), (Claimed::Completed(second.id), Some("main")));
+        }
+        let of_head = async |head| store.last_completed_run_of_head(repo.id, &pull(1), &sha(head)).await.expect("reads");
+        assert_eq!((of_head('a').await, of_head('b').await.map(|run| run.id)), (None, Some(second.id)));
+        assert_eq!(store.subjects_of_head(repo.id, &sha('a')).await.expect("reads"), [pull(1), pull(2)]);
+        assert_eq!(store.subjects_of_head(repo.id, &sha('f')).await.expect("reads"), []);
+        let counted = store.review_counts().await.expect("reads");
+        let name = repo.name.clone();
+        assert_eq!(counted, [(name.clone(), ReviewState::Completed, 1), (name, ReviewState::Superseded, 1)]);
+    }
 }

@@ -1,12 +1,12 @@
 //! Reactions: kept once, pooled one vote a person, removed, cleared; never the author's own.
 
-use canonry_domain::review::{Category, Finding, PatternFeedback, ReviewSubject, Severity};
-use canonry_domain::{GithubId, Login};
+use canonry_domain::review::{Category, CodeHash, Finding, FindingStatus, PatternFeedback, ReviewSubject, Severity};
+use canonry_domain::{GithubId, ItemNumber, Login};
 use canonry_store::{FindingId, NewReaction, Repo, Store, StoredPattern};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use super::{at, finding, new, open, pull, reviewed};
+use super::{again, at, finding, new, open, pull, reviewed};
 
 pub(crate) fn thumb<'a>(
     repo: &Repo,
@@ -99,6 +99,42 @@ on_both_engines! {
         assert_eq!(patterns(&store, &repo).await, []);
         assert!(store.keep_reaction(&thumb(&repo, 2, ids[1], &ada, false, 10)).await.expect("keeps"));
         assert_eq!(only(&store, &repo).await.pull_requests, 1);
+        // They come to maintain the repository, and cease to.
+        assert!(!store.keep_reaction(&NewReaction { teaches: true, ..own }).await.expect("keeps"));
+        assert_eq!(only(&store, &repo).await.pull_requests, 2);
+        assert!(!store.keep_reaction(&own).await.expect("keeps"));
+        assert_eq!(only(&store, &repo).await.pull_requests, 1);
+    }
+
+    async fn a_finding_is_heard_with_all_of_its_comments(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (one, other) = (finding("a.js", 3, "Eval"), finding("a.js", 9, "Alert"));
+        let (first, ids) = reviewed(&store, &repo, pull(1), 'a', &[new(&one), new(&other)], 1).await;
+        let number = |pull| ItemNumber::new(pull).expect("positive");
+        let posted = [(ids[0], GithubId(1)), (ids[1], GithubId(2))];
+        store.record_posted_findings(repo.id, number(1), first, &posted, at(1)).await.expect("writes");
+        let changed = Finding { code: Some(CodeHash::of(["other"])), ..one.clone() };
+        let (second, _) = reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &changed, FindingStatus::Same)], 5).await;
+        let to_hear = async |since, pull| {
+            let found = store.findings_to_hear(at(since), pull).await.expect("reads");
+            let told = found.into_iter().map(|one| {
+                assert_eq!((&one.repo, one.number), (&repo, number(1)));
+                let comments = one.comments.iter().map(|comment| comment.0).collect::<Vec<_>>();
+                (one.finding, comments, one.heard_at)
+            });
+            told.collect::<Vec<_>>()
+        };
+        store.finding_heard(ids[0], at(4)).await.expect("writes");
+        assert_eq!(to_hear(1, None).await, [(ids[1], vec![2], None), (ids[0], vec![1], Some(at(4)))]);
+        // Said anew: its first comment is old, and counts with the new one, which nobody has asked about.
+        store.record_posted_findings(repo.id, number(1), second, &[(ids[0], GithubId(3))], at(5)).await.expect("writes");
+        assert_eq!(to_hear(5, None).await, [(ids[0], vec![1, 3], None)]);
+        assert_eq!(to_hear(6, None).await, []);
+        store.finding_heard(ids[1], at(6)).await.expect("writes");
+        store.finding_heard(ids[0], at(7)).await.expect("writes");
+        let all = [(ids[1], vec![2], Some(at(6))), (ids[0], vec![1, 3], Some(at(7)))];
+        assert_eq!(to_hear(0, Some((repo.id, number(1)))).await, all);
+        assert_eq!(to_hear(0, Some((repo.id, number(2)))).await, []);
     }
 
     async fn only_what_comes_after_clearing_counts(database: TestDatabase) {

@@ -4,6 +4,7 @@ mod claiming;
 mod feedback;
 mod figures;
 mod memory;
+mod posting;
 mod recording;
 
 use canonry_domain::ItemNumber;
@@ -50,11 +51,13 @@ struct Wish<'a> {
     full: bool,
     /// The second of the trigger; that of the claim otherwise.
     asked: Option<i64>,
+    /// The branch that the pull request is to be merged into.
+    branch: Option<&'a str>,
 }
 
 impl<'a> Wish<'a> {
     fn new(repo: &'a Repo, head: char, owner: &'a str) -> Self {
-        Self { repo, subject: pull(1), head, owner, requested: false, full: false, asked: None }
+        Self { repo, subject: pull(1), head, owner, requested: false, full: false, asked: None, branch: None }
     }
 
     async fn claim(&self, store: &Store, second: i64) -> Claimed {
@@ -63,6 +66,7 @@ impl<'a> Wish<'a> {
             repo: self.repo.id,
             subject: &self.subject,
             base: &base,
+            base_branch: self.branch,
             head: &head,
             requested: self.requested,
             full: self.full,

@@ -54,7 +54,7 @@ on_both_engines! {
         // What is taken back, cleared or broken again is no outcome any more.
         store.remove_reactions_except(ids[2], &[], at(4)).await.expect("marks");
         store.clear_feedback(repo.id, Some(&findings[3].fingerprint), &bob, at(4)).await.expect("clears");
-        store.withdraw_dismissal(ids[4], DismissalKind::WontFix, at(4)).await.expect("writes");
+        store.withdraw_dismissal(ids[4], None, DismissalKind::WontFix, None, at(4)).await.expect("writes");
         assert_eq!(outcomes(&store, &repo, false).await, expected[3..]);
         reviewed(&store, &repo, pull(1), 'c', &[again(ids[1], &findings[1], FindingStatus::Reopened)], 5).await;
         assert_eq!(outcomes(&store, &repo, false).await, []);

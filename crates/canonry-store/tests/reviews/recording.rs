@@ -237,8 +237,10 @@ on_both_engines! {
         assert!(said(5).await.expect("writes"));
         assert_eq!(dismissals(store.review_ledger(repo.id, &pull(1)).await.expect("reads")).len(), 2);
 
-        assert!(!store.withdraw_dismissal(ids[0], DismissalKind::Resolved, at(6)).await.expect("writes"));
-        assert!(store.withdraw_dismissal(ids[0], kind, at(6)).await.expect("writes"));
+        assert!(!store.withdraw_dismissal(ids[0], None, DismissalKind::Resolved, None, at(6)).await.expect("writes"));
+        let other = "somebody-else".parse().expect("a login");
+        assert!(!store.withdraw_dismissal(ids[0], None, kind, Some(&other), at(6)).await.expect("writes"));
+        assert!(store.withdraw_dismissal(ids[0], None, kind, None, at(6)).await.expect("writes"));
         assert_eq!(dismissals(store.review_ledger(repo.id, &pull(1)).await.expect("reads")), []);
         let all = store.dismissals_of(ids[0]).await.expect("reads");
         let told: Vec<_> = all.iter().map(|one| (one.dismissal.at, one.login.as_str(), one.withdrawn_at)).collect();
@@ -270,6 +272,12 @@ on_both_engines! {
         let (other, _) = reviewed(&store, &repo, pull(2), 'a', &[new(&one)], 6).await;
         assert!(!say(Some(other), 7).await.expect("asks"));
         assert_eq!(codes().await.len(), 2);
+        // The thread of the first comment is opened again; what was said in the other one stands.
+        let withdraw = |review, second| store.withdraw_dismissal(ids[0], Some(review), DismissalKind::WontFix, None, at(second));
+        assert!(!withdraw(other, 8).await.expect("asks"));
+        assert!(withdraw(first, 8).await.expect("writes"));
+        assert_eq!(codes().await, std::slice::from_ref(&changed.code));
+        assert!(!withdraw(first, 9).await.expect("asks"));
     }
 
     async fn a_dismissal_knows_how_grave_the_finding_was(database: TestDatabase) {
