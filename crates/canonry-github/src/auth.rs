@@ -143,16 +143,19 @@ impl GitHub {
             }
             Auth::App(key) => key,
         };
-        let app = Credential { account: "app".to_owned(), bearer: key.jwt(self.now())?, kind: CredentialKind::App };
+        // Signing takes longer than most requests, so it is done only where no token is at hand.
+        let app = || -> Result<Credential, GitHubError> {
+            Ok(Credential { account: "app".to_owned(), bearer: key.jwt(self.now())?, kind: CredentialKind::App })
+        };
         // Held over the requests below: one token is made, however many tasks wait for it.
         let mut cache = self.token_cache().lock().await;
         let installation = match scope {
-            Scope::App | Scope::Account => return Ok(app),
+            Scope::App | Scope::Account => return app(),
             Scope::Installation(id) => *id,
             Scope::Repo(repo) => match cache.installations.get(&repo.key()) {
                 Some(id) => *id,
                 None => {
-                    let id = self.find_installation(&app, repo).await?;
+                    let id = self.find_installation(&app()?, repo).await?;
                     cache.installations.insert(repo.key(), id);
                     id
                 }
@@ -161,7 +164,7 @@ impl GitHub {
         let bearer = match cache.tokens.get(&installation) {
             Some(known) if known.expires_at > self.now() + RENEW_BEFORE => known.token.clone(),
             _ => {
-                let made = self.make_installation_token(&app, installation).await?;
+                let made = self.make_installation_token(&app()?, installation).await?;
                 let token = made.token.clone();
                 cache.tokens.insert(installation, made);
                 token

@@ -20,6 +20,15 @@ pub(crate) fn moment<'de, D: Deserializer<'de>>(reader: D) -> Result<Option<Time
     })
 }
 
+/// A number that may be too large for JSON's readers and is written as text then, as GraphQL does.
+pub(crate) fn big_number<'de, D: Deserializer<'de>>(reader: D) -> Result<i64, D::Error> {
+    let number = match Value::deserialize(reader)? {
+        Value::String(text) => text.parse().ok(),
+        value => value.as_i64(),
+    };
+    number.ok_or_else(|| serde::de::Error::custom("no whole number"))
+}
+
 /// The elements of a list that fit; the others are skipped. Null is an empty list.
 pub(crate) fn fitting<'de, D: Deserializer<'de>, T: DeserializeOwned>(reader: D) -> Result<Vec<T>, D::Error> {
     Ok(match Value::deserialize(reader)? {

@@ -36,13 +36,20 @@ pub struct Pages<T> {
     scope: Scope,
     next: Option<Url>,
     seen: HashSet<String>,
+    /// The field that holds the list, where the answer is an object.
+    field: Option<&'static str>,
     items: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> Pages<T> {
     pub(crate) fn new(github: &GitHub, scope: Scope, first: Url) -> Self {
         let seen = HashSet::from([first.to_string()]);
-        Self { github: github.clone(), scope, next: Some(first), seen, items: PhantomData }
+        Self { github: github.clone(), scope, next: Some(first), seen, field: None, items: PhantomData }
+    }
+
+    /// A list that stands in a field of its answers.
+    pub(crate) fn below(github: &GitHub, scope: Scope, first: Url, field: &'static str) -> Self {
+        Self { field: Some(field), ..Self::new(github, scope, first) }
     }
 
     /// The next page; `None` after the last.
@@ -78,7 +85,10 @@ impl<T: DeserializeOwned> Pages<T> {
     }
 
     fn take(&mut self, got: &Got) -> Result<Page<T>, GitHubError> {
-        let items = got.json()?;
+        let items = match self.field {
+            None => got.json()?,
+            Some(field) => got.json_in(field)?,
+        };
         let next = got.next.as_deref().map(|next| self.checked(&got.what, next)).transpose()?;
         if let Some(next) = &next {
             self.seen.insert(next.to_string());

@@ -44,6 +44,14 @@ impl Got {
         serde_json::from_slice(&self.body)
             .map_err(|error| GitHubError::BadAnswer { what: self.what.clone(), detail: error.to_string() })
     }
+
+    /// What stands in one field of an object.
+    pub(crate) fn json_in<T: DeserializeOwned>(&self, field: &str) -> Result<T, GitHubError> {
+        let mut object: Value = self.json()?;
+        let list = object.get_mut(field).map(Value::take).unwrap_or_default();
+        serde_json::from_value(list)
+            .map_err(|error| GitHubError::BadAnswer { what: self.what.clone(), detail: format!("{field}: {error}") })
+    }
 }
 
 impl Answer<Got> {
@@ -88,6 +96,17 @@ impl GitHub {
             return self.request_as(&credential, Method::GET, url, None, etag).await;
         }
         answer
+    }
+
+    /// Asks a question that is sent as a POST, as GraphQL wants it.
+    pub(crate) async fn ask(&self, scope: &Scope, url: Url, question: &Value) -> Result<Got, GitHubError> {
+        let credential = self.credential(scope).await?;
+        let answer = self.request_as(&credential, Method::POST, url.clone(), Some(question), None).await;
+        if matches!(answer, Err(GitHubError::Unauthorized { .. })) && self.forget(&credential).await {
+            let credential = self.credential(scope).await?;
+            return self.request_as(&credential, Method::POST, url, Some(question), None).await?.fresh();
+        }
+        answer?.fresh()
     }
 
     /// Sends a request that may be repeated without harm until it is answered for good.

@@ -2,13 +2,17 @@
 
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use jiff::Timestamp;
+use reqwest::Method;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
+use url::Url;
 
 use super::RestUser;
 use crate::auth::Scope;
 use crate::client::GitHub;
 use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
+use crate::write::WriteError;
 
 /// A reaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,9 +40,62 @@ pub enum ReactionSubject {
     ReviewComment(GithubId),
 }
 
+/// The reactions that GitHub knows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReactionContent {
+    /// 👍
+    PlusOne,
+    /// 👎
+    MinusOne,
+    /// 😄
+    Laugh,
+    /// 😕
+    Confused,
+    /// ❤️
+    Heart,
+    /// 🎉
+    Hooray,
+    /// 🚀
+    Rocket,
+    /// 👀
+    Eyes,
+}
+
+impl ReactionContent {
+    /// GitHub's word for it, as in [`RestReaction::content`].
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::PlusOne => "+1",
+            Self::MinusOne => "-1",
+            Self::Laugh => "laugh",
+            Self::Confused => "confused",
+            Self::Heart => "heart",
+            Self::Hooray => "hooray",
+            Self::Rocket => "rocket",
+            Self::Eyes => "eyes",
+        }
+    }
+}
+
 impl GitHub {
     /// All reactions to something, as they are now: removed ones are gone.
     pub fn reactions(&self, repo: &RepoName, subject: ReactionSubject) -> Pages<RestReaction> {
+        Pages::new(self, Scope::Repo(repo.clone()), self.reactions_url(repo, subject, &[PER_PAGE]))
+    }
+
+    /// Reacts to something. Doing so twice is one reaction.
+    pub async fn create_reaction(
+        &self,
+        repo: &RepoName,
+        subject: ReactionSubject,
+        content: ReactionContent,
+    ) -> Result<RestReaction, WriteError> {
+        let url = self.reactions_url(repo, subject, &[]);
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "content": content.as_str() })).await
+    }
+
+    fn reactions_url(&self, repo: &RepoName, subject: ReactionSubject, query: &[(&str, &str)]) -> Url {
         let id = match subject {
             ReactionSubject::Item(number) => number.to_string(),
             ReactionSubject::Comment(id) | ReactionSubject::ReviewComment(id) => id.0.to_string(),
@@ -50,6 +107,6 @@ impl GitHub {
             ReactionSubject::ReviewComment(_) => &["pulls", "comments"],
         });
         segments.extend([id.as_str(), "reactions"]);
-        Pages::new(self, Scope::Repo(repo.clone()), self.url(&segments, &[PER_PAGE]))
+        self.url(&segments, query)
     }
 }

@@ -3,10 +3,15 @@
 use canonry_domain::GithubId;
 use jiff::Timestamp;
 
-use super::progress::{Act, Event, Hold, Progress, Verdict, WrittenComment};
+use super::look_at_thread::{Conversation, THREAD_FORBIDDEN};
+use super::progress::{Act, Event, Hold, Phase, Progress, Verdict};
+use super::receipt::WrittenComment;
 use super::work::Job;
-use super::write::Write;
-use crate::api::{RestComment, RestTimelineEvent, RestUser};
+use super::write::{ReactTo, Write};
+use crate::api::{
+    AppSlug, CHECK_NAME, CheckRunWrite, ReactionContent, ReactionSubject, RestCheckRun, RestComment, RestReviewComment,
+    RestTimelineEvent, RestUser,
+};
 use crate::auth::Scope;
 use crate::error::GitHubError;
 
@@ -19,9 +24,10 @@ pub const COMMENT_GONE: &str = "the comment is gone";
 impl Job<'_> {
     /// Looks for what may have been sent.
     pub(super) async fn look(&self, progress: &Progress) -> Event {
-        let seen = match progress.act {
-            Act::Comment => self.own_comments().await.map(Event::SawComments),
-            Act::Set | Act::Correct => self.look_at_set(progress).await,
+        let seen = match (&progress.phase, &progress.draft, &self.write) {
+            (Phase::Listing { .. }, Some(draft), Write::Review(review)) => self.list_review(draft, review).await,
+            _ if progress.act == Act::Comment => self.own_comments().await.map(Event::SawComments),
+            _ => self.look_at_set(progress).await,
         };
         match seen {
             Ok(event) => event,
@@ -38,7 +44,9 @@ impl Job<'_> {
                 .await
                 .map(|open| if open { Event::SawAbsent } else { Event::Refused(SOURCE_CLOSED.to_owned()) }),
             (Act::Comment, _) => Ok(Event::SawAbsent),
-            (Act::Set | Act::Correct, _) => self.look_at_set(progress).await,
+            // A draft can be submitted or deleted once, so that nothing has to be known before: GitHub itself will say.
+            (Act::Set | Act::Correct, Write::Review(_)) => Ok(Event::SawAbsent),
+            (Act::Draft | Act::Set | Act::Correct, _) => self.look_at_set(progress).await,
         };
         match seen {
             Ok(Event::SawAbsent) => None,
@@ -49,6 +57,9 @@ impl Job<'_> {
 
     async fn look_at_set(&self, progress: &Progress) -> Result<Event, GitHubError> {
         let there = |there: bool| if there { Event::SawThere { objected: false } } else { Event::SawAbsent };
+        if let Write::Review(_) = &self.write {
+            return self.look_at_review(progress).await;
+        }
         if progress.act == Act::Correct {
             let wanted = self.comment_text(Act::Correct);
             return self.look_at_comment(progress.comment.map(|comment| comment.id), Some(&wanted)).await;
@@ -63,21 +74,76 @@ impl Job<'_> {
                 self.look_at_comment(self.edited, Some(&wanted)).await
             }
             Write::DeleteComment { .. } => self.look_at_comment(self.edited, None).await,
-            Write::Comment { .. } => Ok(Event::SawAbsent),
+            Write::CheckRun(run) => {
+                let runs = self.own_check_runs(run).await?;
+                Ok(there(!runs.is_empty() && runs.iter().all(|shown| run.is_shown_by(shown))))
+            }
+            Write::React { on, content } => Ok(there(self.has_reacted(*on, *content).await?)),
+            Write::EditReviewComment { comment, body } => self.look_at_review_comment(*comment, body).await,
+            Write::ResolveThread { comment } => match self.conversation(*comment).await {
+                Err(GitHubError::Forbidden { .. }) => Ok(Event::SawAgainst(THREAD_FORBIDDEN.to_owned())),
+                conversation => conversation.map(Conversation::seen),
+            },
+            Write::Comment { .. } | Write::Reply { .. } | Write::Review(_) => Ok(Event::SawAbsent),
         }
     }
 
-    /// Our own comments on the item that carry the entry's marker, oldest first.
+    /// Our own comments on the item, or on its diff, that carry the entry's marker, oldest first.
     async fn own_comments(&self) -> Result<Vec<WrittenComment>, GitHubError> {
-        let outbox = self.outbox;
-        let comments = outbox.github.comments(&self.entry.repo.name, self.entry.number, None).all().await?;
-        let ours = |comment: &RestComment| {
-            let author = comment.user.as_ref().and_then(RestUser::to_login);
-            author.is_some_and(|author| outbox.signer.carries(&comment.body, &author, &outbox.own, &self.marker))
+        let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
+        let mut found: Vec<WrittenComment> = match &self.write {
+            Write::Reply { .. } => {
+                let comments = github.review_comments(repo, number).all().await?;
+                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(written_on_diff).collect()
+            }
+            _ => {
+                let comments = github.comments(repo, number, None).all().await?;
+                let ours = comments.iter().filter(|comment| self.is_this(comment.user.as_ref(), &comment.body));
+                ours.map(written).collect()
+            }
         };
-        let mut found: Vec<WrittenComment> = comments.iter().filter(|comment| ours(comment)).map(written).collect();
         found.sort_by_key(|comment| comment.id);
         Ok(found)
+    }
+
+    /// Whether a text is what this entry wrote.
+    pub(super) fn is_this(&self, author: Option<&RestUser>, text: &str) -> bool {
+        let author = author.and_then(RestUser::to_login);
+        author.is_some_and(|author| self.outbox.signer.carries(text, &author, &self.outbox.own, &self.marker))
+    }
+
+    /// Our check runs with the key of this one. Two of them are there when a request was carried out late.
+    pub(super) async fn own_check_runs(&self, run: &CheckRunWrite) -> Result<Vec<RestCheckRun>, GitHubError> {
+        let mut runs = self.outbox.github.check_runs(&self.entry.repo.name, &run.head).all().await?;
+        let own = self.outbox.own.to_string();
+        let ours = |app: &AppSlug| format!("{}[bot]", app.slug).eq_ignore_ascii_case(&own);
+        runs.retain(|shown| {
+            shown.name == CHECK_NAME
+                && shown.external_id.as_ref() == Some(&run.external_id)
+                && shown.app.as_ref().is_none_or(ours)
+        });
+        Ok(runs)
+    }
+
+    async fn has_reacted(&self, on: ReactTo, content: ReactionContent) -> Result<bool, GitHubError> {
+        let reactions = match self.outbox.github.reactions(&self.entry.repo.name, self.subject(on)).all().await {
+            // A replica that lags does not know a young comment yet. Reacting to one that is gone is refused.
+            Err(GitHubError::NotFound { .. }) => return Ok(false),
+            reactions => reactions?,
+        };
+        let own = |user: &RestUser| user.to_login().is_some_and(|login| login == self.outbox.own);
+        Ok(reactions
+            .iter()
+            .any(|reaction| reaction.content == content.as_str() && reaction.user.as_ref().is_some_and(own)))
+    }
+
+    pub(super) fn subject(&self, on: ReactTo) -> ReactionSubject {
+        match on {
+            ReactTo::IssueComment(id) => ReactionSubject::Comment(id),
+            ReactTo::ReviewComment(id) => ReactionSubject::ReviewComment(id),
+            ReactTo::Item => ReactionSubject::Item(self.entry.number),
+        }
     }
 
     /// Whether a comment says what it shall say; with `wanted` `None`, whether it is gone.
@@ -149,7 +215,7 @@ impl Job<'_> {
     }
 
     /// What a failed reading means for the entry.
-    async fn unreadable(&self, error: &GitHubError) -> Event {
+    pub(super) async fn unreadable(&self, error: &GitHubError) -> Event {
         let reason = error.to_string();
         match error {
             GitHubError::Moved { .. } if self.learn_new_name().await => {
@@ -167,7 +233,11 @@ pub(super) fn written(comment: &RestComment) -> WrittenComment {
     WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
 }
 
+pub(super) fn written_on_diff(comment: &RestReviewComment) -> WrittenComment {
+    WrittenComment { id: GithubId(comment.id), created_at: comment.created_at }
+}
+
 /// GitHub may cut white space at the ends and change line ends.
-fn same_text(one: &str, other: &str) -> bool {
+pub(super) fn same_text(one: &str, other: &str) -> bool {
     one.trim().lines().eq(other.trim().lines())
 }

@@ -2,7 +2,8 @@
 //!
 //! What was sent without an answer may turn up or not. So each such send is followed by a minute's wait
 //! and two looks before anything is sent again, and a comment that was sent again is followed by looks
-//! for a twin.
+//! for a twin. A review is a draft first, which nobody else sees; a draft is submitted once at most, so that a review
+//! has no twin whatever goes wrong.
 
 #[cfg(test)]
 mod tests;
@@ -11,6 +12,7 @@ use canonry_domain::GithubId;
 use jiff::{SignedDuration, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use super::receipt::{Receipt, WrittenComment, WrittenReview};
 use crate::error::GitHubError;
 
 /// How long a write without an answer may take to show. GitHub ends its own work on a request after ten
@@ -39,9 +41,11 @@ const LONGEST_OUTAGE: SignedDuration = SignedDuration::from_hours(72);
 pub enum Act {
     /// Writing its comment.
     Comment,
-    /// Changing something that can be read back: a label, a state, the text of a comment.
+    /// Making the draft of its review, which nobody else sees.
+    Draft,
+    /// Changing something that can be read back: a label, a state, the text of a comment. A draft is submitted.
     Set,
-    /// Making its comment say that the change did not come about.
+    /// Making its comment say that the change did not come about, or taking its draft away.
     Correct,
 }
 
@@ -52,34 +56,17 @@ pub(super) enum Shape {
     Set,
     /// The comment goes first, so that nobody finds an item closed without a word.
     CommentThenSet,
+    /// A draft that is submitted.
+    DraftThenSet,
 }
 
-/// A comment of ours on GitHub.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WrittenComment {
-    /// Its id.
-    pub id: GithubId,
-    /// When GitHub says it was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub created_at: Option<Timestamp>,
-}
-
-/// What is kept of an entry that was sent: [`canonry_store::OutboxEntry::answer`].
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receipt {
-    /// The comment that was written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub comment: Option<WrittenComment>,
-    /// Everything was so already, and nothing was sent.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub already: bool,
-    /// It was carried out, and somebody has taken it back before we knew.
-    #[serde(default, skip_serializing_if = "is_false")]
-    pub objected: bool,
-}
-
-fn is_false(value: &bool) -> bool {
-    !value
+/// A draft of ours, which nobody else sees.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Draft {
+    pub(super) review: GithubId,
+    /// The keys of the comments that GitHub did not take.
+    #[serde(default)]
+    pub(super) left_out: Vec<String>,
 }
 
 /// Why an entry ends without being sent.
@@ -109,6 +96,12 @@ pub(super) struct Progress {
     /// The comment, once it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) comment: Option<WrittenComment>,
+    /// The draft, once it is made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) draft: Option<Draft>,
+    /// GitHub was asked for a draft, and one may have stayed behind of which nothing is known here.
+    #[serde(default)]
+    pub(super) asked: bool,
     /// How it ends once the comment is corrected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) verdict: Option<Verdict>,
@@ -132,6 +125,8 @@ pub(super) enum Phase {
     },
     /// The comment was sent more than once: a twin may turn up.
     Settling { known: WrittenComment, calm: u8, looks: u8 },
+    /// The review is submitted; which comments it has is to be read.
+    Listing { already: bool, looks: u8 },
     /// A newer twin is to be deleted.
     Twin { keep: WrittenComment, twin: WrittenComment },
 }
@@ -175,6 +170,14 @@ pub(super) enum Event {
     Died,
     /// GitHub has carried it out.
     Done(Option<WrittenComment>),
+    /// The draft is made.
+    Drafted(Draft),
+    /// GitHub takes none of the review's comments; their keys. No draft is left.
+    NothingTaken(Vec<String>),
+    /// GitHub says that the draft is not there.
+    DraftGone(String),
+    /// The draft is taken away, since it would have had to wait.
+    Withdrawn { hold: Hold, reason: String },
     /// Nothing was sent, or GitHub has certainly not carried it out; it may be tried again.
     NotSent { hold: Hold, reason: String },
     /// The caller's check or GitHub said no.
@@ -193,6 +196,10 @@ pub(super) enum Event {
     SawAbsent,
     /// What is to be set is so.
     SawThere { objected: bool },
+    /// The review is there and submitted.
+    SawSubmitted(Draft),
+    /// The submitted review and its comments; whether none is missing that should be there.
+    SawReview { review: WrittenReview, is_whole: bool },
     /// What is to be set cannot be set any more.
     SawAgainst(String),
     /// The newer twin is gone.
@@ -229,13 +236,20 @@ pub struct OutOfPlace {
 
 impl Progress {
     pub(super) fn begin(shape: Shape) -> Self {
-        let act = if shape == Shape::Set { Act::Set } else { Act::Comment };
-        Self { act, phase: Phase::Ready, tries: 0, outage_since: None, unsure: 0, comment: None, verdict: None }
+        let act = match shape {
+            Shape::Comment | Shape::CommentThenSet => Act::Comment,
+            Shape::Set => Act::Set,
+            Shape::DraftThenSet => Act::Draft,
+        };
+        let (comment, draft, verdict) = (None, None, None);
+        let asked = false;
+        Self { act, phase: Phase::Ready, tries: 0, outage_since: None, unsure: 0, comment, draft, asked, verdict }
     }
 
     /// What is stored right before the act is sent.
     pub(super) fn sending(self) -> Self {
-        self.in_phase(Phase::Sending)
+        let asked = self.asked || self.act == Act::Draft;
+        Self { asked, ..self.in_phase(Phase::Sending) }
     }
 
     /// What follows when something happens.
@@ -246,12 +260,28 @@ impl Progress {
                 let already = self.unsure == 0;
                 self.act_done(shape, None, already, objected)
             }
+            (Phase::Ready, Event::SawSubmitted(draft)) => {
+                let already = self.act == Act::Draft && self.unsure == 0;
+                Self { draft: Some(draft), ..self }.submitted(already)
+            }
             (Phase::Ready, Event::SawAgainst(reason)) => self.refused(reason, now),
             (Phase::Ready, Event::LookFailed { hold, reason }) => self.later(hold, reason, now),
             (Phase::Ready, Event::ItemGone(verdict)) => self.give_up(verdict),
             (Phase::Ready | Phase::Sending, Event::NotSent { hold, reason }) => self.later(hold, reason, now),
             (Phase::Ready | Phase::Sending, Event::Refused(reason)) => self.refused(reason, now),
 
+            (Phase::Sending, Event::Drafted(draft)) => {
+                Move::On(Self { act: Act::Set, draft: Some(draft), tries: self.tries, ..Self::begin(shape) })
+            }
+            (Phase::Sending, Event::NothingTaken(left_out)) => {
+                let review = Some(WrittenReview { id: None, comments: Vec::new(), left_out });
+                Move::End(End::Sent(Receipt { review, ..Receipt::default() }))
+            }
+            (Phase::Ready | Phase::Sending, Event::Withdrawn { hold, reason }) => {
+                let (tries, outage_since) = (self.tries, self.outage_since);
+                Self { tries, outage_since, ..Self::begin(shape) }.later(hold, reason, now)
+            }
+            (Phase::Sending, Event::DraftGone(reason)) => self.draft_again(shape, reason, now),
             (Phase::Sending, Event::NotThere(reason)) => self.refused_unless_seen(reason, now),
             (Phase::Sending, Event::Died) => self.doubt("the program ended while it was sent".to_owned(), now),
             (Phase::Sending, Event::NoAnswer(reason)) => self.doubt(reason, now),
@@ -267,6 +297,9 @@ impl Progress {
                 false => self.give_up(verdict),
             },
             (Phase::Doubt { .. }, Event::SawThere { objected }) => self.act_done(shape, None, false, objected),
+            (Phase::Sending | Phase::Doubt { .. }, Event::SawSubmitted(draft)) => {
+                Self { draft: Some(draft), ..self }.submitted(false)
+            }
             (Phase::Doubt { .. }, Event::SawAgainst(reason)) => self.give_up(Verdict::Refuse(reason)),
             (Phase::Doubt { absent, otherwise }, Event::SawComments(found)) => match found.as_slice() {
                 [] => self.not_found(absent, otherwise, now),
@@ -276,9 +309,22 @@ impl Progress {
             (Phase::Settling { known, calm, looks }, Event::SawComments(found)) => {
                 self.settling(shape, known, calm, looks, &found, now)
             }
-            (Phase::Doubt { .. } | Phase::Settling { .. }, Event::LookFailed { hold, reason }) => {
-                Move::Wait { progress: self, until: hold.next_look(now), reason: Some(reason) }
+            (Phase::Listing { already, looks }, Event::SawReview { review, is_whole }) => {
+                self.listed(already, if is_whole { MOST_LOOKS } else { looks }, Some(review), now)
             }
+            (Phase::Listing { already, looks }, Event::ItemGone(_)) => {
+                let unread = |draft: Draft| WrittenReview {
+                    id: Some(draft.review),
+                    comments: Vec::new(),
+                    left_out: draft.left_out,
+                };
+                let review = self.draft.clone().map(unread);
+                self.listed(already, looks, review, now)
+            }
+            (
+                Phase::Doubt { .. } | Phase::Settling { .. } | Phase::Listing { .. },
+                Event::LookFailed { hold, reason },
+            ) => Move::Wait { progress: self, until: hold.next_look(now), reason: Some(reason) },
             (Phase::Settling { known, .. }, Event::ItemGone(_)) => self.act_done(shape, Some(known), false, false),
 
             (Phase::Twin { keep, .. }, Event::TwinGone) => {
@@ -402,18 +448,45 @@ impl Progress {
         let comment = comment.or(self.comment);
         match (self.act, shape) {
             (Act::Comment, Shape::CommentThenSet) => Move::On(Self { act: Act::Set, comment, ..Self::begin(shape) }),
+            (Act::Set, Shape::DraftThenSet) => self.submitted(already),
             (Act::Correct, _) => {
                 let unknown = || Verdict::Refuse("the change did not come about".to_owned());
                 Move::End(End::Without(self.verdict.unwrap_or_else(unknown)))
             }
-            _ => Move::End(End::Sent(Receipt { comment, already, objected })),
+            _ => Move::End(End::Sent(Receipt { comment, already, objected, review: None })),
         }
     }
 
-    /// Ends without having sent it; a comment that says otherwise is corrected first.
+    /// The review is on GitHub.
+    fn submitted(self, already: bool) -> Move {
+        Move::On(Self { act: Act::Set, ..self }.in_phase(Phase::Listing { already, looks: 0 }))
+    }
+
+    /// Ends with what was read, unless it is worth another look: a comment that never shows was deleted by somebody.
+    fn listed(self, already: bool, looks: u8, review: Option<WrittenReview>, now: Timestamp) -> Move {
+        let looks = looks + 1;
+        if looks >= MOST_LOOKS {
+            return Move::End(End::Sent(Receipt { already, review, ..Receipt::default() }));
+        }
+        let progress = self.in_phase(Phase::Listing { already, looks });
+        Move::Wait { progress, until: now + LOOK_GAP, reason: None }
+    }
+
+    /// A draft that is gone was never submitted: GitHub itself says so when it is asked to submit it.
+    fn draft_again(self, shape: Shape, reason: String, now: Timestamp) -> Move {
+        let tries = self.tries + 1;
+        if tries >= MOST_TRIES {
+            return Move::End(End::Without(Verdict::Fail(reason)));
+        }
+        let progress = Self { tries, ..Self::begin(shape) };
+        Move::Wait { progress, until: now + pause(tries), reason: Some(reason) }
+    }
+
+    /// Ends without having sent it; a comment that says otherwise is corrected first, a draft taken away.
     fn give_up(self, verdict: Verdict) -> Move {
-        match (self.act, self.comment) {
-            (Act::Set, Some(_)) => Move::On(Self {
+        let left_behind = self.comment.is_some() || self.draft.is_some();
+        match (self.act, left_behind) {
+            (Act::Set, true) | (Act::Draft, _) if left_behind || self.asked => Move::On(Self {
                 act: Act::Correct,
                 phase: Phase::Ready,
                 tries: 0,
@@ -422,6 +495,8 @@ impl Progress {
                 verdict: Some(verdict),
                 ..self
             }),
+            // Nobody sees a draft that stays behind, and the next review of ours takes it away.
+            (Act::Correct, _) if self.comment.is_none() => Move::End(End::Without(self.verdict.unwrap_or(verdict))),
             (Act::Correct, _) => {
                 Move::End(End::Without(self.verdict.map_or(verdict.clone(), |first| first.with_note(&verdict))))
             }

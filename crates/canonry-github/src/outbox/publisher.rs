@@ -15,11 +15,15 @@ use super::progress::OutOfPlace;
 use super::recheck::Recheck;
 use super::work::{Job, LEASE};
 use super::write::Write;
-use crate::api::{RestComment, RestUser};
+use crate::api::{RestComment, RestReviewComment, RestUser};
 use crate::client::GitHub;
 use crate::error::GitHubError;
-use crate::marker::{InvalidMarker, Marker, MarkerSigner};
+use crate::marker::{InvalidMarker, MarkerSigner};
 use crate::secret::Secret;
+
+/// How often is looked whether another worker has ended, and how long after each other.
+const LOOKS: u32 = 20;
+const LOOK: SignedDuration = SignedDuration::from_secs(1);
 
 /// Why the outbox could not do its work. What was stored is kept.
 #[derive(Debug, thiserror::Error)]
@@ -79,8 +83,20 @@ impl Outbox {
     /// Whether the outbox wrote a comment. The account alone does not tell: the token may be a person's,
     /// who writes comments too.
     pub fn wrote(&self, comment: &RestComment) -> bool {
-        let author = comment.user.as_ref().and_then(RestUser::to_login);
-        author.is_some_and(|author| !self.signer.find(&comment.body, &author, &self.own).is_empty())
+        self.wrote_text(comment.user.as_ref(), &comment.body)
+    }
+
+    /// The same for a comment on a diff.
+    pub fn wrote_review_comment(&self, comment: &RestReviewComment) -> bool {
+        self.wrote_text(comment.user.as_ref(), &comment.body)
+    }
+
+    fn wrote_text(&self, author: Option<&RestUser>, text: &str) -> bool {
+        self.wrote_as(author.and_then(RestUser::to_login).as_ref(), text)
+    }
+
+    pub(super) fn wrote_as(&self, author: Option<&Login>, text: &str) -> bool {
+        author.is_some_and(|author| !self.signer.find(text, author, &self.own).is_empty())
     }
 
     /// Stores a write, to be sent later. Under a key that was used before it is the entry of before,
@@ -94,10 +110,7 @@ impl Outbox {
         write: Write,
     ) -> Result<OutboxEntry, OutboxError> {
         let kind = write.kind();
-        Marker::new(kind, key)?;
-        if let Write::EditComment { comment_key, .. } | Write::DeleteComment { comment_key } = &write {
-            Marker::new(kind, comment_key)?;
-        }
+        write.check_keys(key)?;
         let refused = write.forbidden(&self.signer, &self.own);
         let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
         let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };
@@ -105,8 +118,11 @@ impl Outbox {
     }
 
     /// Sees an entry through, and those of its item that come before it, waiting as long as the client
-    /// is allowed to wait. Answers with the entry as it is then: still pending when the wait is longer.
+    /// is allowed to wait, all waits together. Answers with the entry as it is then: still pending when it takes longer.
     pub async fn publish(&self, id: OutboxId, recheck: &dyn Recheck) -> Result<OutboxEntry, OutboxError> {
+        let start = self.now();
+        let give_up = start.saturating_add(self.github.options().longest_wait).unwrap_or(Timestamp::MAX);
+        let mut looks = 0;
         loop {
             let entry = self.store.outbox_entry(id).await?.ok_or(OutboxError::Unknown)?;
             if entry.state != OutboxState::Pending {
@@ -117,8 +133,14 @@ impl Outbox {
                 continue;
             }
             let now = self.now();
+            // A lease lasts for minutes, and most writes for a second: whoever has it is about to end.
+            if looks < LOOKS && self.store.is_outbox_at_work(scope, now).await? {
+                looks += 1;
+                self.github.options().clock.beat(LOOK).await;
+                continue;
+            }
             let next = self.store.next_outbox_moment(scope).await?.unwrap_or(now);
-            if next.duration_since(now) > self.github.options().longest_wait {
+            if next > now && next > give_up {
                 return Ok(entry);
             }
             // Another worker may be about to end; it is not asked more often than each second.

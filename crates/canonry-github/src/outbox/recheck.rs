@@ -2,6 +2,7 @@
 
 use canonry_store::OutboxEntry;
 use futures_util::future::{BoxFuture, ready};
+use jiff::Timestamp;
 
 use super::progress::Act;
 
@@ -15,6 +16,13 @@ pub enum Ruling {
         /// Why, in one word or sentence, such as `drift:source_edited`.
         reason: String,
     },
+    /// It will, but not yet. Waiting costs no try, however long it takes.
+    Wait {
+        /// When to ask again.
+        until: Timestamp,
+        /// What is waited for, in one sentence.
+        reason: String,
+    },
 }
 
 /// Why a check could not be made. Nothing is sent until it can. Where GitHub's limit or an outage is the reason, the
@@ -23,8 +31,8 @@ pub type RecheckError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Reads live state again right before each send.
 pub trait Recheck: Send + Sync {
-    /// Rules on what is about to be done for an entry: its comment ([`Act::Comment`]) or the change
-    /// itself ([`Act::Set`]). Corrections of our own comments are not asked about.
+    /// Rules on what is about to be done for an entry: its comment ([`Act::Comment`]), the draft of its
+    /// review ([`Act::Draft`]) or the change itself ([`Act::Set`]). Corrections of our own are not asked about.
     fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>>;
 }
 

@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use canonry_domain::GithubId;
 
-use super::look::written;
-use super::progress::{Act, Event, Hold, Phase, Progress};
+use super::draft_review::OTHER_WORDS;
+use super::look::{written, written_on_diff};
+use super::look_at_thread::{Conversation, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS};
+use super::progress::{Act, Draft, Event, Hold, Phase, Progress};
 use super::work::Job;
 use super::write::Write;
-use crate::api::IssuePatch;
+use crate::api::{CheckRunWrite, IssuePatch};
+use crate::error::GitHubError;
 use crate::write::WriteError;
 
 /// The longest that a send may take, fetching a token included. The lease is longer, so that nobody
 /// else works on the entry while its request is under way.
-const SEND_LIMIT: Duration = Duration::from_secs(120);
+pub(super) const SEND_LIMIT: Duration = Duration::from_secs(120);
 
 impl Job<'_> {
     pub(super) async fn send(&self, progress: &Progress) -> Event {
@@ -26,7 +29,11 @@ impl Job<'_> {
     async fn send_act(&self, progress: &Progress) -> Event {
         let (github, repo, number) = (&self.outbox.github, &self.entry.repo.name, self.entry.number);
         if let Phase::Twin { twin, .. } = &progress.phase {
-            return match github.delete_comment(repo, twin.id).await {
+            let deleted = match &self.write {
+                Write::Reply { .. } => github.delete_review_comment(repo, twin.id).await,
+                _ => github.delete_comment(repo, twin.id).await,
+            };
+            return match deleted {
                 Ok(()) | Err(WriteError::Refused { status: 404 | 410, .. }) => Event::TwinGone,
                 Err(WriteError::Refused { status, message }) if status != 401 => {
                     tracing::error!(%repo, %number, comment = twin.id.0, status, reason = message, "a comment stands there twice");
@@ -36,6 +43,16 @@ impl Job<'_> {
             };
         }
         let sent = match (progress.act, &self.write) {
+            (Act::Draft, Write::Review(review)) => return self.draft_review(review).await,
+            (Act::Set, Write::Review(_)) => self.submit(progress.draft.as_ref()).await,
+            (Act::Correct, Write::Review(_)) => return self.clean_up(progress.draft.as_ref()).await,
+            (Act::Set, Write::CheckRun(run)) => return self.check_run(run).await,
+            (Act::Set, Write::React { on, content }) => {
+                github.create_reaction(repo, self.subject(*on), *content).await.map(|_| Event::Done(None))
+            }
+            (Act::Set, Write::EditReviewComment { comment, body }) => return self.edit_on_diff(*comment, body).await,
+            (Act::Set, Write::ResolveThread { comment }) => return self.resolve(*comment).await,
+            (Act::Comment, Write::Reply { to, .. }) => return self.reply(*to).await,
             (Act::Comment, _) => {
                 let sent = github.create_comment(repo, number, &self.comment_text(Act::Comment)).await;
                 sent.map(|comment| Event::Done(Some(written(&comment))))
@@ -52,7 +69,10 @@ impl Job<'_> {
             (Act::Set, Write::Unlabel { name }) => taken_away(github.remove_label(repo, number, name).await),
             (Act::Set, Write::Close(close)) => self.patch(close.close_as.patch()).await,
             (Act::Set, Write::Reopen) => self.patch(IssuePatch::reopen()).await,
-            (Act::Set, Write::Comment { .. }) => Ok(Event::Refused("a comment has nothing to be set".to_owned())),
+            (Act::Set, Write::Comment { .. } | Write::Reply { .. }) => {
+                Ok(Event::Refused("a comment has nothing to be set".to_owned()))
+            }
+            (Act::Draft, _) => Ok(Event::Refused("there is no draft of this".to_owned())),
         };
         match sent {
             Ok(event) => event,
@@ -71,7 +91,91 @@ impl Job<'_> {
         patched.map(|_| Event::Done(None))
     }
 
-    async fn unsent(&self, error: &WriteError) -> Event {
+    /// Shows the draft to everybody. A draft is submitted once: a second time GitHub says no.
+    async fn submit(&self, draft: Option<&Draft>) -> Result<Event, WriteError> {
+        let Some(draft) = draft else { return Ok(Event::DraftGone("there is no draft".to_owned())) };
+        let (repo, number, body) = (&self.entry.repo.name, self.entry.number, self.comment_text(Act::Set));
+        match self.holds_other_words(draft.review).await {
+            Ok(false) => {}
+            Ok(true) => return Ok(Event::NotSent { hold: Hold::Try, reason: OTHER_WORDS.to_owned() }),
+            Err(event) => return Ok(event),
+        }
+        match self.outbox.github.submit_review(repo, number, draft.review, &body).await {
+            Ok(_) => Ok(Event::Done(None)),
+            Err(error @ WriteError::Refused { status: 404 | 410, .. }) => Ok(Event::DraftGone(error.to_string())),
+            Err(error @ WriteError::Refused { status: 422, .. }) => Ok(Event::NotThere(error.to_string())),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Makes the check run, or makes those that are there say the same.
+    async fn check_run(&self, run: &CheckRunWrite) -> Event {
+        let (github, repo) = (&self.outbox.github, &self.entry.repo.name);
+        let shown = match self.own_check_runs(run).await {
+            Ok(shown) => shown,
+            Err(error) => return self.unasked(&error).await,
+        };
+        let mut sent = Ok(());
+        if shown.is_empty() {
+            sent = github.create_check_run(repo, run).await.map(drop);
+        }
+        for other in shown.iter().filter(|shown| !run.is_shown_by(shown)) {
+            if sent.is_ok() {
+                sent = github.update_check_run(repo, GithubId(other.id), run).await.map(drop);
+            }
+        }
+        match sent {
+            Ok(()) => Event::Done(None),
+            Err(error) => self.unsent(&error).await,
+        }
+    }
+
+    /// Answers in a conversation. GitHub wants to be told the comment that began it.
+    async fn reply(&self, to: GithubId) -> Event {
+        let (github, repo) = (&self.outbox.github, &self.entry.repo.name);
+        let first = match github.review_comment(repo, to).await {
+            Ok(comment) => comment.in_reply_to_id.map_or(to, GithubId),
+            // A replica that lags does not know a young comment yet. Answering one that is gone is refused.
+            Err(GitHubError::NotFound { .. }) => to,
+            Err(error) => return self.unasked(&error).await,
+        };
+        let text = self.comment_text(Act::Comment);
+        match github.reply_to_review_comment(repo, self.entry.number, first, &text).await {
+            Ok(comment) => Event::Done(Some(written_on_diff(&comment))),
+            Err(error) => self.unsent(&error).await,
+        }
+    }
+
+    async fn edit_on_diff(&self, id: GithubId, body: &str) -> Event {
+        let comment = match self.own_review_comment(id).await {
+            Ok(Ok(comment)) => comment,
+            Ok(Err(reason)) => return Event::Refused(reason),
+            Err(error) => return self.unasked(&error).await,
+        };
+        let text = self.with_own_markers(&comment, body);
+        match self.outbox.github.edit_review_comment(&self.entry.repo.name, id, &text).await {
+            Ok(comment) => Event::Done(Some(written_on_diff(&comment))),
+            Err(error) => self.unsent(&error).await,
+        }
+    }
+
+    async fn resolve(&self, comment: GithubId) -> Event {
+        let thread = match self.conversation(comment).await {
+            Ok(Conversation::Open(thread)) => thread,
+            Ok(Conversation::Resolved) => return Event::Done(None),
+            Ok(Conversation::NotOurs) => return Event::Refused(THREAD_NOT_OURS.to_owned()),
+            Ok(Conversation::Gone) => return Event::Refused(THREAD_GONE.to_owned()),
+            Err(error) => return self.unasked(&error).await,
+        };
+        match self.outbox.github.resolve_thread(&self.entry.repo.name, &thread).await {
+            Ok(()) => Event::Done(None),
+            Err(WriteError::Refused { status: 403, .. }) => Event::Refused(THREAD_FORBIDDEN.to_owned()),
+            Err(WriteError::Refused { status: 404 | 410, .. }) => Event::Refused(THREAD_GONE.to_owned()),
+            Err(error) => self.unsent(&error).await,
+        }
+    }
+
+    pub(super) async fn unsent(&self, error: &WriteError) -> Event {
         let reason = error.to_string();
         match error {
             WriteError::NotSent(why) => Event::NotSent { hold: Hold::of(why), reason },

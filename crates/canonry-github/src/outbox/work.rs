@@ -9,9 +9,12 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
 use super::checkpoint::Point;
-use super::progress::{Act, End, Event, Hold, Move, Phase, Progress, Receipt, Verdict};
+use super::draft_review::Withdrawn;
+use super::progress::{Act, End, Event, Hold, Move, Phase, Progress, Verdict};
 use super::publisher::{Outbox, OutboxError};
+use super::receipt::Receipt;
 use super::recheck::{Recheck, Ruling};
+use super::send::SEND_LIMIT;
 use super::write::Write;
 use crate::error::GitHubError;
 use crate::marker::Marker;
@@ -20,6 +23,9 @@ use crate::pacing::next_write_at;
 /// Longer than a send can take (see `SEND_LIMIT`): a worker that finds an entry whose lease has ended
 /// knows that no request for it is under way.
 pub(super) const LEASE: SignedDuration = SignedDuration::from_mins(5);
+
+/// How soon a caller that says "not yet" is asked again.
+const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
 /// The longest window of the pace.
 const PACE_WINDOW: SignedDuration = SignedDuration::from_hours(1);
@@ -53,6 +59,7 @@ impl<'a> Job<'a> {
             Ok(write) => write,
             Err(error) => return outbox.end(lease, &End::Without(Verdict::Fail(unreadable(&error)))).await,
         };
+        write.check_keys(&entry.key)?;
         // Texts are scanned when they are stored; again here, since this is the last door.
         if let Some(reason) = write.forbidden(&outbox.signer, &outbox.own) {
             return outbox.end(lease, &End::Without(Verdict::Refuse(reason))).await;
@@ -70,7 +77,7 @@ impl<'a> Job<'a> {
         loop {
             let flow = match &progress.phase {
                 Phase::Sending => self.store(progress, Event::Died).await?,
-                Phase::Doubt { .. } | Phase::Settling { .. } => {
+                Phase::Doubt { .. } | Phase::Settling { .. } | Phase::Listing { .. } => {
                     let event = self.look(&progress).await;
                     self.outbox.pass(Point::Looked)?;
                     self.store(progress, event).await?
@@ -96,9 +103,13 @@ impl<'a> Job<'a> {
             match recheck.recheck(&self.entry, progress.act).await {
                 Ok(Ruling::Proceed) => {}
                 Ok(Ruling::Refuse { reason }) => return self.store(progress, Event::Refused(reason)).await,
+                Ok(Ruling::Wait { until, reason }) => {
+                    let soonest = self.outbox.now() + LEAST_WAIT;
+                    return self.not_now(progress, Hold::Until(until.max(soonest)), reason).await;
+                }
                 Err(error) => {
                     let reason = format!("the check before sending failed: {error}");
-                    return self.store(progress, Event::NotSent { hold: hold_of(error.as_ref()), reason }).await;
+                    return self.not_now(progress, hold_of(error.as_ref()), reason).await;
                 }
             }
             self.outbox.pass(Point::Checked)?;
@@ -111,7 +122,13 @@ impl<'a> Job<'a> {
     async fn send_stored(&self, before: Progress, sending: Progress) -> Result<Flow, OutboxError> {
         let now = self.outbox.now();
         let lease = self.lease(now);
-        let pace = |earlier: &[Timestamp]| next_write_at(earlier, now);
+        let is_review = matches!(self.write, Write::Review(_));
+        let pace = |earlier: &[Timestamp]| match sending.act {
+            // A draft must not wait for its turn to be submitted: there must be room for both.
+            Act::Draft => next_write_at(&[earlier, &[now]].concat(), now),
+            _ if is_review => now,
+            _ => next_write_at(earlier, now),
+        };
         let window = now - PACE_WINDOW;
         match self.outbox.store.reserve_outbox_send(lease, &json(&sending), now, window, pace).await? {
             Reservation::Go => self.outbox.pass(Point::SendStored)?,
@@ -123,7 +140,25 @@ impl<'a> Job<'a> {
         }
         let event = self.send(&sending).await;
         self.outbox.pass(Point::Answered)?;
-        self.store(sending, event).await
+        match event {
+            Event::NotSent { hold, reason } => self.not_now(sending, hold, reason).await,
+            event => self.store(sending, event).await,
+        }
+    }
+
+    /// Nothing is sent this time. A draft does not wait as well: GitHub keeps one for each account, and what a person
+    /// writes on the pull request in the meantime with that account would go into ours.
+    async fn not_now(&self, progress: Progress, hold: Hold, reason: String) -> Result<Flow, OutboxError> {
+        let waits = Event::NotSent { hold, reason: reason.clone() };
+        let draft = progress.draft.as_ref().filter(|_| progress.act == Act::Set);
+        let Some(draft) = draft else { return self.store(progress, waits).await };
+        let event = match tokio::time::timeout(SEND_LIMIT, self.withdraw(draft.review)).await {
+            Ok(Ok(Withdrawn::Gone)) => Event::Withdrawn { hold, reason },
+            Ok(Ok(Withdrawn::Submitted)) => Event::SawSubmitted(draft.clone()),
+            Ok(Ok(Withdrawn::Kept) | Err(_)) | Err(_) => waits,
+        };
+        self.outbox.pass(Point::Answered)?;
+        self.store(progress, event).await
     }
 
     async fn store(&self, progress: Progress, event: Event) -> Result<Flow, OutboxError> {
@@ -161,11 +196,17 @@ impl<'a> Job<'a> {
         let text = match (&self.write, act) {
             (Write::Close(close), Act::Correct) => &close.comment_if_refused,
             (Write::Close(close), _) => &close.comment,
-            (Write::Comment { body } | Write::EditComment { body, .. }, _) => body,
+            (Write::Comment { body } | Write::EditComment { body, .. } | Write::Reply { body, .. }, _) => body,
+            (Write::Review(review), _) => &review.body,
             _ => "",
         };
-        format!("{}\n\n{}", text.trim_end(), self.outbox.signer.sign(&self.marker))
+        marked(text, &self.outbox.signer.sign(&self.marker))
     }
+}
+
+/// A text with a marker below it.
+pub(super) fn marked(text: &str, marker: &str) -> String {
+    format!("{}\n\n{marker}", text.trim_end()).trim_start_matches('\n').to_owned()
 }
 
 impl Outbox {

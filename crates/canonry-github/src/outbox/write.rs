@@ -6,8 +6,11 @@ use canonry_domain::{GithubId, Login, StateReason, redact, scan_secrets};
 use serde::{Deserialize, Serialize};
 
 use super::progress::Shape;
-use crate::api::IssuePatch;
-use crate::marker::MarkerSigner;
+use crate::api::{CheckRunWrite, IssuePatch, ReactionContent};
+use crate::marker::{InvalidMarker, Marker, MarkerSigner};
+
+/// The kind of the markers in comments on a diff.
+pub(super) const FINDING: &str = "finding";
 
 /// Something to be written to an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -44,6 +47,75 @@ pub enum Write {
     Close(Close),
     /// Opening an item again.
     Reopen,
+    /// A review of a pull request, which neither approves nor blocks.
+    Review(ReviewWrite),
+    /// A check run beside a commit, made or changed.
+    CheckRun(CheckRunWrite),
+    /// A reaction.
+    React {
+        /// To what.
+        on: ReactTo,
+        /// Which one.
+        content: ReactionContent,
+    },
+    /// An answer in a conversation on a diff.
+    Reply {
+        /// Any comment of the conversation.
+        to: GithubId,
+        /// What it says. A signed marker is added below.
+        body: String,
+    },
+    /// Another text for a comment on a diff that the outbox wrote. Its markers stay.
+    EditReviewComment {
+        /// The comment.
+        comment: GithubId,
+        /// What it shall say.
+        body: String,
+    },
+    /// The end of a conversation on a diff in which nobody else has spoken.
+    ResolveThread {
+        /// The comment of ours that began it.
+        comment: GithubId,
+    },
+}
+
+/// A review and its comments on the diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReviewWrite {
+    /// The commit it is about.
+    pub commit: String,
+    /// What it says as a whole. A signed marker is added below.
+    pub body: String,
+    /// What it says about single lines.
+    pub comments: Vec<InlineComment>,
+}
+
+/// A comment on a line of the new side of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineComment {
+    /// What it is known by, in its marker and in the receipt; one of a kind in its review.
+    pub key: String,
+    /// The file.
+    pub path: String,
+    /// The last line it is about.
+    pub line: u32,
+    /// The first line, when it is about several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_line: Option<u32>,
+    /// What it says. A signed marker is added below.
+    pub body: String,
+}
+
+/// What is reacted to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReactTo {
+    /// A comment on the item.
+    IssueComment(GithubId),
+    /// A comment on the item's diff.
+    ReviewComment(GithubId),
+    /// The item itself.
+    Item,
 }
 
 /// A close and what is said about it.
@@ -90,14 +162,35 @@ impl Write {
             Self::Unlabel { .. } => "unlabel",
             Self::Close(_) => "close",
             Self::Reopen => "reopen",
+            Self::Review(_) => "review",
+            Self::CheckRun(_) => "check_run",
+            Self::React { .. } => "react",
+            Self::Reply { .. } => "reply",
+            Self::EditReviewComment { .. } => "edit_review_comment",
+            Self::ResolveThread { .. } => "resolve_thread",
         }
     }
 
     pub(super) const fn shape(&self) -> Shape {
         match self {
-            Self::Comment { .. } => Shape::Comment,
+            Self::Comment { .. } | Self::Reply { .. } => Shape::Comment,
             Self::Close(_) => Shape::CommentThenSet,
+            Self::Review(_) => Shape::DraftThenSet,
             _ => Shape::Set,
+        }
+    }
+
+    /// Whether all the keys it needs fit into markers.
+    pub(super) fn check_keys(&self, key: &str) -> Result<(), InvalidMarker> {
+        Marker::new(self.kind(), key)?;
+        match self {
+            Self::EditComment { comment_key, .. } | Self::DeleteComment { comment_key } => {
+                Marker::new(self.kind(), comment_key).map(drop)
+            }
+            Self::Review(review) => {
+                review.comments.iter().try_for_each(|comment| Marker::new(FINDING, &comment.key).map(drop))
+            }
+            _ => Ok(()),
         }
     }
 
@@ -126,19 +219,45 @@ impl Write {
 
     fn texts(&self) -> Vec<&str> {
         match self {
-            Self::Comment { body } | Self::EditComment { body, .. } => vec![body],
+            Self::Comment { body }
+            | Self::EditComment { body, .. }
+            | Self::Reply { body, .. }
+            | Self::EditReviewComment { body, .. } => vec![body],
             Self::Label { name } | Self::Unlabel { name } => vec![name],
             Self::Close(close) => vec![&close.comment, &close.comment_if_refused],
-            Self::DeleteComment { .. } | Self::Reopen => Vec::new(),
+            Self::Review(review) => {
+                let mut texts = vec![&*review.body];
+                texts.extend(review.comments.iter().map(|comment| &*comment.body));
+                texts
+            }
+            Self::CheckRun(run) => {
+                let mut texts = vec![&*run.title, &run.summary];
+                texts.extend(run.details_url.as_deref());
+                texts
+            }
+            Self::DeleteComment { .. } | Self::Reopen | Self::React { .. } | Self::ResolveThread { .. } => Vec::new(),
         }
     }
 
     fn texts_mut(&mut self) -> Vec<&mut String> {
         match self {
-            Self::Comment { body } | Self::EditComment { body, .. } => vec![body],
+            Self::Comment { body }
+            | Self::EditComment { body, .. }
+            | Self::Reply { body, .. }
+            | Self::EditReviewComment { body, .. } => vec![body],
             Self::Label { name } | Self::Unlabel { name } => vec![name],
             Self::Close(close) => vec![&mut close.comment, &mut close.comment_if_refused],
-            Self::DeleteComment { .. } | Self::Reopen => Vec::new(),
+            Self::Review(review) => {
+                let mut texts = vec![&mut review.body];
+                texts.extend(review.comments.iter_mut().map(|comment| &mut comment.body));
+                texts
+            }
+            Self::CheckRun(run) => {
+                let mut texts = vec![&mut run.title, &mut run.summary];
+                texts.extend(run.details_url.as_mut());
+                texts
+            }
+            Self::DeleteComment { .. } | Self::Reopen | Self::React { .. } | Self::ResolveThread { .. } => Vec::new(),
         }
     }
 }

@@ -4,11 +4,12 @@ mod event;
 mod payloads;
 mod signature;
 
+pub use crate::api::{RestReview, RestReviewComment};
 pub use event::{Event, EventBody, NotJson, parse_event};
 pub use payloads::{
-    CheckEvent, CheckRun, Edited, InstallationEvent, InstallationRepositoriesEvent, InstalledRepo, IssueChanges,
-    IssueCommentEvent, IssuesEvent, LabelEvent, PingEvent, PullLink, PullRequestEvent, PullRequestReviewCommentEvent,
-    PullRequestReviewEvent, PullRequestReviewThreadEvent, PushEvent, RepositoryEvent, RestReview, RestReviewComment,
-    ReviewThread, TextBefore,
+    BaseBefore, CheckEvent, CheckRun, Edited, InstallationEvent, InstallationRepositoriesEvent, InstalledRepo,
+    IssueChanges, IssueCommentEvent, IssuesEvent, LabelEvent, LinkedRepo, PingEvent, PullLink, PullLinkBase,
+    PullRequestEvent, PullRequestReviewCommentEvent, PullRequestReviewEvent, PullRequestReviewThreadEvent, PushEvent,
+    RepositoryEvent, ReviewThread, TextBefore,
 };
 pub use signature::{BadSignature, verify_signature};

@@ -1,10 +1,9 @@
 //! The parts of webhooks that Canonry reads. What an event cannot do without is required; all else
 //! may be missing, null or of a shape that does not exist yet.
 
-use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::api::{RestComment, RestIssue, RestLabel, RestPull, RestUser};
+use crate::api::{AppSlug, RestComment, RestIssue, RestLabel, RestPull, RestReview, RestReviewComment, RestUser};
 use crate::lenient;
 
 /// Something happened to an issue.
@@ -36,6 +35,21 @@ pub struct IssueChanges {
     /// The issue in its new repository, when it was transferred.
     #[serde(deserialize_with = "lenient::or_default")]
     pub new_issue: Option<RestIssue>,
+    /// The branch a pull request wanted to go to before, when it was retargeted.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub base: Option<BaseBefore>,
+}
+
+/// The base of a pull request before it was retargeted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct BaseBefore {
+    /// The branch.
+    #[serde(rename = "ref", deserialize_with = "lenient::or_default")]
+    pub branch: TextBefore,
+    /// The commit it pointed to.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub sha: TextBefore,
 }
 
 /// A text before an edit.
@@ -90,28 +104,6 @@ pub struct PullRequestReviewEvent {
     pub review: RestReview,
 }
 
-/// A review of a pull request.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RestReview {
-    /// Its id.
-    pub id: i64,
-    /// What it says.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub body: Option<String>,
-    /// `approved`, `changes_requested`, `commented`, `dismissed`, `pending`; upper case in answers.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub state: String,
-    /// Who wrote it.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub user: Option<RestUser>,
-    /// The commit it is about.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub commit_id: Option<String>,
-    /// When it was submitted.
-    #[serde(default, deserialize_with = "lenient::moment")]
-    pub submitted_at: Option<Timestamp>,
-}
-
 /// Something happened to a comment on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewCommentEvent {
@@ -122,49 +114,6 @@ pub struct PullRequestReviewCommentEvent {
     /// What was there before.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub changes: IssueChanges,
-}
-
-/// A comment on a line of a diff.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RestReviewComment {
-    /// Its id.
-    pub id: i64,
-    /// What it says.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub body: String,
-    /// Who wrote it.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub user: Option<RestUser>,
-    /// The file.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub path: String,
-    /// The line in the file now; null once the code is outdated.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub line: Option<i64>,
-    /// The line when it was written.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub original_line: Option<i64>,
-    /// `LEFT` or `RIGHT`.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub side: Option<String>,
-    /// The commit it is about now.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub commit_id: Option<String>,
-    /// The commit it was written on.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub original_commit_id: Option<String>,
-    /// The comment it answers.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub in_reply_to_id: Option<i64>,
-    /// The review it belongs to.
-    #[serde(default, deserialize_with = "lenient::or_default")]
-    pub pull_request_review_id: Option<i64>,
-    /// When it was written.
-    #[serde(default, deserialize_with = "lenient::moment")]
-    pub created_at: Option<Timestamp>,
-    /// When it last changed.
-    #[serde(default, deserialize_with = "lenient::moment")]
-    pub updated_at: Option<Timestamp>,
 }
 
 /// A conversation on a diff was resolved, or opened again.
@@ -288,6 +237,12 @@ pub struct CheckEvent {
 pub struct CheckRun {
     /// Its id.
     pub id: i64,
+    /// What it is called; runs only.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub name: String,
+    /// The App it belongs to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub app: Option<AppSlug>,
     /// The commit it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head_sha: String,
@@ -310,6 +265,23 @@ pub struct CheckRun {
 pub struct PullLink {
     /// Its number.
     pub number: i64,
+    /// What it is to be merged into. Checks also name pull requests of forks, which number theirs on their own.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub base: Option<PullLinkBase>,
+}
+
+/// What a pull request that a check names is to be merged into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PullLinkBase {
+    /// The repository.
+    pub repo: LinkedRepo,
+}
+
+/// A repository as checks name it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LinkedRepo {
+    /// Its id.
+    pub id: i64,
 }
 
 /// GitHub tries a new webhook out.

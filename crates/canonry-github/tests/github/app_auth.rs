@@ -1,6 +1,6 @@
 //! The App: installation tokens are made once, renewed in time, and replaced when revoked.
 
-use canonry_github::{AppKey, Auth, GitHubError, Scope, Secret, WriteError};
+use canonry_github::{AppKey, Auth, ClientOptions, GitHub, GitHubError, Scope, Secret, WriteError};
 use canonry_testkit::github::{Fault, TEST_APP_PRIVATE_KEY, World};
 
 use crate::emulated::{REPO, Setting, number, open_issues, repo};
@@ -74,6 +74,18 @@ async fn an_app_knows_its_login_and_its_deliveries() {
         setting.github.app_deliveries().all().await.expect("a list").len(),
         setting.emulator.world().deliveries.len()
     );
+}
+
+#[tokio::test]
+async fn a_token_of_an_installation_knows_its_login_too() {
+    let setting = Setting::with(install, key(), |_| {}).await;
+    let token = setting.github.git_token(&repo()).await.expect("a token");
+    let options =
+        ClientOptions { api: setting.emulator.url().parse().expect("a URL"), ..ClientOptions::new(Auth::Token(token)) };
+    let github = GitHub::new(options).expect("a client");
+    assert_eq!(github.own_login().await.expect("a login").to_string(), "canonry[bot]");
+    setting.emulator.fault(Fault::on("POST", "/graphql").answer(403));
+    insta::assert_snapshot!(github.own_login().await.expect_err("nameless").to_string(), @"the GitHub client cannot start: GitHub does not say whose token GITHUB_TOKEN is (The emulator was told to fail); set it to a personal access token, or set CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY");
 }
 
 #[tokio::test]

@@ -83,7 +83,9 @@ on_both_engines! {
         let away = GitHubError::Network { host: "api.github.com".to_owned(), detail: "no route".to_owned() };
         for met in [GitHubError::RateLimited { until }, away] {
             // Twelve are more than may go wrong.
-            let (item, entry) = closed_under(&setting, &Meets(AtomicUsize::new(12), met)).await;
+            let meets = Meets(AtomicUsize::new(12), met);
+            let (item, entry) = closed_under(&setting, &meets).await;
+            let entry = setting.see_through(&entry, &meets).await;
             assert_eq!((entry.state, setting.closes(item)), (OutboxState::Sent, (1, true)), "{entry:?}");
         }
         assert!(setting.emulator.world().now >= until);

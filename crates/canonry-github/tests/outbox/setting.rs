@@ -5,18 +5,29 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use canonry_domain::ItemNumber;
-use canonry_github::outbox::{Close, CloseAs, Outbox, OutboxError, Receipt, Recheck, Write};
-use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
-use canonry_store::{OutboxEntry, Repo, Store};
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_github::outbox::Unconditional;
+use canonry_github::outbox::{
+    Close, CloseAs, InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write, WrittenReview,
+};
+use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
+use canonry_store::{OutboxEntry, OutboxState, Repo, Store};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Emulator, EventKind, NewIssue, Permission, State, World};
+use canonry_testkit::github::{
+    Emulator, EventKind, NewIssue, Permission, Pull, Review, ReviewState, State, TEST_APP_PRIVATE_KEY, World,
+};
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
 pub(crate) const OWN: &str = "canonry-bot";
+/// The account of the App.
+pub(crate) const APP: &str = "canonry[bot]";
+/// The head of the pull requests here.
+pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
+/// How many lines their one file has, all new.
+pub(crate) const LINES: u32 = 40;
 pub(crate) const CLOSING: &str = "Closing as duplicate of #1.";
 pub(crate) const NOT_CLOSING: &str = "Not closed after all.";
 
@@ -40,6 +51,10 @@ pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) store: Store,
     pub(crate) repo: Repo,
+    /// The account that writes.
+    pub(crate) own: &'static str,
+    auth: Auth,
+    keys: AtomicUsize,
     /// Removed when the test is over.
     _database: TestDatabase,
 }
@@ -53,17 +68,45 @@ pub(crate) fn world() -> World {
     world.collaborator(REPO, OWN, Permission::Write);
     world.rate.limit = 10_000_000;
     world.open(REPO, "ann", NewIssue::new("Sync stops", "It stops."));
+    world.add_app(4711, "canonry");
+    let areas = ["issues", "pull_requests", "checks", "contents"];
+    let mut permissions: Vec<(&str, &str)> = areas.iter().map(|area| (*area, "write")).collect();
+    permissions.push(("metadata", "read"));
+    world.install_app("acme", &permissions);
     world
 }
 
 impl Setting {
     pub(crate) async fn new(database: TestDatabase) -> Self {
+        Self::with(database, OWN, Auth::Token(Secret::new(TOKEN))).await
+    }
+
+    /// The same with an App, which may do everything unless its permissions are changed.
+    pub(crate) async fn of_app(database: TestDatabase) -> Self {
+        let key = AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key");
+        Self::with(database, APP, Auth::App(key)).await
+    }
+
+    async fn with(database: TestDatabase, own: &'static str, auth: Auth) -> Self {
         let world = world();
         let now = world.now;
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
         let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
-        Self { emulator, store, repo, _database: database }
+        Self { emulator, store, repo, own, auth, keys: AtomicUsize::new(0), _database: database }
+    }
+
+    /// Another emulated GitHub, as it was in the beginning. Its numbers begin anew, so that keys must not be made of them.
+    pub(crate) async fn renew_world(&mut self) {
+        let now = self.emulator.world().now;
+        let mut world = world();
+        world.now = now;
+        self.emulator = Arc::new(Emulator::start(world).await);
+    }
+
+    /// A key that no other write has.
+    pub(crate) fn fresh_key(&self) -> String {
+        format!("key {}", self.keys.fetch_add(1, Ordering::SeqCst))
     }
 
     /// A client and an outbox as a freshly started process has them.
@@ -73,7 +116,7 @@ impl Setting {
             clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
             jitter: Arc::new(|| 0.0),
             request_timeout: Duration::from_secs(10),
-            ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
+            ..ClientOptions::new(self.auth.clone())
         };
         let github = GitHub::new(options).expect("a client");
         Outbox::open(self.store.clone(), github, [7; 32]).await.expect("an outbox")
@@ -81,6 +124,31 @@ impl Setting {
 
     pub(crate) fn open_issue(&self) -> ItemNumber {
         number(self.emulator.world().open(REPO, "ann", NewIssue::new("Sync stops too", "It stops.")))
+    }
+
+    /// A pull request that adds a file of [`LINES`] lines.
+    pub(crate) fn open_pull(&self) -> ItemNumber {
+        let lines: String = (1..=LINES).map(|line| format!("+line {line}\n")).collect();
+        let patch = format!("@@ -0,0 +1,{LINES} @@\n{}", lines.trim_end());
+        let pull = Pull { head_sha: HEAD.to_owned(), ..Pull::default() }.file("src/sync.rs", &patch);
+        number(self.emulator.world().open(REPO, "ann", NewIssue::new("Fix sync", "").pull(pull)))
+    }
+
+    /// A pull request with a review of ours that has comments with these keys, and the review.
+    pub(crate) async fn reviewed(&self, keys: &[&str]) -> (ItemNumber, WrittenReview) {
+        let pull = self.open_pull();
+        let entry = self.publish(pull, &self.fresh_key(), review(keys), &Unconditional).await;
+        (pull, receipt(&entry).review.unwrap_or_else(|| panic!("no review: {entry:?}")))
+    }
+
+    /// What everybody sees of our reviews of a pull request, and how many drafts of ours there are.
+    pub(crate) fn own_reviews(&self, pull: ItemNumber) -> (Vec<Review>, usize) {
+        let world = self.emulator.world();
+        let reviews: Vec<Review> = world.reviews_by(REPO, plain(pull), self.own).into_iter().cloned().collect();
+        let (drafts, shown): (Vec<Review>, Vec<Review>) =
+            reviews.into_iter().partition(|review| review.state == ReviewState::Pending);
+        assert!(shown.iter().all(|review| review.state == ReviewState::Commented), "{shown:?}");
+        (shown, drafts.len())
     }
 
     /// Stores a write and sees it through.
@@ -94,6 +162,19 @@ impl Setting {
         let outbox = self.outbox().await;
         let entry = outbox.enqueue(self.repo.id, item, key, write).await.expect("stored");
         outbox.publish(entry.id, recheck).await.expect("worked on")
+    }
+
+    /// Works on an entry until it has ended, however often that takes longer than one is willing to wait.
+    pub(crate) async fn see_through(&self, entry: &OutboxEntry, recheck: &dyn Recheck) -> OutboxEntry {
+        let outbox = self.outbox().await;
+        let mut entry = entry.clone();
+        for _ in 0..10 {
+            entry = outbox.publish(entry.id, recheck).await.expect("worked on");
+            if entry.state != OutboxState::Pending {
+                break;
+            }
+        }
+        entry
     }
 
     /// Works on an entry until the process "dies" at its `steps`-th point; `None` when it died.
@@ -142,7 +223,7 @@ pub(crate) fn plain(item: ItemNumber) -> u64 {
     u64::try_from(item.get()).expect("positive")
 }
 
-fn text_of(body: &str) -> String {
+pub(crate) fn text_of(body: &str) -> String {
     let (text, marker) = body.split_once("\n\n<!-- canonry:v1:").expect("a marker");
     assert!(!marker.contains("<!--"), "two markers: {body}");
     text.to_owned()
@@ -164,4 +245,23 @@ pub(crate) fn close(setting: &Setting) -> Write {
         comment: CLOSING.to_owned(),
         comment_if_refused: NOT_CLOSING.to_owned(),
     })
+}
+
+/// A review of the pull requests here, with a comment per key, each on a line of its own.
+pub(crate) fn review(keys: &[&str]) -> Write {
+    let comments = keys.iter().zip(1..).map(|(key, line)| inline(key, line)).collect();
+    Write::Review(ReviewWrite { commit: HEAD.to_owned(), body: "Two remarks.".to_owned(), comments })
+}
+
+pub(crate) fn inline(key: &str, line: u32) -> InlineComment {
+    let body = format!("About {key}.");
+    InlineComment { key: key.to_owned(), path: "src/sync.rs".to_owned(), line, start_line: None, body }
+}
+
+pub(crate) fn id(id: u64) -> GithubId {
+    GithubId(i64::try_from(id).expect("small"))
+}
+
+pub(crate) fn plain_id(id: GithubId) -> u64 {
+    u64::try_from(id.0).expect("positive")
 }

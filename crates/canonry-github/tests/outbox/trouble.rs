@@ -24,6 +24,7 @@ fn list() -> Fault {
 async fn arrives_once(setting: &Setting, what: &str) -> OutboxEntry {
     let item = setting.open_issue();
     let entry = setting.publish(item, what, comment("Hello"), &Unconditional).await;
+    let entry = setting.see_through(&entry, &Unconditional).await;
     assert_eq!((entry.state, setting.own_comments(item)), (OutboxState::Sent, vec!["Hello".to_owned()]), "{what}");
     let id = receipt(&entry).comment.expect("a comment").id.0;
     let there = setting.emulator.world().comments(REPO, plain(item))[0].id;

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use proptest::prelude::{Just, Strategy, any, prop, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
 use super::{
-    Act, DOUBT_WAIT, End, Event, FIRST_PAUSE, Hold, LONGEST_OUTAGE, LONGEST_PAUSE, LOOK_GAP, LOOKS_IN_DOUBT,
-    MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict, WrittenComment,
+    Act, DOUBT_WAIT, Draft, End, Event, FIRST_PAUSE, Hold, LONGEST_OUTAGE, LONGEST_PAUSE, LOOK_GAP, LOOKS_IN_DOUBT,
+    MOST_LOOKS, MOST_TRIES, Move, Phase, Progress, Receipt, Shape, Verdict, WrittenComment, WrittenReview,
 };
 
 fn at(second: i64) -> Timestamp {
@@ -15,6 +15,14 @@ fn at(second: i64) -> Timestamp {
 
 fn comment(id: i64) -> WrittenComment {
     WrittenComment { id: GithubId(id), created_at: None }
+}
+
+fn draft(id: i64) -> Draft {
+    Draft { review: GithubId(id), left_out: vec!["k".to_owned()] }
+}
+
+fn shown(id: i64) -> WrittenReview {
+    WrittenReview { id: Some(GithubId(id)), comments: Vec::new(), left_out: vec!["k".to_owned()] }
 }
 
 fn go(progress: Progress, shape: Shape, event: Event) -> Move {
@@ -62,6 +70,72 @@ fn a_refused_close_corrects_its_comment() {
     let end = go(correct, shape, Event::SawAgainst("it is gone".into()));
     let Move::End(End::Without(Verdict::Refuse(reason))) = end else { panic!("{end:?}") };
     assert_eq!(reason, "no; its comment could not be corrected: it is gone");
+}
+
+#[test]
+fn a_draft_is_submitted_once_and_then_read() {
+    let shape = Shape::DraftThenSet;
+    let begun = Progress::begin(shape);
+    assert_eq!(begun.act, Act::Draft);
+    let Move::On(set) = go(begun.sending(), shape, Event::Drafted(draft(5))) else { panic!("no draft") };
+    assert_eq!((set.act, &set.phase, &set.draft), (Act::Set, &Phase::Ready, &Some(draft(5))));
+    let Move::On(listing) = go(set.clone().sending(), shape, Event::Done(None)) else { panic!("not submitted") };
+    let (mut listing, mut looks) = (listing, 1);
+    // A comment that is missing is waited for, a while.
+    let end = loop {
+        match go(listing, shape, Event::SawReview { review: shown(5), is_whole: false }) {
+            Move::Wait { progress, .. } => (listing, looks) = (progress, looks + 1),
+            end => break end,
+        }
+    };
+    assert_eq!(looks, MOST_LOOKS);
+    assert_eq!(end, Move::End(End::Sent(Receipt { review: Some(shown(5)), ..Receipt::default() })));
+    // The draft is gone: another one is made, a few times.
+    let (mut again, mut drafts) = (set.clone(), 0);
+    let end = loop {
+        match go(again.sending(), shape, Event::DraftGone("404".into())) {
+            Move::Wait { progress, .. } => {
+                assert_eq!((progress.act, &progress.draft), (Act::Draft, &None));
+                let Move::On(set) = go(progress.sending(), shape, Event::Drafted(draft(6))) else { panic!("no draft") };
+                (again, drafts) = (set, drafts + 1);
+            }
+            end => break end,
+        }
+    };
+    assert_eq!((drafts, end), (MOST_TRIES - 1, Move::End(End::Without(Verdict::Fail("404".into())))));
+    // Refused before it is shown: the draft is taken away, and GitHub's words stay.
+    let Move::On(correct) = go(set.sending(), shape, Event::Refused("403".into())) else { panic!("it stays") };
+    assert_eq!(correct.act, Act::Correct);
+    // Unless GitHub says that it is no draft any more.
+    let Move::On(listing) = go(correct.clone().sending(), shape, Event::SawSubmitted(draft(5))) else { panic!("lost") };
+    assert_eq!((listing.act, &listing.phase), (Act::Set, &Phase::Listing { already: false, looks: 0 }));
+    let end = go(correct.sending(), shape, Event::Refused("403 again".into()));
+    assert_eq!(end, Move::End(End::Without(Verdict::Refuse("403".into()))));
+}
+
+#[test]
+fn a_draft_neither_waits_nor_stays_behind() {
+    let shape = Shape::DraftThenSet;
+    // Refused when nothing was sent: there is nothing to take away.
+    let end = go(Progress::begin(shape), shape, Event::Refused("closed".into()));
+    assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
+    // The answer was lost, and it is refused now: whatever was made is looked for and taken away.
+    let lost = Event::NotSent { hold: Hold::Try, reason: "no answer".into() };
+    let (again, _) = waits(go(Progress::begin(shape).sending(), shape, lost));
+    let Move::On(correct) = go(again, shape, Event::Refused("closed".into())) else { panic!("it stays") };
+    assert_eq!((correct.act, &correct.phase, &correct.draft), (Act::Correct, &Phase::Ready, &None));
+    let end = go(correct.clone().sending(), shape, Event::Done(None));
+    assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
+    let end = go(correct.sending(), shape, Event::Refused("403".into()));
+    assert_eq!(end, Move::End(End::Without(Verdict::Refuse("closed".into()))));
+    // It has to wait before it is shown: the draft is made anew then.
+    let Move::On(set) = go(Progress::begin(shape).sending(), shape, Event::Drafted(draft(5))) else { panic!("none") };
+    let (waiting, wait) = waits(go(set, shape, Event::Withdrawn { hold: Hold::Until(at(300)), reason: "p".into() }));
+    assert_eq!((waiting, wait), (Progress::begin(shape), 300));
+    // Nothing of it is taken: nothing is posted, and it is over.
+    let end = go(Progress::begin(shape).sending(), shape, Event::NothingTaken(vec!["k".into()]));
+    let review = Some(WrittenReview { id: None, comments: Vec::new(), left_out: vec!["k".to_owned()] });
+    assert_eq!(end, Move::End(End::Sent(Receipt { review, ..Receipt::default() })));
 }
 
 /// Goes through an outage to its end; when each try was, and the end.
@@ -136,9 +210,10 @@ fn progress_survives_being_stored() {
         Phase::Doubt { absent: 1, otherwise: verdict.clone() },
         Phase::Settling { known: comment(1), calm: 1, looks: 2 },
         Phase::Twin { keep: comment(1), twin: comment(2) },
+        Phase::Listing { already: true, looks: 3 },
     ] {
-        let progress =
-            Progress { phase, comment: Some(comment(3)), verdict: verdict.clone(), ..Progress::begin(Shape::Set) };
+        let (comment, draft) = (Some(comment(3)), Some(draft(4)));
+        let progress = Progress { phase, comment, draft, verdict: verdict.clone(), ..Progress::begin(Shape::Set) };
         let stored = serde_json::to_string(&progress).expect("plain data");
         assert_eq!(serde_json::from_str::<Progress>(&stored).expect("reads"), progress, "{stored}");
     }
@@ -178,7 +253,7 @@ fn fate() -> impl Strategy<Value = Fate> {
 }
 
 fn shape() -> impl Strategy<Value = Shape> {
-    prop_oneof![Just(Shape::Comment), Just(Shape::Set), Just(Shape::CommentThenSet)]
+    prop_oneof![Just(Shape::Comment), Just(Shape::Set), Just(Shape::CommentThenSet), Just(Shape::DraftThenSet)]
 }
 
 /// A simulated driver: it keeps what the database would keep, and counts.
@@ -196,25 +271,34 @@ impl Simulation {
         let hold = |kind: u8| [Hold::Try, Hold::Outage, Hold::Until(at(self.now + 300))][usize::from(kind)];
         let comments = |count: u8| Event::SawComments((1..=i64::from(count)).map(comment).collect());
         let is_comment = self.progress.act == Act::Comment;
+        let is_draft = self.progress.act == Act::Draft;
+        let is_review = self.shape == Shape::DraftThenSet && self.progress.act != Act::Correct;
         Ok(Some(match &self.progress.phase {
             Phase::Ready => match fate {
                 // Dying before anything is stored changes nothing.
                 Fate::Die => return Ok(None),
-                Fate::There(_) if !is_comment => Event::SawThere { objected: false },
-                Fate::Against if !is_comment => Event::SawAgainst("against".into()),
+                Fate::There(_) if is_draft => Event::SawSubmitted(draft(1)),
+                Fate::There(_) if !is_comment && !is_review => Event::SawThere { objected: false },
+                Fate::Against if !is_comment && !is_review => Event::SawAgainst("against".into()),
                 Fate::LookFails(kind) => Event::LookFailed { hold: hold(*kind), reason: "x".into() },
                 Fate::Gone => Event::ItemGone(Verdict::Refuse("gone".into())),
                 fate => {
-                    if self.progress.unsure > 0 && self.looks < LOOKS_IN_DOUBT {
+                    if self.progress.unsure > 0 && self.looks < LOOKS_IN_DOUBT && !is_draft {
                         return Err(format!("sent again after {} looks: {:?}", self.looks, self.progress));
                     }
                     self.sends += 1;
                     self.progress = self.progress.clone().sending();
                     match fate {
+                        Fate::Success if is_draft => Event::Drafted(draft(i64::from(self.sends))),
+                        Fate::NotThere if is_review && !is_draft => Event::DraftGone("gone".into()),
+                        Fate::NoAnswer if is_draft => Event::NotSent { hold: Hold::Try, reason: "none".into() },
+                        Fate::NotSent(kind @ 1..) if is_review && !is_draft => {
+                            Event::Withdrawn { hold: hold(*kind), reason: "x".into() }
+                        }
                         Fate::Success => Event::Done(is_comment.then(|| comment(i64::from(self.sends) + 100))),
                         Fate::NotSent(kind) => Event::NotSent { hold: hold(*kind), reason: "x".into() },
                         Fate::Refused => Event::Refused("no".into()),
-                        Fate::NotThere if !is_comment => Event::NotThere("not there".into()),
+                        Fate::NotThere if !is_comment && !is_review => Event::NotThere("not there".into()),
                         _ => {
                             self.looks = 0;
                             return Ok(Some(Event::NoAnswer("none".into())));
@@ -236,8 +320,9 @@ impl Simulation {
                         Event::ItemGone(Verdict::Refuse("gone".into()))
                     }
                     Fate::There(count) if is_comment => comments(*count),
+                    Fate::There(_) if is_review => Event::SawSubmitted(self.progress.draft.clone().unwrap_or(draft(1))),
                     Fate::There(count) => Event::SawThere { objected: *count > 1 },
-                    Fate::Against if !is_comment => Event::SawAgainst("against".into()),
+                    Fate::Against if !is_comment && !is_review => Event::SawAgainst("against".into()),
                     _ if settling => comments(1),
                     _ => {
                         self.looks = self.looks.saturating_add(1);
@@ -245,6 +330,12 @@ impl Simulation {
                     }
                 }
             }
+            Phase::Listing { .. } => match fate {
+                Fate::Die => return Ok(None),
+                Fate::LookFails(kind) => Event::LookFailed { hold: hold(*kind), reason: "x".into() },
+                Fate::Gone => Event::ItemGone(Verdict::Refuse("gone".into())),
+                fate => Event::SawReview { review: shown(1), is_whole: !matches!(fate, Fate::Absent) },
+            },
             Phase::Twin { .. } => match fate {
                 Fate::Die => return Ok(None),
                 Fate::NotSent(kind) => Event::NotSent { hold: hold(*kind), reason: "x".into() },
@@ -290,7 +381,8 @@ proptest! {
             }
             prop_assert!(simulation.progress.tries <= MOST_TRIES);
             if simulation.progress.act != act {
-                prop_assert_eq!(&simulation.progress.phase, &Phase::Ready);
+                let phase = &simulation.progress.phase;
+                prop_assert!(matches!(phase, Phase::Ready | Phase::Listing { .. }), "{phase:?}");
                 simulation.looks = 0;
             }
             // What is stored is all that a restart has.
@@ -299,7 +391,8 @@ proptest! {
         }
         if let Some(End::Sent(receipt)) = end {
             prop_assert!(receipt.already || simulation.sends > 0);
-            prop_assert!(shape == Shape::Set || receipt.comment.is_some());
+            prop_assert_eq!(receipt.review.is_some(), shape == Shape::DraftThenSet);
+            prop_assert_eq!(receipt.comment.is_some(), matches!(shape, Shape::Comment | Shape::CommentThenSet));
         }
     }
 

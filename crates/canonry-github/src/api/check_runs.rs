@@ -1,0 +1,170 @@
+//! Check runs: what stands beside a commit. Only Apps may write them.
+
+use canonry_domain::{GithubId, RepoName};
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::AppSlug;
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+use crate::write::WriteError;
+
+/// What our check is called. People name it in their branch rules, so it never changes.
+pub const CHECK_NAME: &str = "Canonry";
+
+/// A check run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestCheckRun {
+    /// Its id.
+    pub id: i64,
+    /// What it is called.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub name: String,
+    /// The commit it is about.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub head_sha: String,
+    /// The key its maker gave it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub external_id: Option<String>,
+    /// `queued`, `in_progress`, `completed`, …
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub status: String,
+    /// `success`, `failure`, `neutral`, `action_required`, …; null until it is completed.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub conclusion: Option<String>,
+    /// Where "Details" leads.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub details_url: Option<String>,
+    /// What it says.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub output: RestCheckOutput,
+    /// The App it belongs to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub app: Option<AppSlug>,
+}
+
+/// What a check run says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestCheckOutput {
+    /// The line beside its name.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub title: Option<String>,
+    /// The text on its page.
+    #[serde(deserialize_with = "lenient::or_default")]
+    pub summary: Option<String>,
+}
+
+/// A check run as it shall be.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckRunWrite {
+    /// The commit it is about.
+    pub head: String,
+    /// What it is known by.
+    pub external_id: String,
+    /// How the review stands.
+    pub state: CheckState,
+    /// The line beside its name.
+    pub title: String,
+    /// The text on its page, at most 65,535 characters.
+    pub summary: String,
+    /// Where "Details" leads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub details_url: Option<String>,
+}
+
+/// How a review stands, as a check run shows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// It is under way.
+    InProgress,
+    /// It is complete, and nothing stands.
+    Success,
+    /// It is complete, and nothing grave stands.
+    Neutral,
+    /// Something grave stands.
+    Failure,
+    /// It could not be completed.
+    ActionRequired,
+}
+
+impl CheckState {
+    /// GitHub's word for the status.
+    const fn status(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            _ => "completed",
+        }
+    }
+
+    /// GitHub's word for the conclusion, once there is one.
+    const fn conclusion(self) -> Option<&'static str> {
+        match self {
+            Self::InProgress => None,
+            Self::Success => Some("success"),
+            Self::Neutral => Some("neutral"),
+            Self::Failure => Some("failure"),
+            Self::ActionRequired => Some("action_required"),
+        }
+    }
+}
+
+impl CheckRunWrite {
+    /// Whether a run is as it shall be. GitHub names a page of its own where none was given.
+    pub fn is_shown_by(&self, run: &RestCheckRun) -> bool {
+        let says = |said: &Option<String>, wanted: &str| said.as_deref().unwrap_or_default().trim() == wanted.trim();
+        run.status == self.state.status()
+            && run.conclusion.as_deref() == self.state.conclusion()
+            && says(&run.output.title, &self.title)
+            && says(&run.output.summary, &self.summary)
+            && self.details_url.as_ref().is_none_or(|url| run.details_url.as_ref() == Some(url))
+    }
+
+    fn to_json(&self) -> Value {
+        let mut run = json!({
+            "name": CHECK_NAME,
+            "external_id": self.external_id,
+            "status": self.state.status(),
+            "output": { "title": self.title, "summary": self.summary },
+        });
+        if let Some(conclusion) = self.state.conclusion() {
+            run["conclusion"] = json!(conclusion);
+        }
+        if let Some(url) = &self.details_url {
+            run["details_url"] = json!(url);
+        }
+        run
+    }
+}
+
+impl GitHub {
+    /// A commit's check runs of our name, earlier ones too.
+    pub fn check_runs(&self, repo: &RepoName, sha: &str) -> Pages<RestCheckRun> {
+        let pairs = [("check_name", CHECK_NAME), ("filter", "all"), PER_PAGE];
+        let url = self.url(&["repos", repo.owner(), repo.name(), "commits", sha, "check-runs"], &pairs);
+        Pages::below(self, Scope::Repo(repo.clone()), url, "check_runs")
+    }
+
+    /// Makes a check run.
+    pub async fn create_check_run(&self, repo: &RepoName, run: &CheckRunWrite) -> Result<RestCheckRun, WriteError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "check-runs"], &[]);
+        let mut body = run.to_json();
+        body["head_sha"] = json!(run.head);
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &body).await
+    }
+
+    /// Changes a check run.
+    pub async fn update_check_run(
+        &self,
+        repo: &RepoName,
+        id: GithubId,
+        run: &CheckRunWrite,
+    ) -> Result<RestCheckRun, WriteError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "check-runs", &id.0.to_string()], &[]);
+        self.write_json(&Scope::Repo(repo.clone()), Method::PATCH, url, &run.to_json()).await
+    }
+}

@@ -1,0 +1,224 @@
+//! Reviews of pull requests and the comments on their diffs.
+
+use canonry_domain::{GithubId, ItemNumber, RepoName};
+use jiff::Timestamp;
+use reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use url::Url;
+
+use super::RestUser;
+use crate::auth::Scope;
+use crate::client::GitHub;
+use crate::error::GitHubError;
+use crate::lenient;
+use crate::pages::{PER_PAGE, Pages};
+use crate::write::WriteError;
+
+/// A review of a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestReview {
+    /// Its id.
+    pub id: i64,
+    /// What it says.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub body: Option<String>,
+    /// `approved`, `changes_requested`, `commented`, `dismissed`, `pending`; upper case in answers.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub state: String,
+    /// Who wrote it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub user: Option<RestUser>,
+    /// The commit it is about.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub commit_id: Option<String>,
+    /// When it was submitted.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub submitted_at: Option<Timestamp>,
+}
+
+impl RestReview {
+    /// Whether it is a draft, which its author alone sees.
+    pub fn is_pending(&self) -> bool {
+        self.state.eq_ignore_ascii_case("pending")
+    }
+}
+
+/// A comment on a line of a diff.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RestReviewComment {
+    /// Its id.
+    pub id: i64,
+    /// What it says.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub body: String,
+    /// Who wrote it.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub user: Option<RestUser>,
+    /// The file.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub path: String,
+    /// The line in the file now; null once the code is outdated.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub line: Option<i64>,
+    /// The line when it was written.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub original_line: Option<i64>,
+    /// `LEFT` or `RIGHT`.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub side: Option<String>,
+    /// The commit it is about now.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub commit_id: Option<String>,
+    /// The commit it was written on.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub original_commit_id: Option<String>,
+    /// The comment it answers.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub in_reply_to_id: Option<i64>,
+    /// The review it belongs to.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub pull_request_review_id: Option<i64>,
+    /// When it was written.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    #[serde(default, deserialize_with = "lenient::moment")]
+    pub updated_at: Option<Timestamp>,
+}
+
+/// A comment on a line of the new side of a diff, as it is sent with its review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewReviewComment<'a> {
+    /// The file.
+    pub path: &'a str,
+    /// The last line it is about.
+    pub line: u32,
+    /// The first line, when it is about several.
+    pub start_line: Option<u32>,
+    /// What it says.
+    pub body: &'a str,
+}
+
+impl NewReviewComment<'_> {
+    fn to_json(self) -> Value {
+        let mut comment = json!({ "path": self.path, "line": self.line, "side": "RIGHT", "body": self.body });
+        if let Some(start) = self.start_line.filter(|start| *start < self.line) {
+            comment["start_line"] = json!(start);
+            comment["start_side"] = json!("RIGHT");
+        }
+        comment
+    }
+}
+
+impl GitHub {
+    /// A pull request's reviews, oldest first; drafts of our own are among them.
+    pub fn reviews(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestReview> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "reviews"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// One review.
+    pub async fn review(&self, repo: &RepoName, number: ItemNumber, id: GithubId) -> Result<RestReview, GitHubError> {
+        self.get_json(&Scope::Repo(repo.clone()), self.review_url(repo, number, id, &[])).await
+    }
+
+    /// The comments of one review. GitHub tells no lines here.
+    pub fn comments_of_review(&self, repo: &RepoName, number: ItemNumber, id: GithubId) -> Pages<RestReviewComment> {
+        let mut url = self.review_url(repo, number, id, &["comments"]);
+        url.query_pairs_mut().extend_pairs([PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// All comments on a pull request's diff, oldest first; those of drafts are not among them.
+    pub fn review_comments(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestReviewComment> {
+        let url =
+            self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "comments"], &[PER_PAGE]);
+        Pages::new(self, Scope::Repo(repo.clone()), url)
+    }
+
+    /// One comment on a diff.
+    pub async fn review_comment(&self, repo: &RepoName, id: GithubId) -> Result<RestReviewComment, GitHubError> {
+        self.get_json(&Scope::Repo(repo.clone()), self.review_comment_url(repo, id)).await
+    }
+
+    /// Makes a review that is a draft: nobody else sees it before it is submitted.
+    pub async fn create_draft_review(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+        commit: &str,
+        body: &str,
+        comments: &[NewReviewComment<'_>],
+    ) -> Result<RestReview, WriteError> {
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string(), "reviews"], &[]);
+        let comments: Vec<Value> = comments.iter().map(|comment| comment.to_json()).collect();
+        let review = json!({ "commit_id": commit, "body": body, "comments": comments });
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &review).await
+    }
+
+    /// Submits a draft as a comment, which neither approves nor blocks.
+    pub async fn submit_review(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+        id: GithubId,
+        body: &str,
+    ) -> Result<RestReview, WriteError> {
+        let url = self.review_url(repo, number, id, &["events"]);
+        let event = json!({ "event": "COMMENT", "body": body });
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &event).await
+    }
+
+    /// Deletes a draft. GitHub deletes no submitted review.
+    pub async fn delete_draft_review(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+        id: GithubId,
+    ) -> Result<(), WriteError> {
+        let url = self.review_url(repo, number, id, &[]);
+        self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
+    }
+
+    /// Answers in a conversation on a diff; `to` is the comment that began it.
+    pub async fn reply_to_review_comment(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+        to: GithubId,
+        body: &str,
+    ) -> Result<RestReviewComment, WriteError> {
+        let (number, to) = (number.to_string(), to.0.to_string());
+        let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number, "comments", &to, "replies"], &[]);
+        self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "body": body })).await
+    }
+
+    /// Replaces what a comment on a diff says.
+    pub async fn edit_review_comment(
+        &self,
+        repo: &RepoName,
+        id: GithubId,
+        body: &str,
+    ) -> Result<RestReviewComment, WriteError> {
+        let url = self.review_comment_url(repo, id);
+        self.write_json(&Scope::Repo(repo.clone()), Method::PATCH, url, &json!({ "body": body })).await
+    }
+
+    /// Deletes a comment on a diff.
+    pub async fn delete_review_comment(&self, repo: &RepoName, id: GithubId) -> Result<(), WriteError> {
+        let url = self.review_comment_url(repo, id);
+        self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)
+    }
+
+    fn review_url(&self, repo: &RepoName, number: ItemNumber, id: GithubId, below: &[&str]) -> Url {
+        let (number, id) = (number.to_string(), id.0.to_string());
+        let mut segments = vec!["repos", repo.owner(), repo.name(), "pulls", &number, "reviews", &id];
+        segments.extend_from_slice(below);
+        self.url(&segments, &[])
+    }
+
+    fn review_comment_url(&self, repo: &RepoName, id: GithubId) -> Url {
+        self.url(&["repos", repo.owner(), repo.name(), "pulls", "comments", &id.0.to_string()], &[])
+    }
+}
