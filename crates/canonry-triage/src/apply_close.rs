@@ -7,7 +7,8 @@ use canonry_domain::{ItemNumber, Maintainers};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_store::{
-    CloseMode, CloseOutcome, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError, StoredCloseResult,
+    Brake, BrakeKind, CloseMode, CloseOutcome, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError,
+    StoredCloseResult,
 };
 use jiff::SignedDuration;
 
@@ -16,6 +17,7 @@ use crate::close_lease::CloseLease;
 use crate::close_report::{CloseReport, ReportedRow, RowResult};
 use crate::close_row::{Outcome, PlanRows};
 use crate::closing::{Closing, ClosingError, RowItem, close_key, present_repo};
+use crate::grace_watch::GraceWatch;
 
 /// After a week too much may have changed that nobody looks at again before closing.
 const OLDEST_PLAN: SignedDuration = SignedDuration::from_hours(7 * 24);
@@ -73,14 +75,44 @@ pub async fn apply_close(
     options: ApplyOptions<'_>,
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
+    // Its sweep looks at what people say to the announcement, which nobody does here.
+    let graces = store.waiting_graces(Some(repo.id)).await?;
+    if let Some(grace) = graces.iter().find(|grace| grace.plan == Some(options.plan)) {
+        let (plan, number) = (options.plan, grace.number);
+        return Err(ApplyError::Refused(format!(
+            "plan {plan} belongs to the grace of #{number}, which closes it by itself"
+        )));
+    }
+    apply_watched(store, github, outbox, repo, options, None, on_row).await
+}
+
+/// The same for the plan of a grace, which people may still end: that is looked at before each write too.
+pub(crate) async fn apply_watched(
+    store: &Store,
+    github: &GitHub,
+    outbox: &Outbox,
+    repo: &Repo,
+    options: ApplyOptions<'_>,
+    watch: Option<&GraceWatch<'_>>,
+    on_row: &mut (dyn FnMut(&ReportedRow) + Send),
+) -> Result<CloseReport, ApplyError> {
     let plan = known_plan(store, repo, options.plan).await?;
+    // Not even the correction of a comment is written in a repository that is paused.
+    if let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? {
+        return Err(ApplyError::Refused(paused(repo, &pause)));
+    }
     let owner =
         format!("apply-close of plan {}, run {}, process {}", plan.id.get(), options.run_id, std::process::id());
     let lease = CloseLease::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
     let closing = Closing { store, github, outbox, lease: &lease, repo };
-    let applied = apply(closing, &plan, options, on_row).await;
+    let applied = apply(closing, &plan, options, watch, on_row).await;
     lease.release().await;
     applied
+}
+
+fn paused(repo: &Repo, pause: &Brake) -> String {
+    let by = pause.set_by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+    format!("{0} is paused{by} since {1}; lift it with `canonry resume --repo {0}`", repo.name, pause.set_at)
 }
 
 /// What became of a plan that has been carried out to its end, without asking GitHub anything; `None` while something of
@@ -141,6 +173,7 @@ async fn apply(
     closing: Closing<'_>,
     plan: &CloseRun,
     options: ApplyOptions<'_>,
+    watch: Option<&GraceWatch<'_>>,
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
     let store = closing.store;
@@ -166,7 +199,7 @@ async fn apply(
         false => closing.repo.clone(),
     };
     let closing = Closing { repo: &present, ..closing };
-    let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config };
+    let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };
     let mut work = Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false };
     for (target, group) in groups {
         for row in &group {
@@ -252,7 +285,7 @@ async fn withdraw_all(
                 return Ok(());
             };
             let maintainers = Maintainers::default();
-            let rows = PlanRows { closing, plan, run: begun.id, maintainers: &maintainers, config };
+            let rows = PlanRows { closing, plan, run: begun.id, maintainers: &maintainers, config, watch: None };
             closing.lease.hold().await?;
             rows.withdraw(item, words).await?;
             run = Some(begun.id);

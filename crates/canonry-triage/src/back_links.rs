@@ -158,7 +158,7 @@ impl Comment<'_> {
         match last {
             Some(last) if said_by(last).as_deref() == Some(body) => match last.state {
                 OutboxState::Pending => {
-                    let entry = closing.outbox.publish(last.id, &NoClose).await?;
+                    let entry = closing.outbox.publish(last.id, &NoClose(closing)).await?;
                     Ok(Some(Ended::of(&entry)))
                 }
                 _ => Ok(None),

@@ -6,45 +6,66 @@ use canonry_domain::{
 use canonry_github::GitHubError;
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
-use canonry_store::{OutboxEntry, StoreError};
+use canonry_store::{BrakeKind, OutboxEntry, StoreError};
 use futures_util::future::{BoxFuture, ready};
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::closing::{Closing, RowItem};
+use crate::grace_watch::GraceWatch;
 use crate::live_item::{LiveSource, live_source, live_target};
+use crate::triage_recheck::TriageRecheck;
+
+/// Why a close waits in a repository that a person has paused.
+pub(crate) const PAUSED: &str = "paused";
+/// How long a close that has begun waits before it is looked whether the pause is over.
+const PAUSED_FOR: SignedDuration = SignedDuration::from_mins(30);
 
 /// For writes that are no closes: a close that comes before them on the same item has a check of its
 /// own, and waits for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoClose;
+pub(crate) struct NoClose<'a>(pub(crate) Closing<'a>);
 
-impl Recheck for NoClose {
-    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
-        Box::pin(ready(let_pass(entry)))
+impl Recheck for NoClose<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(let_pass(self.0, entry, act))
     }
 }
 
-fn let_pass(entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+/// What comes before a write on the same item is sent with it, by the checks that are its own.
+async fn let_pass(closing: Closing<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
+    let Closing { store, github, .. } = closing;
     if entry.kind == "close" {
         return Err(format!("the close {} of this item comes first", entry.key).into());
     }
-    Ok(Ruling::Proceed)
+    // The check of a review belongs to whoever reviews.
+    if entry.key.starts_with("review/") {
+        let reason = format!("{} comes first", entry.key);
+        return Ok(Ruling::Wait { until: github.now() + SignedDuration::from_mins(1), reason });
+    }
+    if !entry.key.starts_with("triage") {
+        return Ok(Ruling::Proceed);
+    }
+    let ruling = TriageRecheck::new(store.clone(), github.clone()).recheck(entry, act).await?;
+    if ruling == Ruling::Proceed && store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+        return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
+    }
+    Ok(ruling)
 }
 
 /// For a close that is not to go on: what was not sent stays unsent, and what was said is corrected.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Withdrawn<'a> {
+    pub(crate) closing: Closing<'a>,
     pub(crate) key: &'a str,
     pub(crate) reason: &'a str,
 }
 
 impl Recheck for Withdrawn<'_> {
-    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
-        let ruling = match entry.key == self.key {
-            true => Ok(Ruling::Refuse { reason: self.reason.to_owned() }),
-            false => let_pass(entry),
-        };
-        Box::pin(ready(ruling))
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        if entry.key == self.key {
+            return Box::pin(ready(Ok(Ruling::Refuse { reason: self.reason.to_owned() })));
+        }
+        Box::pin(let_pass(self.closing, entry, act))
     }
 }
 
@@ -62,6 +83,8 @@ pub(crate) struct PlannedClose<'a> {
     pub(crate) planned_at: Timestamp,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) protected_labels: &'a [String],
+    /// The grace that the close comes from, if it does.
+    pub(crate) watch: Option<&'a GraceWatch<'a>>,
 }
 
 /// What a look at GitHub says about a row.
@@ -81,11 +104,18 @@ pub(crate) enum LookError {
     GitHub(#[from] GitHubError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    #[error("{0}")]
+    Unclear(String),
 }
 
 impl PlannedClose<'_> {
     /// Reads source and target on GitHub and what people have ruled, and holds them against the plan.
     pub(crate) async fn look(&self, repo: &RepoName) -> Result<Seen, LookError> {
+        if let Some(watch) = self.watch
+            && let Some(end) = watch.look(repo).await?
+        {
+            return Ok(Seen::Unfit(RowRefusal::Grace(end)));
+        }
         let LiveSource { item: source, reopened_by_person_at } =
             live_source(self.closing, repo, self.item, &self.snapshot.source, self.planned_at).await?;
         let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
@@ -112,9 +142,13 @@ impl PlannedClose<'_> {
         })
     }
 
-    async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+    async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
+        let Closing { store, github, .. } = self.closing;
         if entry.key != self.key {
-            return let_pass(entry);
+            return let_pass(self.closing, entry, act).await;
+        }
+        if store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+            return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
         }
         let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };
         let seen = self.look(&entry.repo.name).await?;
@@ -133,8 +167,8 @@ impl PlannedClose<'_> {
 }
 
 impl Recheck for PlannedClose<'_> {
-    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
-        Box::pin(self.rule(entry))
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(self.rule(entry, act))
     }
 }
 

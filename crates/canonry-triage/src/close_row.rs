@@ -15,6 +15,7 @@ use serde_json::Value;
 use crate::close_recheck::{LookError, PlannedClose, Seen, Withdrawn};
 use crate::close_report::RowResult;
 use crate::closing::{Closing, ClosingError, Ended, RowItem, close_key, plan_of_close, row_key};
+use crate::grace_watch::GraceWatch;
 use crate::live_item::is_gone;
 use crate::row_evidence::RowEvidence;
 
@@ -23,7 +24,7 @@ const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// Characters of a title or of a shared fact in a comment.
 const QUOTED: usize = 200;
 /// Begins the reason of a close that was taken back before it came about.
-const WITHDRAWN: &str = "withdrawn";
+pub(crate) const WITHDRAWN: &str = "withdrawn";
 
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +44,8 @@ pub(crate) struct PlanRows<'a> {
     pub(crate) run: CloseRunId,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) config: &'a RepoConfig,
+    /// The grace that the plan's only row comes from, if it does.
+    pub(crate) watch: Option<&'a GraceWatch<'a>>,
 }
 
 impl PlanRows<'_> {
@@ -66,6 +69,7 @@ impl PlanRows<'_> {
             planned_at: self.plan.created_at,
             maintainers: self.maintainers,
             protected_labels: &self.config.close.protected_labels,
+            watch: self.watch,
         };
         let entry = match self.closing.store.outbox_entry_of_key(&key).await? {
             Some(begun) => begun,
@@ -87,6 +91,7 @@ impl PlanRows<'_> {
                         return self.record(item, CloseOutcome::Failed, Some(error.to_string()), &key).await;
                     }
                     Err(LookError::GitHub(error)) => return Ok(failed_for_now(error.to_string())),
+                    Err(LookError::Unclear(words)) => return Ok(failed_for_now(words)),
                 };
                 let write = self.close_write(row, target, &original);
                 self.closing.outbox.enqueue(self.closing.repo.id, item.number, &key, write).await?
@@ -102,7 +107,11 @@ impl PlanRows<'_> {
         let key = close_key(self.plan.id, item);
         let Some(begun) = self.closing.store.outbox_entry_of_key(&key).await? else { return Ok(None) };
         let reason = format!("{WITHDRAWN}: {why}");
-        let entry = self.closing.outbox.publish(begun.id, &Withdrawn { key: &key, reason: &reason }).await?;
+        let entry = self
+            .closing
+            .outbox
+            .publish(begun.id, &Withdrawn { closing: self.closing, key: &key, reason: &reason })
+            .await?;
         self.finish(item, Ended::of(&entry), &key).await.map(Some)
     }
 
@@ -116,7 +125,7 @@ impl PlanRows<'_> {
             let Some(other) = other.filter(|_| entry.state == OutboxState::Pending) else { continue };
             let Some(plan) = store.close_run(CloseRunId::new(other)).await? else { continue };
             let Some(run) = store.begin_apply(plan.id, &plan.run_id, github.now()).await? else { continue };
-            let rows = PlanRows { plan: &plan, run: run.id, ..*self };
+            let rows = PlanRows { plan: &plan, run: run.id, watch: None, ..*self };
             rows.withdraw(item, &format!("plan {} came after it", self.plan.id.get())).await?;
             let theirs = store.close_run_rows(plan.id).await?;
             let theirs = theirs.iter().filter(|row| (row.item_type, row.number) == (item.item_type, item.number));
@@ -148,6 +157,8 @@ impl PlanRows<'_> {
             target_title: Some(&title),
             facts: &facts,
             confidence: row.confidence.unwrap_or(Probability::ZERO),
+            approved: row.approved == Some(true),
+            handle: &self.config.mentions.handle,
             template: self.config.close.message.as_deref(),
         });
         let close_as = match row.item_type {
@@ -206,7 +217,7 @@ impl PlanRows<'_> {
 /// corrected is a failure, whatever the close was refused for: somebody has to look.
 fn is_rule(reason: &str) -> bool {
     let first = reason.split(':').next().unwrap_or_default();
-    let rule = first == "drift" || first == WITHDRAWN || first.parse::<SkipReason>().is_ok();
+    let rule = matches!(first, "drift" | "grace") || first == WITHDRAWN || first.parse::<SkipReason>().is_ok();
     rule && !reason.contains("; its comment could not be corrected")
 }
 

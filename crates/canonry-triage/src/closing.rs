@@ -92,7 +92,7 @@ impl Ended {
 impl Closing<'_> {
     /// Stores a write and sees it through.
     pub(crate) async fn write(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
-        self.write_checked(number, key, write, &NoClose).await
+        self.write_checked(number, key, write, &NoClose(*self)).await
     }
 
     /// The same with a check of one's own before each send.

@@ -139,6 +139,16 @@ impl KnownDuplicates {
         self.with_input(|input| plan_closes(input, rules))
     }
 
+    /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored. By the ranking
+    /// alone, the comment that announces a close would make the new item the more active one.
+    pub(crate) fn keep_canonical(&mut self, number: ItemNumber, target: ItemNumber) {
+        if !self.stored.contains_key(&number) && !self.stored.contains_key(&target) {
+            self.stored.insert(number, target);
+            self.stored.insert(target, target);
+            self.settle();
+        }
+    }
+
     pub(crate) fn item_type(&self) -> ItemType {
         self.item_type
     }

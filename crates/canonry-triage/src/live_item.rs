@@ -5,8 +5,9 @@ use canonry_domain::{
 };
 use canonry_github::GitHubError;
 use canonry_github::api::{RestComment, RestIssue, RestTimelineEvent, RestUser};
+use canonry_github::outbox::Outbox;
 use jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::closing::{Closing, RowItem};
 
@@ -38,7 +39,9 @@ pub(crate) async fn live_source(
     let timeline = github.timeline(repo, number).all().await?;
     let ours = |comment: &RestComment| closing.outbox.wrote(comment);
     item.human_commented_since = commented_since(&issue, &comments, planned, since, ours)
-        || timeline.iter().any(|event| reviewed_at(event).is_some_and(|at| at > since));
+        || timeline
+            .iter()
+            .any(|event| !is_own_review(closing.outbox, event) && reviewed_at(event).is_some_and(|at| at > since));
     item.pinned = is_pinned(&timeline);
     item.linked_open_pr = item_type == ItemType::Issue && is_linked(repo, number, &timeline);
     item.reopened_since = reopenings(&timeline).any(|(at, _)| at > since);
@@ -111,7 +114,7 @@ fn count(number: usize) -> i64 {
 }
 
 /// When a person reviewed a pull request, if that is the event.
-fn reviewed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
+pub(crate) fn reviewed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
     if event.event != "reviewed" {
         return None;
     }
@@ -122,14 +125,38 @@ fn reviewed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
     event.other.get("submitted_at").and_then(Value::as_str).and_then(|at| at.parse().ok())
 }
 
-fn is_pinned(timeline: &[RestTimelineEvent]) -> bool {
+/// Whether an event is a review that the outbox wrote; the account alone does not tell.
+pub(crate) fn is_own_review(outbox: &Outbox, event: &RestTimelineEvent) -> bool {
+    let as_comment = || {
+        let id = event.id.unwrap_or_default();
+        let text = event.body.as_deref().or_else(|| event.other.get("body")?.as_str())?;
+        serde_json::from_value(json!({"id": id, "user": event.other.get("user")?, "body": text})).ok()
+    };
+    event.event == "reviewed" && as_comment().is_some_and(|comment| outbox.wrote(&comment))
+}
+
+/// When commits came to a pull request, if that is the event. Of a commit GitHub tells when it was made, and one whose
+/// time cannot be read may be new.
+pub(crate) fn pushed_at(event: &RestTimelineEvent) -> Option<Timestamp> {
+    let made = || {
+        let moment = |who: &str| event.other.get(who)?.get("date")?.as_str()?.parse::<Timestamp>().ok();
+        moment("committer").max(moment("author"))
+    };
+    match event.event.as_str() {
+        "committed" => Some(made().unwrap_or(Timestamp::MAX)),
+        "head_ref_force_pushed" => Some(event.created_at.unwrap_or(Timestamp::MAX)),
+        _ => None,
+    }
+}
+
+pub(crate) fn is_pinned(timeline: &[RestTimelineEvent]) -> bool {
     let last = timeline.iter().rev().find(|event| matches!(event.event.as_str(), "pinned" | "unpinned"));
     last.is_some_and(|event| event.event == "pinned")
 }
 
 /// Whether an open pull request says that it fixes the issue, or a person linked one by hand. Of the
 /// latter GitHub's REST API does not say which, so it counts as open.
-fn is_linked(repo: &RepoName, number: ItemNumber, timeline: &[RestTimelineEvent]) -> bool {
+pub(crate) fn is_linked(repo: &RepoName, number: ItemNumber, timeline: &[RestTimelineEvent]) -> bool {
     let times = |word: &str| timeline.iter().filter(|event| event.event == word).count();
     if times("connected") > times("disconnected") {
         return true;
@@ -146,7 +173,7 @@ fn is_linked(repo: &RepoName, number: ItemNumber, timeline: &[RestTimelineEvent]
 
 /// When the item was opened again, and whether a person did it. Reopenings of our own are the undoing
 /// of a close, which a person asked for.
-fn reopenings(timeline: &[RestTimelineEvent]) -> impl Iterator<Item = (Timestamp, bool)> + '_ {
+pub(crate) fn reopenings(timeline: &[RestTimelineEvent]) -> impl Iterator<Item = (Timestamp, bool)> + '_ {
     timeline.iter().filter(|event| event.event == "reopened").map(|event| {
         let by_bot = event.actor.as_ref().is_some_and(RestUser::is_bot);
         (event.created_at.unwrap_or(Timestamp::MAX), !by_bot)
@@ -180,7 +207,7 @@ mod tests {
     use canonry_github::api::{RestIssue, RestTimelineEvent};
     use serde_json::{Value, json};
 
-    use super::{is_linked, is_pinned, last_close_is_ours, reviewed_at};
+    use super::{is_linked, is_pinned, last_close_is_ours, pushed_at, reviewed_at};
 
     fn timeline(events: &[Value]) -> Vec<RestTimelineEvent> {
         events.iter().map(|event| serde_json::from_value(event.clone()).expect("lenient")).collect()
@@ -220,6 +247,20 @@ mod tests {
         let events = timeline(&[review("ann"), review("lint[bot]"), json!({"event": "labeled"})]);
         let times: Vec<bool> = events.iter().map(|event| reviewed_at(event).is_some()).collect();
         assert_eq!(times, [true, false, false]);
+    }
+
+    #[test]
+    fn pushes_have_a_time() {
+        let at = "2026-02-01T00:00:00Z";
+        let events = timeline(&[
+            json!({"event": "committed", "committer": {"date": at}, "author": {"date": "2026-01-01T00:00:00Z"}}),
+            json!({"event": "head_ref_force_pushed", "created_at": at}),
+            json!({"event": "committed", "sha": "1"}),
+            json!({"event": "labeled", "created_at": at}),
+        ]);
+        let times: Vec<_> = events.iter().map(pushed_at).collect();
+        let at = Some(at.parse().expect("valid"));
+        assert_eq!(times, [at, at, Some(jiff::Timestamp::MAX), None]);
     }
 
     #[test]

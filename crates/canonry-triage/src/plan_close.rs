@@ -1,7 +1,7 @@
 //! `plan-close`: which items are closed in favour of which, for a person to review.
 
-use canonry_domain::{FlatRow, ItemNumber, ItemType, PlanRules, Probability, RowSnapshot, SkipReason};
-use canonry_store::{CloseRunId, NewPlan, NewPlanRow, Repo, Store, StoreError};
+use canonry_domain::{FlatRow, GraceEnd, ItemNumber, ItemType, PlanRules, Probability, RowSnapshot, SkipReason};
+use canonry_store::{CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
@@ -118,7 +118,11 @@ pub async fn plan_close(
         report.clusters += plan.clusters().len() as u64;
         report.missing_pairs += plan.missing_pairs().len() as u64;
         let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
-        for row in plan.rows() {
+        let graces = store.last_graces(repo.id, item_type).await?;
+        for mut row in plan.rows() {
+            let grace = graces.iter().find(|grace| grace.number == row.number);
+            let ruled = known.edge_of(row.number).is_some_and(|edge| edge.target == row.target && edge.human);
+            row.skip = row.skip.or_else(|| kept_by_grace(grace?, ruled));
             // What the judge said is about the pair that it judged, and about no other.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
@@ -144,6 +148,85 @@ pub async fn plan_close(
     };
     report.plan = Some(store.create_plan(repo.id, &new, &rows, now).await?);
     Ok(report)
+}
+
+/// Why an item that has or had a grace is left alone by a plan. What a person has ruled since is theirs to close.
+fn kept_by_grace(grace: &Grace, ruled: bool) -> Option<SkipReason> {
+    let objected = || grace.reason.as_deref()?.parse::<GraceEnd>().ok().filter(|end| end.is_objection());
+    match grace.state {
+        GraceState::Waiting => Some(SkipReason::InGrace),
+        GraceState::Cancelled if !ruled => objected().map(|_| SkipReason::Objected),
+        GraceState::Cancelled | GraceState::Closed | GraceState::Refused => None,
+    }
+}
+
+/// The one row that is planned when a grace is over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneRow<'a> {
+    pub(crate) grace: i64,
+    pub(crate) item_type: ItemType,
+    pub(crate) number: ItemNumber,
+    /// What people were told that it is closed in favour of.
+    pub(crate) target: ItemNumber,
+    pub(crate) representation: Representation,
+    pub(crate) rules: &'a PlanRules,
+    pub(crate) config_hash: &'a str,
+    pub(crate) run_id: &'a str,
+}
+
+/// What came of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OnePlan {
+    /// A plan that holds this row and no other.
+    Stored(CloseRunId),
+    /// A rule keeps the item open.
+    Skipped(String),
+    /// Somebody else has planned it, or ended the grace.
+    Taken,
+}
+
+/// Plans the close of one item by the same rules as a whole plan, and stores a plan of that row alone. Anything else
+/// than a close in favour of the very item that was named is a skip.
+pub(crate) async fn plan_one(
+    store: &Store,
+    repo: &Repo,
+    one: &OneRow<'_>,
+    now: Timestamp,
+) -> Result<OnePlan, PlanError> {
+    if store.maintainers(repo.id).await?.is_none() {
+        return Err(PlanError::NoMaintainers(repo.name.clone()));
+    }
+    let OneRow { item_type, representation, rules, .. } = *one;
+    let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+    known.read_fixes(store, repo).await?;
+    known.keep_canonical(one.number, one.target);
+    let plan = known.plan(rules);
+    let Some(row) = plan.rows().find(|row| row.number == one.number) else {
+        // It would be the one that stays open.
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    };
+    if let Some(skip) = row.skip {
+        return Ok(OnePlan::Skipped(skip.to_string()));
+    }
+    if row.target != one.target {
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    }
+    let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
+    let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
+    let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
+    let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning) else {
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    };
+    store.set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
+    let new = NewPlan {
+        representation,
+        target_policy: rules.policy,
+        min_close: rules.min_close,
+        config_hash: one.config_hash,
+        run_id: one.run_id,
+    };
+    let plan = store.plan_grace(one.grace, repo.id, &new, &new_row, now).await?;
+    Ok(plan.map_or(OnePlan::Taken, OnePlan::Stored))
 }
 
 fn planned_row(

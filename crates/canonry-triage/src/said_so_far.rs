@@ -5,6 +5,9 @@ use canonry_github::outbox::{COMMENT_GONE, Receipt, Write};
 use canonry_store::{OutboxEntry, OutboxState, RepoId};
 use jiff::Timestamp;
 
+/// What the keys of edits begin with that call off a close.
+pub(crate) const CALLED_OFF: &str = "triage-grace";
+
 /// Which item's writes are meant. Every key names the item, and the triage or the generation that wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TriageKeys {
@@ -25,6 +28,11 @@ impl TriageKeys {
 
     pub(crate) fn edit(&self, triage_id: i64) -> String {
         self.key("triage-edit", &triage_id.to_string())
+    }
+
+    /// The edit that says that an announced close is called off.
+    pub(crate) fn called_off(&self, grace: i64) -> String {
+        self.key(CALLED_OFF, &grace.to_string())
     }
 
     pub(crate) fn unlabel(&self, triage_id: i64) -> String {
@@ -117,7 +125,8 @@ pub(crate) fn is_living(entry: &OutboxEntry) -> bool {
     matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
 }
 
-fn said_by(entry: &OutboxEntry) -> Option<String> {
+/// What an entry says, if it says something.
+pub(crate) fn said_by(entry: &OutboxEntry) -> Option<String> {
     match write_of(entry)? {
         Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
         _ => None,

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, redact, suggestion_text};
+use canonry_domain::{
+    ClosesIn, Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, redact, suggestion_text,
+};
 use canonry_github::quote_line;
 use canonry_store::{NewTriageRecord, Repo, Store, StoreError};
 
@@ -14,11 +16,19 @@ const QUOTED: usize = 200;
 /// Characters of the judge's reasoning: a few sentences.
 const REASONING_QUOTED: usize = 500;
 
+/// The item that something is said about.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) repo: &'a Repo,
+    pub(crate) item: &'a Item,
+    /// Whether it will be closed unless somebody objects.
+    pub(crate) closes: Option<ClosesIn<'a>>,
+}
+
 /// What would be said about an item; `None` when the record names no target, or one without a score.
 pub(crate) async fn suggestion_of(
-    store: &Store,
-    repo: &Repo,
-    item: &Item,
+    About { store, repo, item, closes }: About<'_>,
     record: &NewTriageRecord,
     closed: &[TopMatch],
     max_items: usize,
@@ -57,6 +67,7 @@ pub(crate) async fn suggestion_of(
         open: &open,
         closed: &closed,
         max_items,
+        closes,
     })))
 }
 

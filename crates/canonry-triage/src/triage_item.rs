@@ -1,8 +1,9 @@
 //! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
 
 use canonry_domain::{
-    Component, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, POSSIBLE_DUPLICATE, RepoName, TriageMode,
-    speaking, triage_failed, withdrawn_text,
+    ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, Maintainers, OnlineVerdict,
+    POSSIBLE_DUPLICATE, Probability, RepoName, TriageMode, has_protected_label, may_announce_close, speaking,
+    triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_store::{
@@ -15,12 +16,13 @@ use tokio::sync::Mutex;
 use crate::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
 use crate::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
 use crate::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
+use crate::grace_begin::announces_close;
 use crate::said_so_far::{SaidSoFar, TriageKeys, is_living};
-use crate::suggestion::suggestion_of;
+use crate::suggestion::{About, suggestion_of};
 use crate::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Situation, decide};
 
 /// How a repository wants its items triaged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct TriageRules {
     /// How far it goes.
     pub mode: TriageMode,
@@ -30,6 +32,21 @@ pub struct TriageRules {
     pub exclude_labels: Vec<String>,
     /// For how long no second comment is made on the same item.
     pub cooldown: SignedDuration,
+    /// How sure duplicates are closed that nobody objects to; `None` when nothing is closed.
+    pub grace: Option<GraceRules>,
+}
+
+/// How sure duplicates are closed that nobody objects to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraceRules {
+    /// How many hours people have to object.
+    pub hours: u32,
+    /// The least confidence.
+    pub min_close: Probability,
+    /// Labels whose items are never closed.
+    pub protected_labels: Vec<String>,
+    /// The name by which Canonry is spoken to.
+    pub handle: String,
 }
 
 /// What came of it.
@@ -132,11 +149,6 @@ pub async fn triage_item(
     Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, over_budget).await
 }
 
-/// Whether an item has one of these labels, for which GitHub knows no letter case.
-pub(crate) fn is_excluded<'a>(labels: impl IntoIterator<Item = &'a str>, excluded: &[String]) -> bool {
-    labels.into_iter().any(|label| excluded.iter().any(|one| one.to_lowercase() == label.to_lowercase()))
-}
-
 impl Triaged {
     fn untouched(why: &str) -> Self {
         Self { verdict: None, triage_id: None, action: None, reason: why.to_owned() }
@@ -214,7 +226,7 @@ fn left_alone(item: &Item, rules: &TriageRules) -> Option<&'static str> {
     if item.state == ItemState::Closed {
         return Some("closed");
     }
-    is_excluded(item.labels.iter().map(String::as_str), &rules.exclude_labels).then_some("excluded_label")
+    has_protected_label(&item.labels, &rules.exclude_labels).then_some("excluded_label")
 }
 
 /// Only one at a time embeds a whole repository: whoever waits finds it done.
@@ -238,6 +250,17 @@ async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestam
     let report = embed(store, with.embedder, repo, options, now, &mut |_| {}).await?;
     tracing::info!(repo = %repo.name, embedded = report.embedded, "the repository is embedded");
     Ok(())
+}
+
+/// What would be said, and what was.
+#[derive(Clone, Copy)]
+struct Spoken<'a> {
+    text: &'a str,
+    said: &'a SaidSoFar,
+    /// Every target that was named, the last one first.
+    named: &'a [ItemNumber],
+    /// The close that the text announces.
+    grace: Option<&'a GraceRules>,
 }
 
 /// One item whose record is stored.
@@ -276,8 +299,10 @@ impl Triage<'_> {
     ) -> Result<Triaged, TriageError> {
         let keys = self.keys();
         let earlier = self.actions().await?;
-        let max_items = self.rules.max_candidates;
-        let text = suggestion_of(self.store, self.repo, self.item, &record.record, closed, max_items).await?;
+        let grace = self.announced_grace(&record, &earlier).await?;
+        let closes = grace.map(|grace| ClosesIn { hours: grace.hours, handle: &grace.handle });
+        let about = About { store: self.store, repo: self.repo, item: self.item, closes };
+        let text = suggestion_of(about, &record.record, closed, self.rules.max_candidates).await?;
         let text = text.unwrap_or_default();
         let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
         let said = SaidSoFar::read(&keys, &entries);
@@ -285,7 +310,8 @@ impl Triage<'_> {
         let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
             true => earlier,
             false => {
-                let action = self.decide(&record, &text, &said, &named, &earlier, over_budget).await?;
+                let spoken = Spoken { text: &text, said: &said, named: &named, grace };
+                let action = self.decide(&record, spoken, &earlier, over_budget).await?;
                 self.store.record_triage_action(&action, self.now).await?;
                 self.actions().await?
             }
@@ -301,12 +327,58 @@ impl Triage<'_> {
         Ok(Triaged::of(&record, action))
     }
 
+    /// The rules of the close that the suggestion announces; `None` when it announces none. A triage that was decided
+    /// before stays with what it decided.
+    async fn announced_grace(
+        &self,
+        record: &StoredTriageRecord,
+        earlier: &[StoredTriageAction],
+    ) -> Result<Option<&GraceRules>, StoreError> {
+        let Some(grace) = self.rules.grace.as_ref().filter(|_| self.rules.mode == TriageMode::Grace) else {
+            return Ok(None);
+        };
+        if let Some(decided) = earlier.iter().find(|stored| stored.action.triage_id == record.id) {
+            return Ok((decided.action.reason == announces_close(grace.hours)).then_some(grace));
+        }
+        let list = self.store.maintainers(self.repo.id).await?;
+        let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
+        let candidate = GraceCandidate {
+            item: self.item,
+            verdict: record.record.verdict,
+            confidence: record.record.confidence,
+            min_close: grace.min_close,
+            protected_labels: &grace.protected_labels,
+            maintainers: maintainers.as_ref(),
+            has_a_past: self.has_a_past(earlier).await?,
+        };
+        Ok(may_announce_close(&candidate).then_some(grace))
+    }
+
+    /// Whether people or Canonry have dealt with the item in a way that leaves its close to people.
+    async fn has_a_past(&self, earlier: &[StoredTriageAction]) -> Result<bool, StoreError> {
+        // Nobody is told of an edited comment, and people may have answered it already.
+        if earlier.iter().any(|stored| stored.action.action != TriageActionKind::Recorded) {
+            return Ok(true);
+        }
+        let (store, repo, item_type, number) = (self.store, self.repo.id, self.item.item_type, self.item.number);
+        if !store.graces_of(repo, item_type, number).await?.is_empty() {
+            return Ok(true);
+        }
+        if store.applied_closes(repo, item_type).await?.iter().any(|close| close.number == number) {
+            return Ok(true);
+        }
+        let overrides = store.overrides(repo, Some(item_type)).await?;
+        if overrides.iter().any(|ruled| ruled.item == number || ruled.other == Some(number)) {
+            return Ok(true);
+        }
+        let reopened = store.reopened_numbers(repo).await?;
+        Ok(item_type == ItemType::Issue && reopened.iter().any(|(reopened, _)| *reopened == number))
+    }
+
     async fn decide(
         &self,
         record: &StoredTriageRecord,
-        text: &str,
-        said: &SaidSoFar,
-        named: &[ItemNumber],
+        Spoken { text, said, named, grace }: Spoken<'_>,
         earlier: &[StoredTriageAction],
         over_budget: bool,
     ) -> Result<TriageAction, StoreError> {
@@ -335,14 +407,18 @@ impl Triage<'_> {
                 now: self.now,
             })
         };
+        let speaks = grace.map_or_else(|| ABOVE_THRESHOLD.to_owned(), |grace| announces_close(grace.hours));
         let (action, reason, comment_key) = match decision {
             Decision::Comment { generation } => {
-                (TriageActionKind::Commented, ABOVE_THRESHOLD, Some(self.keys().comment(generation)))
+                (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation)))
             }
-            Decision::Edit { comment_key } => (TriageActionKind::Edited, ABOVE_THRESHOLD, Some(comment_key)),
-            Decision::Withdraw { comment_key } => (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED, Some(comment_key)),
+            Decision::Edit { comment_key } => (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key)),
+            Decision::Withdraw { comment_key } => {
+                (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED.to_owned(), Some(comment_key))
+            }
             Decision::Record(why) => {
-                (TriageActionKind::Recorded, why, said.standing.as_ref().map(|standing| standing.key.clone()))
+                let standing = said.standing.as_ref().map(|standing| standing.key.clone());
+                (TriageActionKind::Recorded, why.to_owned(), standing)
             }
         };
         Ok(TriageAction {
@@ -352,7 +428,7 @@ impl Triage<'_> {
             threshold: governing.current,
             source: governing.source,
             action,
-            reason: reason.to_owned(),
+            reason,
             comment_key,
         })
     }

@@ -1,7 +1,7 @@
 //! The last look before triage says something on GitHub.
 
 use canonry_config::{Parsed, parse};
-use canonry_domain::ItemType;
+use canonry_domain::{ItemType, has_protected_label};
 use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{OutboxEntry, OutboxState, Repo, RepoAccess, Store, TriageActionKind};
@@ -10,8 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::identify::{IdentifyError, identify, remember};
 use crate::live_item::is_gone;
 use crate::live_settings::{live_settings, triage_mode};
-use crate::said_so_far::TriageKeys;
-use crate::triage_item::is_excluded;
+use crate::said_so_far::{CALLED_OFF, TriageKeys};
 
 /// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
 /// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
@@ -64,7 +63,10 @@ impl TriageRecheck {
             Some("closed")
         } else if issue.locked {
             Some("locked")
-        } else if is_excluded(issue.labels.iter().map(|label| label.name.as_str()), &excluded) {
+        } else if has_protected_label(
+            &issue.labels.iter().map(|label| label.name.clone()).collect::<Vec<_>>(),
+            &excluded,
+        ) {
             Some("excluded_label")
         } else {
             None
@@ -84,6 +86,10 @@ impl TriageRecheck {
     /// Whether an edit is the one that takes the comment back.
     async fn takes_back(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
         let Some(item_type) = item_type_of(&entry.key) else { return Ok(false) };
+        // That a close is called off is told whatever has become of the item.
+        if entry.key.split(':').next() == Some(CALLED_OFF) {
+            return Ok(true);
+        }
         let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
         let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
         Ok(actions.iter().any(|stored| {

@@ -23,7 +23,7 @@ use crate::live_item::last_close_is_ours;
 /// Why a row is left as it is whose item somebody else closed after us.
 const NOT_OUR_CLOSE: &str = "not_our_close";
 /// Why nothing is written to an item that somebody else has opened already.
-const ALREADY_OPEN: &str = "already_open";
+pub(crate) const ALREADY_OPEN: &str = "already_open";
 /// Characters of a person's note in a comment.
 const NOTE: usize = 2_000;
 /// A reopening that GitHub refused is tried anew each time it is asked for, up to this often.
@@ -190,7 +190,7 @@ async fn end_what_was_begun(
         recorded.iter().any(|row| (row.item_type, row.number) == (item.item_type, item.number) && row.result.is_none())
     };
     let maintainers = Maintainers::default();
-    let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config: options.config };
+    let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config: options.config, watch: None };
     for item in begun.into_iter().filter(is_open) {
         rows.withdraw(item, "the plan is undone").await?;
     }
@@ -337,7 +337,7 @@ struct StillOurs<'a> {
 impl StillOurs<'_> {
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
         if entry.key != self.key {
-            return NoClose.recheck(entry, act).await;
+            return NoClose(self.closing).recheck(entry, act).await;
         }
         let Closing { store, github, outbox, lease, .. } = self.closing;
         if !lease.is_held().await? {

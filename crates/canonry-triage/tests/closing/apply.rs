@@ -55,7 +55,7 @@ on_both_engines! {
         setting.apply(plan).await;
         let comment = setting.shown(duplicate).comments.remove(0);
         assert!(comment.starts_with(&format!("Closing as duplicate of #{original}. If this is incorrect, ")), "{comment}");
-        assert!(comment.contains("the error \\`E0599\\`") && comment.contains("say so in a comment"), "{comment}");
+        assert!(comment.contains("the error \\`E0599\\`") && comment.contains("both open it again"), "{comment}");
         // The original's title pings nobody, links nothing and hides nothing.
         for meant in ["Sync stops", "@&ZeroWidthSpace;everyone", "&lt;!-- x --&gt;"] {
             assert!(comment.contains(meant), "{meant}: {comment}");

@@ -107,6 +107,7 @@ impl Setting {
             max_candidates: 3,
             exclude_labels: Vec::new(),
             cooldown: SignedDuration::from_hours(24),
+            grace: None,
         };
         let runs = AtomicUsize::new(0);
         let setting = Self { emulator, store, repo, models, rules, extractor: None, answer, runs, _database: database };
@@ -235,7 +236,7 @@ impl Setting {
         if is_pull { ItemType::Pr } else { ItemType::Issue }
     }
 
-    fn embedder(&self) -> RemoteEmbedder {
+    pub(crate) fn embedder(&self) -> RemoteEmbedder {
         let settings = RemoteSettings {
             base_url: self.models.base_url(),
             key: Some(ApiKey::new("sk-nobody-may-read-this")),
@@ -245,7 +246,7 @@ impl Setting {
         RemoteEmbedder::with_clock(settings, Arc::new(Hasty)).expect("usable settings")
     }
 
-    fn chat(&self) -> RemoteChat {
+    pub(crate) fn chat(&self) -> RemoteChat {
         let settings = ChatSettings {
             base_url: self.models.base_url(),
             key: Some(ApiKey::new("sk-nobody-may-read-this")),

@@ -1,0 +1,85 @@
+//! What a person rules about a pair of items, by the command line or in a comment.
+
+use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
+use canonry_store::{NewOverride, Repo, Store, StoreError};
+use jiff::Timestamp;
+
+/// Why nothing was ruled.
+#[derive(Debug, thiserror::Error)]
+pub enum RulingError {
+    /// Both are the same item.
+    #[error("an item cannot be ruled about against itself: name two different numbers")]
+    Itself,
+    /// The store failed, or has no such item.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Rules that an item is a duplicate of another one of its type.
+pub async fn rule_duplicate(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    item: ItemNumber,
+    of: ItemNumber,
+    note: Option<&str>,
+    now: Timestamp,
+) -> Result<Override, RulingError> {
+    rule(store, repo, item_type, OverrideKind::Duplicate, (item, of), note, now).await
+}
+
+/// Rules that two items of one type are not duplicates of each other.
+pub async fn rule_not_duplicate(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    item: ItemNumber,
+    other: ItemNumber,
+    note: Option<&str>,
+    now: Timestamp,
+) -> Result<Override, RulingError> {
+    rule(store, repo, item_type, OverrideKind::NotDuplicate, (item, other), note, now).await
+}
+
+/// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
+/// what it is a duplicate of. Who arrives late with the contrary has been overtaken.
+pub async fn ruled_since(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    kind: OverrideKind,
+    (item, other): (ItemNumber, ItemNumber),
+    since: Timestamp,
+) -> Result<bool, StoreError> {
+    let is_pair = |ruled: &Override| {
+        (ruled.item, ruled.other) == (item, Some(other)) || (ruled.item, ruled.other) == (other, Some(item))
+    };
+    let (mut agreed, mut disagreed) = (Timestamp::MIN, Timestamp::MIN);
+    for (ruled, removed_at) in store.overrides_ever(repo.id, item_type, item).await? {
+        let same = ruled.kind == kind && is_pair(&ruled) && (kind == OverrideKind::NotDuplicate || ruled.item == item);
+        let about = is_pair(&ruled)
+            || (kind == OverrideKind::Duplicate && ruled.item == item && ruled.kind != OverrideKind::NotDuplicate);
+        match removed_at {
+            None if same => agreed = agreed.max(ruled.created_at),
+            _ if about => disagreed = disagreed.max(removed_at.unwrap_or(ruled.created_at)),
+            _ => {}
+        }
+    }
+    // The same said once more replaces what was said, at the same moment; GitHub tells whole seconds.
+    Ok(disagreed.as_second() > since.as_second() && agreed < disagreed)
+}
+
+async fn rule(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    kind: OverrideKind,
+    (item, other): (ItemNumber, ItemNumber),
+    note: Option<&str>,
+    now: Timestamp,
+) -> Result<Override, RulingError> {
+    if item == other {
+        return Err(RulingError::Itself);
+    }
+    Ok(store.add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note }, now).await?)
+}
