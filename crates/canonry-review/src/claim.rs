@@ -48,10 +48,11 @@ pub(crate) async fn claim<'a>(
         repo: request.repo,
         subject: request.subject,
         base: request.base,
+        base_branch: request.base_branch,
         head: request.head,
         requested: request.requested,
         full: request.full,
-        asked_at: now,
+        asked_at: request.asked_at,
         owner: request.owner,
         until: now + LEASE,
     };

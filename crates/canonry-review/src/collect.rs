@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use canonry_config::Reviewer;
 use canonry_domain::review::{CommitSha, Earlier, RepoPath, ReviewerName};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
@@ -108,6 +109,11 @@ impl<'a> Question<'a> {
             ReviewerChoice::Rdjson(path) => read_file(path, choice.called(), root, read_rdjson).boxed(),
             ReviewerChoice::Command(command) => self.ask_command(command).boxed(),
             ReviewerChoice::Llm => self.ask_model(assigned).boxed(),
+            ReviewerChoice::Missing(reviewer) => {
+                let what = if *reviewer == Reviewer::Command { "no program to ask" } else { "no report of it" };
+                let problem = format!("the settings name this reviewer, and there is {what}");
+                async move { troubled(&choice.called(), problem) }.boxed()
+            }
         }
     }
 

@@ -54,6 +54,19 @@ pub(crate) fn coverage(
     coverage
 }
 
+/// What nobody read in the last review and nobody is to read now, such as a file that is too large: it is as unread as it
+/// was, and a push of something else must not make the review look whole.
+pub(crate) fn still_unread(
+    before: Vec<SkippedFile>,
+    scope: &Scope,
+    files: &[FileToRead<'_>],
+    filters: &ConfiguredFilters,
+) -> impl Iterator<Item = SkippedFile> {
+    let is_there = |path: &RepoPath| scope.changes.iter().any(|change| change.path == *path);
+    let is_looked_at = |path: &RepoPath| files.iter().any(|file| file.change.path == *path);
+    before.into_iter().filter(move |one| is_there(&one.path) && !is_looked_at(&one.path) && !filters.skips(&one.path))
+}
+
 /// Whether nothing came since the last review.
 pub(crate) fn is_idle(reason: &ScopeReason) -> bool {
     matches!(reason, ScopeReason::NoChangesSince(_))

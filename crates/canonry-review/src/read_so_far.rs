@@ -56,7 +56,7 @@ impl ReadSoFar {
         let mut assign = |choice: &ReviewerChoice| {
             let name = choice.called();
             // Reports and programs are about the whole change anyway, once they are heard.
-            let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty();
+            let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty() && !choice.is_missing();
             let (paths, is_behind) = match self.0.get(&name) {
                 before if scope.reason.mode() == ReviewMode::Full => {
                     (scope.read.clone(), before == Some(&HasRead::Unknown))
@@ -86,7 +86,9 @@ impl ReadSoFar {
                 }
             };
             let is_handed_over = request.requested && choice.is_report();
-            Assignment { is_asked: !idle || !paths.is_empty() || is_handed_over, paths, is_behind }
+            // One that is missing stays a gap, also when nothing new came.
+            let is_asked = !idle || !paths.is_empty() || is_handed_over || choice.is_missing();
+            Assignment { is_asked, paths, is_behind }
         };
         let assigned = request.reviewers.iter().map(&mut assign).collect();
         (assigned, notes)

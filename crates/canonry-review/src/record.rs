@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::earlier_outcomes::EarlierOutcomes;
 use crate::read_so_far::ReadSoFar;
-use crate::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun};
+use crate::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 use crate::request::ReviewRequest;
 use crate::review::ReviewError;
 
@@ -38,6 +38,8 @@ pub(crate) struct LastReview {
     pub(crate) base: Option<CommitSha>,
     /// How much of the change the reviewers have read.
     pub(crate) read: ReadSoFar,
+    /// Files that somebody should have read and nobody did.
+    pub(crate) unread: Vec<SkippedFile>,
 }
 
 /// Reads that back for the last review of a subject, which was of this head. One that cannot be read has told nothing: all
@@ -50,8 +52,12 @@ pub(crate) async fn last_review(
     let Some(head) = head else { return Ok(LastReview::default()) };
     let stored = store.reviews(request.repo, Some(request.subject), RECENT).await?;
     let Some(stored) = stored.into_iter().find(|review| review.head == *head) else { return Ok(LastReview::default()) };
-    let read = serde_json::from_value::<Details>(stored.reviewers).map(|details| details.read).unwrap_or_default();
-    Ok(LastReview { base: Some(stored.base), read })
+    let base = Some(stored.base);
+    let Ok(details) = serde_json::from_value::<Details>(stored.reviewers) else {
+        return Ok(LastReview { base, ..LastReview::default() });
+    };
+    let unread = details.coverage.skipped.into_iter().filter(|one| one.gap).collect();
+    Ok(LastReview { base, read: details.read, unread })
 }
 
 /// Stores a review, all of it or nothing, and gives its findings their ids; `false` when the run is not ours any more.

@@ -6,6 +6,7 @@ use canonry_config::{RepoConfig, ReviewSettings, Reviewer};
 use canonry_domain::RepoName;
 use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_store::RepoId;
+use jiff::Timestamp;
 
 use crate::reviewers::CommandReviewer;
 use crate::reviewers::llm::LlmReviewBudget;
@@ -26,8 +27,13 @@ pub struct ReviewRequest<'a> {
     pub root: Option<&'a Path>,
     /// The commit that the change is to be merged into.
     pub base: &'a CommitSha,
+    /// The branch that it is to be merged into, if anybody knows: against another one the same commit is another change.
+    pub base_branch: Option<&'a str>,
     /// The last commit of the change.
     pub head: &'a CommitSha,
+    /// When this head was asked for, such as by a push: of two heads the one that was asked for later is the newer,
+    /// whoever begins first.
+    pub asked_at: Timestamp,
     /// Whether a person asked for this review: it runs even if the same head was reviewed before.
     pub requested: bool,
     /// Whether everything is to be read.
@@ -57,21 +63,21 @@ pub enum ReviewerChoice {
     Rdjson(PathBuf),
     /// A program.
     Command(CommandReviewer),
+    /// One that the settings name and that is not to be had: a review without it is not whole.
+    Missing(Reviewer),
 }
 
 /// Who reviews by the settings, with the reports and the program at hand, which are always used. What is wanted and not
-/// to be had is told.
-pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -> (Vec<ReviewerChoice>, Vec<String>) {
+/// to be had is among them as missing.
+pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -> Vec<ReviewerChoice> {
     let mut chosen = Vec::new();
-    let mut notes = Vec::new();
     for wanted in &settings.reviewers {
         match wanted {
             Reviewer::Builtin => chosen.push(ReviewerChoice::Builtin),
             Reviewer::Llm => chosen.push(ReviewerChoice::Llm),
             Reviewer::Sarif | Reviewer::Rdjson | Reviewer::Command => {
                 if !at_hand.iter().any(|one| one.kind() == *wanted) {
-                    let what = if *wanted == Reviewer::Command { "no program" } else { "no report" };
-                    notes.push(format!("the settings name the reviewer `{}`, and there is {what}", word(*wanted)));
+                    chosen.push(ReviewerChoice::Missing(*wanted));
                 }
             }
         }
@@ -81,10 +87,15 @@ pub fn choose_reviewers(settings: &ReviewSettings, at_hand: &[ReviewerChoice]) -
             chosen.push(one.clone());
         }
     }
-    (chosen, notes)
+    chosen
 }
 
 impl ReviewerChoice {
+    /// Whether it is named and not to be had.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Missing(_))
+    }
+
     /// What it is called from run to run: tools change what they say, and reports are written anew.
     pub(crate) fn called(&self) -> String {
         match self {
@@ -94,6 +105,7 @@ impl ReviewerChoice {
                 path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
             }
             Self::Command(command) => command.name().as_str().to_owned(),
+            Self::Missing(reviewer) => word(*reviewer).to_owned(),
         }
     }
 
@@ -114,6 +126,7 @@ impl ReviewerChoice {
             Self::Sarif(_) => Reviewer::Sarif,
             Self::Rdjson(_) => Reviewer::Rdjson,
             Self::Command(_) => Reviewer::Command,
+            Self::Missing(reviewer) => *reviewer,
         }
     }
 }
@@ -141,8 +154,7 @@ mod tests {
             ..ReviewSettings::default()
         };
         let report = ReviewerChoice::Sarif("lint.sarif".into());
-        let (chosen, notes) = choose_reviewers(&settings, std::slice::from_ref(&report));
-        assert_eq!(chosen, [ReviewerChoice::Builtin, report]);
-        assert_eq!(notes, ["the settings name the reviewer `rdjson`, and there is no report"]);
+        let chosen = choose_reviewers(&settings, std::slice::from_ref(&report));
+        assert_eq!(chosen, [ReviewerChoice::Builtin, ReviewerChoice::Missing(Reviewer::Rdjson), report]);
     }
 }

@@ -13,7 +13,7 @@ use crate::claim::{Claim, Clock, Held, claim};
 use crate::collect::{Collected, Question, collect};
 use crate::commits::CommitsError;
 use crate::configured_filters::ConfiguredFilters;
-use crate::coverage::{coverage, is_idle, leave_out_skipped};
+use crate::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
 use crate::earlier_outcomes::EarlierOutcomes;
 use crate::git::GitError;
 use crate::judge_findings::{Judging, follow, hidden_patterns};
@@ -189,7 +189,8 @@ impl Running<'_> {
             return Ok(None);
         }
         let read = last.read.after(is_idle(&scope.reason), collected.has_read);
-        let coverage = coverage(scope.changes.len(), &files, &collected.read, skipped, collected.skipped);
+        let mut coverage = coverage(scope.changes.len(), &files, &collected.read, skipped, collected.skipped);
+        coverage.skipped.extend(still_unread(last.unread, &scope, &files, &filters));
 
         let reported = collected.heard.iter().flat_map(|heard| &heard.reported);
         let spoken_of: BTreeSet<RepoPath> = reported.map(|one| one.path.clone()).chain(earlier_paths.clone()).collect();

@@ -33,7 +33,7 @@ pub fn gaps(report: &ReviewReport) -> ReviewGaps {
 }
 
 /// The files that were not read, each once with all that is said of why.
-pub(super) fn skipped_files(report: &ReviewReport) -> BTreeMap<&RepoPath, BTreeSet<&str>> {
+pub(crate) fn skipped_files(report: &ReviewReport) -> BTreeMap<&RepoPath, BTreeSet<&str>> {
     let mut files: BTreeMap<&RepoPath, BTreeSet<&str>> = BTreeMap::new();
     for one in &report.coverage.skipped {
         files.entry(&one.path).or_default().insert(&one.why);

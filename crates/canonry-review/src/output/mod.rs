@@ -11,10 +11,12 @@ mod sarif;
 mod sarif_rules;
 mod text;
 
+pub(crate) use counts::skipped_files;
 pub use counts::{counts, gaps};
 pub use excerpt::Excerpts;
 pub use json::json;
 pub use rdjsonl::rdjsonl;
+pub(crate) use run_facts::notes;
 pub use run_facts::{model_in_words, reviewers_in_words};
 pub use sarif::{code_scanning, sarif};
 pub use text::text;

@@ -5,7 +5,7 @@ use canonry_domain::counted;
 use crate::report::{ModelUse, ReviewReport, ReviewerRun};
 
 /// What is worth telling of the review and of each reviewer; it is put in as it is.
-pub(super) fn notes(report: &ReviewReport) -> impl Iterator<Item = String> {
+pub(crate) fn notes(report: &ReviewReport) -> impl Iterator<Item = String> {
     let own = |one: &'_ ReviewerRun| one.notes.iter().map(|note| format!("{}: {note}", one.name)).collect::<Vec<_>>();
     report.notes.iter().cloned().chain(report.reviewers.iter().flat_map(own))
 }

@@ -162,7 +162,7 @@ fn what_became_of_earlier_ones() {
     ]);
     second.reason = ScopeReason::IncrementalFrom("c".repeat(40).parse().expect("an id"));
     assert_snapshot!(plain(&second, &[]), @r"
-    5 findings: 2 major, 2 medium, 1 minor, 2 of them new or back again.
+    5 findings: 2 major, 2 medium, 1 minor; 2 new or back again.
     Earlier findings: 1 fixed, 1 still there, 2 moved, 1 back again.
     octo/widgets branch/topic, aaaaaaa..bbbbbbb. Incremental review: what came since
     ccccccc. 2 of 2 changed files read, 40 lines. Reviewers: semgrep (6 findings).

@@ -69,12 +69,13 @@ impl CommandReviewer {
             Err(ProgramError::Pipe(error)) => return failed(format!("cannot be read: {error}")),
         };
         if ended.out.iter().all(u8::is_ascii_whitespace) {
-            let said = if ended.said.is_empty() { String::new() } else { format!(" ({})", ended.said) };
-            return match ended.status.success() {
-                // Silence is a report without findings.
-                true => Heard { read: vec![(name, None)], ..Heard::default() },
-                false => failed(format!("ended with {} and no report{said}", ended.status)),
-            };
+            // Silence is a report without findings.
+            if ended.status.success() {
+                return Heard { read: vec![(name, None)], ..Heard::default() };
+            }
+            // What it says of itself is for the operator: problems are published.
+            tracing::warn!(%name, status = %ended.status, said = canonry_domain::redact(&ended.said), "a reviewing program failed");
+            return failed(format!("ended with {} and no report", ended.status));
         }
         let mut heard = read_any(&format!("the report of {name}"), &name, &ended.out, Some(folder));
         if ended.status.code().is_none() {
@@ -120,7 +121,7 @@ mod tests {
     #[tokio::test]
     async fn what_goes_wrong_is_told_and_fixes_nothing() {
         for (script, timeout, expected) in [
-            ("echo 'no config' >&2; exit 2", MINUTE, "sh ended with exit status: 2 and no report (no config)"),
+            ("echo 'no config' >&2; exit 2", MINUTE, "sh ended with exit status: 2 and no report"),
             ("exec sleep 600", Duration::from_millis(50), "sh gave no report within 0 s"),
             ("yes", MINUTE, "sh reports more than 32 MiB"),
             (

@@ -1,6 +1,6 @@
 //! What is read and what is not, and whose settings count.
 
-use canonry_review::{ReviewerChoice, read_settings};
+use canonry_review::{ReviewReport, ReviewerChoice, read_settings};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -53,6 +53,15 @@ on_both_engines! {
         project.git.write("a.js", code("really_done();")).commit("push C");
         let seen = project.review(&base).await;
         assert!(statuses(&seen).contains(&"a.js:30 fixed".to_owned()), "{:?}", statuses(&seen));
+        // Nobody has read the large file yet, though nobody touched it again; once it is gone, nothing is missing.
+        let gaps = |report: &ReviewReport| -> Vec<String> {
+            let gaps = report.coverage.skipped.iter().filter(|one| one.gap);
+            gaps.map(|one| one.path.as_str().to_owned()).collect()
+        };
+        assert_eq!((gaps(&silent), gaps(&seen)), (vec!["large.txt".to_owned()], vec!["large.txt".to_owned()]));
+        std::fs::remove_file(project.git.path("large.txt")).expect("removed");
+        project.git.run(&["commit", "--quiet", "--all", "--message", "push D"]);
+        assert_eq!(gaps(&project.review(&base).await), Vec::<String>::new());
     }
 
     async fn a_change_cannot_silence_its_own_review(database: TestDatabase) {

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use canonry_models::RemoteFailure;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -226,9 +227,20 @@ fn cost(prices: TokenPrices, input: u64, output: u64) -> f64 {
     (input as f64 * prices.input + output as f64 * prices.output) / 1e6
 }
 
-/// The error in a sentence. What a provider says may quote what it was sent.
+/// The kind of the error in a sentence, which is published. A provider's own words name the operator's account and may
+/// quote what it was sent: they are for the log.
 fn told(error: &ChatError) -> String {
-    format!("the model could not be asked: failed to {}", canonry_domain::redact(&error.to_string()))
+    tracing::warn!(error = canonry_domain::redact(&error.to_string()), "a model did not answer");
+    let kind = match error {
+        ChatError::Settings { .. } => "it is not set up".to_owned(),
+        ChatError::Remote { failure: RemoteFailure::Status { status, .. }, .. } => format!("status {status}"),
+        ChatError::Remote { failure: RemoteFailure::Malformed(_), .. } => "what came cannot be read".to_owned(),
+        ChatError::Remote { failure, .. } => failure.to_string(),
+        ChatError::Refused { .. } => "it refused".to_owned(),
+        ChatError::CutOff { .. } => "the answer was too long".to_owned(),
+        ChatError::Command { .. } => "its program failed".to_owned(),
+    };
+    format!("the model did not answer: {kind}")
 }
 
 #[cfg(test)]
@@ -347,7 +359,7 @@ mod tests {
         let budget = LlmReviewBudget { cost_usd: Some(1.0), prices, ..LlmReviewBudget::default() };
         let purse = Purse::new(&chat, budget);
         assert_eq!(ask(&purse, Purpose::Reading).await, Err("the model's answer was too long".to_owned()));
-        assert!(ask(&purse, Purpose::Reading).await.is_err_and(|why| why.ends_with("it refused (no)")));
+        assert!(ask(&purse, Purpose::Reading).await.is_err_and(|why| why.ends_with(": it refused")));
         let used = purse.model_use();
         assert_eq!((used.calls, used.input_tokens, used.output_tokens), (2, 3_000, 500));
         assert!(used.cost_usd.is_some_and(|cost| (cost - 0.004).abs() < 1e-9), "{:?}", used.cost_usd);

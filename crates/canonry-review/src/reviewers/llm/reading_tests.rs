@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use canonry_config::ReviewSettings;
 use canonry_domain::review::{LineRange, RepoPath, Severity};
+use canonry_models::RemoteFailure;
 use canonry_models::chat::{ChatError, CommandChat, CommandSettings};
 use serde_json::{Value, json};
 
@@ -247,8 +248,7 @@ async fn a_second_reading_that_fails_lowers_nothing() {
     assert_eq!(titles(&heard), [("A", Severity::Critical), ("B", Severity::Major), ("C", Severity::Major)]);
     assert_eq!(
         heard.heard.problems,
-        ["3 of 3 grave findings of the model had no second reading: the model could not be asked: failed to ask the \
-             program x: gone"]
+        ["3 of 3 grave findings of the model had no second reading: the model did not answer: its program failed"]
     );
     assert!(heard.heard.notes.is_empty(), "{:?}", heard.heard.notes);
     let chat = Arc::new(Scripted::new([findings(&grave)], []));
@@ -265,6 +265,17 @@ async fn a_second_reading_that_fails_lowers_nothing() {
         )
     );
     assert_eq!((heard.model_use.calls, chat.asked().len()), (2, 2));
+}
+
+#[tokio::test]
+async fn a_providers_own_words_are_not_told() {
+    let failure =
+        RemoteFailure::Status { status: 429, said: "organization org-tide is out of money".to_owned(), attempts: 5 };
+    let chat = Arc::new(Scripted::new([Said::Error(ChatError::Remote { provider: "openai", failure })], []));
+    let heard = read(&chat, &[("src/a.rs", CODE)]).await;
+    let why = "the model did not answer: status 429";
+    assert_eq!(heard.heard.problems, [format!("the model did not read everything: {why}")]);
+    assert_eq!(heard.skipped.iter().map(|one| one.why.as_str()).collect::<Vec<_>>(), [why]);
 }
 
 #[tokio::test]
@@ -321,7 +332,7 @@ async fn a_refusal_and_a_wrong_key_cost_what_they_are_about() {
     let chat = Arc::new(Scripted::new([Said::Error(refused)], []));
     let heard = read_with(&chat, &files, budget).await;
     assert_eq!((read_paths(&heard), heard.skipped[0].path.as_str()), (vec!["b.rs"], "a.rs"));
-    assert!(heard.skipped[0].why.ends_with("it refused (no)"), "{}", heard.skipped[0].why);
+    assert!(heard.skipped[0].why.ends_with(": it refused"), "{}", heard.skipped[0].why);
     assert_eq!((heard.model_use.input_tokens, heard.model_use.output_tokens), (1_000, 10));
     let wrong = ChatError::Settings { provider: "openai", problem: "no key".to_owned() };
     let chat = Arc::new(Scripted::always(Said::Error(wrong)));

@@ -1,0 +1,188 @@
+//! What people's reactions say about the patterns of a repository, and which of them that hides.
+
+use canonry_config::AutoSuppress;
+use canonry_domain::counted;
+use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people, suppressed_patterns_in_words};
+use canonry_github::quote_line;
+use canonry_store::{RepoId, Store, StoreError, StoredPattern};
+
+/// As many patterns as an answer on GitHub lists; the command line lists them all.
+const LISTED: usize = 20;
+/// As much of a title as such an answer shows.
+const LONGEST_TITLE: usize = 120;
+
+/// What people think of each pattern that they reacted to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FeedbackReport {
+    /// What it takes to hide a pattern, and whether anything is hidden at all.
+    pub settings: AutoSuppress,
+    /// The patterns, by key.
+    pub patterns: Vec<RatedPattern>,
+}
+
+/// A pattern, and whether reactions hide it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RatedPattern {
+    /// What people think of it.
+    pub pattern: StoredPattern,
+    /// Whether its findings are hidden for that reason.
+    pub hidden: bool,
+}
+
+/// Reads what people think of the patterns of a repository, by its settings.
+pub async fn feedback_report(
+    store: &Store,
+    repo: RepoId,
+    settings: &AutoSuppress,
+) -> Result<FeedbackReport, StoreError> {
+    let patterns = store.pattern_feedback(repo).await?;
+    let rated = patterns.into_iter().map(|pattern| RatedPattern { hidden: is_hidden(settings, &pattern), pattern });
+    Ok(FeedbackReport { settings: settings.clone(), patterns: rated.collect() })
+}
+
+impl FeedbackReport {
+    /// How many patterns are hidden.
+    pub fn hidden(&self) -> usize {
+        self.patterns.iter().filter(|rated| rated.hidden).count()
+    }
+
+    /// It in a few sentences, for a comment on GitHub.
+    pub fn status_markdown(&self) -> String {
+        if self.patterns.is_empty() {
+            return NOBODY.to_owned();
+        }
+        let patterns = counted(self.patterns.len() as u64, "pattern");
+        let hidden = suppressed_patterns_in_words(self.hidden()).unwrap_or_else(|| "none is hidden by that".to_owned());
+        format!("People reacted to {patterns}; {hidden}. {}", self.rule_in_words())
+    }
+
+    /// It pattern by pattern, for a comment on GitHub; titles are quoted.
+    pub fn list_markdown(&self) -> String {
+        if self.patterns.is_empty() {
+            return NOBODY.to_owned();
+        }
+        let mut text = "| pattern | title | 👍 | 👎 | rejected on | |\n|---|---|--:|--:|---|---|\n".to_owned();
+        for rated in self.patterns.iter().take(LISTED) {
+            let RatedPattern { pattern, .. } = rated;
+            text += &format!(
+                "| `{}` | {} | {} | {} | {} | {} |\n",
+                pattern.fingerprint,
+                quote_line(&pattern.title, LONGEST_TITLE),
+                pattern.feedback.thumbs_up,
+                pattern.feedback.thumbs_down,
+                counted(u64::from(pattern.feedback.pull_requests), "pull request"),
+                rated.what(),
+            );
+        }
+        if let Some(more) = self.patterns.len().checked_sub(LISTED).filter(|more| *more > 0) {
+            text += &format!("\nand {}.\n", counted(more as u64, "more pattern"));
+        }
+        format!("{text}\n{}", self.rule_in_words())
+    }
+
+    fn rule_in_words(&self) -> String {
+        if !self.settings.enabled {
+            return "Reactions move confidence; nothing is hidden by them here, as `feedback.autoSuppress.enabled` is false."
+                .to_owned();
+        }
+        let rule = rule(&self.settings);
+        // One vote a person: who gives the thumbs down are the people that are counted.
+        let people = rule.thumbs_down.max(rule.reactors);
+        format!(
+            "A pattern is hidden once {} reject it on {}, but never a critical finding, nor a major one about security or correctness.",
+            counted(u64::from(people), "person").replace("persons", "people"),
+            counted(u64::from(rule.pull_requests), "pull request")
+        )
+    }
+}
+
+impl RatedPattern {
+    /// What becomes of its findings, where that is worth a word.
+    pub fn what(&self) -> &'static str {
+        match (self.pattern.protected, self.hidden) {
+            (true, _) => "protected: never hidden by reactions",
+            (false, true) => "hidden",
+            (false, false) => "",
+        }
+    }
+}
+
+/// What became of clearing reactions, for a comment on GitHub.
+pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
+    match (pattern, cleared) {
+        (Some(pattern), 0) => format!("No reaction counted for `{pattern}`: there was nothing to clear."),
+        (None, 0) => "No reaction counted here: there was nothing to clear.".to_owned(),
+        (_, count) => format!("The reactions to {} count no more; later ones will.", counted(count, "pattern")),
+    }
+}
+
+const NOBODY: &str = "Nobody reacted to a finding here, or all reactions were cleared.";
+
+fn is_hidden(settings: &AutoSuppress, pattern: &StoredPattern) -> bool {
+    settings.enabled && !pattern.protected && rejected_by_people(rule(settings), pattern.feedback)
+}
+
+fn rule(settings: &AutoSuppress) -> FeedbackRule {
+    FeedbackRule {
+        thumbs_down: settings.thresholds.min_thumbs_down,
+        reactors: settings.thresholds.min_distinct_reactors,
+        pull_requests: settings.thresholds.min_distinct_prs,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_config::AutoSuppress;
+    use canonry_domain::review::{Fingerprint, PatternFeedback, PatternKey};
+    use canonry_store::StoredPattern;
+
+    use super::{FeedbackReport, RatedPattern, cleared_markdown, is_hidden};
+
+    fn report(enabled: bool, patterns: &[(&str, u32, bool)]) -> FeedbackReport {
+        let settings = AutoSuppress { enabled, ..AutoSuppress::default() };
+        let rated = patterns.iter().map(|(title, down, protected)| {
+            let fingerprint = Fingerprint::of_title(title);
+            let feedback =
+                PatternFeedback { thumbs_up: 1, thumbs_down: *down, reactors: down + 1, pull_requests: (*down).min(2) };
+            let key = PatternKey::stored(fingerprint.to_string());
+            let pattern =
+                StoredPattern { key, fingerprint, title: (*title).to_owned(), feedback, protected: *protected };
+            RatedPattern { hidden: is_hidden(&settings, &pattern), pattern }
+        });
+        FeedbackReport { patterns: rated.collect(), settings }
+    }
+
+    #[test]
+    fn a_short_word_on_how_things_stand() {
+        assert_eq!(
+            report(true, &[]).status_markdown(),
+            "Nobody reacted to a finding here, or all reactions were cleared."
+        );
+        let patterns = [("Odd name", 3, false), ("Key in the code", 9, true), ("Slow", 1, false)];
+        insta::assert_snapshot!(report(true, &patterns).status_markdown(), @"People reacted to 3 patterns; 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.");
+        insta::assert_snapshot!(report(false, &patterns).status_markdown(), @"People reacted to 3 patterns; none is hidden by that. Reactions move confidence; nothing is hidden by them here, as `feedback.autoSuppress.enabled` is false.");
+    }
+
+    #[test]
+    fn a_list_that_no_title_breaks() {
+        let patterns = [("Odd | name\n| @mona <b>", 3, false), ("Key in the code", 9, true), ("Slow", 1, false)];
+        insta::assert_snapshot!(report(true, &patterns).list_markdown(), @r"
+        | pattern | title | 👍 | 👎 | rejected on | |
+        |---|---|--:|--:|---|---|
+        | `fp-1e6fdda0` | Odd \| name \| @&ZeroWidthSpace;mona &lt;b&gt; | 1 | 3 | 2 pull requests | hidden |
+        | `fp-556b49f5` | Key in the code | 1 | 9 | 2 pull requests | protected: never hidden by reactions |
+        | `fp-6d9542b8` | Slow | 1 | 1 | 1 pull request |  |
+
+        A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+        ");
+        let many: Vec<(&str, u32, bool)> = std::iter::repeat_n(("Slow", 1, false), 25).collect();
+        assert!(report(true, &many).list_markdown().contains("\nand 5 more patterns.\n"));
+    }
+
+    #[test]
+    fn clearing_tells_what_it_did() {
+        let pattern = Fingerprint::of_title("Slow");
+        assert!(cleared_markdown(Some(&pattern), 0).contains(pattern.as_str()));
+        assert_eq!(cleared_markdown(None, 2), "The reactions to 2 patterns count no more; later ones will.");
+    }
+}

@@ -1,0 +1,178 @@
+//! The check run of a commit: in progress while it is reviewed, then how that ended; never green without a review.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::redact;
+use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
+use canonry_github::api::{CheckRunWrite, CheckState};
+use canonry_github::outbox::Write;
+use canonry_store::{OutboxEntry, ReviewId};
+
+use super::publish::{Ended, Publication, PublicationError, Stop};
+use super::quoted;
+use super::said_before::{is_living, write_of};
+use super::texts::SummaryParts;
+use crate::output::{counts, gaps};
+use crate::report::ReviewReport;
+
+/// Characters of a title: GitHub shows it in one line.
+const TITLE: usize = 200;
+
+impl Publication<'_> {
+    /// Tells that a commit is being reviewed. Without check runs there is nothing to tell: the review itself will. What
+    /// was said of the commit before stands meanwhile, unless this is another change of it, such as against another
+    /// branch: then it was about something else.
+    pub async fn begin(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationError> {
+        if !self.check_runs {
+            return Ok(());
+        }
+        told(self.begin_or_stop(head, is_another_change).await)
+    }
+
+    /// Ends every check run of this pull request that still says that its commit is being reviewed: nobody reviews it
+    /// any more, and why.
+    pub async fn leave(&self, why: &str) -> Result<(), PublicationError> {
+        if !self.check_runs {
+            return Ok(());
+        }
+        told(self.end_unfinished(None, &quoted::line(why, 1_000)).await)
+    }
+
+    /// Tells that a commit could not be reviewed, and why: in the check run, which then asks for somebody's action, or in
+    /// the summary where there are no check runs. The attempt's name keeps two tries apart.
+    pub async fn could_not(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationError> {
+        told(match self.check_runs {
+            true => self.conclude_not_reviewed(head, why, attempt).await,
+            false => self.say_not_reviewed(head, why, attempt).await,
+        })
+    }
+
+    async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), Stop> {
+        self.end_unfinished(Some(head), LEFT).await?;
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        let last = self.checks(&entries)?.rfind(|(_, check)| check.head == head.as_str());
+        let stands = |state| match state {
+            CheckState::InProgress => true,
+            CheckState::ActionRequired => false,
+            CheckState::Success | CheckState::Neutral | CheckState::Failure => !is_another_change,
+        };
+        if last.is_some_and(|(_, check)| stands(check.state)) {
+            return Ok(());
+        }
+        let begun = self.check(head.as_str(), CheckState::InProgress, "Review in progress", IN_PROGRESS)?;
+        self.write_check(&self.keys()?.begin(head.as_str()), begun).await.map(drop)
+    }
+
+    /// Ends the check runs of all commits but this.
+    async fn end_unfinished(&self, but: Option<&CommitSha>, why: &str) -> Result<(), Stop> {
+        for head in self.unfinished_checks(but).await? {
+            let left = self.check(&head, CheckState::ActionRequired, "Not reviewed", why)?;
+            self.write_check(&self.keys()?.left(&head), left).await?;
+        }
+        Ok(())
+    }
+
+    async fn conclude_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), Stop> {
+        let why = quoted::line(why, 1_000);
+        let summary = format!(
+            "{why}\n\nNothing is known about this commit until it is reviewed. `/{} review` asks for another try.",
+            self.handle
+        );
+        let check =
+            self.check(head.as_str(), CheckState::ActionRequired, "The review could not be completed", &summary)?;
+        self.write_check(&self.keys()?.not_reviewed("check", head.as_str(), attempt), check).await.map(drop)
+    }
+
+    /// Tells how a review ended; what could not be written comes back. Where the conversation does not tell what was
+    /// found, the check does not pass: nobody could read why it should not.
+    pub(super) async fn conclude_check(
+        &self,
+        report: &ReviewReport,
+        run: ReviewId,
+        parts: &SummaryParts,
+        untold: Option<&str>,
+    ) -> Result<Option<String>, Stop> {
+        let counts = counts(report);
+        let state = match check_conclusion(&counts, &gaps(report), &report.reason) {
+            _ if untold.is_some() && counts.shown() > 0 => CheckState::ActionRequired,
+            CheckConclusion::Success => CheckState::Success,
+            CheckConclusion::Neutral => CheckState::Neutral,
+            CheckConclusion::Failure => CheckState::Failure,
+            CheckConclusion::ActionRequired => CheckState::ActionRequired,
+        };
+        let (title, summary) = parts.check_output(report, self.handle, untold);
+        let check = self.check(report.head.as_str(), state, &title, &summary)?;
+        let trouble = self.write_check(&self.keys()?.of_run("check", run), check).await?;
+        Ok(trouble.map(|reason| format!("the check run: {reason}")))
+    }
+
+    fn check(
+        &self,
+        head: &str,
+        state: CheckState,
+        title: &str,
+        summary: &str,
+    ) -> Result<CheckRunWrite, PublicationError> {
+        let keys = self.keys()?;
+        Ok(CheckRunWrite {
+            head: head.to_owned(),
+            external_id: format!("pull/{}/{}/{head}", keys.number, keys.repo.0),
+            state,
+            title: redact(title).chars().take(TITLE).collect(),
+            summary: redact(summary),
+            details_url: None,
+        })
+    }
+
+    /// Writes a check run unless the last word about its commit is the same, and of the same review or try: people may
+    /// ask GitHub to begin a check run anew.
+    async fn write_check(&self, begins: &str, check: CheckRunWrite) -> Result<Option<String>, Stop> {
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        let last = self.checks(&entries)?.rfind(|(_, one)| one.head == check.head);
+        let key = match last {
+            Some((entry, said)) if said == check && entry.key.starts_with(begins) => entry.key.clone(),
+            _ => self.next_key(begins).await?,
+        };
+        Ok(match self.see_through(&key, Write::CheckRun(check)).await? {
+            Ended::Sent(_) => None,
+            Ended::Not(reason) => Some(reason),
+        })
+    }
+
+    /// The commits but this whose check runs still say that they are being reviewed.
+    async fn unfinished_checks(&self, but: Option<&CommitSha>) -> Result<Vec<String>, Stop> {
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        let mut last: BTreeMap<String, CheckState> = BTreeMap::new();
+        for (_, check) in self.checks(&entries)? {
+            last.insert(check.head, check.state);
+        }
+        let but = but.map(CommitSha::as_str);
+        let unfinished =
+            last.into_iter().filter(|(head, state)| Some(head.as_str()) != but && *state == CheckState::InProgress);
+        Ok(unfinished.map(|(head, _)| head).collect())
+    }
+
+    /// The check runs that were written or are on their way, the oldest first.
+    fn checks<'e>(
+        &self,
+        entries: &'e [OutboxEntry],
+    ) -> Result<impl DoubleEndedIterator<Item = (&'e OutboxEntry, CheckRunWrite)>, PublicationError> {
+        let begins = self.keys()?.all("check");
+        let living = entries.iter().filter(move |entry| entry.key.starts_with(&begins) && is_living(entry));
+        Ok(living.filter_map(|entry| match write_of(entry)? {
+            Write::CheckRun(check) => Some((entry, check)),
+            _ => None,
+        }))
+    }
+}
+
+/// What comes too late or has to wait is no error: the outbox sees to the rest.
+fn told(told: Result<(), Stop>) -> Result<(), PublicationError> {
+    match told {
+        Ok(()) | Err(Stop::Superseded | Stop::Waiting { .. }) => Ok(()),
+        Err(Stop::Error(error)) => Err(error),
+    }
+}
+
+const IN_PROGRESS: &str = "This commit is being reviewed.";
+const LEFT: &str = "A newer commit came before the review of this one was complete.";

@@ -1,0 +1,326 @@
+//! A review brought to GitHub, step by step; done again after a crash or a wait it goes on where it was.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::review::{REVIEW_BODY, ReviewSubject, ShownAs};
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_github::api::RestReviewComment;
+use canonry_github::outbox::{InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{
+    FindingId, OutboxEntry, OutboxScope, OutboxState, PostedFinding, Repo, ReviewId, Store, StoreError,
+};
+use jiff::{SignedDuration, Timestamp};
+
+use super::commentable::{Commentable, Place};
+use super::keys::{About, Keys, about, finding_of};
+use super::recheck::{SUPERSEDED, latest_review};
+use super::said_before::{is_living, write_of};
+use super::texts::{self, SummaryParts};
+use crate::report::{ReportedFinding, ReviewReport};
+
+/// The least that somebody waits before they ask again whether the outbox is done.
+const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(5);
+
+/// A pull request on which reviews are published.
+#[derive(Clone, Copy)]
+pub struct Publication<'a> {
+    /// Where reviews are kept.
+    pub store: &'a Store,
+    /// Where they are published.
+    pub github: &'a GitHub,
+    /// The door to it.
+    pub outbox: &'a Outbox,
+    /// The repository; GitHub's id of it must be known.
+    pub repo: &'a Repo,
+    /// The pull request.
+    pub number: ItemNumber,
+    /// Whether check runs can be made, which GitHub allows to Apps only.
+    pub check_runs: bool,
+    /// The last look before each write.
+    pub recheck: &'a dyn Recheck,
+    /// The name that commands begin with.
+    pub handle: &'a str,
+}
+
+/// What came of publishing a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Published {
+    /// Everything is said that can be said.
+    Done {
+        /// How many findings of this review stand at their lines because of it.
+        inline: usize,
+        /// Whether the summary was written or changed now.
+        edited_summary: bool,
+        /// How many threads ended now.
+        settled: usize,
+        /// What could not be written, and why.
+        refused: Vec<String>,
+    },
+    /// A newer commit or review has taken its place; nothing more is said.
+    Superseded,
+    /// The rest has to wait.
+    Waiting {
+        /// Until when, at least.
+        until: Timestamp,
+        /// For what.
+        reason: String,
+    },
+}
+
+/// Why a review could not be published. Doing it again does no harm: nothing is written twice.
+#[derive(Debug, thiserror::Error)]
+pub enum PublicationError {
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// GitHub did not answer a question.
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    /// The outbox could not do its work.
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    /// It cannot be published at all.
+    #[error("publish the review: {0}")]
+    NotPublishable(&'static str),
+}
+
+/// Why the work stops before its end.
+pub(super) enum Stop {
+    Superseded,
+    Waiting { until: Timestamp, reason: String },
+    Error(PublicationError),
+}
+
+impl<E: Into<PublicationError>> From<E> for Stop {
+    fn from(error: E) -> Self {
+        Self::Error(error.into())
+    }
+}
+
+/// How a write ended.
+pub(super) enum Ended {
+    Sent(Receipt),
+    /// It was refused or given up.
+    Not(String),
+}
+
+impl Publication<'_> {
+    /// Publishes a completed review: its comments at lines, the summary, the check run, the ends of threads. A review
+    /// that is published already changes nothing.
+    pub async fn publish(&self, report: &ReviewReport) -> Result<Published, PublicationError> {
+        match self.publish_or_stop(report).await {
+            Ok(done) => Ok(done),
+            Err(Stop::Superseded) => Ok(Published::Superseded),
+            Err(Stop::Waiting { until, reason }) => Ok(Published::Waiting { until, reason }),
+            Err(Stop::Error(error)) => Err(error),
+        }
+    }
+
+    async fn publish_or_stop(&self, report: &ReviewReport) -> Result<Published, Stop> {
+        if report.subject != ReviewSubject::Pull(self.number) {
+            return Err(PublicationError::NotPublishable("it is not about this pull request").into());
+        }
+        let run = report.review.ok_or(PublicationError::NotPublishable("it is not stored"))?;
+        let latest = latest_review(self.store, self.repo.id, self.number).await?;
+        if latest.is_some_and(|latest| latest.id != run) {
+            return Err(Stop::Superseded);
+        }
+        let mut refused = Vec::new();
+        self.note_earlier_posts(run).await?;
+        let unposted = self.post(report, run).await?;
+        refused.extend(unposted.as_ref().map(|reason| format!("comments at lines: {reason}")));
+        let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
+        let parts = SummaryParts::read(self.store, self.repo.id, report, &posted, unposted.as_deref()).await?;
+        let (edited_summary, untold) = self.say_summary(&parts.comment(report, self.handle), run).await?;
+        refused.extend(untold.clone());
+        if self.check_runs {
+            refused.extend(self.conclude_check(report, run, &parts, untold.as_deref()).await?);
+        }
+        // Last: people wait for the check, and nobody for these.
+        let (settled, trouble) = self.settle_threads(report, run, &posted).await?;
+        refused.extend(trouble);
+        let inline = posted.iter().filter(|one| one.run == run).count();
+        let done = Published::Done { inline, edited_summary, settled, refused };
+        tracing::info!(repo = %self.repo.name, number = %self.number, head = report.head.short(), ?done, "a review is published");
+        Ok(done)
+    }
+
+    /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
+    /// must not be said again.
+    async fn note_earlier_posts(&self, run: ReviewId) -> Result<(), Stop> {
+        let begins = self.keys()?.all("post");
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        for entry in entries.iter().filter(|entry| entry.key.starts_with(&begins) && is_living(entry)) {
+            let own = entry.key.starts_with(&self.keys()?.of_run("post", run));
+            let entry = match entry.state {
+                OutboxState::Pending if !own => self.outbox.publish(entry.id, self.recheck).await?,
+                _ => entry.clone(),
+            };
+            if entry.state == OutboxState::Pending && !own {
+                return Err(self.waiting(&entry).await?);
+            }
+            if let (OutboxState::Sent, Some(About::Run(of))) = (entry.state, about(&entry.key)) {
+                self.note_posted(of, &receipt_of(&entry)).await?;
+            }
+        }
+        let failed =
+            entries.iter().filter(|entry| entry.key.starts_with(&begins) && entry.state == OutboxState::Failed);
+        let failed: Vec<&OutboxEntry> = failed.collect();
+        if !failed.is_empty() {
+            self.find_given_up(&failed).await?;
+        }
+        Ok(())
+    }
+
+    /// Looks for the comments of reviews that were given up without an answer: GitHub may have them after all.
+    async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<(), Stop> {
+        let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
+        for entry in failed {
+            let (Some(Write::Review(review)), Some(About::Run(run))) = (write_of(entry), about(&entry.key)) else {
+                continue;
+            };
+            let mut found = Vec::new();
+            for said in &review.comments {
+                let marker = format!(":{}:", said.key);
+                let is_it =
+                    |one: &&RestReviewComment| one.body.contains(&marker) && self.outbox.wrote_review_comment(one);
+                found.extend(finding_of(&said.key).zip(there.iter().find(is_it).map(|one| GithubId(one.id))));
+            }
+            self.store.record_posted_findings(self.repo.id, self.number, run, &found, self.github.now()).await?;
+        }
+        Ok(())
+    }
+
+    /// Says at their lines what was not said there; what could not be said comes back.
+    async fn post(&self, report: &ReviewReport, run: ReviewId) -> Result<Option<String>, Stop> {
+        let begins = self.keys()?.of_run("post", run);
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        let earlier: Vec<&OutboxEntry> = entries.iter().filter(|entry| entry.key.starts_with(&begins)).collect();
+        let write = match earlier.last() {
+            // What was refused is not on GitHub, and of what was given up it is known by now.
+            Some(last) if is_living(last) => {
+                let write =
+                    write_of(last).ok_or(PublicationError::NotPublishable("its comments cannot be read back"))?;
+                return self.post_as(last.key.clone(), write, run).await;
+            }
+            _ => self.comments_to_post(report, run).await?,
+        };
+        match write {
+            Some(write) => self.post_as(format!("{begins}{}", earlier.len()), Write::Review(write), run).await,
+            None => Ok(None),
+        }
+    }
+
+    async fn post_as(&self, key: String, write: Write, run: ReviewId) -> Result<Option<String>, Stop> {
+        Ok(match self.see_through(&key, write).await? {
+            Ended::Sent(receipt) => {
+                self.note_posted(run, &receipt).await?;
+                None
+            }
+            Ended::Not(reason) => Some(reason),
+        })
+    }
+
+    /// The review to be posted; `None` when there is nothing new to say at any line.
+    async fn comments_to_post(&self, report: &ReviewReport, run: ReviewId) -> Result<Option<ReviewWrite>, Stop> {
+        let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
+        let inline = || report.standing().filter(|one| one.shown == ShownAs::Inline);
+        let (said, unsaid): (Vec<&ReportedFinding>, Vec<&ReportedFinding>) =
+            inline().partition(|one| stands_at_its_line(one, &posted));
+        let said: Vec<FindingId> = said.iter().filter_map(|one| one.id).collect();
+        self.store.note_said_inline(run, &said).await?;
+        if unsaid.iter().all(|one| one.sighting.finding.lines.is_none() || !one.grounded) {
+            return Ok(None);
+        }
+        let files = self.github.pull_files(&self.repo.name, self.number).all().await?;
+        let commentable = Commentable::new(&files);
+        let mut comments = Vec::new();
+        for one in unsaid.into_iter().filter(|one| one.grounded) {
+            let finding = &one.sighting.finding;
+            let place = finding.lines.and_then(|lines| commentable.place(&finding.path, lines));
+            let (Some(Place { line, start_line }), Some(id)) = (place, one.id) else { continue };
+            comments.push(InlineComment {
+                key: self.keys()?.comment(run, id),
+                path: finding.path.as_str().to_owned(),
+                line,
+                start_line,
+                body: texts::comment_of(one, &posted, self.handle),
+            });
+        }
+        let commit = report.head.as_str().to_owned();
+        Ok((!comments.is_empty()).then(|| ReviewWrite { commit, body: REVIEW_BODY.to_owned(), comments }))
+    }
+
+    async fn note_posted(&self, run: ReviewId, receipt: &Receipt) -> Result<(), Stop> {
+        let Some(review) = &receipt.review else { return Ok(()) };
+        let posted: Vec<_> =
+            review.comments.iter().filter_map(|one| Some((finding_of(&one.key)?, one.comment))).collect();
+        let now = self.github.now();
+        self.store.record_posted_findings(self.repo.id, self.number, run, &posted, now).await?;
+        if !review.left_out.is_empty() {
+            tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub takes no comment at some lines; the summary tells of them");
+        }
+        Ok(())
+    }
+
+    pub(super) fn keys(&self) -> Result<Keys, PublicationError> {
+        let unknown = PublicationError::NotPublishable("it is not known which repository on GitHub it is of");
+        Ok(Keys { repo: self.repo.github_id.ok_or(unknown)?, number: self.number })
+    }
+
+    /// Stores a write, or finds the one of before, and sees it through.
+    pub(super) async fn see_through(&self, key: &str, write: Write) -> Result<Ended, Stop> {
+        let entry = self.outbox.enqueue(self.repo.id, self.number, key, write).await?;
+        let entry = self.outbox.publish(entry.id, self.recheck).await?;
+        let reason = || entry.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
+        match entry.state {
+            OutboxState::Sent => Ok(Ended::Sent(receipt_of(&entry))),
+            OutboxState::Pending => Err(self.waiting(&entry).await?),
+            OutboxState::Refused if entry.reason.as_deref() == Some(SUPERSEDED) => Err(Stop::Superseded),
+            OutboxState::Refused | OutboxState::Failed => Ok(Ended::Not(reason())),
+        }
+    }
+
+    async fn waiting(&self, entry: &OutboxEntry) -> Result<Stop, StoreError> {
+        let next = self.store.next_outbox_moment(OutboxScope::Item(self.repo.id, self.number)).await?;
+        let until = next.unwrap_or(entry.not_before).max(self.github.now() + LEAST_WAIT);
+        let mut reason = entry.reason.clone();
+        if reason.is_none() {
+            // It waits behind another one.
+            let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+            reason = entries.into_iter().filter(|one| one.state == OutboxState::Pending).find_map(|one| one.reason);
+        }
+        let reason = reason.unwrap_or_else(|| "another process is writing".to_owned());
+        Ok(Stop::Waiting { until, reason })
+    }
+
+    /// The number of the next key that begins so: each try has its own.
+    pub(super) async fn next_key(&self, begins: &str) -> Result<String, StoreError> {
+        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+        let count = entries.iter().filter(|entry| entry.key.starts_with(begins)).count();
+        Ok(format!("{begins}{count}"))
+    }
+}
+
+/// Whether a comment at its line says a finding about the code that is there now.
+pub(super) fn stands_at_its_line(one: &ReportedFinding, posted: &[PostedFinding]) -> bool {
+    let finding = &one.sighting.finding;
+    posted.iter().any(|row| Some(row.finding) == one.id && row.settled.is_none() && row.said.code == finding.code)
+}
+
+/// Of the findings that several comments say, all of these but the newest: what they say is said anew.
+pub(super) fn outspoken_by_newer(posted: &[PostedFinding]) -> BTreeSet<GithubId> {
+    let mut newest: BTreeMap<FindingId, &PostedFinding> = BTreeMap::new();
+    let mut older = BTreeSet::new();
+    for row in posted.iter().filter(|row| row.settled.is_none()) {
+        if let Some(before) = newest.insert(row.finding, row) {
+            older.insert(before.comment);
+        }
+    }
+    older
+}
+
+fn receipt_of(entry: &OutboxEntry) -> Receipt {
+    entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok()).unwrap_or_default()
+}

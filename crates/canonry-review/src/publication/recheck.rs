@@ -1,0 +1,83 @@
+//! The last look before something of a review is written.
+
+use canonry_domain::ItemNumber;
+use canonry_domain::review::ReviewSubject;
+use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{BrakeKind, OutboxEntry, RepoAccess, RepoId, Store, StoreError, StoredReview};
+use futures_util::future::BoxFuture;
+use jiff::SignedDuration;
+
+use super::keys::{About, about};
+
+/// Why a write is refused whose review is not the latest, or whose commit is not the head any more.
+pub const SUPERSEDED: &str = "superseded";
+/// Why a write is refused whose pull request is closed or merged.
+pub const CLOSED: &str = "closed";
+
+/// Beyond what a caller waits for: it is told what is waited for instead of waiting for it again and again.
+const WAIT: SignedDuration = SignedDuration::from_mins(1);
+
+/// Asks GitHub about a pull request right before something of a review is written there: only the latest review of the
+/// present head speaks, only while the pull request is open, and not while a person has paused Canonry. What is not of a
+/// review waits for whoever has a check of their own for it.
+#[derive(Debug, Clone)]
+pub struct PublicationRecheck {
+    /// Where reviews are kept.
+    pub store: Store,
+    /// Where they are published.
+    pub github: GitHub,
+}
+
+impl PublicationRecheck {
+    async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+        let wait =
+            |reason: String| Ruling::Wait { until: self.github.now() + self.github.longest_wait() + WAIT, reason };
+        let Some(about) = about(&entry.key) else {
+            return Ok(wait(format!("something else is to be written first, under {}", entry.key)));
+        };
+        if self.store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+            return Ok(wait("paused".to_owned()));
+        }
+        let refusal = self.refusal(entry, &about).await?;
+        Ok(refusal.map_or(Ruling::Proceed, |reason| Ruling::Refuse { reason: reason.to_owned() }))
+    }
+
+    async fn refusal(&self, entry: &OutboxEntry, about: &About) -> Result<Option<&'static str>, RecheckError> {
+        if self.store.repo_access(entry.repo.id).await? != RepoAccess::Active {
+            return Ok(Some("no_access"));
+        }
+        let pull = match self.github.pull(&entry.repo.name, entry.number).await {
+            Ok(pull) => pull,
+            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Ok(Some("gone")),
+            Err(error) => return Err(error.into()),
+        };
+        let is_present = match about {
+            About::Left => true,
+            About::Head(head) => *head == pull.head.sha,
+            About::Run(run) => latest_review(&self.store, entry.repo.id, entry.number)
+                .await?
+                .is_some_and(|latest| latest.id == *run && latest.head.as_str() == pull.head.sha),
+        };
+        if !is_present {
+            return Ok(Some(SUPERSEDED));
+        }
+        // A check run belongs to its commit, and must not look unfinished for ever.
+        Ok((pull.state != "open" && entry.kind != "check_run").then_some(CLOSED))
+    }
+}
+
+impl Recheck for PublicationRecheck {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(self.rule(entry))
+    }
+}
+
+/// The latest completed review of a pull request.
+pub(super) async fn latest_review(
+    store: &Store,
+    repo: RepoId,
+    number: ItemNumber,
+) -> Result<Option<StoredReview>, StoreError> {
+    Ok(store.reviews(repo, Some(&ReviewSubject::Pull(number)), 1).await?.into_iter().next())
+}

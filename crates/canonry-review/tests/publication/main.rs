@@ -1,0 +1,9 @@
+//! Reviews on the emulated GitHub: what people see there, push after push, and whatever goes wrong in between.
+
+mod hostile;
+mod kills;
+mod limits;
+mod setting;
+mod story;
+mod threads;
+mod trouble;
