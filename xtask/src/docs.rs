@@ -7,8 +7,9 @@ use anyhow::{Context as _, Result, bail};
 use crate::process::{cargo, quietly, root, step};
 
 /// What `canonry reference` can print, and the file that it becomes.
-const GENERATED: [(&str, &str); 3] = [
+const GENERATED: [(&str, &str); 4] = [
     ("commands", "docs/commands.md"),
+    ("mentions", "docs/mentions.md"),
     ("configuration", "docs/configuration.md"),
     ("schema", "docs/canonry.schema.json"),
 ];

@@ -56,4 +56,9 @@ pub enum JobError {
 pub trait JobHandler: Send + Sync {
     /// Does one job.
     fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>>;
+
+    /// Tells whoever waits for a job that it is given up, and why. It may be asked to do so twice, after a kill.
+    fn given_up<'a>(&'a self, _job: &'a Job, _why: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async {})
+    }
 }

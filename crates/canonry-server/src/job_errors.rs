@@ -3,8 +3,9 @@
 use canonry_domain::redact;
 use canonry_github::GitHubError;
 use canonry_github::outbox::OutboxError;
+use canonry_review::MaintainershipError;
 use canonry_store::StoreError;
-use canonry_triage::{DetectError, IdentifyError, SyncError, TriageError};
+use canonry_triage::{ClosingError, DetectError, GraceError, IdentifyError, SyncError, TriageError, UndoError};
 
 use crate::handler::JobError;
 
@@ -59,6 +60,36 @@ impl From<SyncError> for JobError {
             SyncError::Identify(error) => error.into(),
             SyncError::GitHub(error) => error.into(),
             SyncError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<MaintainershipError> for JobError {
+    fn from(error: MaintainershipError) -> Self {
+        match error {
+            MaintainershipError::GitHub(error) => error.into(),
+            MaintainershipError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<GraceError> for JobError {
+    fn from(error: GraceError) -> Self {
+        match error {
+            GraceError::Store(error) => error.into(),
+            GraceError::Outbox(error) => error.into(),
+        }
+    }
+}
+
+impl From<UndoError> for JobError {
+    fn from(error: UndoError) -> Self {
+        match error {
+            UndoError::NothingToUndo(words) => Self::Hopeless(words),
+            UndoError::Ended(ClosingError::Store(error)) => error.into(),
+            UndoError::Ended(ClosingError::Outbox(error)) => error.into(),
+            UndoError::Ended(ClosingError::Identify(error)) => error.into(),
+            UndoError::Ended(ClosingError::Busy(words)) => Self::Unavailable(words),
         }
     }
 }

@@ -4,9 +4,15 @@
 pub(crate) const WEBHOOK: &str = "webhook";
 /// Bringing a repository up to date.
 pub(crate) const SYNC: &str = "sync";
+/// Reviewing a pull request.
+pub(crate) const REVIEW: &str = "review";
 /// Looking again at an item whose text changed shortly after it was triaged.
 pub(crate) const TRIAGE: &str = "triage";
 /// Reading the reactions to what Canonry said.
 pub(crate) const REACTIONS: &str = "reactions";
 /// Asking GitHub again for deliveries that failed.
 pub(crate) const RECOVER: &str = "recover";
+/// Closing what nobody objected to.
+pub(crate) const GRACE: &str = "grace";
+/// Asking what people think of closes.
+pub(crate) const OBJECTIONS: &str = "objections";

@@ -20,9 +20,15 @@ mod planned_job;
 mod worker;
 
 mod corpus;
+mod grace_job;
 mod handlers;
 mod known_repo;
+mod metered_model;
+mod recheck;
 mod repo_rules;
+mod review_job;
+mod review_settings;
+mod review_triggers;
 mod service;
 mod webhook_outcomes;
 
@@ -42,10 +48,12 @@ mod stored_metrics;
 mod threshold_report;
 
 pub use handler::{Handled, JobError, JobHandler, Work};
+pub use metered_model::ReviewModel;
 pub use metrics::Metrics;
 pub use operations::{Operations, operations_routes};
 pub use publisher::Publish;
 pub use replay::{ReplayError, replay};
+pub use review_job::ReviewParts;
 pub use scheduler::{Scheduler, Schedules};
 pub use serve::{ServeParts, Served, ServiceOptions, serve};
 pub use service::{DetectorSource, Service, ServiceParts};

@@ -7,6 +7,7 @@ use axum::extract::{Request, State};
 use axum::middleware::Next;
 use axum::response::Response;
 use canonry_github::Clock;
+use canonry_store::Job;
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
 
@@ -120,6 +121,10 @@ impl JobHandler for Measured {
             };
             result
         })
+    }
+
+    fn given_up<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
+        self.handler.given_up(job, why)
     }
 }
 

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use canonry_github::Clock;
-use canonry_triage::TriageRecheck;
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 use tokio::sync::{Notify, watch};
@@ -31,8 +30,7 @@ impl Publish for Service {
     fn publish_one(&self) -> BoxFuture<'_, Result<bool, JobError>> {
         Box::pin(async move {
             let Some(github) = self.github() else { return Ok(false) };
-            let recheck = TriageRecheck::new(self.store().clone(), github.clone());
-            Ok(self.outbox().await?.publish_unattended(&recheck).await?)
+            Ok(self.outbox().await?.publish_unattended(&self.recheck(github)).await?)
         })
     }
 }

@@ -1,10 +1,10 @@
 //! The rules that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
 
-use canonry_config::{LearningRule, Section, TriageSettings, parse};
+use canonry_config::{LearningRule, Parsed, Section, TriageSettings, parse};
 use canonry_domain::{Probability, Threshold, ThresholdRule, ThresholdSettings, TriageMode};
 use canonry_github::GitHubError;
-use canonry_store::Repo;
-use canonry_triage::{SettingsError, TriageRules, live_settings, triage_mode};
+use canonry_store::{BrakeKind, Repo};
+use canonry_triage::{GraceRules, SettingsError, TriageRules, live_settings, triage_mode};
 use jiff::SignedDuration;
 
 use crate::handler::JobError;
@@ -29,11 +29,21 @@ pub(crate) async fn repo_rules(service: &Service, repo: &Repo) -> Result<RepoRul
     if service.github().is_none() && rules.triage.mode.speaks() {
         rules.triage.mode = TriageMode::Shadow;
     }
+    let is_grace = rules.triage.mode == TriageMode::Grace;
+    if is_grace && service.store().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
+        rules.triage.mode = TriageMode::Suggest;
+    }
     Ok(rules)
 }
 
+/// The name by which Canonry is spoken to in a repository, by its settings as they were last read.
+pub(crate) async fn handle_of(service: &Service, repo: &Repo) -> Result<String, JobError> {
+    let kept = service.store().repo_settings(repo.id).await?.and_then(|kept| kept.text);
+    Ok(parse(&kept.unwrap_or_default()).config.mentions.handle)
+}
+
 /// The file's text as it is now. While GitHub is down, what is kept holds.
-async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
+pub(crate) async fn settings_text(service: &Service, repo: &Repo) -> Result<Option<String>, JobError> {
     let store = service.store();
     let live = match service.github() {
         Some(github) => live_settings(store, github, repo).await,
@@ -65,6 +75,7 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
         max_candidates: usize::from(triage.max_candidates),
         exclude_labels: triage.exclude_labels.clone(),
         cooldown: SignedDuration::from_hours(i64::from(triage.cooldown_hours)),
+        grace: grace_of(&parsed),
     };
     let own = parsed.config.budget.monthly_cost_usd;
     let monthly_cost = match operator {
@@ -76,6 +87,20 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
     };
     let thresholds = (!mistaken).then(|| thresholds_of(triage)).flatten();
     (RepoRules { triage: rules, monthly_cost }, thresholds)
+}
+
+/// How duplicates are closed; none where a mistake stands in place of what somebody chose.
+fn grace_of(parsed: &Parsed) -> Option<GraceRules> {
+    if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(Section::Close) {
+        return None;
+    }
+    let close = &parsed.config.close;
+    Some(GraceRules {
+        hours: close.grace_hours,
+        min_close: Probability::new(close.min_close).ok()?,
+        protected_labels: close.protected_labels.clone(),
+        handle: parsed.config.mentions.handle.clone(),
+    })
 }
 
 fn thresholds_of(triage: &TriageSettings) -> Option<ThresholdSettings> {
@@ -104,6 +129,22 @@ mod tests {
         {
             let (rules, thresholds) = rules_of(Some(text), None);
             assert_eq!((rules.triage.mode, thresholds), (TriageMode::Shadow, None), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_close_is_announced_only_by_settings_that_are_read_without_a_guess() {
+        let grace = |text: &str| rules_of(Some(text), None).0.triage.grace;
+        let rules =
+            grace("triage: {mode: grace}\nclose: {graceHours: 5}\nmentions: {handle: dedupe}").expect("a grace");
+        assert_eq!((rules.hours, rules.min_close.get(), rules.handle.as_str()), (5, 0.9, "dedupe"));
+        assert_eq!(rules.protected_labels, ["security"]);
+        for text in [
+            "triage: {mode: suggest}",
+            "triage: {mode: grace}\nclose: {graceHours: soon}",
+            "triage: {mode: grace, x: 1}",
+        ] {
+            assert_eq!(grace(text), None, "{text}");
         }
     }
 

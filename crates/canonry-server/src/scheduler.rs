@@ -8,7 +8,8 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use crate::kinds::{REACTIONS, RECOVER, SYNC};
+use crate::grace_job::{planned_hearing, planned_sweep};
+use crate::kinds::{GRACE, OBJECTIONS, REACTIONS, RECOVER, SYNC};
 use crate::outage::Outage;
 use crate::planned_job::PlannedJob;
 use crate::recover::{RECOVER_KEY, recovery_since};
@@ -25,6 +26,10 @@ const SYNC_EVERY: SignedDuration = SignedDuration::from_hours(24);
 const REACTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
 /// GitHub keeps deliveries for three days and repeats none by itself.
 const RECOVER_EVERY: SignedDuration = SignedDuration::from_hours(1);
+/// Hours of grace are not counted in minutes, and every look at one that is due costs a few requests.
+const GRACE_EVERY: SignedDuration = SignedDuration::from_mins(10);
+/// Reactions to closing comments have no webhook either.
+const OBJECTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
 const REACTIONS_KEY: &str = "reactions";
 /// The syncs of a night begin within this time, one after the other: together they would use up GitHub's limit, and
 /// what webhooks ask for would wait for the next hour's.
@@ -50,7 +55,7 @@ pub enum Schedules {
     Off,
     /// Only those that need no GitHub: what is old is deleted.
     Alone,
-    /// Repositories are synced and reactions are counted too.
+    /// Repositories are synced, reactions are counted, and graces are looked after too.
     Token,
     /// Failed deliveries are asked for again too; only an App has a list of them.
     App,
@@ -83,6 +88,8 @@ impl Scheduler {
             let key = REACTIONS_KEY.to_owned();
             let reactions = PlannedJob { key, repo: None, kind: REACTIONS, payload: json!({}) };
             due.push((REACTIONS, REACTIONS_EVERY, vec![(reactions, now)]));
+            due.push((GRACE, GRACE_EVERY, vec![(planned_sweep(), now)]));
+            due.push((OBJECTIONS, OBJECTIONS_EVERY, vec![(planned_hearing(), now)]));
             due.push((SYNC, SYNC_EVERY, self.syncs(now).await?));
         }
         if self.schedules != Schedules::Off {

@@ -14,7 +14,9 @@ use tokio::sync::{Notify, OnceCell};
 use tracing::Instrument as _;
 
 use crate::handler::{Handled, JobError, JobHandler, Work};
-use crate::{handlers, kinds, reactions_job, recover, repo_sync};
+use crate::recheck::ServiceRecheck;
+use crate::review_job::{ReviewParts, review_given_up, review_pull};
+use crate::{grace_job, handlers, kinds, reactions_job, recover, repo_sync};
 
 /// How often a job of a kind that this version does not know is looked at: a newer one may run beside it.
 const UNKNOWN_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -40,6 +42,8 @@ pub struct ServiceParts {
     pub is_app: bool,
     /// Who looks at new items.
     pub detectors: Arc<dyn DetectorSource>,
+    /// Who reviews pull requests beside Canonry's own rules.
+    pub reviewers: ReviewParts,
     /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What hosted models may cost one repository in a calendar month, in US dollars.
@@ -102,6 +106,11 @@ impl Service {
         Detectors { github: self.github(), ..self.parts.detectors.detectors() }
     }
 
+    /// The last look before anything is written.
+    pub(crate) fn recheck(&self, github: &GitHub) -> ServiceRecheck {
+        ServiceRecheck::new(self.store().clone(), github.clone())
+    }
+
     pub(crate) fn wake_publisher(&self) {
         self.parts.wake_publisher.notify_one();
     }
@@ -136,8 +145,11 @@ impl Service {
             (kinds::WEBHOOK, Some((delivery, body))) => handlers::webhook(self, delivery, body).await,
             (kinds::WEBHOOK, None) => Err(JobError::Hopeless("its delivery is not stored any more".to_owned())),
             (kinds::SYNC, _) => repo_sync::sync_repo(self, work).await,
+            (kinds::REVIEW, _) => review_pull(self, &work.job).await,
             (kinds::TRIAGE, _) => handlers::triage_again(self, &work.job).await,
             (kinds::REACTIONS, _) => reactions_job::poll(self).await,
+            (kinds::GRACE, _) => grace_job::sweep(self).await,
+            (kinds::OBJECTIONS, _) => grace_job::hear_objections(self).await,
             (kinds::RECOVER, _) => recover::recover(self, work).await,
             _ => Err(self.unknown(&work.job)),
         }
@@ -160,5 +172,13 @@ impl JobHandler for Service {
         let event = work.delivery.as_ref().map(|(delivery, _)| delivery.event.as_str());
         let span = tracing::info_span!("job", job = job.id.get(), kind = job.kind, delivery = job.delivery_id, event);
         Box::pin(self.work(work).instrument(span))
+    }
+
+    fn given_up<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            if job.kind == kinds::REVIEW {
+                review_given_up(self, job, why).await;
+            }
+        })
     }
 }

@@ -1,7 +1,9 @@
 //! What is read from the database when somebody asks for metrics: jobs, deliveries, outcomes, thresholds, models.
 
+use std::collections::BTreeMap;
+
 use canonry_domain::{CurrentThreshold, LessonKind, RepoName, ThresholdState, Thresholds};
-use canonry_store::{DeliveryState, LlmTotals, QueueStatus, Store, StoreError};
+use canonry_store::{BrakeKind, DeliveryState, Grace, LlmTotals, QueueStatus, ReviewState, Store, StoreError};
 use jiff::Timestamp;
 
 use crate::exposition::{Exposition, Kind};
@@ -21,6 +23,10 @@ pub(crate) struct StoredMetrics {
     repos: usize,
     outcomes: Vec<(RepoName, LessonKind, u64)>,
     thresholds: Vec<(RepoName, Thresholds)>,
+    reviews: Vec<(RepoName, ReviewState, u64)>,
+    graces: Vec<Grace>,
+    brakes: Vec<(RepoName, BrakeKind)>,
+    objections: Vec<(RepoName, u64)>,
     llm: Vec<LlmTotals>,
     read_at: Timestamp,
 }
@@ -30,8 +36,18 @@ impl StoredMetrics {
     pub(crate) async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let repos = store.active_repos().await?;
         let mut thresholds = Vec::with_capacity(repos.len().min(MOST_REPOS));
+        let (mut brakes, mut objections) = (Vec::new(), Vec::new());
         for repo in repos.iter().take(MOST_REPOS) {
             thresholds.push((repo.name.clone(), store.thresholds(repo.id).await?));
+            for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+                if store.brake_in_force(repo.id, kind).await?.is_some() {
+                    brakes.push((repo.name.clone(), kind));
+                }
+            }
+            let objected = store.objections_since(repo.id, Timestamp::UNIX_EPOCH).await?;
+            if objected > 0 {
+                objections.push((repo.name.clone(), objected));
+            }
         }
         Ok(Self {
             queue: store.queue_status(now).await?,
@@ -39,6 +55,10 @@ impl StoredMetrics {
             repos: repos.len(),
             outcomes: store.outcome_counts().await?,
             thresholds,
+            reviews: store.review_counts().await?,
+            graces: store.waiting_graces(None).await?,
+            brakes,
+            objections,
             llm: store.llm_totals().await?,
             read_at: now,
         })
@@ -48,6 +68,8 @@ impl StoredMetrics {
     pub(crate) fn expose(&self, page: &mut Exposition) {
         self.expose_work(page);
         self.expose_learning(page);
+        self.expose_reviews(page);
+        self.expose_closing(page);
         self.expose_models(page);
     }
 
@@ -115,6 +137,52 @@ impl StoredMetrics {
             for (component, state) in &thresholds.components {
                 family.sample(&[("repo", &repo), ("component", component.as_str())], value(state));
             }
+        }
+    }
+
+    fn expose_reviews(&self, page: &mut Exposition) {
+        let mut reviews = page.family(
+            "canonry_reviews_total",
+            Kind::Counter,
+            "Reviews by how they ended: completed, failed, or superseded by newer commits.",
+        );
+        for (repo, state, count) in &self.reviews {
+            reviews.sample(&[("repo", &repo.to_string()), ("outcome", state.as_str())], *count as f64);
+        }
+    }
+
+    fn expose_closing(&self, page: &mut Exposition) {
+        let mut waiting: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for grace in &self.graces {
+            let is_due = grace.due_at <= self.read_at;
+            // Words of GitHub or of a failure are no label's business.
+            let reason = grace.reason.as_deref().filter(|reason| is_due && !reason.contains(' '));
+            let state = match (is_due, reason) {
+                (false, _) => "running",
+                (true, Some(reason)) => reason,
+                (true, None) => "due",
+            };
+            *waiting.entry((grace.repo.name.to_string(), state.to_owned())).or_default() += 1;
+        }
+        let mut graces = page.family(
+            "canonry_graces",
+            Kind::Gauge,
+            "Items that are closed unless somebody objects: running, due, or over and held back by what `state` says.",
+        );
+        for ((repo, state), count) in &waiting {
+            graces.sample(&[("repo", repo), ("state", state)], *count as f64);
+        }
+        let mut brakes = page.family("canonry_brake", Kind::Gauge, "1 where a brake is in force: pause or breaker.");
+        for (repo, kind) in &self.brakes {
+            brakes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], 1.0);
+        }
+        let mut objections = page.family(
+            "canonry_close_objections_total",
+            Kind::Counter,
+            "Closes of Canonry's that somebody objected to.",
+        );
+        for (repo, count) in &self.objections {
+            objections.sample(&[("repo", &repo.to_string())], *count as f64);
         }
     }
 

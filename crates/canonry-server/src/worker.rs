@@ -9,7 +9,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::back_off::{back_off, outage_pause};
 use crate::handler::{Handled, JobError, JobHandler, Work};
-use crate::kinds::{REACTIONS, RECOVER, SYNC};
+use crate::kinds::{REACTIONS, RECOVER, REVIEW, SYNC};
 use crate::outage::Outage;
 use crate::owned_task::OwnedTask;
 
@@ -24,6 +24,8 @@ const END_TRIES: u32 = 20;
 /// For how long a job waits for something that does not answer, before its tries are counted: as long as GitHub keeps
 /// deliveries.
 const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
+/// The longest that it may take to tell that a job is given up.
+const TOLD_WITHIN: SignedDuration = SignedDuration::from_mins(5);
 /// The part of a wait by which it may be longer, so that jobs that wait for the same moment do not all begin at it.
 const SPREAD: f64 = 0.1;
 
@@ -105,7 +107,7 @@ impl Worker {
             // Only workers that never reported back get here: it may well be this job that kills them.
             Err(JobError::Hopeless(format!("given up: none of {tries} tries came to an end")))
         } else {
-            match self.handle(job, lease).await? {
+            match self.handle(&job, lease).await? {
                 Some(result) => result,
                 None => {
                     tracing::warn!(job = id.get(), key, "the lease of a job was lost");
@@ -126,6 +128,12 @@ impl Worker {
             }
             Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), Ended::Postponed),
         };
+        // Before the end is stored: whoever takes the job over after a kill tells it then.
+        if let JobEnd::Dead(why) = end
+            && !self.give_up(&job, why, lease).await?
+        {
+            return Ok(Ended::LeaseLost);
+        }
         if !self.store_end(lease, end).await? {
             return Ok(Ended::LeaseLost);
         }
@@ -142,30 +150,59 @@ impl Worker {
         Ok(ended)
     }
 
-    /// Runs the handler while the lease is renewed; `None` when the lease is lost. The handler runs as a
-    /// task of its own, so that its panic is a failure of the job and not of the worker.
-    async fn handle(&self, job: Job, lease: JobLease<'_>) -> Result<Option<Result<Handled, JobError>>, StoreError> {
+    /// Runs the handler; `None` when the lease is lost.
+    async fn handle(&self, job: &Job, lease: JobLease<'_>) -> Result<Option<Result<Handled, JobError>>, StoreError> {
         let delivery = match &job.delivery_id {
             Some(id) => self.store.delivery(id).await?.zip(self.store.delivery_payload(id).await?),
             None => None,
         };
-        let (begun, longest) = (self.clock.now(), longest(&job.kind));
-        let (handler, work) = (Arc::clone(&self.handler), Work { job, delivery });
-        let mut task = OwnedTask::begin(async move { handler.handle(&work).await });
+        let longest = longest(&job.kind);
+        let (handler, work) = (Arc::clone(&self.handler), Work { job: job.clone(), delivery });
+        let task = OwnedTask::begin(async move { handler.handle(&work).await });
+        Ok(match self.leased(task, lease, longest).await? {
+            Leased::Answered(result) => Some(result),
+            Leased::NoAnswer(why) => Some(Err(JobError::Retry(format!("the handler ended without an answer ({why})")))),
+            Leased::TooLong => {
+                let minutes = longest.as_mins();
+                Some(Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended"))))
+            }
+            Leased::Lost => None,
+        })
+    }
+
+    /// Has whoever waits for a job told that it is given up; `false` when the lease is lost.
+    async fn give_up(&self, job: &Job, why: &str, lease: JobLease<'_>) -> Result<bool, StoreError> {
+        let (handler, job, why) = (Arc::clone(&self.handler), job.clone(), why.to_owned());
+        let task = OwnedTask::begin(async move { handler.given_up(&job, &why).await });
+        let untold = match self.leased(task, lease, TOLD_WITHIN).await? {
+            Leased::Answered(()) => return Ok(true),
+            Leased::Lost => return Ok(false),
+            Leased::NoAnswer(why) => why,
+            Leased::TooLong => "it took too long",
+        };
+        tracing::warn!(job = lease.id.get(), why = untold, "nobody could be told that a job is given up");
+        Ok(true)
+    }
+
+    /// Waits for a task while the lease is renewed. It is a task of its own, so that its panic is a failure of the job and
+    /// not of the worker.
+    async fn leased<T: Send + 'static>(
+        &self,
+        mut task: OwnedTask<T>,
+        lease: JobLease<'_>,
+        longest: SignedDuration,
+    ) -> Result<Leased<T>, StoreError> {
+        let begun = self.clock.now();
         loop {
             tokio::select! {
-                answer = task.answer() => {
-                    let failed = |why| Err(JobError::Retry(format!("the handler ended without an answer ({why})")));
-                    return Ok(Some(answer.unwrap_or_else(failed)));
-                }
+                answer = task.answer() => return Ok(answer.map_or_else(Leased::NoAnswer, Leased::Answered)),
                 () = self.clock.beat(RENEWAL) => {
                     if self.clock.now().duration_since(begun) >= longest {
-                        let minutes = longest.as_mins();
-                        return Ok(Some(Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended")))));
+                        return Ok(Leased::TooLong);
                     }
                     match self.store.renew_job(lease, self.clock.now() + LEASE).await {
                         Ok(true) => {}
-                        Ok(false) => return Ok(None),
+                        Ok(false) => return Ok(Leased::Lost),
                         Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; it is tried again"),
                     }
                 }
@@ -187,6 +224,15 @@ impl Worker {
             self.clock.beat(POLL).await;
         }
     }
+}
+
+/// What became of a task that ran under a lease.
+enum Leased<T> {
+    Answered(T),
+    /// It panicked, or was stopped.
+    NoAnswer(&'static str),
+    TooLong,
+    Lost,
 }
 
 /// What an error means for a job of this age: one that needs something that does not answer waits for it, and counts its
@@ -211,6 +257,8 @@ fn longest(kind: &str) -> SignedDuration {
     match kind {
         // The first sync of a large repository.
         SYNC => SignedDuration::from_hours(6),
+        // A large change, a model that thinks, and the pace at which GitHub takes what is said.
+        REVIEW => SignedDuration::from_mins(45),
         REACTIONS | RECOVER => SignedDuration::from_hours(2),
         _ => SignedDuration::from_mins(15),
     }

@@ -97,19 +97,19 @@ impl ReviewerOptions {
         }
     }
 
-    /// Who reviews, by these options and the repository's settings, and what of it is not to be had.
-    pub(crate) fn choose(&self, settings: &ReviewSettings) -> Result<(Vec<ReviewerChoice>, Vec<String>)> {
+    /// Who reviews, by these options and the repository's settings.
+    pub(crate) fn choose(&self, settings: &ReviewSettings) -> Result<Vec<ReviewerChoice>> {
         let at_hand = self.at_hand()?;
         if self.reviewers.is_empty() {
             let has_reports = !self.sarif.is_empty() || !self.rdjson.is_empty();
-            return Ok(if has_reports { (at_hand, Vec::new()) } else { choose_reviewers(settings, &at_hand) });
+            return Ok(if has_reports { at_hand } else { choose_reviewers(settings, &at_hand) });
         }
         let mut chosen = Vec::new();
         if self.reviewers.contains(&ReviewerWord::Builtin) {
             chosen.push(ReviewerChoice::Builtin);
         }
         chosen.extend(at_hand);
-        Ok((chosen, Vec::new()))
+        Ok(chosen)
     }
 
     /// What was named here and therefore counts, whatever the settings say.

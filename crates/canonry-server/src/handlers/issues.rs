@@ -1,10 +1,12 @@
-//! `issues`: taken in, learned from, and triaged when they are new or their text changed.
+//! `issues`: taken in, learned from, and triaged when they are new or their text changed. Much of what happens to one ends
+//! its grace.
 
 use canonry_domain::{Gone, ItemType};
 use canonry_github::item_from_issue;
 use canonry_github::webhook::IssuesEvent;
 use canonry_store::Repo;
 
+use super::graces;
 use super::items::{learn, leave, no_item, take_item};
 use super::triage::{Occasion, triage};
 use super::webhook::Webhook;
@@ -13,6 +15,9 @@ use crate::webhook_outcomes::People;
 
 pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) -> Result<Handled, JobError> {
     let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(no_item()) };
+    if matches!(hook.action(), "deleted" | "transferred") {
+        graces::on_issue(hook, repo, record.number, about).await?;
+    }
     match hook.action() {
         "deleted" => return leave(hook, repo, record, Gone::Deleted).await,
         "transferred" => return leave(hook, repo, record, Gone::Transferred).await,
@@ -27,11 +32,14 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
     };
     // The webhook knows who did what taking the issue in would discover: told first, it is all there is to learn. About
     // an issue that nobody knows nothing can be told before it is taken in.
+    let number = record.number;
     let is_known = hook.service.store().item(repo.id, record.item_type, record.number).await?.is_some();
     let (before, after) = if is_known { (event, None) } else { (None, event) };
     learn(hook, repo, before).await?;
     let item = take_item(hook, repo, record).await?;
     learn(hook, repo, after).await?;
+    // Before triage, which may say something else about what was edited.
+    graces::on_issue(hook, repo, number, about).await?;
     let occasion = match hook.action() {
         "opened" => Occasion::Opened,
         "edited" if about.changes.title.is_some() || about.changes.body.is_some() => Occasion::Edited,

@@ -172,7 +172,7 @@ async fn past(service: &Service, run_id: &str, repo: &Repo, item: &Item) -> Resu
 }
 
 /// What hosted models may still cost this month.
-async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>) -> Result<LlmBudget, JobError> {
+pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>) -> Result<LlmBudget, JobError> {
     let Some(monthly) = monthly.filter(|_| service.parts().detectors.is_hosted()) else {
         return Ok(LlmBudget::default());
     };
@@ -181,7 +181,7 @@ async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>) -> Result<
 }
 
 /// The first moment of a moment's calendar month, as UTC counts months.
-fn month_of(now: Timestamp) -> Timestamp {
+pub(crate) fn month_of(now: Timestamp) -> Timestamp {
     let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
     first.to_zoned(TimeZone::UTC).map_or(now, |zoned| zoned.timestamp())
 }

@@ -6,7 +6,10 @@ use canonry_github::webhook::{Event, EventBody, parse_event};
 use canonry_store::{Delivery, Repo, RepoAccess};
 use jiff::Timestamp;
 
-use super::{installations, issue_comments, issues, pull_requests, pushes, repositories};
+use super::{
+    installations, issue_comments, issues, pull_requests, pushes, repositories, review_comments, review_threads,
+    reviews,
+};
 use crate::handler::{Handled, JobError};
 use crate::known_repo::{ToldRepo, is_back, known_repo};
 use crate::service::Service;
@@ -45,11 +48,26 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
             Ok(repo) => pull_requests::pull_request(hook, &repo, about).await,
             Err(reason) => Ok(Handled::Ignored(reason)),
         },
+        // Every check of every App is told of.
+        EventBody::Check(_) if hook.action() != "rerequested" => {
+            Ok(Handled::ignored("a check matters only when somebody wants it to run again"))
+        }
+        EventBody::Check(about) => match hook.repo().await? {
+            Ok(repo) => reviews::check(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
         EventBody::Label(_) => Ok(Handled::ignored("labels are read with the items that have them")),
-        EventBody::PullRequestReview(_)
-        | EventBody::PullRequestReviewComment(_)
-        | EventBody::PullRequestReviewThread(_)
-        | EventBody::Check(_) => Ok(Handled::Ignored(format!("the event {} is handled with reviews", event.name))),
+        EventBody::PullRequestReviewComment(about) => match hook.repo().await? {
+            Ok(repo) => review_comments::review_comment(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
+        EventBody::PullRequestReviewThread(about) => match hook.repo().await? {
+            Ok(repo) => review_threads::review_thread(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
+        EventBody::PullRequestReview(_) => {
+            Ok(Handled::ignored("what people say in reviews is read comment by comment"))
+        }
         EventBody::Ignored => Ok(Handled::Ignored(format!(
             "Canonry does not act on the event {}, or not on one of this shape",
             event.name

@@ -6,7 +6,8 @@ use std::time::Duration;
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, ScaledClock, Secret};
 use canonry_retrieval::RetrievalMode;
 use canonry_server::{
-    Metrics, Operations, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, operations_routes, serve,
+    Metrics, Operations, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, operations_routes,
+    serve,
 };
 use canonry_store::{JobCaps, Store};
 use canonry_testkit::github::TEST_APP_PRIVATE_KEY;
@@ -53,6 +54,7 @@ async fn serves() {
         github: Some(github.clone()),
         is_app: true,
         detectors: Arc::new(Topics::new(REASONING)),
+        reviewers: ReviewParts::default(),
         clock: Arc::clone(&clock),
         monthly_cost: None,
         prices: None,

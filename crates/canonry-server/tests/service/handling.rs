@@ -329,6 +329,7 @@ on_both_engines! {
 
     async fn pull_requests_are_triaged_and_have_no_outcome(database: TestDatabase) {
         let setting = Setting::new(&database, As::Token).await;
+        setting.settings("review: {enabled: false}");
         let open = |title: &str| setting.emulator.world().open(REPO, "ann", NewIssue::new(title, BODY).pull(Pull::default()));
         let first = open(TITLE);
         setting.settle().await;
@@ -555,9 +556,9 @@ on_both_engines! {
         let cases = [
             ("ping", json!({"zen": "z"}), "GitHub tried the webhook out"),
             ("label", json!({"label": {"name": "bug"}, "repository": repository}), "labels are read with the items that have them"),
-            ("pull_request_review", review("review"), "the event pull_request_review is handled with reviews"),
-            ("pull_request_review_comment", review("comment"), "the event pull_request_review_comment is handled with reviews"),
-            ("check_run", json!({"check_run": {"id": 1}, "repository": repository}), "the event check_run is handled with reviews"),
+            ("pull_request_review", review("review"), "what people say in reviews is read comment by comment"),
+            ("pull_request_review_comment", review("comment"), "only new comments are answered"),
+            ("check_run", json!({"check_run": {"id": 1}, "repository": repository}), "a check matters only when somebody wants it to run again"),
             ("issues", json!({"action": "opened", "issue": {"id": 1, "number": 2}}), "it names no repository"),
             ("issues", json!({"action": "opened", "issue": {"id": 1, "number": 2}, "repository": {"id": 7, "full_name": "../.."}}), "it names no repository"),
             ("issues", json!({"action": "opened", "issue": {"id": 1, "number": -2}, "repository": repository}), "it names no item"),

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
-use canonry_domain::StateReason;
+use canonry_domain::{ContentVersion, ItemNumber, ItemRecord, ItemType, StateReason};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret, SystemClock};
 use canonry_server::{
     Handled, JobError, JobHandler, Metrics, Operations, Schedules, ServeParts, ServiceOptions, Work, operations_routes,
     serve,
 };
-use canonry_store::{DeliveryFilter, DeliveryState, JobCaps, JobScope, NewLlmCall, Store};
+use canonry_store::{
+    BrakeKind, DeliveryFilter, DeliveryState, JobCaps, JobScope, NewGrace, NewLlmCall, NewObjection, ObjectionKind,
+    Store,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, World};
 use canonry_testkit::on_both_engines;
@@ -171,6 +174,49 @@ on_both_engines! {
         store.close().await;
         let told = page(&url).await;
         assert_eq!((told.value("canonry_database_up", &[]), samples(&told)), (Some(0.0), None));
+    }
+
+    async fn graces_that_are_held_back_brakes_and_objections_are_told(database: TestDatabase) {
+        let store = open(&database).await;
+        let repo = repository(&store, "tide/pool", 1, now()).await;
+        let number = |number| ItemNumber::new(number).expect("valid");
+        let records = (1..=4).map(|at| ItemRecord::new(ItemType::Issue, number(at), "It stops")).collect();
+        store.take_in(&repo, records, now()).await.expect("stored");
+        for (at, due) in [(2, 1), (3, -1), (4, -1)] {
+            let new = NewGrace {
+                item_type: ItemType::Issue,
+                number: number(at),
+                target: number(1),
+                triage_id: None,
+                comment_key: None,
+                approved_by: None,
+                content_version: ContentVersion::FIRST,
+                began_at: now() - SignedDuration::from_hours(72),
+                due_at: now() + SignedDuration::from_hours(due),
+            };
+            assert!(store.begin_grace(repo.id, &new).await.expect("begun"));
+        }
+        let held = store.waiting_grace(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("waits");
+        store.note_grace(held.id, Some("daily_limit")).await.expect("noted");
+        assert!(store.set_brake(repo.id, BrakeKind::Breaker, None, "enough", now()).await.expect("pulled"));
+        let objection = NewObjection {
+            item_type: ItemType::Issue,
+            number: number(4),
+            close_key: "close:1:issue:4",
+            kind: ObjectionKind::Reaction,
+            by: None,
+            at: now(),
+        };
+        assert!(store.record_objection(repo.id, &objection).await.expect("noted"));
+        assert!(!store.record_objection(repo.id, &objection).await.expect("noted"), "one for each close");
+        let url = serve_routes(operations_routes(operations(&store, Arc::new(ManualClock::new(now()))))).await;
+        let (told, name) = (page(&url).await, repo.name.to_string());
+        for state in ["running", "daily_limit", "due"] {
+            assert_eq!(told.value("canonry_graces", &[("repo", &name), ("state", state)]), Some(1.0), "{state}");
+        }
+        assert_eq!(told.value("canonry_brake", &[("repo", &name), ("kind", "breaker")]), Some(1.0));
+        assert_eq!(told.value("canonry_brake", &[("repo", &name), ("kind", "pause")]), None);
+        assert_eq!(told.value("canonry_close_objections_total", &[("repo", &name)]), Some(1.0));
     }
 
     async fn the_age_of_the_queue_is_that_of_its_oldest_due_job(database: TestDatabase) {

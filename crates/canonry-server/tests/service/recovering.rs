@@ -181,7 +181,7 @@ on_both_engines! {
         let scheduler = Scheduler { store: setting.store.clone(), clock: setting.clock.clone(), schedules: Schedules::Token };
         scheduler.catch_up().await.expect("queued");
         let kinds: Vec<String> = setting.unfinished().await.into_iter().map(|job| job.kind).collect();
-        assert_eq!(kinds, ["sync", "reactions"]);
+        assert_eq!(kinds, ["sync", "objections", "grace", "reactions"]);
         for _ in kinds {
             assert_eq!(setting.work().await, Some(Ended::Done));
         }

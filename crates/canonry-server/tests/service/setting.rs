@@ -9,8 +9,8 @@ use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_models::{Calibration, EmbedError, Embedder, InputType};
 use canonry_retrieval::RetrievalMode;
 use canonry_server::{
-    DetectorSource, Ended, JobHandler, Schedules, ServeParts, Served, Service, ServiceOptions, ServiceParts, Worker,
-    serve,
+    DetectorSource, Ended, JobHandler, ReviewParts, Schedules, ServeParts, Served, Service, ServiceOptions,
+    ServiceParts, Worker, serve,
 };
 use canonry_store::{JobCaps, JobScope, Repo, Store};
 use canonry_testkit::database::TestDatabase;
@@ -101,6 +101,7 @@ impl Setting {
             github: (who != As::Nobody).then(|| github.clone()),
             is_app: who == As::App,
             detectors: Arc::new(Plain { calibration: Calibration::identity() }),
+            reviewers: ReviewParts::default(),
             clock: Arc::clone(&clock),
             monthly_cost: None,
             prices: None,

@@ -7,7 +7,9 @@ use std::time::Duration;
 use canonry_domain::{ItemNumber, ItemType, LessonKind, Thresholds};
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
-use canonry_server::{Scheduler, Schedules, ServeParts, Served, Service, ServiceOptions, ServiceParts, serve};
+use canonry_server::{
+    ReviewParts, Scheduler, Schedules, ServeParts, Served, Service, ServiceOptions, ServiceParts, serve,
+};
 use canonry_store::{
     DeliveryFilter, DeliveryState, JobCaps, JobFilter, JobState, NewTriageRecord, OutboxScope, Repo, Store,
     StoredTriageAction,
@@ -23,7 +25,7 @@ use tokio::task::JoinHandle;
 use crate::topics::Topics;
 
 pub(crate) const OWN: &str = "canonry[bot]";
-pub(crate) const SUGGEST: &str = "triage:\n  mode: suggest\n  excludeLabels: [question]\n";
+pub(crate) const SUGGEST: &str = "triage:\n  mode: suggest\n  excludeLabels: [question]\nreview: {enabled: false}\n";
 /// Topics of the issues that each repository has from the beginning, as their numbers less one.
 pub(crate) const ORIGINALS: u64 = 6;
 const SECRET: &str = "the tide comes in";
@@ -86,6 +88,7 @@ impl Setting {
             github: Some(GitHub::new(options).expect("a client")),
             is_app: true,
             detectors: Arc::new(Topics::new("Both stop at the same wave.")),
+            reviewers: ReviewParts::default(),
             clock: clock.clone(),
             monthly_cost: None,
             prices: None,

@@ -5,11 +5,13 @@ use std::path::Path;
 use anyhow::Result;
 use canonry_config::SETTINGS_FILE;
 use canonry_github::GitHubError;
-use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Store};
+use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Store};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::commands::config::read;
+use crate::commands::pause::in_force;
+use crate::commands::show_grace::brake_in_words;
 use crate::context::Context;
 use crate::database::{ChosenDatabase, DatabaseOption};
 use crate::error_message::error_message;
@@ -23,7 +25,8 @@ use crate::tables::counted;
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Check every part: database, rights, token, settings file.\n\n\
-        Nothing is changed. GitHub is asked whether it accepts the token, if there is one. \
+        Nothing is changed. What a pause or people's objections hold back, and what waits to be closed, is told for \
+        each repository. GitHub is asked whether it accepts the token, if there is one. \
         The exit status is 1 if a part does not work.",
     after_help = "Example:\n  canonry doctor\n  canonry doctor --offline --json"
 )]
@@ -124,6 +127,13 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
             checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
             checks.push(check_rights(&chosen.url).await);
             checks.push(check_corpus(&chosen.url).await);
+            match check_brakes(&chosen.url).await {
+                Ok(found) => checks.extend(found),
+                Err(error) => {
+                    let advice = "restore the database from a copy";
+                    checks.push(Check::fail("brakes", error_message(&error), advice));
+                }
+            }
         }
         Err(OpenError::Absent { .. }) => {
             checks.push(Check::fail(
@@ -174,6 +184,42 @@ async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
         items += store.item_counts(repo.id).await?.total();
     }
     Ok((repos.len() as u64, items))
+}
+
+/// What holds Canonry back, and what it is about to close; nothing is said of a repository without either.
+async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
+    let store = Store::open_existing(url).await?;
+    let mut checks = Vec::new();
+    for repo in store.repos().await? {
+        for brake in in_force(&store, repo.id).await? {
+            let advice = format!("lift it with `canonry resume --repo {}`", repo.name);
+            checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake), advice));
+        }
+        checks.extend(waiting_closes(&store, &repo).await?);
+    }
+    Ok(checks)
+}
+
+async fn waiting_closes(store: &Store, repo: &Repo) -> Result<Option<Check>> {
+    let graces = store.waiting_graces(Some(repo.id)).await?;
+    let Some(first) = graces.first() else { return Ok(None) };
+    let count = counted(graces.len() as u64, "item");
+    let message = format!(
+        "{count} of {} to be closed unless somebody objects, {} #{} first, after {}",
+        repo.name,
+        first.item_type.in_words(),
+        first.number,
+        first.due_at
+    );
+    let held = graces.iter().find_map(|grace| Some((grace, grace.reason.as_deref()?)));
+    Ok(Some(match held {
+        None => Check::ok("closes", message),
+        Some((grace, why)) => {
+            let why = one_line(&why.replace('_', " "));
+            let advice = format!("see `canonry show --repo {} --number {}`", repo.name, grace.number);
+            Check::warn("closes", format!("{message}; #{} waits: {why}", grace.number), advice)
+        }
+    }))
 }
 
 async fn check_token(args: &Args) -> Check {

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{AutoSuppress, RepoConfig};
-use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people};
+use canonry_config::RepoConfig;
+use canonry_domain::review::Fingerprint;
 use canonry_domain::{Login, Maintainers};
-use canonry_review::read_settings;
-use canonry_store::{Repo, StoredPattern};
+use canonry_review::{FeedbackReport, RatedPattern, feedback_report, read_settings};
+use canonry_store::Repo;
 use serde_json::{Value, json};
 
 use crate::commands::config;
@@ -86,18 +86,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 async fn list(args: &ListArgs) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
-    let patterns = store.pattern_feedback(repo.id).await?;
-    store.close().await;
     let settings = settings(args.config.as_deref(), &repo).await?.feedback.auto_suppress;
-    let hidden = |pattern: &StoredPattern| is_hidden(&settings, pattern);
-    let stats = json!({
-        "patterns": patterns.len(),
-        "suppressed": patterns.iter().filter(|pattern| hidden(pattern)).count(),
-    });
-    let documents: Vec<Value> = patterns.iter().map(|pattern| document(pattern, hidden(pattern))).collect();
-    Ok(Report::new(stats, in_words(&patterns, &settings, &repo.name.to_string()))
+    let report = feedback_report(&store, repo.id, &settings).await?;
+    store.close().await;
+    let stats = json!({ "patterns": report.patterns.len(), "suppressed": report.hidden() });
+    let documents: Vec<Value> = report.patterns.iter().map(document).collect();
+    Ok(Report::new(stats, in_words(&report, &repo.name.to_string()))
         .of(&repo.name)
-        .with("auto_suppress", settings.enabled)
+        .with("auto_suppress", report.settings.enabled)
         .with("patterns", documents))
 }
 
@@ -118,16 +114,8 @@ async fn settings(file: Option<&Path>, repo: &Repo) -> Result<RepoConfig> {
     }
 }
 
-fn is_hidden(settings: &AutoSuppress, pattern: &StoredPattern) -> bool {
-    let rule = FeedbackRule {
-        thumbs_down: settings.thresholds.min_thumbs_down,
-        reactors: settings.thresholds.min_distinct_reactors,
-        pull_requests: settings.thresholds.min_distinct_prs,
-    };
-    settings.enabled && !pattern.protected && rejected_by_people(rule, pattern.feedback)
-}
-
-fn document(pattern: &StoredPattern, hidden: bool) -> Value {
+fn document(rated: &RatedPattern) -> Value {
+    let pattern = &rated.pattern;
     json!({
         "fingerprint": pattern.fingerprint,
         "pattern": pattern.key,
@@ -136,22 +124,19 @@ fn document(pattern: &StoredPattern, hidden: bool) -> Value {
         "thumbs_down": pattern.feedback.thumbs_down,
         "reactors": pattern.feedback.reactors,
         "pull_requests": pattern.feedback.pull_requests,
-        "suppressed": hidden,
+        "suppressed": rated.hidden,
         "protected": pattern.protected,
     })
 }
 
-fn in_words(patterns: &[StoredPattern], settings: &AutoSuppress, repo: &str) -> String {
+fn in_words(report: &FeedbackReport, repo: &str) -> String {
+    let patterns = &report.patterns;
     if patterns.is_empty() {
         return format!("Nobody reacted to a finding in {repo}, or all reactions were cleared.\n");
     }
     let mut shown = table(["pattern", "title", "up", "down", "people", "rejected on", ""]);
-    for pattern in patterns {
-        let what = match (pattern.protected, is_hidden(settings, pattern)) {
-            (true, _) => "protected: never hidden by reactions",
-            (false, true) => "hidden",
-            (false, false) => "",
-        };
+    for rated in patterns {
+        let pattern = &rated.pattern;
         shown.add_row([
             pattern.fingerprint.to_string(),
             one_line(&pattern.title),
@@ -159,11 +144,11 @@ fn in_words(patterns: &[StoredPattern], settings: &AutoSuppress, repo: &str) -> 
             pattern.feedback.thumbs_down.to_string(),
             pattern.feedback.reactors.to_string(),
             counted(u64::from(pattern.feedback.pull_requests), "pull request"),
-            what.to_owned(),
+            rated.what().to_owned(),
         ]);
     }
     let mut text = format!("{} in {repo}:\n{}\n", counted(patterns.len() as u64, "pattern"), shown.trim_fmt());
-    if !settings.enabled {
+    if !report.settings.enabled {
         text += "\nReactions move confidence; nothing is hidden by them, as feedback.autoSuppress.enabled is false.\n";
     }
     text

@@ -30,15 +30,18 @@ mod judge_audit;
 mod maintainers;
 mod man;
 mod overrides;
+mod pause;
 mod plan;
 mod plan_close;
 mod reference;
 mod refresh;
 mod report_audit;
+mod resume;
 mod review;
 mod search;
 mod serve;
 mod show;
+mod show_grace;
 mod show_judgement;
 mod show_learning;
 mod simulate_learning;
@@ -121,6 +124,8 @@ commands! {
     Stats => stats,
     Trends => trends,
     Maintainers => maintainers,
+    Pause => pause,
+    Resume => resume,
     Serve => serve,
     Deliveries => deliveries,
     Jobs => jobs,

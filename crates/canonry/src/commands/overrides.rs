@@ -3,6 +3,7 @@
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store};
+use canonry_triage::{RulingError, rule_duplicate, rule_not_duplicate};
 use serde_json::{Value, json};
 
 use crate::commands::show::find;
@@ -123,13 +124,19 @@ async fn rule(
     context: &Context,
 ) -> Result<Report> {
     if other == Some(item) {
-        bail!("an item cannot be ruled about against itself: name two different numbers");
+        return Err(RulingError::Itself.into());
     }
     let store = common.database.open_known(context).await?;
     let repo = common.repo.find(&store).await?;
     let item_type = type_of(&store, &repo, common.item_type, item, other).await?;
-    let ruling = NewOverride { item_type, kind, item, other, note: common.note.as_deref() };
-    let ruled = store.add_override(repo.id, ruling, context.now).await?;
+    let (note, now) = (common.note.as_deref(), context.now);
+    let ruled = match (kind, other) {
+        (OverrideKind::Duplicate, Some(of)) => rule_duplicate(&store, &repo, item_type, item, of, note, now).await?,
+        (OverrideKind::NotDuplicate, Some(other)) => {
+            rule_not_duplicate(&store, &repo, item_type, item, other, note, now).await?
+        }
+        _ => store.add_override(repo.id, NewOverride { item_type, kind, item, other, note }, now).await?,
+    };
     store.close().await;
     let words = match (kind, other) {
         (OverrideKind::Duplicate, Some(other)) => format!("#{item} counts as a duplicate of #{other}"),

@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use canonry_config::{json_schema, reference_markdown};
+use canonry_domain::mention::mentions_page;
 use clap::{Command, CommandFactory as _};
 use serde_json::json;
 
@@ -22,6 +23,8 @@ pub(crate) struct Args {
 enum Part {
     /// The commands, as Markdown
     Commands,
+    /// What people can ask for in comments, as Markdown
+    Mentions,
     /// The settings file, as Markdown
     Configuration,
     /// The settings file, as JSON Schema
@@ -31,6 +34,7 @@ enum Part {
 pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let text = match args.part {
         Part::Commands => commands(),
+        Part::Mentions => mentions_page(),
         Part::Configuration => reference_markdown(),
         Part::Schema => format!("{}\n", serde_json::to_string_pretty(&json_schema())?),
     };

@@ -1,30 +1,32 @@
 //! `review`: findings of rules, tools and models on a change, each said once.
 
+mod asked_change;
+
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use canonry_config::{RepoConfig, ReviewSettings};
 use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs};
-use canonry_domain::{ItemNumber, ItemType, Login, RepoName};
+use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::output::{self, Excerpts};
-use canonry_review::{
-    Outcome, ReadSettings, ReportedFinding, Repository, ReviewReport, ReviewRequest, read_settings, review,
-};
-use canonry_store::{Repo, Store};
+use canonry_review::{Git, Outcome, ReportedFinding, ReviewReport, ReviewRequest, review};
+use canonry_store::Store;
 use indicatif::ProgressStyle;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::commands::config;
+use self::asked_change::{Asked, Local};
 use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::exit::{Exit, WrongUsage};
+use crate::github::{GithubOption, has_credentials};
 use crate::json::harmless;
 use crate::local_clone::LocalClone;
 use crate::output_file::OutputFile;
 use crate::printable::one_line;
+use crate::published_pull::WhatWasPublished;
 use crate::report::Report;
 use crate::retrieval_options::EmbedderOptions;
 use crate::reviewer_options::ReviewerOptions;
@@ -42,11 +44,16 @@ use crate::tables::table;
         It needs no account and no key: the reviewer builtin is part of the program, and reports of linters are taken with \
         --sarif and --rdjson. The settings are those of .canonry.yml at the base, so that a change cannot silence its own \
         review. CRITICAL findings are always shown, whatever settings and reactions say.\n\n\
+        With --pr and GITHUB_TOKEN the review is published there: findings at their lines, one summary that later reviews \
+        edit, and the ends of threads whose findings are gone. Base and head are then the pull request's own, fetched where \
+        the clone does not have them, and the settings are those of the default branch. Said again, nothing is said twice; \
+        --no-publish writes nothing.\n\n\
         With --fail-on it ends with status 5 when a finding of at least that severity stands that is neither hidden, nor \
         dismissed, nor folded away as unsure; what a tool says about lines that the change does not touch does not count, \
         unless it is shown on top. Status 3 says that the review is stored, but a reviewer could not be heard.",
     after_help = "Example:\n  canonry review --base main\n  \
         canonry review --base origin/main --sarif lint.sarif --fail-on major\n  \
+        GITHUB_TOKEN=… canonry review --repo octo/cat --pr 12\n  \
         canonry review --pr 12 --no-publish --format code-scanning --output canonry.sarif\n  \
         ANTHROPIC_API_KEY=… canonry review --reviewer builtin llm --provider anthropic"
 )]
@@ -61,7 +68,8 @@ pub(crate) struct Args {
     /// or master]
     #[arg(long, value_name = "REV")]
     base: Option<String>,
-    /// The last commit of the change [default: the present one, and the uncommitted changes of tracked files]
+    /// The last commit of the change [default: the present one, and the uncommitted changes of tracked files; the pull
+    /// request's where the review is published]
     #[arg(long, value_name = "REV")]
     head: Option<String>,
     /// A folder of the clone
@@ -73,7 +81,7 @@ pub(crate) struct Args {
     /// Who wrote the change; where review.skipAuthors names them, nothing is reviewed [default: as the database knows it]
     #[arg(long, value_name = "LOGIN")]
     author: Option<Login>,
-    /// The settings file [default: .canonry.yml at the base]
+    /// The settings file [default: .canonry.yml at the base; of the default branch where the review is published]
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Store the review, and write nothing to GitHub
@@ -93,6 +101,8 @@ pub(crate) struct Args {
     reviewers: ReviewerOptions,
     #[command(flatten)]
     embedder: EmbedderOptions,
+    #[command(flatten)]
+    github: GithubOption,
     #[command(flatten)]
     database: DatabaseOption,
 }
@@ -140,57 +150,51 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         bail!(WrongUsage(words.to_owned()));
     }
     let llm = args.reviewers.llm()?;
-    let clone = LocalClone::find(&args.work_tree).await?;
-    let base = match &args.base {
-        Some(name) => clone.commit("--base", name).await?,
-        None => clone.default_base().await?,
+    let publishes = args.pr.filter(|_| !args.no_publish && has_credentials());
+    let clone = match LocalClone::find(&args.work_tree).await {
+        Ok(clone) => Some(clone),
+        // A pull request that is named in full needs no clone.
+        Err(error) if error.is::<WrongUsage>() || publishes.is_none() || args.repo.is_none() => return Err(error),
+        Err(_) => None,
     };
-    let mut notes = Vec::new();
-    let head = match &args.head {
-        Some(name) => clone.commit("--head", name).await?,
-        None => {
-            let head = clone.head_with_changes(&context.run_id.to_string()).await?;
-            notes.extend(head.notes);
-            head.sha
+    let file = || args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose();
+    // Whatever is wrong with the clone or the options is told before anything is opened or made.
+    let (store, file, asked) = match (publishes, &clone) {
+        (Some(number), clone) => {
+            let (file, store) = (file()?, args.database.open(context).await?);
+            let asked = Asked::on_github(&args, clone.as_ref(), &store, number, context).await?;
+            (store, file, asked)
         }
+        (None, Some(clone)) => {
+            let local = Local::find(&args, clone, context).await?;
+            let (file, store) = (file()?, args.database.open(context).await?);
+            let asked = Asked::in_clone(&args, clone, local, &store, context).await?;
+            (store, file, asked)
+        }
+        (None, None) => unreachable!("invariant: a clone is only missing where a review is published"),
     };
-    let subject = match args.pr {
-        Some(number) => ReviewSubject::Pull(number),
-        None => clone.subject(args.head.as_deref(), &head, &mut notes).await,
-    };
-    let settings = settings(&args, &clone, &base).await?;
-    notes.extend(settings.notes);
-    let settings = settings.config;
-    let (reviewers, missing) = args.reviewers.choose(&settings.review)?;
-    notes.extend(missing);
-    if args.pr.is_some() && !args.no_publish {
-        notes.push(NOT_PUBLISHED.to_owned());
-    }
-    let name = match &args.repo {
-        Some(name) => name.clone(),
-        None => clone.repo_name().await,
-    };
-    let file = args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose()?;
-    let store = args.database.open(context).await?;
-    let repo = store.ensure_repo(&name, context.now).await?;
-    if let Some(author) = author(&args, &store, &repo).await?
-        && is_skipped(&settings.review, &author)
+    if let Some(author) = &asked.author
+        && is_skipped(&asked.settings.review, author)
     {
         store.close().await;
-        return skipped(&repo.name, &author, &subject, file);
+        return skipped(&asked.repo.name, author, &asked.subject, file);
     }
-    let embedder = embedder(&args.embedder, &store, &settings, &mut notes).await?;
+    let mut notes = asked.notes.clone();
+    let reviewers = args.reviewers.choose(&asked.settings.review)?;
+    let embedder = embedder(&args.embedder, &store, &asked.settings, &mut notes).await?;
     let request = ReviewRequest {
-        repo: repo.id,
-        name: &repo.name,
-        subject: &subject,
-        repository: &Repository::Local(clone.git().clone()),
-        root: clone.root(),
-        base: &base,
-        head: &head,
+        repo: asked.repo.id,
+        name: &asked.repo.name,
+        subject: &asked.subject,
+        repository: &asked.repository,
+        root: clone.as_ref().and_then(LocalClone::root),
+        base: &asked.base,
+        base_branch: asked.pull.as_ref().filter(|pull| pull.base == asked.base).map(|pull| pull.base_branch.as_str()),
+        head: &asked.head,
+        asked_at: context.now,
         requested: true,
         full: args.full,
-        settings: &settings,
+        settings: &asked.settings,
         notes: &notes,
         reviewers: &reviewers,
         llm_budget: args.reviewers.budget(),
@@ -200,44 +204,36 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let bar = context.counter("reviewing");
     bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("invariant: a constant template"));
     bar.enable_steady_tick(std::time::Duration::from_millis(120));
+    let handle = &asked.settings.mentions.handle;
+    if let Some(pull) = &asked.pull {
+        pull.begin(handle).await?;
+    }
     let outcome = review(&store, &request, llm.as_ref(), embedder.as_deref(), &clock).await;
-    bar.finish_and_clear();
-    store.close().await;
-    let report = match outcome.map_err(|error| anyhow!("failed to {error}"))? {
-        Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report) => report,
-        Outcome::Superseded { .. } => bail!(
+    let subject = &asked.subject;
+    let report = match outcome {
+        Ok(Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report)) => report,
+        Ok(Outcome::Superseded { .. }) => bail!(
             "a newer review of {subject} took over before this one ended, and nothing of this one is stored; run it again \
              to review what is there now"
         ),
-        Outcome::Busy { until } => bail!(
+        Ok(Outcome::Busy { until }) => bail!(
             "another review of {subject} is under way (it holds until {until} unless it says otherwise); wait for it, or run \
              this one again then"
         ),
+        Err(error) => {
+            if let Some(pull) = &asked.pull {
+                pull.could_not(handle, &format!("failed to {error}"), &context.run_id.to_string()).await;
+            }
+            return Err(anyhow!("failed to {error}"));
+        }
     };
-    present(&report, &args, &clone, file, context).await
-}
-
-const NOT_PUBLISHED: &str = "nothing was written to GitHub: this version stores reviews and cannot publish them yet; \
-    --no-publish says the same without this note";
-
-/// The repository's settings at the base, or those of a file that was named.
-async fn settings(args: &Args, clone: &LocalClone, base: &canonry_domain::review::CommitSha) -> Result<ReadSettings> {
-    let Some(file) = &args.config else {
-        return Ok(read_settings(clone.git(), base).await);
+    let published = match &asked.pull {
+        Some(pull) => Some(pull.publish(handle, &report).await?),
+        None => None,
     };
-    let parsed =
-        config::read(file)?.with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
-    let notes = parsed.problems.iter().map(|problem| format!("{}, {problem}", file.display())).collect();
-    Ok(ReadSettings { config: parsed.config, notes })
-}
-
-/// Who wrote the change: as somebody says, or as the corpus knows the pull request.
-async fn author(args: &Args, store: &Store, repo: &Repo) -> Result<Option<Login>> {
-    if args.author.is_some() {
-        return Ok(args.author.clone());
-    }
-    let Some(number) = args.pr else { return Ok(None) };
-    Ok(store.item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author))
+    bar.finish_and_clear();
+    store.close().await;
+    present(&report, &args, asked.repository.git(), file, published, context).await
 }
 
 fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
@@ -280,19 +276,27 @@ async fn embedder(
 async fn present(
     report: &ReviewReport,
     args: &Args,
-    clone: &LocalClone,
+    git: &Git,
     file: Option<OutputFile>,
+    published: Option<WhatWasPublished>,
     context: &Context,
 ) -> Result<Report> {
-    let excerpts = Excerpts::read(clone.git(), report).await.unwrap_or_default();
-    let words = output::text(report, &excerpts, terminal_width());
+    let excerpts = Excerpts::read(git, report).await.unwrap_or_default();
+    let mut words = output::text(report, &excerpts, terminal_width());
+    if let Some(published) = &published {
+        words += &format!("\n{}\n", published.words);
+    }
     let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
-    let exit = exit(report, args.fail_on);
+    let exit = match (exit(report, args.fail_on), &published) {
+        (Exit::Done, Some(published)) => published.exit,
+        (exit, _) => exit,
+    };
     let document = |text: String| {
         let Value::Object(keys) = output::json(report) else {
             unreachable!("invariant: a review is an object");
         };
         let report = Report::new(stats(report), text).of(&report.repo).ending(exit);
+        let report = report.with("published", published.as_ref().map(|published| &published.json));
         keys.into_iter().fold(report, |report, (key, value)| report.with(&key, value))
     };
     let formatted = match format {

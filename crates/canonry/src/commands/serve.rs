@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use canonry_github::{Clock, Secret, SystemClock};
 use canonry_server::{
-    Metrics, Operations, Publish, Schedules, ServeParts, Service, ServiceOptions, ServiceParts, operations_routes,
-    serve,
+    Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
+    operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
 use canonry_triage::LlmPrices;
@@ -25,6 +25,7 @@ use crate::github::{GithubOption, is_app};
 use crate::logging::LogFormat;
 use crate::report::Report;
 use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
+use crate::review_model_options::ReviewModelOptions;
 use crate::run::interruption;
 use crate::tables::counted;
 
@@ -40,16 +41,20 @@ const MOST_SKEW: SignedDuration = SignedDuration::from_secs(10);
 /// From here on the clocks are worth a word.
 const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
 
-/// Take in GitHub's webhooks, look at new items, and learn from what becomes of them.
+/// Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of them.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Take in GitHub's webhooks, look at new items, and learn from what becomes of them.\n\n\
+    long_about = "Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of \
+        them.\n\n\
         Point the App's webhook at http://HOST/webhooks/github and put its secret into CANONRY_WEBHOOK_SECRET. A \
         webhook is answered once it is stored; a kill at any moment loses nothing. Each new issue and pull request is \
         compared with the open ones. What happens then is up to the repository's .canonry.yml: in the mode shadow, \
         which is the default, it is only recorded; in the mode suggest a comment and the label possible-duplicate are \
         written where the score reaches the threshold. The threshold follows from what people then do with the \
         issues; see `canonry thresholds` and `canonry show`.\n\n\
+        Pull requests are reviewed on the occasions that the file's review.triggers names: by Canonry's own rules, and by \
+        the reviewers llm and command where the file names them and these options say who they are. Commits are fetched \
+        with git into a folder under the system's own for temporary files, and removed with it.\n\n\
         GITHUB_TOKEN, or CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY, are needed to read repositories and to write; \
         without them what webhooks tell is recorded as in the mode shadow, and nothing is fetched or written.\n\n\
         Any number of processes may serve one PostgreSQL database; one may serve a SQLite database. /healthz answers \
@@ -69,8 +74,8 @@ pub(crate) struct Args {
     /// How many jobs this process does at once; with 0 it only takes webhooks in, for other processes to work on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
     workers: u32,
-    /// How many jobs of one repository run at once, all processes together
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How many jobs of one repository run at once, all processes together; one of them is kept for webhooks
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     max_per_repo: u32,
     /// How many jobs run at once, all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
@@ -100,6 +105,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     provider: ProviderOptions,
     #[command(flatten)]
+    review: ReviewModelOptions,
+    #[command(flatten)]
     github: GithubOption,
     #[command(flatten)]
     database: DatabaseOption,
@@ -123,8 +130,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         );
     };
     let models = args.provider.models(args.source.source())?;
-    if args.monthly_cost.is_some() && !models.are_hosted() {
-        let words = "--monthly-cost is for models that cost something; name one with --provider or --extractor";
+    let reviewers = args.review.parts(args.prices())?;
+    if args.monthly_cost.is_some() && !models.are_hosted() && reviewers.llm.is_none() {
+        let words = "--monthly-cost is for models that cost something; name one with --provider, --extractor or \
+            --review-provider";
         bail!(WrongUsage(words.to_owned()));
     }
     let stop = interruption()?;
@@ -136,7 +145,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let listener = TcpListener::bind(args.listen).await.with_context(|| {
         format!("the address {} cannot be listened at; name another one with --listen", args.listen)
     })?;
-    let (parts, schedules) = parts(&args, models, &store).await?;
+    let (parts, schedules) = parts(&args, models, reviewers, &store).await?;
     let caps = JobCaps { per_repo: args.max_per_repo, in_all: args.max_jobs };
     let options = ServiceOptions { secret, workers: args.workers, caps, tries: args.tries, schedules };
     let address = listener.local_addr()?;
@@ -151,7 +160,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 }
 
 /// What the service is made of, and what it does by the clock.
-async fn parts(args: &Args, models: Models, store: &Store) -> Result<(ServeParts, Schedules)> {
+async fn parts(args: &Args, models: Models, reviewers: ReviewParts, store: &Store) -> Result<(ServeParts, Schedules)> {
     let github = args.github.service_client()?;
     let (is_app, clock): (bool, Arc<dyn Clock>) = (is_app(), Arc::new(SystemClock));
     let schedules = match (&github, is_app) {
@@ -184,6 +193,7 @@ async fn parts(args: &Args, models: Models, store: &Store) -> Result<(ServeParts
         github,
         is_app,
         detectors: Arc::new(detectors),
+        reviewers,
         clock,
         monthly_cost: args.monthly_cost,
         prices: args.prices(),

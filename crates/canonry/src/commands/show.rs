@@ -7,6 +7,8 @@ use canonry_triage::{ClusterLine, cluster_of};
 use serde_json::{Value, json};
 
 use crate::commands::canonicalize::cluster_document;
+use crate::commands::pause::{document as brake_document, in_force};
+use crate::commands::show_grace::{brakes_in_words, grace_document, graces_in_words};
 use crate::commands::show_judgement::{
     close_document, closes_in_words, cluster_in_words, decision_document, decisions_in_words, triage_document,
     triage_in_words,
@@ -58,11 +60,15 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let cluster = cluster(&store, &repo, &item).await?;
     let closes = store.applied_closes(repo.id, item.item_type).await?;
     let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
+    let graces = store.graces_of(repo.id, item.item_type, item.number).await?;
+    let brakes = in_force(&store, repo.id).await?;
     let text = story(&repo, &item, &cards, &sets)
         + &decisions_in_words(&decisions)
         + &cluster_in_words(cluster.as_ref())
         + &triage_in_words(&triage, &actions)
+        + &graces_in_words(&graces)
         + &closes_in_words(&closes)
+        + &brakes_in_words(&repo.name, &brakes)
         + &writes_in_words(&writes)
         + &events_in_words(&events)
         + &outcome_in_words(outcome.as_ref());
@@ -76,7 +82,9 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .with("triage", triage.first().cloned().unwrap_or_default())
         .with("triage_records", triage)
         .with("writes", writes.iter().map(write_document).collect::<Vec<_>>())
+        .with("graces", graces.iter().map(grace_document).collect::<Vec<_>>())
         .with("closes", closes.iter().map(close_document).collect::<Vec<_>>())
+        .with("brakes", brakes.iter().map(brake_document).collect::<Vec<_>>())
         .with("outcome", outcome.as_ref().map_or(Value::Null, |outcome| outcome_document(outcome, &events)))
         .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
         .with("cluster", cluster.as_ref().map_or(Value::Null, cluster_document)))

@@ -91,7 +91,9 @@ fn show_tells_an_items_story() {
       "triage": null,
       "triage_records": [],
       "writes": [],
+      "graces": [],
       "closes": [],
+      "brakes": [],
       "outcome": null,
       "outcome_events": [],
       "cluster": null

@@ -1,0 +1,200 @@
+//! A comment that asks Canonry for something: who asks, whether they may, and the one answer.
+
+use canonry_domain::mention::{
+    ANSWERED_A_DAY, Asked, MentionCommand, MentionRole, may_hold_mention, parse_mention, refused, unknown_mention,
+};
+use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
+use canonry_github::api::RestUser;
+use canonry_github::outbox::{ReactTo, ReactionContent, Write};
+use canonry_github::{GitHub, GitHubError};
+use canonry_review::is_maintainer;
+use canonry_store::{Mention, MentionOutcome, MentionPlace, Repo};
+use jiff::{SignedDuration, Timestamp};
+
+use super::mention_deeds::Deeds;
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+use crate::review_settings::review_settings;
+
+/// For so long a person who was told no on an item is not told again in words.
+const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);
+
+/// A comment that is handled later than this is read again before: deliveries that failed come again for days, and
+/// whoever saw nothing happen may have taken their words back.
+const FRESH: SignedDuration = SignedDuration::from_mins(10);
+
+/// A comment, and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'a> {
+    /// In a conversation, or at a line.
+    pub(super) place: MentionPlace,
+    /// The comment.
+    pub(super) comment: GithubId,
+    /// What it says.
+    pub(super) text: &'a str,
+    /// Who wrote it.
+    pub(super) by: &'a RestUser,
+    /// When, by GitHub's clock.
+    pub(super) written_at: Option<Timestamp>,
+    /// The item that it is on.
+    pub(super) number: ItemNumber,
+    /// What that is.
+    pub(super) item_type: ItemType,
+    /// Who opened the item.
+    pub(super) author: Option<&'a RestUser>,
+    /// The comment that began the thread, at a line.
+    pub(super) in_reply_to: Option<GithubId>,
+}
+
+/// The one thing that comes back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Answer {
+    /// A reaction to the comment, where the deed shows by itself or words would be too many.
+    React(ReactionContent),
+    /// A short reply.
+    Reply(String),
+}
+
+/// A mention that was seen to.
+pub(super) struct Mentioned {
+    /// How the job ended.
+    pub(super) handled: Handled,
+    /// Whether it ruled that the item is a duplicate: such a comment objects to nothing.
+    pub(super) rules_duplicate: bool,
+}
+
+/// Does what a new comment asks for, and answers once; `None` when nobody in it calls Canonry.
+pub(super) async fn mention(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) -> Result<Option<Handled>, JobError> {
+    Ok(mentioned(hook, repo, said).await?.map(|mentioned| mentioned.handled))
+}
+
+/// The same, for who needs to know what it was.
+pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) -> Result<Option<Mentioned>, JobError> {
+    // An edited comment may have been answered, and may say by now what its author never said to Canonry.
+    if hook.action() != "created" || !may_hold_mention(said.text) {
+        return Ok(None);
+    }
+    let own = hook.own_login().await?;
+    let Some(by) = said.by.to_login().filter(|_| hook.not_a_person(own, Some(said.by)).is_none()) else {
+        return Ok(None);
+    };
+    let config = review_settings(hook.service, repo).await?.config;
+    let Some(asked) = parse_mention(said.text, &config.mentions.handle) else { return Ok(None) };
+    let verb = match &asked {
+        Asked::Command(command) => Some(command.verb()),
+        Asked::Unknown(_) => None,
+    };
+    let rules_duplicate = matches!(asked, Asked::Command(MentionCommand::DuplicateOf(_)));
+    let (store, now) = (hook.service.store(), hook.service.now());
+    if let Some(known) = store.mention_in(repo.id, said.place, said.comment).await? {
+        let rules_duplicate = rules_duplicate && known.outcome == MentionOutcome::Done;
+        return Ok(Some(Mentioned { handled: Handled::ignored("it was answered before"), rules_duplicate }));
+    }
+    let (Some(github_id), Some(github)) = (repo.github_id, hook.service.github()) else {
+        let handled = Handled::ignored("without GitHub nobody can be answered");
+        return Ok(Some(Mentioned { handled, rules_duplicate: false }));
+    };
+    let is_old = said.written_at.is_none_or(|at| now.duration_since(at) > FRESH);
+    if is_old && let Some(why) = taken_back(github, repo, said, &asked, &config.mentions.handle).await? {
+        return Ok(Some(Mentioned { handled: Handled::ignored(why), rules_duplicate: false }));
+    }
+    let earlier = store.mentions_by(repo.id, said.number, &by, now - TOLD_ONCE).await?;
+    let role = role(hook, repo, &by, said.author).await?;
+    let told = |outcome: MentionOutcome| earlier.iter().any(|mention| mention.outcome == outcome);
+    let said_at = said.written_at.map_or(now, |at| at.min(now));
+    let deeds = Deeds { hook, github, repo, said, by: &by, role, config: &config, said_at, is_old };
+    let (outcome, answer) = match asked {
+        _ if role != MentionRole::Maintainer && earlier.len() >= ANSWERED_A_DAY => {
+            (MentionOutcome::Refused, Answer::React(ReactionContent::Confused))
+        }
+        Asked::Unknown(near) => {
+            let words = unknown_mention(near, &config.mentions.handle);
+            (MentionOutcome::NotUnderstood, once(told(MentionOutcome::NotUnderstood), words))
+        }
+        Asked::Command(command) if !command.verb().spec().who.allows(role) => {
+            let words = refused(command.verb().spec());
+            (MentionOutcome::Refused, once(told(MentionOutcome::Refused), words))
+        }
+        Asked::Command(command) => deeds.carry_out(command).await?,
+    };
+    let key = format!("mention/{}#{}/{}/{}", github_id.0, said.number, said.place.as_str(), said.comment.0);
+    hook.service.outbox().await?.enqueue(repo.id, said.number, &key, write(said, answer)).await?;
+    let mention = Mention {
+        place: said.place,
+        comment: said.comment,
+        number: said.number,
+        by,
+        command: verb.map(|verb| verb.as_str().to_owned()),
+        outcome,
+        at: now,
+    };
+    store.record_mention(repo.id, &mention).await?;
+    hook.service.wake_publisher();
+    tracing::info!(
+        repo = %repo.name,
+        number = said.number.get(),
+        actor = mention.by.as_str(),
+        command = mention.command,
+        outcome = outcome.as_str(),
+        "a mention is answered"
+    );
+    let rules_duplicate = rules_duplicate && outcome == MentionOutcome::Done;
+    Ok(Some(Mentioned { handled: Handled::Done, rules_duplicate }))
+}
+
+/// Why a comment does not ask any more for what it asked for when it was written; `None` when it still does.
+async fn taken_back(
+    github: &GitHub,
+    repo: &Repo,
+    said: Said<'_>,
+    asked: &Asked,
+    handle: &str,
+) -> Result<Option<&'static str>, JobError> {
+    let read = match said.place {
+        MentionPlace::Issue => github.comments(&repo.name, said.number, said.written_at).all().await.map(|comments| {
+            let found = comments.into_iter().find(|comment| comment.id == said.comment.0);
+            found.map(|comment| comment.body)
+        }),
+        MentionPlace::Review => github.review_comment(&repo.name, said.comment).await.map(|comment| Some(comment.body)),
+    };
+    let text = match read {
+        Ok(text) => text,
+        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => None,
+        Err(error) => return Err(error.into()),
+    };
+    Ok(match text {
+        None => Some("the comment was deleted before it was handled"),
+        Some(text) if parse_mention(&text, handle).as_ref() != Some(asked) => {
+            Some("the comment was changed before it was handled")
+        }
+        Some(_) => None,
+    })
+}
+
+/// Words the first time, a face after that.
+fn once(told: bool, words: String) -> Answer {
+    if told { Answer::React(ReactionContent::Confused) } else { Answer::Reply(words) }
+}
+
+/// What a person is to the item. Who maintains the repository does so on their own items too.
+async fn role(hook: Webhook<'_>, repo: &Repo, by: &Login, author: Option<&RestUser>) -> Result<MentionRole, JobError> {
+    let (store, github) = (hook.service.store(), hook.service.github());
+    if is_maintainer(store, github, repo, by).await? {
+        return Ok(MentionRole::Maintainer);
+    }
+    let is_author = author.and_then(RestUser::to_login).is_some_and(|author| author == *by);
+    Ok(if is_author { MentionRole::Author } else { MentionRole::Other })
+}
+
+fn write(said: Said<'_>, answer: Answer) -> Write {
+    match (answer, said.place) {
+        (Answer::React(content), MentionPlace::Issue) => {
+            Write::React { on: ReactTo::IssueComment(said.comment), content }
+        }
+        (Answer::React(content), MentionPlace::Review) => {
+            Write::React { on: ReactTo::ReviewComment(said.comment), content }
+        }
+        (Answer::Reply(body), MentionPlace::Issue) => Write::Comment { body },
+        (Answer::Reply(body), MentionPlace::Review) => Write::Reply { to: said.comment, body },
+    }
+}

@@ -1,0 +1,108 @@
+//! `pull_request_review_comment`: what people ask for in a thread, and their "won't fix" to a finding.
+
+use canonry_domain::review::{DismissalKind, says_no};
+use canonry_domain::{GithubId, ItemNumber, ItemType};
+use canonry_github::outbox::{ReactTo, ReactionContent, Write};
+use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
+use canonry_review::{InThread, dismiss_in_thread, dismisser, take_back_wont_fix};
+use canonry_store::{MentionPlace, Repo};
+
+use super::items::no_item;
+use super::mentions::{Said, mention};
+use super::review_threads::await_record;
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+
+pub(super) async fn review_comment(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    about: &PullRequestReviewCommentEvent,
+) -> Result<Handled, JobError> {
+    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Ok(no_item()) };
+    match hook.action() {
+        "created" => {}
+        "deleted" => return deleted(hook, repo, number, about).await,
+        _ => return Ok(Handled::ignored("only new comments are answered")),
+    }
+    let own = hook.own_login().await?;
+    if let Some(why) = hook.not_a_person(own, about.comment.user.as_ref()) {
+        return Ok(Handled::ignored(why));
+    }
+    let Some(user) = &about.comment.user else { return Ok(Handled::ignored("nobody is known to have written it")) };
+    let (comment, in_reply_to) = (GithubId(about.comment.id), about.comment.in_reply_to_id.map(GithubId));
+    let said = Said {
+        place: MentionPlace::Review,
+        comment,
+        text: &about.comment.body,
+        by: user,
+        written_at: about.comment.created_at,
+        number,
+        item_type: ItemType::Pr,
+        author: about.pull_request.user.as_ref(),
+        in_reply_to,
+    };
+    if let Some(handled) = mention(hook, repo, said).await? {
+        return Ok(handled);
+    }
+    let (Some(thread), Some(by)) = (in_reply_to, user.to_login()) else {
+        return Ok(Handled::ignored("it answers no finding"));
+    };
+    if !says_no(&about.comment.body) {
+        return Ok(Handled::ignored("it does not say no to a finding"));
+    }
+    let thread = InThread { repo: repo.id, number, thread };
+    await_record(hook, repo, thread).await?;
+    if thread.posted(hook.service.store()).await?.is_none() {
+        return Ok(Handled::ignored("its thread is about no finding"));
+    }
+    let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
+    let store = hook.service.store();
+    let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
+        return Ok(Handled::ignored("only the author and maintainers say no to a finding"));
+    };
+    dismiss_in_thread(store, thread, DismissalKind::WontFix, &by, dismisser, hook.service.now()).await?;
+    acknowledge(hook, repo, number, comment).await?;
+    Ok(Handled::Done)
+}
+
+/// Who deletes their "won't fix" takes it back, unless they say it in the thread all the same.
+async fn deleted(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    number: ItemNumber,
+    about: &PullRequestReviewCommentEvent,
+) -> Result<Handled, JobError> {
+    let (store, comment) = (hook.service.store(), &about.comment);
+    let by = comment.user.as_ref().filter(|user| !user.is_bot()).and_then(|user| user.to_login());
+    let (Some(thread), Some(by)) = (comment.in_reply_to_id, by) else {
+        return Ok(Handled::ignored("what is deleted answered no finding"));
+    };
+    let at = InThread { repo: repo.id, number, thread: GithubId(thread) };
+    if !says_no(&comment.body) || at.posted(store).await?.is_none() {
+        return Ok(Handled::ignored("what is deleted said no to no finding"));
+    }
+    if let Some(github) = hook.service.github() {
+        let others = github.review_comments(&repo.name, number).all().await?;
+        let says_so = |one: &RestReviewComment| {
+            one.id != comment.id
+                && one.in_reply_to_id == Some(thread)
+                && one.user.as_ref().and_then(|user| user.to_login()).as_ref() == Some(&by)
+                && says_no(&one.body)
+        };
+        if others.iter().any(says_so) {
+            return Ok(Handled::ignored("they say no to the finding elsewhere in the thread"));
+        }
+    }
+    let withdrawn = take_back_wont_fix(store, at, &by, hook.service.now()).await?;
+    Ok(if withdrawn { Handled::Done } else { Handled::ignored("nobody's no to the finding hung on it") })
+}
+
+/// A thumb says that it was heard; words would only make the thread longer.
+async fn acknowledge(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, comment: GithubId) -> Result<(), JobError> {
+    let Some(github_id) = repo.github_id.filter(|_| hook.service.github().is_some()) else { return Ok(()) };
+    let key = format!("mention/{}#{number}/dismissal/{}", github_id.0, comment.0);
+    let write = Write::React { on: ReactTo::ReviewComment(comment), content: ReactionContent::PlusOne };
+    hook.service.outbox().await?.enqueue(repo.id, number, &key, write).await?;
+    hook.service.wake_publisher();
+    Ok(())
+}

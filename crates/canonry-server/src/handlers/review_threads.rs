@@ -1,0 +1,76 @@
+//! `pull_request_review_thread`: who resolves the thread of a finding says no to it; opening it again takes that back.
+
+use canonry_domain::review::DismissalKind;
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_github::GitHubError;
+use canonry_github::webhook::PullRequestReviewThreadEvent;
+use canonry_review::{InThread, dismiss_in_thread, dismisser, reopen_thread};
+use canonry_store::Repo;
+use jiff::SignedDuration;
+
+use super::items::no_item;
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+
+/// How long a thread that we began may be unknown: between a review's posting and its record lie a crash, or GitHub's
+/// lists that come later than its webhooks.
+const RECORDED_WITHIN: SignedDuration = SignedDuration::from_mins(15);
+const LOOK_AGAIN: SignedDuration = SignedDuration::from_mins(1);
+
+pub(super) async fn review_thread(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    about: &PullRequestReviewThreadEvent,
+) -> Result<Handled, JobError> {
+    let Ok(number) = ItemNumber::new(about.pull_request.number) else { return Ok(no_item()) };
+    let resolved = match hook.action() {
+        "resolved" => true,
+        "unresolved" => false,
+        _ => return Ok(Handled::ignored("it was neither resolved nor opened again")),
+    };
+    let own = hook.own_login().await?;
+    // Canonry resolves threads of what is fixed, which says nothing about whether the finding was right.
+    if let Some(why) = hook.not_a_person(own, None) {
+        return Ok(Handled::ignored(why));
+    }
+    let by = hook.event.sender.as_ref().and_then(|sender| sender.to_login());
+    let first = about.thread.comments.iter().find(|comment| comment.in_reply_to_id.is_none());
+    let (Some(by), Some(first)) = (by, first) else { return Ok(Handled::ignored("it does not say whose it is")) };
+    let (store, now) = (hook.service.store(), hook.service.now());
+    let thread = InThread { repo: repo.id, number, thread: GithubId(first.id) };
+    await_record(hook, repo, thread).await?;
+    if thread.posted(store).await?.is_none() {
+        return Ok(Handled::ignored("it is about no finding"));
+    }
+    if !resolved {
+        let withdrawn = reopen_thread(store, thread, now).await?;
+        let nothing = || Handled::ignored("nobody had said no to the finding by resolving it");
+        return Ok(if withdrawn { Handled::Done } else { nothing() });
+    }
+    let author = about.pull_request.user.as_ref().and_then(|author| author.to_login());
+    let Some(dismisser) = dismisser(store, hook.service.github(), repo, &by, author.as_ref()).await? else {
+        return Ok(Handled::ignored("only the author and maintainers say no to a finding"));
+    };
+    dismiss_in_thread(store, thread, DismissalKind::Resolved, &by, dismisser, now).await?;
+    Ok(Handled::Done)
+}
+
+/// Has whatever happens in a thread wait while the comment of ours that began it is not recorded yet: GitHub tells of it at
+/// once, and who posted it may be slow, or have crashed.
+pub(super) async fn await_record(hook: Webhook<'_>, repo: &Repo, thread: InThread) -> Result<(), JobError> {
+    let now = hook.service.now();
+    let Some(github) = hook.service.github() else { return Ok(()) };
+    if now.duration_since(hook.received_at()) >= RECORDED_WITHIN || thread.posted(hook.service.store()).await?.is_some()
+    {
+        return Ok(());
+    }
+    let first = match github.review_comment(&repo.name, thread.thread).await {
+        Ok(first) => first,
+        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    if !hook.service.outbox().await?.wrote_review_comment(&first) {
+        return Ok(());
+    }
+    Err(JobError::Postpone { reason: "its thread is ours and not recorded yet".to_owned(), until: now + LOOK_AGAIN })
+}

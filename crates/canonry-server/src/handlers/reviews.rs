@@ -1,0 +1,218 @@
+//! What webhooks about pull requests and checks mean for reviews.
+
+use canonry_domain::review::{CommitSha, NoReview, ReviewOccasion, ReviewSubject, ReviewTrigger};
+use canonry_domain::review::{TriggerFacts, TriggerRules, review_trigger};
+use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, Login};
+use canonry_github::api::RestUser;
+use canonry_github::webhook::{CheckEvent, PullLink, PullRequestEvent};
+use canonry_store::Repo;
+
+use super::webhook::Webhook;
+use crate::handler::{Handled, JobError};
+use crate::review_settings::review_settings;
+use crate::review_triggers::{ReviewAsk, queue_review};
+
+/// Has a pull request reviewed if what happened to it asks for that; or says why not. `None` when it has nothing to do with
+/// reviews.
+pub(super) async fn of_pull_request(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    item: &Item,
+    about: &PullRequestEvent,
+) -> Result<Option<Result<(), NoReview>>, JobError> {
+    let Some(own) = hook.own_login().await? else { return Ok(None) };
+    if hook.action() == "synchronize" {
+        // Whatever the triggers say: what is under way is about commits that nobody looks at any more.
+        supersede(hook, repo, item.number, &about.pull_request.head.sha).await?;
+    }
+    let Some(occasion) = occasion(hook.action(), about, own) else { return Ok(None) };
+    let pull = Pull {
+        number: item.number,
+        is_open: item.state == ItemState::Open,
+        is_draft: about.pull_request.draft,
+        author: about.pull_request.user.as_ref().and_then(RestUser::to_login),
+    };
+    ask(hook, repo, own, occasion, &pull).await.map(Some)
+}
+
+/// `check_run` and `check_suite`: somebody wants Canonry's check to run again.
+pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<Handled, JobError> {
+    let Some(own) = hook.own_login().await? else {
+        return Ok(Handled::ignored("nothing can be reviewed without credentials for GitHub"));
+    };
+    let app = about.check.app.as_ref().and_then(|app| format!("{}[bot]", app.slug).parse::<Login>().ok());
+    if app.as_ref() != Some(own) {
+        return Ok(Handled::ignored("it is a check of somebody else's"));
+    }
+    let mut why = None;
+    let mut queued = false;
+    for number in pulls_of(hook, repo, about).await? {
+        let Some(item) = hook.service.store().item(repo.id, ItemType::Pr, number).await? else { continue };
+        let pull = Pull {
+            number,
+            is_open: item.state == ItemState::Open && item.gone.is_none(),
+            // Whoever asks gets one of a draft, too.
+            is_draft: false,
+            author: item.author.clone(),
+        };
+        match ask(hook, repo, own, ReviewOccasion::CheckRerequested, &pull).await? {
+            Ok(()) => queued = true,
+            Err(reason) => why = Some(reason),
+        }
+    }
+    Ok(match why {
+        _ if queued => Handled::Done,
+        Some(why) => Handled::Ignored(format!("it is not reviewed again: {why}")),
+        None => Handled::ignored("nobody knows which pull request it is about"),
+    })
+}
+
+/// A pull request as an occasion for a review looks at it.
+struct Pull {
+    number: ItemNumber,
+    is_open: bool,
+    is_draft: bool,
+    author: Option<Login>,
+}
+
+/// What an action means; `None` when it has nothing to do with reviews.
+fn occasion(action: &str, about: &PullRequestEvent, own: &Login) -> Option<ReviewOccasion> {
+    let asked = about.requested_reviewer.as_ref().and_then(RestUser::to_login);
+    match action {
+        "opened" => Some(ReviewOccasion::Opened),
+        "reopened" => Some(ReviewOccasion::Reopened),
+        "ready_for_review" => Some(ReviewOccasion::ReadyForReview),
+        "review_requested" if asked.as_ref() == Some(own) => Some(ReviewOccasion::ReviewRequested),
+        "synchronize" => Some(ReviewOccasion::Pushed),
+        "edited" if about.changes.base.is_some() => Some(ReviewOccasion::Retargeted),
+        _ => None,
+    }
+}
+
+/// The word for an occasion in a job.
+fn because(occasion: ReviewOccasion) -> &'static str {
+    match occasion {
+        ReviewOccasion::Opened => "opened",
+        ReviewOccasion::Reopened => "reopened",
+        ReviewOccasion::ReadyForReview => "ready_for_review",
+        ReviewOccasion::ReviewRequested => "review_requested",
+        ReviewOccasion::Pushed => "pushed",
+        ReviewOccasion::Retargeted => "retargeted",
+        ReviewOccasion::CheckRerequested => "check_rerequested",
+    }
+}
+
+async fn ask(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    own: &Login,
+    occasion: ReviewOccasion,
+    pull: &Pull,
+) -> Result<Result<(), NoReview>, JobError> {
+    let store = hook.service.store();
+    let subject = ReviewSubject::Pull(pull.number);
+    let settings = review_settings(hook.service, repo).await?;
+    let review = &settings.config.review;
+    let rules = TriggerRules {
+        readable: settings.readable,
+        enabled: review.enabled,
+        on_opened: review.triggers.on_opened,
+        on_ready_for_review: review.triggers.on_ready_for_review,
+        on_review_requested: review.triggers.on_review_requested,
+        on_synchronize: review.triggers.on_synchronize,
+        skip_authors: &review.skip_authors,
+    };
+    let sender = hook.event.sender.as_ref();
+    let facts = TriggerFacts {
+        occasion,
+        is_open: pull.is_open,
+        is_draft: pull.is_draft,
+        was_reviewed: !store.review_runs(repo.id, Some(&subject), 1).await?.is_empty(),
+        author: pull.author.as_ref(),
+        own,
+        by_bot: sender.is_some_and(|sender| sender.is_bot() || sender.to_login().as_ref() == Some(own)),
+    };
+    let requested = match review_trigger(&rules, &facts) {
+        ReviewTrigger::Review { requested } => requested,
+        ReviewTrigger::Skip(why) => {
+            let (number, because) = (pull.number.get(), because(occasion));
+            tracing::info!(repo = %repo.name, number, because, why = why.as_str(), "a pull request is not reviewed");
+            return Ok(Err(why));
+        }
+    };
+    let wish = ReviewAsk {
+        requested,
+        full: false,
+        by: sender.and_then(RestUser::to_login),
+        because: because(occasion),
+        // A check may be about several pull requests, each of which has a job of its own.
+        wish: hook.delivery.id.clone(),
+    };
+    queue_review(hook.service, repo, pull.number, wish).await.map(Ok)
+}
+
+/// Ends what is under way for other heads. A webhook may tell of a head that is none any more: then what is under way is
+/// begun again for the one that is.
+async fn supersede(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, head: &str) -> Result<(), JobError> {
+    let Ok(head) = head.parse::<CommitSha>() else { return Ok(()) };
+    let (store, subject) = (hook.service.store(), ReviewSubject::Pull(number));
+    let ended = store.supersede_reviews(repo.id, &subject, &head, hook.service.now()).await?;
+    if ended > 0 {
+        tracing::info!(repo = %repo.name, number = number.get(), head = head.short(), "a review under way is superseded");
+    }
+    Ok(())
+}
+
+/// The pull requests that a check is about. GitHub names none where the head is in a fork; then it is the one that the
+/// check's own key names, or those whose head was looked at.
+async fn pulls_of(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<Vec<ItemNumber>, JobError> {
+    let named = named_in(&about.check.pull_requests, repo.github_id);
+    if !named.is_empty() {
+        return Ok(named);
+    }
+    if let Some(number) = about.check.external_id.as_deref().and_then(number_in) {
+        return Ok(vec![number]);
+    }
+    let Ok(head) = about.check.head_sha.parse::<CommitSha>() else { return Ok(Vec::new()) };
+    let subjects = hook.service.store().subjects_of_head(repo.id, &head).await?;
+    Ok(subjects.iter().filter_map(ReviewSubject::pull).collect())
+}
+
+/// The pull requests of a repository among those that a check names: those of its forks have the same head at times, and
+/// numbers that mean others here.
+fn named_in(links: &[PullLink], repo: Option<GithubId>) -> Vec<ItemNumber> {
+    let is_own = |link: &&PullLink| link.base.as_ref().is_none_or(|base| Some(GithubId(base.repo.id)) == repo);
+    links.iter().filter(is_own).filter_map(|link| ItemNumber::new(link.number).ok()).collect()
+}
+
+/// The pull request that the key of a check run begins with.
+fn number_in(external_id: &str) -> Option<ItemNumber> {
+    let number = external_id.strip_prefix("pull/")?.split('/').next()?;
+    number.parse().ok().and_then(|number: i64| ItemNumber::new(number).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::GithubId;
+    use canonry_github::webhook::{CheckEvent, EventBody, parse_event};
+
+    use super::{named_in, number_in};
+
+    #[test]
+    fn pull_requests_of_forks_are_others() {
+        let body = br#"{"action": "rerequested", "check_suite": {"id": 1, "head_sha": "a", "pull_requests": [
+            {"number": 3, "base": {"ref": "main", "repo": {"id": 77}}}, {"number": 4, "base": {"repo": {"id": 9}}}, {"number": 5}]}}"#;
+        let event = parse_event("check_suite", body).expect("a webhook");
+        let EventBody::Check(CheckEvent { check }) = event.body else { panic!("no check") };
+        let named: Vec<i64> = named_in(&check.pull_requests, Some(GithubId(9))).iter().map(|one| one.get()).collect();
+        assert_eq!(named, [4, 5]);
+    }
+
+    #[test]
+    fn the_key_of_a_check_names_its_pull_request() {
+        assert_eq!(number_in("pull/12/4-1").map(|number| number.get()), Some(12));
+        for other in ["", "pull/", "pull/x/1", "pull/-1/1", "12/1", "run-12"] {
+            assert_eq!(number_in(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! What people ask Canonry for in comments, through webhooks and against the emulated GitHub.
+
+mod at_lines;
+mod deeds;
+mod hostile;
+mod late;
+mod once;
+mod permissions;
+mod setting;
+#[path = "../topics/mod.rs"]
+mod topics;
+mod undoing;

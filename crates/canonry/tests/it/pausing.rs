@@ -1,0 +1,120 @@
+//! `pause` and `resume`: the brakes, pulled and lifted at the command line; and what tells of them.
+
+use canonry_domain::{ContentVersion, ItemType, Login};
+use canonry_store::{BrakeKind, DatabaseUrl, GraceState, NewGrace, Store};
+use insta::assert_snapshot;
+use serde_json::json;
+
+use crate::lessons::{Lessons, moment, number};
+use crate::place::Place;
+
+#[test]
+fn a_pause_is_told_once_and_lifted() {
+    let place = Place::with_items();
+    let run = |words: &[&str]| place.canonry(&[words, &["--repo", "octo/cat"]].concat()).succeeded();
+    assert_eq!(run(&["resume"]).stdout, "Nothing holds Canonry back in octo/cat.\n");
+    let paused = run(&["pause", "--reason", "a release\u{1b}[31m is under way"]).stdout;
+    assert_eq!(paused, "Nothing more is written to octo/cat.\n\nNext: canonry resume --repo octo/cat\n");
+    let again = run(&["pause", "--reason", "another reason"]).stdout;
+    assert!(again.starts_with("octo/cat is paused already, since 2"), "{again}");
+    assert!(again.contains("a release") && !again.contains('\u{1b}') && !again.contains("another"), "{again}");
+    let told = run(&["pause", "--json"]).json();
+    assert_eq!((&told["stats"], &told["brakes"][0]["kind"]), (&json!({ "paused": 0 }), &json!("pause")), "{told}");
+    let lifted = run(&["resume", "--json"]).json();
+    assert_eq!((&lifted["stats"], &lifted["lifted"][0]["set_by"]), (&json!({ "lifted": 1 }), &json!(null)), "{lifted}");
+    assert_eq!(run(&["resume"]).stdout, "Nothing holds Canonry back in octo/cat.\n");
+    assert_eq!(run(&["pause"]).stdout, paused, "it can be paused again");
+}
+
+#[test]
+fn a_repository_that_nobody_knows_is_not_paused() {
+    let place = Place::with_items();
+    let words = place.canonry(&["pause", "--repo", "octo/dog"]);
+    assert!(words.failed().contains("octo/dog is not in the database"), "{words:?}");
+    let empty = Place::new();
+    empty.canonry(&["pause", "--repo", "octo/cat"]).failed();
+    assert!(!empty.database().exists(), "no database is made for it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn doctor_and_show_tell_what_holds_back_and_what_waits() {
+    let place = Place::new();
+    let lessons = Lessons::in_place(&place).await;
+    for of in 2..=4 {
+        lessons.open(of, &[]).await;
+    }
+    let Lessons { store, repo } = lessons;
+    let (began_at, due_at) = (moment("2026-02-01T00:00:00Z"), moment("2026-02-04T00:00:00Z"));
+    let mona: Login = "mona".parse().expect("a login");
+    let grace = |of: i64| NewGrace {
+        item_type: ItemType::Issue,
+        number: number(of),
+        target: number(1),
+        triage_id: None,
+        comment_key: None,
+        approved_by: (of == 4).then_some(&mona),
+        content_version: ContentVersion::FIRST,
+        began_at,
+        due_at,
+    };
+    for of in 2..=4 {
+        assert!(store.begin_grace(repo.id, &grace(of)).await.expect("writes"));
+    }
+    let newest =
+        async |of: i64| store.graces_of(repo.id, ItemType::Issue, number(of)).await.expect("reads").remove(0).id;
+    let (cancelled, held) = (newest(2).await, newest(3).await);
+    let ended = store.end_grace(cancelled, GraceState::Cancelled, Some("human_commented"), began_at).await;
+    assert!(ended.expect("writes"));
+    store.note_grace(held, Some("daily_limit")).await.expect("writes");
+    for (kind, by) in [(BrakeKind::Pause, Some(&mona)), (BrakeKind::Breaker, None)] {
+        assert!(store.set_brake(repo.id, kind, by, "3 objections\nin 7 days", began_at).await.expect("writes"));
+    }
+    store.close().await;
+
+    let doctor = place.canonry(&["doctor", "--offline"]).succeeded().stdout;
+    let told: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("corpus")).skip(1).take(6).collect();
+    assert_snapshot!(told.join("\n"), @r"
+    warn  breaker       Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+                         → lift it with `canonry resume --repo octo/cat`
+    warn  pause         octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+                         → lift it with `canonry resume --repo octo/cat`
+    warn  closes        2 items of octo/cat to be closed unless somebody objects, issue #4 first, after 2026-02-04T00:00:00Z; #3 waits: daily limit
+                         → see `canonry show --repo octo/cat --number 3`
+    ");
+    let show = |of: &str| {
+        let shown = place.canonry(&["show", "--repo", "octo/cat", "--number", of]).succeeded().stdout;
+        shown.split_once("text         version 1").expect("a text").1.lines().skip(4).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(["2", "3", "4"].map(show).join("\n--\n"), @r"
+    It was to be closed in favour of #1; called off on 2026-02-01T00:00:00Z: somebody commented
+
+    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+
+    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    --
+    It is to be closed in favour of #1 after 2026-02-04T00:00:00Z; waiting: daily limit
+
+    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+
+    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    --
+    It is to be closed in favour of #1 after 2026-02-04T00:00:00Z, as mona ruled, unless somebody objects
+
+    Nothing is closed by itself in octo/cat since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+
+    octo/cat is paused by mona since 2026-02-01T00:00:00Z: 3 objections\nin 7 days
+    ");
+    let told = place.canonry(&["show", "--repo", "octo/cat", "--number", "2", "--json"]).succeeded().json();
+    assert_eq!(
+        (&told["graces"][0]["state"], &told["graces"][0]["reason"]),
+        (&json!("cancelled"), &json!("human_commented"))
+    );
+    assert_eq!(told["brakes"][1]["kind"], json!("pause"), "{told}");
+
+    let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
+    for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+        store.lift_brake(repo.id, kind, None, due_at).await.expect("writes");
+    }
+    store.close().await;
+    assert!(!place.canonry(&["show", "--repo", "octo/cat", "--number", "2"]).succeeded().stdout.contains("paused"));
+}

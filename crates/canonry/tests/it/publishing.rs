@@ -1,0 +1,76 @@
+//! `review --pr` with a token: what it writes to GitHub, and when it does not.
+
+use canonry_testkit::github::{Emulator, NewPull, Permission, World};
+
+use crate::place::{Place, Ran};
+
+const REPO: &str = "octo/cat";
+const OWN: &str = "canonry-bot";
+
+/// A pull request with a debugging leftover, settings that the pull request tries to change, and a token that may write.
+fn world() -> World {
+    let mut world = World::new();
+    world.repo(REPO);
+    world.user("ann");
+    world.collaborator(REPO, OWN, Permission::Write);
+    world.token("t0ken", OWN);
+    world.commit(
+        REPO,
+        "main",
+        &[("README.md", Some("# Cat\n")), (".canonry.yml", Some("mentions: {handle: kitty}\n"))],
+    );
+    let settings = "review: {skipPaths: ['**']}\n";
+    world.commit(REPO, "topic", &[("src/app.js", Some("start();\ndebugger;\n")), (".canonry.yml", Some(settings))]);
+    world.open_pull(REPO, "ann", "topic", NewPull::new("Add the app"));
+    world
+}
+
+fn canonry(place: &Place, emulator: &Emulator, arguments: &[&str]) -> Ran {
+    let mut command = place.command(arguments);
+    command.env("CANONRY_GITHUB_API_URL", emulator.url()).env("GITHUB_TOKEN", "t0ken");
+    Ran::of(command.output().expect("the program starts"))
+}
+
+/// How many reviews, comments at lines and comments of ours there are.
+fn said(emulator: &Emulator) -> (usize, usize, usize) {
+    let world = emulator.world();
+    let (reviews, inline) = (world.reviews_by(REPO, 1, OWN).len(), world.review_comments_by(REPO, 1, OWN).len());
+    (reviews, inline, world.comments_by(REPO, 1, OWN).len())
+}
+
+#[test]
+fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
+    let asked = ["review", "--repo", REPO, "--pr", "1"];
+    let first = canonry(&place, &emulator, &asked).succeeded();
+    assert!(first.stdout.contains("Written on octo/cat #1: 1 finding at its line, the summary."), "{}", first.stdout);
+    assert_eq!(said(&emulator), (1, 1, 1));
+    {
+        let world = emulator.world();
+        let comment = &world.review_comments_by(REPO, 1, OWN)[0];
+        assert_eq!((comment.path.as_str(), comment.line), ("src/app.js", Some(2)));
+        // The default branch's settings count, not those of the pull request.
+        assert!(comment.body.contains("`/kitty not useful`"), "{}", comment.body);
+    }
+    let again = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--json"]).succeeded().json();
+    assert_eq!((&again["published"]["comments"], &again["published"]["threads"]), (&0.into(), &0.into()), "{again}");
+    assert_eq!(said(&emulator), (1, 1, 1));
+    let quiet = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--head", "topic"]);
+    assert!(quiet.stderr.contains("--head names a commit of a clone"), "{}", quiet.stderr);
+}
+
+#[test]
+fn nothing_is_written_where_nothing_may_be() {
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
+    canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1"]).succeeded();
+    canonry(&place, &emulator, &["pause", "--repo", REPO]).succeeded();
+    emulator.world().push_pull(REPO, 1, "ann", &[("src/app.js", Some("start();\ndebugger;\ndebugger;\n"))]);
+    let paused = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1"]);
+    assert_eq!(paused.exit, Some(4), "{}", paused.stderr);
+    assert!(paused.stderr.contains("canonry resume --repo octo/cat"), "{}", paused.stderr);
+    canonry(&place, &emulator, &["resume", "--repo", REPO]).succeeded();
+    emulator.world().close(REPO, 1, "ann", canonry_testkit::github::CloseReason::Completed);
+    let closed = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1"]);
+    assert!(closed.exit == Some(1) && closed.stderr.contains("octo/cat #1 is closed"), "{}", closed.stderr);
+    assert_eq!(said(&emulator), (1, 1, 1));
+}
