@@ -30,8 +30,8 @@ pub struct ClosingText<'a> {
     pub confidence: Probability,
     /// Whether a maintainer decided that it is closed: its author's word does not undo that.
     pub approved: bool,
-    /// The name by which Canonry is spoken to here.
-    pub handle: &'a str,
+    /// The name that commands begin with, where somebody listens to them.
+    pub handle: Option<&'a str>,
     /// A repository's own text with `{target}`, `{title}`, `{evidence}`, `{confidence}` and
     /// `{objection}`.
     pub template: Option<&'a str>,
@@ -127,7 +127,7 @@ pub fn repointed_comment(item_type: ItemType, from: ItemNumber, target: ItemNumb
     format!(
         "Now a duplicate of #{target}: #{from}, which this {} was closed in favour of, is itself a duplicate of it. {}",
         item_type.in_words(),
-        if_incorrect(item_type, true, ANY_HANDLE)
+        if_incorrect(item_type, true, None)
     )
 }
 
@@ -135,19 +135,19 @@ fn naming(target: ItemNumber) -> String {
     format!("Closing as duplicate of #{target}.")
 }
 
-/// Works whatever name a repository has chosen.
-const ANY_HANDLE: &str = "canonry";
-
 /// Only what works is named.
-fn if_incorrect(item_type: ItemType, approved: bool, handle: &str) -> String {
+fn if_incorrect(item_type: ItemType, approved: bool, handle: Option<&str>) -> String {
     let this = item_type.in_words();
-    let reopen = format!("If this is incorrect, reopen the {this} (it will not be closed again).");
+    let reopen = format!("If this is incorrect, reopen the {this} (it will not be closed again)");
+    let Some(handle) = handle else {
+        return format!("{reopen}, or say so in a comment: a maintainer can take this back.");
+    };
     if approved {
-        return format!("{reopen} A maintainer can also write `/{handle} undo`, which opens it again.");
+        return format!("{reopen}. A maintainer can also write `/{handle} undo`, which opens it again.");
     }
     // Whoever opened an item cannot always reopen it, so there is a way that needs no rights.
     format!(
-        "{reopen} Its author can also write `/{handle} not a duplicate`, and a maintainer `/{handle} undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection."
+        "{reopen}. Its author can also write `/{handle} not a duplicate`, and a maintainer `/{handle} undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection."
     )
 }
 
@@ -214,7 +214,7 @@ mod tests {
     fn closing<'a>(item_type: ItemType, facts: &'a [String], template: Option<&'a str>) -> ClosingText<'a> {
         let confidence = Probability::new(0.9596).expect("valid");
         let target_title = Some("Exec approvals ignore ask=off");
-        let (target, approved, handle) = (number(12), false, "canonry");
+        let (target, approved, handle) = (number(12), false, Some("canonry"));
         ClosingText { item_type, target, target_title, facts, confidence, approved, handle, template }
     }
 
@@ -230,6 +230,8 @@ mod tests {
             !closing_comment(&closing(ItemType::Issue, &[], None)).contains("in a comment"),
             "nobody would hear it"
         );
+        let unheard = closing_comment(&ClosingText { handle: None, ..closing(ItemType::Issue, &[], None) });
+        assert!(unheard.contains("or say so in a comment: a maintainer can take this back.") && !unheard.contains('/'));
     }
 
     #[test]
@@ -303,7 +305,7 @@ mod tests {
         Reopened: this pull request is not a duplicate of #12. It will not be closed as one again.
         Reopened: this pull request was closed in favour of #12, which was the wrong one.
         Reopened: closing this pull request as a duplicate of #12 was taken back.
-        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again). A maintainer can also write `/canonry undo`, which opens it again.
+        Now a duplicate of #15: #12, which this issue was closed in favour of, is itself a duplicate of it. If this is incorrect, reopen the issue (it will not be closed again), or say so in a comment: a maintainer can take this back.
         ");
     }
 }

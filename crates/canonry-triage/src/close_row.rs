@@ -8,7 +8,7 @@ use canonry_domain::{
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
 use canonry_github::quote_line;
-use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, OutboxState};
+use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, DeliveryFilter, OutboxState};
 use jiff::SignedDuration;
 use serde_json::Value;
 
@@ -21,6 +21,8 @@ use crate::row_evidence::RowEvidence;
 
 /// The window of the brake on closes that no person approved.
 const DAY: SignedDuration = SignedDuration::from_hours(24);
+/// Webhooks that are older say nothing about whether a service runs.
+const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Characters of a title or of a shared fact in a comment.
 const QUOTED: usize = 200;
 /// Begins the reason of a close that was taken back before it came about.
@@ -93,7 +95,7 @@ impl PlanRows<'_> {
                     Err(LookError::GitHub(error)) => return Ok(failed_for_now(error.to_string())),
                     Err(LookError::Unclear(words)) => return Ok(failed_for_now(words)),
                 };
-                let write = self.close_write(row, target, &original);
+                let write = self.close_write(row, target, &original, self.heard_handle().await?);
                 self.closing.outbox.enqueue(self.closing.repo.id, item.number, &key, write).await?
             }
         };
@@ -148,7 +150,17 @@ impl PlanRows<'_> {
         Ok(closed >= u64::from(self.config.close.max_per_day))
     }
 
-    fn close_write(&self, row: &CloseRunRow, target: ItemNumber, original: &RestIssue) -> Write {
+    /// The name that commands begin with, if a service hears them: a grace is closed by one, and one that runs has webhooks
+    /// of the repository.
+    async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
+        let Closing { store, github, repo, .. } = self.closing;
+        let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
+        let last = store.deliveries(&about, 1).await?;
+        let is_heard = self.watch.is_some() || last.iter().any(|last| last.received_at >= github.now() - HEARD_WITHIN);
+        Ok(is_heard.then_some(self.config.mentions.handle.as_str()))
+    }
+
+    fn close_write(&self, row: &CloseRunRow, target: ItemNumber, original: &RestIssue, handle: Option<&str>) -> Write {
         let title = quote_line(&original.title, QUOTED);
         let facts = shared_facts(&row.evidence);
         let comment = closing_comment(&ClosingText {
@@ -158,7 +170,7 @@ impl PlanRows<'_> {
             facts: &facts,
             confidence: row.confidence.unwrap_or(Probability::ZERO),
             approved: row.approved == Some(true),
-            handle: &self.config.mentions.handle,
+            handle,
             template: self.config.close.message.as_deref(),
         });
         let close_as = match row.item_type {

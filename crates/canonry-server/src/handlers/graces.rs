@@ -22,6 +22,11 @@ pub(super) async fn on_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueComm
     cancel(hook, repo, record.item_type, record.number, GraceEnd::HumanCommented).await
 }
 
+/// A person spoke in a review of a pull request, at a line or as a whole.
+pub(super) async fn on_review(hook: Webhook<'_>, repo: &Repo, number: ItemNumber) -> Result<(), JobError> {
+    cancel(hook, repo, ItemType::Pr, number, GraceEnd::HumanCommented).await
+}
+
 /// Something happened to an issue.
 pub(super) async fn on_issue(
     hook: Webhook<'_>,

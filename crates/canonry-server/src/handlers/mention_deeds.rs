@@ -20,6 +20,7 @@ use canonry_triage::{
 use jiff::{SignedDuration, Timestamp};
 
 use super::mentions::{Answer, Said};
+use super::review_threads::await_record;
 use super::webhook::Webhook;
 use crate::grace_job::sweep_soon;
 use crate::handler::JobError;
@@ -187,7 +188,10 @@ impl Deeds<'_> {
             MentionRole::Author | MentionRole::Other => Dismisser::Author,
         };
         let dismissed = match self.thread() {
-            Some(thread) => dismiss_by_mention(store, thread, self.by, dismisser, now).await?,
+            Some(thread) => {
+                await_record(self.hook, self.repo, thread).await?;
+                dismiss_by_mention(store, thread, self.by, dismisser, now).await?
+            }
             None => None,
         };
         match dismissed {
@@ -296,7 +300,10 @@ impl Deeds<'_> {
         let is_ruled = |target: &ItemNumber| {
             duplicates.iter().any(|pair| *pair == (number, *target) || *pair == (*target, number))
         };
-        Ok(Taken { target, closed, ruled: target.filter(is_ruled) })
+        // A row of a plan that a person approved is a maintainer's word as well.
+        let approved = last.filter(|close| close.undone_at.is_none() && close.approved == Some(true));
+        let is_approved = |target: &ItemNumber| approved.is_some_and(|close| close.target == *target);
+        Ok(Taken { target, closed, ruled: target.filter(|target| is_ruled(target) || is_approved(target)) })
     }
 
     async fn undo(self) -> Deed {
@@ -354,7 +361,7 @@ struct Taken {
     target: Option<ItemNumber>,
     /// What Canonry closed it in favour of, if it did so last.
     closed: Option<ItemNumber>,
-    /// The same item, if a person ruled that one of the two is a duplicate of the other.
+    /// The same item, if a person ruled that one of the two is a duplicate of the other, or approved the close.
     ruled: Option<ItemNumber>,
 }
 

@@ -7,6 +7,7 @@ use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
 use canonry_review::{InThread, dismiss_in_thread, dismisser, take_back_wont_fix};
 use canonry_store::{MentionPlace, Repo};
 
+use super::graces::on_review;
 use super::items::no_item;
 use super::mentions::{Said, mention};
 use super::review_threads::await_record;
@@ -28,6 +29,7 @@ pub(super) async fn review_comment(
     if let Some(why) = hook.not_a_person(own, about.comment.user.as_ref()) {
         return Ok(Handled::ignored(why));
     }
+    on_review(hook, repo, number).await?;
     let Some(user) = &about.comment.user else { return Ok(Handled::ignored("nobody is known to have written it")) };
     let (comment, in_reply_to) = (GithubId(about.comment.id), about.comment.in_reply_to_id.map(GithubId));
     let said = Said {

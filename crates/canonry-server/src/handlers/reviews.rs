@@ -4,9 +4,10 @@ use canonry_domain::review::{CommitSha, NoReview, ReviewOccasion, ReviewSubject,
 use canonry_domain::review::{TriggerFacts, TriggerRules, review_trigger};
 use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, Login};
 use canonry_github::api::RestUser;
-use canonry_github::webhook::{CheckEvent, PullLink, PullRequestEvent};
+use canonry_github::webhook::{CheckEvent, PullLink, PullRequestEvent, PullRequestReviewEvent};
 use canonry_store::Repo;
 
+use super::graces::on_review;
 use super::webhook::Webhook;
 use crate::handler::{Handled, JobError};
 use crate::review_settings::review_settings;
@@ -33,6 +34,22 @@ pub(super) async fn of_pull_request(
         author: about.pull_request.user.as_ref().and_then(RestUser::to_login),
     };
     ask(hook, repo, own, occasion, &pull).await.map(Some)
+}
+
+/// `pull_request_review`: who reviews a pull request is at work on it; what they say is read comment by comment.
+pub(super) async fn review(
+    hook: Webhook<'_>,
+    repo: &Repo,
+    about: &PullRequestReviewEvent,
+) -> Result<Handled, JobError> {
+    let is_person = hook.not_a_person(hook.own_login().await?, about.review.user.as_ref()).is_none();
+    if hook.action() == "submitted"
+        && is_person
+        && let Ok(number) = ItemNumber::new(about.pull_request.number)
+    {
+        on_review(hook, repo, number).await?;
+    }
+    Ok(Handled::ignored("what people say in reviews is read comment by comment"))
 }
 
 /// `check_run` and `check_suite`: somebody wants Canonry's check to run again.

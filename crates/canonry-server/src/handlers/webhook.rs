@@ -65,9 +65,10 @@ pub(crate) async fn webhook(service: &Service, delivery: &Delivery, body: &str) 
             Ok(repo) => review_threads::review_thread(hook, &repo, about).await,
             Err(reason) => Ok(Handled::Ignored(reason)),
         },
-        EventBody::PullRequestReview(_) => {
-            Ok(Handled::ignored("what people say in reviews is read comment by comment"))
-        }
+        EventBody::PullRequestReview(about) => match hook.repo().await? {
+            Ok(repo) => reviews::review(hook, &repo, about).await,
+            Err(reason) => Ok(Handled::Ignored(reason)),
+        },
         EventBody::Ignored => Ok(Handled::Ignored(format!(
             "Canonry does not act on the event {}, or not on one of this shape",
             event.name
