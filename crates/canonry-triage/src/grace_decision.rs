@@ -1,10 +1,10 @@
 //! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, GateRules, Item, JUDGE_PROMPT_VERSION, PairScores, Probability, Ruled, Similarity,
-    gate_answer, gate_before_judge,
+    DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity, gate_answer,
+    gate_before_judge,
 };
-use canonry_store::{DecidedCandidate, Grace, NewDecision, Repo, Store, StoreError, StoredTriageRecord};
+use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
@@ -12,6 +12,7 @@ use crate::judge::{cards_of, replayed, representation_of};
 use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Unheard};
 use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::LlmBudget;
+use crate::pair_decision::PairQuestion;
 
 /// Who judges, and by which rules.
 #[derive(Clone, Copy)]
@@ -118,38 +119,14 @@ impl PairJudge<'_> {
         ruled: &Ruled,
         now: Timestamp,
     ) -> Result<Decided, StoreError> {
-        let answer = heard.and_then(|heard| heard.answer.as_ref().ok());
-        let judged = case.candidates.iter().map(|one| DecidedCandidate {
-            number: one.item.number,
-            score: one.score,
-            content_version: one.item.content_version,
-        });
-        let judged: Vec<DecidedCandidate> = judged.collect();
-        let decision = NewDecision {
-            item_type: case.source.item_type,
-            number: case.source.number,
-            target: ruled.target,
+        let asked = PairQuestion {
+            judge: self.judge,
             representation: representation_of(self.source),
-            candidate_set: None,
             origin: DecisionOrigin::Online,
-            status: ruled.status,
-            replaces: false,
-            model_is_duplicate: answer.map(|answer| answer.is_duplicate),
-            confidence: answer.map(|answer| answer.confidence),
-            reasoning: answer.map(|answer| answer.reasoning.clone()),
-            structure: answer.map(|answer| answer.structure),
-            reason: ruled.reason.clone(),
-            answer: heard.map(|heard| heard.said.clone()),
-            provider: self.judge.provider().to_owned(),
-            model: self.judge.model_id().to_owned(),
-            prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.config_hash.to_owned(),
-            input_hash,
-            source_version: case.source.content_version,
-            target_version: ruled.target.and_then(|_| judged.first()).map(|one| one.content_version),
-            candidates: judged,
-            run_id: self.run_id.to_owned(),
+            config_hash: self.config_hash,
+            run_id: self.run_id,
         };
+        let decision = asked.decision(case, input_hash, heard, ruled);
         self.store.write_decisions(self.repo.id, &[decision], now).await?;
         Ok(match ruled.status {
             DecisionStatus::Accepted => Decided::Edge,

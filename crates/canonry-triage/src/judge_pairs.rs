@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, GateRules, ItemNumber, ItemType, JUDGE_PROMPT_VERSION, PairScores, Ruled,
-    Similarity, gate_answer, gate_before_judge,
+    DecisionOrigin, DecisionStatus, GateRules, ItemNumber, ItemType, PairScores, Ruled, Similarity, gate_answer,
+    gate_before_judge,
 };
 use canonry_models::{Calibration, Embedder as _, LocalEmbedder};
-use canonry_store::{DecidedCandidate, NewDecision, Repo, Store, StoreError};
+use canonry_store::{NewDecision, Repo, Store, StoreError};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
@@ -17,6 +17,7 @@ use crate::import::ERRORS_KEPT;
 use crate::judge::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
 use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unheard};
 use crate::known_duplicates::KnownDuplicates;
+use crate::pair_decision::PairQuestion;
 
 /// What judging pairs did.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -170,38 +171,14 @@ impl Run<'_> {
     }
 
     fn decision(&self, case: &JudgeCase, input_hash: String, heard: Option<&Heard>, ruled: &Ruled) -> NewDecision {
-        let answer = heard.and_then(|heard| heard.answer.as_ref().ok());
-        let judged = case.candidates.iter().map(|one| DecidedCandidate {
-            number: one.item.number,
-            score: one.score,
-            content_version: one.item.content_version,
-        });
-        let judged: Vec<DecidedCandidate> = judged.collect();
-        NewDecision {
-            item_type: case.source.item_type,
-            number: case.source.number,
-            target: ruled.target,
+        let asked = PairQuestion {
+            judge: self.judge,
             representation: representation_of(self.options.source),
-            candidate_set: None,
             origin: DecisionOrigin::Batch,
-            status: ruled.status,
-            replaces: false,
-            model_is_duplicate: answer.map(|answer| answer.is_duplicate),
-            confidence: answer.map(|answer| answer.confidence),
-            reasoning: answer.map(|answer| answer.reasoning.clone()),
-            structure: answer.map(|answer| answer.structure),
-            reason: ruled.reason.clone(),
-            answer: heard.map(|heard| heard.said.clone()),
-            provider: self.judge.provider().to_owned(),
-            model: self.judge.model_id().to_owned(),
-            prompt_version: JUDGE_PROMPT_VERSION,
-            config_hash: self.options.config_hash.clone(),
-            input_hash: if heard.is_some() { input_hash } else { String::new() },
-            source_version: case.source.content_version,
-            target_version: ruled.target.and_then(|_| judged.first()).map(|one| one.content_version),
-            candidates: judged,
-            run_id: self.options.run_id.clone(),
-        }
+            config_hash: &self.options.config_hash,
+            run_id: &self.options.run_id,
+        };
+        asked.decision(case, input_hash, heard, ruled)
     }
 }
 

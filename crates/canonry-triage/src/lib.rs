@@ -47,6 +47,7 @@ mod local_judge_titles;
 mod local_judge_weights;
 mod neighbourhood;
 mod objections;
+mod pair_decision;
 mod plan_close;
 mod reactions;
 mod record_reader;
