@@ -16,10 +16,13 @@ const LARGEST_ANSWER: u64 = 4 << 20;
 /// What is kept of what a program says on its standard error.
 const LONGEST_SAID: u64 = 64 << 10;
 
-/// The variables with this program's own secrets. The other program is given text from strangers and may be talked into
-/// telling what it sees.
-const WITHHELD: &[&str] = &[
+/// The variables with Canonry's own secrets, which no program that it runs is given: such a program reads text from
+/// strangers and may be talked into telling what it sees.
+pub const WITHHELD: [&str; 8] = [
     "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "CANONRY_ADMIN_TOKEN",
+    "CANONRY_METRICS_TOKEN",
     "CANONRY_DATABASE_URL",
     "CANONRY_WEBHOOK_SECRET",
     "CANONRY_APP_PRIVATE_KEY",

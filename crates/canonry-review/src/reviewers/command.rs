@@ -4,24 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use canonry_domain::review::ReviewerName;
+use canonry_models::chat::WITHHELD;
 use tokio::process::Command;
 
 use super::report_file::read_any;
 use crate::program::{ProgramError, run_program};
 use crate::reported::Heard;
-
-/// Variables with secrets of this program's own. The other program is given text from strangers and may be talked into
-/// telling what it sees.
-const WITHHELD: [&str; 8] = [
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "CANONRY_ADMIN_TOKEN",
-    "CANONRY_METRICS_TOKEN",
-    "CANONRY_DATABASE_URL",
-    "CANONRY_WEBHOOK_SECRET",
-    "CANONRY_APP_PRIVATE_KEY",
-    "CANONRY_APP_PRIVATE_KEY_PATH",
-];
 
 /// What is read of a report.
 const LARGEST: usize = 32 * 1024 * 1024;

@@ -63,7 +63,9 @@ fn a_program_is_not_told_our_secrets() {
         ran.json()["errors"][0]["message"].as_str().expect("a message").to_owned()
     };
     assert!(told("SOMETHING_ELSE").ends_with("it begins with \"told\""));
-    for variable in ["GITHUB_TOKEN", "CANONRY_WEBHOOK_SECRET", "CANONRY_APP_PRIVATE_KEY"] {
+    for variable in
+        ["GITHUB_TOKEN", "GH_TOKEN", "CANONRY_ADMIN_TOKEN", "CANONRY_WEBHOOK_SECRET", "CANONRY_APP_PRIVATE_KEY"]
+    {
         assert!(told(variable).ends_with("it ended with exit status: 1"), "{variable}");
     }
 }
