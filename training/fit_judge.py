@@ -1,14 +1,17 @@
 """Fits the weights of the local judge to pairs that retrieval offered.
 
-    judge_replay --vectors VECTORS --features issues.tsv rust.issue openoffice.issue gitbugs_hadoop.issue gitbugs_seamonkey.issue
-    judge_replay --vectors VECTORS --features prs.tsv rust.pr rails.pr        # canonry-triage's example
-    python fit_judge.py issues.tsv              # how a fit without each set does on it, then the weights of all
+    judge_replay --vectors A --features rust.tsv rust.issue                   # canonry-triage's example
+    judge_replay --vectors O --features openoffice.tsv openoffice.issue
+    judge_replay --vectors C --features small.tsv gitbugs_hadoop.issue gitbugs_seamonkey.issue
+    judge_replay --vectors C --features prs.tsv rust.pr rails.pr
+    python fit_judge.py rust.tsv openoffice.tsv small.tsv    # how a fit without each set does on it, then the weights of all
     python fit_judge.py prs.tsv --prior 0.25
 
 A pair is an item and one of the up to eight earlier items that retrieval finds for it, as `detect-new` asks; every item of
 a set is asked, so that duplicates have their natural frequency. Positives and negatives come from the same retriever. The
 slopes are shared by all sets; each set has an intercept of its own while they are fitted, because sets differ in how many
-duplicates they hold and people linked. The intercept that is kept is the mean of those, each moved to where `--prior` of the
+duplicates they hold and people linked. The vectors of a set must come from a model that was not trained on its duplicates, as
+for `fit_ranker.py`: A, O and C are the same folders. The intercept that is kept is the mean of those, each moved to where `--prior` of the
 items would be duplicates: how many there are is not in the texts.
 """
 
@@ -16,9 +19,11 @@ import argparse
 
 import numpy as np
 
-# Items and queries of each set.
+# Issues of rust up to this one, in order of creation: those from 2014-07-01 on are measured and not fitted to.
+RUST_ISSUES = 8_486
+# Items and queries of each set, as far as they are fitted to.
 SETS = {
-    "rust.issue": (15_815, 1_087),
+    "rust.issue": (8_486, 421),
     "openoffice.issue": (4_548, 2_499),
     "gitbugs_hadoop.issue": (2_503, 66),
     "gitbugs_seamonkey.issue": (1_076, 46),
@@ -31,12 +36,14 @@ RIDGE = 3.0
 
 
 class Pairs:
-    """A file of features."""
+    """Files of features."""
 
-    def __init__(self, path):
-        with open(path) as file:
-            names = file.readline().rstrip("\n").split("\t")
-            rows = [line.rstrip("\n").split("\t") for line in file]
+    def __init__(self, paths):
+        rows = []
+        for path in paths:
+            with open(path) as file:
+                names = file.readline().rstrip("\n").split("\t")
+                rows += [line.rstrip("\n").split("\t") for line in file]
         self.names = names[5:]
         self.set = np.array([row[0] for row in rows])
         self.source = np.array([int(row[1]) for row in rows])
@@ -110,10 +117,11 @@ def report(name, pairs, p):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("features")
+    parser.add_argument("features", nargs="+")
     parser.add_argument("--prior", type=float, default=0.5)
     arguments = parser.parse_args()
     pairs = Pairs(arguments.features)
+    pairs = pairs.of((pairs.set != "rust.issue") | (pairs.source <= RUST_ISSUES))
     names = sorted(set(pairs.set))
     slopes, intercepts = fit(pairs)
     intercept = at_prior(intercepts, arguments.prior)
@@ -130,7 +138,7 @@ def main():
             part_slopes, part_intercepts = fit(known)
             p[fifth == held] = sigmoid(own.x[fifth == held] @ part_slopes + at_prior(part_intercepts, arguments.prior))
         report(f"{name}, each fifth of its time held out", own, p)
-    print(f"intercept {intercept:.3f}; of each set alone:", {name: round(float(at_prior({name: value}, arguments.prior)), 2) for name, value in intercepts.items()})
+    print(f"intercept {intercept:.3f}; of each set alone:", {str(name): round(float(at_prior({name: value}, arguments.prior)), 2) for name, value in intercepts.items()})
     for name, slope in zip(pairs.names, slopes):
         print(f"    {slope:.3f}, // {name}")
 

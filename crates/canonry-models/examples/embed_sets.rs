@@ -1,15 +1,17 @@
-//! Writes the vectors of the public duplicate sets for `canonry-retrieval`'s example `baselines`: `embed_sets FOLDER
-//! [SET…]`. A file that the same model wrote earlier stays.
+//! Writes the vectors and token vectors of the public duplicate sets for the examples that measure retrieval and
+//! verdicts: `embed_sets FOLDER [--model FILE] [SET…]`. A file that the same model wrote earlier stays. Another model
+//! than the compiled-in one is named by its file.
 #![expect(clippy::print_stderr, reason = "it runs for minutes and says where it is")]
 
 use std::error::Error;
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use canonry_domain::{ItemNumber, ItemType, parse_import_value, raw_text};
-use canonry_models::{Embedder as _, LocalEmbedder};
+use canonry_models::{Embedder as _, Embedding, LocalEmbedder};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -28,19 +30,37 @@ const SETS: [(&str, ItemType); 6] = [
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let out = PathBuf::from(arguments.next().ok_or("which folder?")?);
-    let wanted: Vec<String> = arguments.collect();
-    fs::create_dir_all(&out)?;
-    let data = std::env::var_os("CANONRY_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
-    let embedder = LocalEmbedder::load()?;
-    let model = out.join("model");
-    let same_model = fs::read_to_string(&model).is_ok_and(|written_by| written_by == embedder.model_id());
-    for (set, item_type) in SETS {
-        let path = out.join(format!("{set}.{item_type}.vec"));
-        if !same_model && path.exists() {
-            fs::remove_file(path)?;
+    let (mut wanted, mut model_file) = (Vec::new(), None);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--model" => model_file = Some(PathBuf::from(arguments.next().ok_or("which file?")?)),
+            _ => wanted.push(argument),
         }
     }
-    fs::write(&model, embedder.model_id())?;
+    fs::create_dir_all(&out)?;
+    let data = std::env::var_os("CANONRY_BENCH_DATA").map_or_else(|| PathBuf::from("../shared/bench"), PathBuf::from);
+    let threads = std::thread::available_parallelism()?.get();
+    let embedder = match &model_file {
+        Some(file) => LocalEmbedder::load_file(file, threads)?,
+        None => LocalEmbedder::load()?,
+    };
+    let model = out.join("model");
+    // The id alone would not do: a model is converted several times before it is given one for good.
+    let probe =
+        embedder.embed_with_tokens_blocking(&["What a model makes of one text tells it from others. ".repeat(60)])?;
+    let mut hasher = DefaultHasher::new();
+    format!("{probe:?}").hash(&mut hasher);
+    let stamp = format!("{} {:x}", embedder.model_id(), hasher.finish());
+    let same_model = fs::read_to_string(&model).is_ok_and(|written_by| written_by == stamp);
+    for (set, item_type) in SETS {
+        for kind in ["vec", "tokens"] {
+            let path = out.join(format!("{set}.{item_type}.{kind}"));
+            if !same_model && path.exists() {
+                fs::remove_file(path)?;
+            }
+        }
+    }
+    fs::write(&model, stamp)?;
     for (set, item_type) in SETS {
         let name = format!("{set}.{item_type}");
         let path = out.join(format!("{name}.vec"));
@@ -50,9 +70,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let items = read(&data.join(format!("{set}.jsonl.gz")), item_type)?;
         let (numbers, texts): (Vec<ItemNumber>, Vec<String>) = items.into_iter().unzip();
         let began = Instant::now();
-        let vectors = embedder.embed_blocking(&texts)?;
+        let embeddings = embedder.embed_with_tokens_blocking(&texts)?;
         eprintln!("{name}: {} texts in {:.0} s", texts.len(), began.elapsed().as_secs_f64());
-        write(&path, &numbers, &vectors)?;
+        write_tokens(&out.join(format!("{name}.tokens")), &numbers, &embeddings)?;
+        write(&path, &numbers, &embeddings)?;
     }
     Ok(())
 }
@@ -75,20 +96,39 @@ fn read(path: &Path, item_type: ItemType) -> Result<Vec<(ItemNumber, String)>, B
 }
 
 /// `CNRYVEC1`, dimension and count as u32, then for each item its number as i64 and its vector as f32, little-endian.
-fn write(path: &Path, numbers: &[ItemNumber], vectors: &[Vec<f32>]) -> Result<(), Box<dyn Error>> {
-    let dimension = u32::try_from(vectors.first().map_or(0, Vec::len))?;
+fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[Embedding]) -> Result<(), Box<dyn Error>> {
+    let dimension = u32::try_from(embeddings.first().map_or(0, |embedding| embedding.vector.len()))?;
     // Under another name until it is whole: what has its name is never made again.
     let unfinished = path.with_extension("unfinished");
     let mut file = BufWriter::new(File::create(&unfinished)?);
     file.write_all(b"CNRYVEC1")?;
     file.write_all(&dimension.to_le_bytes())?;
-    file.write_all(&u32::try_from(vectors.len())?.to_le_bytes())?;
-    for (number, vector) in numbers.iter().zip(vectors) {
+    file.write_all(&u32::try_from(embeddings.len())?.to_le_bytes())?;
+    for (number, embedding) in numbers.iter().zip(embeddings) {
         file.write_all(&number.get().to_le_bytes())?;
-        for part in vector {
+        for part in &embedding.vector {
             file.write_all(&part.to_le_bytes())?;
         }
     }
     file.flush()?;
     Ok(fs::rename(unfinished, path)?)
+}
+
+/// `CNRYTOK1`, the count as u32, then for each item its number as i64, the length of its token vectors in bytes as u32,
+/// and those; nothing for a model without them.
+fn write_tokens(path: &Path, numbers: &[ItemNumber], embeddings: &[Embedding]) -> Result<(), Box<dyn Error>> {
+    let of = |(number, embedding): (&ItemNumber, &Embedding)| Some((*number, embedding.tokens.as_ref()?.to_bytes()));
+    let tokens: Vec<(ItemNumber, Vec<u8>)> = numbers.iter().zip(embeddings).filter_map(of).collect();
+    if tokens.is_empty() {
+        return Ok(());
+    }
+    let mut file = BufWriter::new(File::create(path)?);
+    file.write_all(b"CNRYTOK1")?;
+    file.write_all(&u32::try_from(tokens.len())?.to_le_bytes())?;
+    for (number, bytes) in tokens {
+        file.write_all(&number.get().to_le_bytes())?;
+        file.write_all(&u32::try_from(bytes.len())?.to_le_bytes())?;
+        file.write_all(&bytes)?;
+    }
+    Ok(file.flush()?)
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use canonry_domain::TokenVectors;
 use futures_util::future::BoxFuture;
 
 use crate::calibration::Calibration;
@@ -17,6 +18,15 @@ pub enum InputType {
     Document,
 }
 
+/// What a model makes of a text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    /// One vector of length 1 for the whole of it; zeros for a text without words.
+    pub vector: Vec<f32>,
+    /// A small vector for each of its first tokens, by a model that makes them.
+    pub tokens: Option<TokenVectors>,
+}
+
 /// Turns texts into vectors of length 1 whose cosine says how alike the texts are.
 pub trait Embedder: Send + Sync {
     /// The name vectors are stored under. Vectors of different names are never compared.
@@ -30,6 +40,18 @@ pub trait Embedder: Send + Sync {
 
     /// One vector per text, in order, or no vector at all; a text without words gets a vector of zeros.
     fn embed<'a>(&'a self, texts: &'a [String], input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>>;
+
+    /// The same with the vectors of the texts' tokens, by a model that makes them.
+    fn embed_with_tokens<'a>(
+        &'a self,
+        texts: &'a [String],
+        input: InputType,
+    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+        Box::pin(async move {
+            let vectors = self.embed(texts, input).await?;
+            Ok(vectors.into_iter().map(|vector| Embedding { vector, tokens: None }).collect())
+        })
+    }
 }
 
 /// Why texts were not embedded.

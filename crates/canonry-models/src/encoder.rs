@@ -1,39 +1,42 @@
-//! The transformer: token ids in, one vector per text out.
+//! The transformer: token ids in, one vector per text and small vectors of its first tokens out.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
-use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions};
-use rten_simd::SimdOp;
-use rten_tensor::NdTensorView;
+use canonry_domain::TokenVectors;
+use canonry_kernels::{
+    AttentionBuffers, CodedRows, Heads, Kernels, Linear, Then, attend, mean_direction, normalise, project,
+};
 
-use crate::model_file::{ModelFile, ModelFileError};
-use crate::quantised_linear::{ByteProduct, LinearBuffers, QuantisedLinear};
-use crate::row_math::{MeanDirection, NormaliseRows, SoftmaxRows, Then};
-
-type FloatProduct = GemmExecutor<f32, f32, f32>;
-
-/// Rows that go through a layer's matrices together: the block's widest activations stay in the L2 cache.
-const BLOCK_ROWS: usize = 64;
+use crate::embedder::Embedding;
+use crate::model_file::{ModelFile, ModelFileError, TokenHead};
 
 /// A BERT-like encoder with mean pooling; its sizes come from the model file.
 pub(crate) struct Encoder {
+    kernels: Kernels,
     bytes: Cow<'static, [u8]>,
     words: Range<usize>,
     word_scales: Vec<f32>,
     positions: Vec<f32>,
     embedding_norm: Norm,
     layers: Vec<Layer>,
+    token_head: Option<TokenProjection>,
     width: usize,
-    heads: usize,
+    heads: Heads,
+}
+
+/// From a token's state to its small vector.
+struct TokenProjection {
+    weights: Vec<f32>,
+    head: TokenHead,
 }
 
 struct Layer {
-    query_key_value: QuantisedLinear,
-    attention_output: QuantisedLinear,
+    query_key_value: Linear,
+    attention_output: Linear,
     attention_norm: Norm,
-    feed_forward_in: QuantisedLinear,
-    feed_forward_out: QuantisedLinear,
+    feed_forward_in: Linear,
+    feed_forward_out: Linear,
     feed_forward_norm: Norm,
 }
 
@@ -46,7 +49,7 @@ struct Norm {
 /// Buffers of one worker.
 #[derive(Default)]
 pub(crate) struct EncoderBuffers {
-    linear: LinearBuffers,
+    coded: CodedRows,
     states: Vec<f32>,
     query_key_value: Vec<f32>,
     attended: Vec<f32>,
@@ -54,18 +57,11 @@ pub(crate) struct EncoderBuffers {
     hidden: Vec<f32>,
 }
 
-#[derive(Default)]
-struct AttentionBuffers {
-    scores: Vec<f32>,
-    inverse_sums: Vec<f32>,
-    head: Vec<f32>,
-}
-
 impl Encoder {
-    pub(crate) fn read(file: ModelFile) -> Result<Self, ModelFileError> {
+    pub(crate) fn read(file: ModelFile, kernels: Kernels) -> Result<Self, ModelFileError> {
         let header = file.header();
         let width = header.dimension;
-        let byte_product = ByteProduct::new();
+        fits(width)?;
         let norm = |name: &str| -> Result<Norm, ModelFileError> {
             Ok(Norm {
                 gains: file.floats(&format!("{name}.gain"), &[width])?,
@@ -73,11 +69,17 @@ impl Encoder {
                 epsilon: header.norm_epsilon,
             })
         };
-        let linear = |name: &str, inputs, outputs| QuantisedLinear::read(&byte_product, &file, name, inputs, outputs);
+        let linear = |name: &str, inputs: usize, outputs: usize| -> Result<Linear, ModelFileError> {
+            let codes = file.codes(&format!("{name}.weight"), &[outputs, inputs])?;
+            let scales = file.floats(&format!("{name}.scale"), &[outputs])?;
+            let biases = file.floats(&format!("{name}.bias"), &[outputs])?;
+            Ok(Linear::pack(kernels, &codes, inputs, scales, biases))
+        };
         let layers = (0..header.layers)
             .map(|layer| {
                 let at = |part: &str| format!("layers.{layer}.{part}");
                 let hidden = file.rows(&at("feed_forward_in.weight"))?;
+                fits(hidden)?;
                 Ok(Layer {
                     query_key_value: linear(&at("query_key_value"), width, 3 * width)?,
                     attention_output: linear(&at("attention_output"), width, width)?,
@@ -88,15 +90,26 @@ impl Encoder {
                 })
             })
             .collect::<Result<_, ModelFileError>>()?;
+        let token_head = header
+            .token_vectors
+            .map(|head| {
+                Ok::<_, ModelFileError>(TokenProjection {
+                    weights: file.floats("tokens.weight", &[head.width, width])?,
+                    head,
+                })
+            })
+            .transpose()?;
         let vocabulary = file.rows("words.weight")?;
         Ok(Self {
+            kernels,
             words: file.codes_place("words.weight", &[vocabulary, width])?,
             word_scales: file.floats("words.scale", &[vocabulary])?,
             positions: file.floats("positions", &[header.token_limit, width])?,
             embedding_norm: norm("embedding_norm")?,
             layers,
+            token_head,
             width,
-            heads: header.heads,
+            heads: Heads { count: header.heads, size: width / header.heads },
             bytes: file.into_bytes(),
         })
     }
@@ -106,21 +119,21 @@ impl Encoder {
         self.word_scales.len()
     }
 
-    /// One vector of length 1 per text. The texts' rows lie one after another: nothing is padded, and no
-    /// text's vector depends on its neighbours.
-    pub(crate) fn encode(&self, texts: &[&[u32]], buffers: &mut EncoderBuffers) -> Vec<Vec<f32>> {
-        // Made anew for each call, because they cannot be sent between threads; it costs two small allocations.
-        let (bytes, floats) = (ByteProduct::new(), FloatProduct::new());
+    /// One vector of length 1 per text, and the vectors of its tokens. The texts' rows lie one after another: nothing
+    /// is padded, and no text's vector depends on its neighbours.
+    pub(crate) fn encode(&self, texts: &[&[u32]], buffers: &mut EncoderBuffers) -> Vec<Embedding> {
         self.look_up(texts, buffers);
         for layer in &self.layers {
-            self.attend(layer, texts, (&bytes, &floats), buffers);
-            self.feed_forward(layer, &bytes, buffers);
+            self.attend(layer, texts, buffers);
+            self.feed_forward(layer, buffers);
         }
         let mut rest = buffers.states.as_slice();
         let mut vectors = Vec::with_capacity(texts.len());
         for ids in texts {
             let (values, after) = rest.split_at(ids.len() * self.width);
-            vectors.push(MeanDirection { values, width: self.width }.dispatch());
+            let vector = mean_direction(values, self.width);
+            let tokens = self.token_head.as_ref().map(|head| head.apply(values, self.width));
+            vectors.push(Embedding { vector, tokens });
             rest = after;
         }
         vectors
@@ -138,87 +151,70 @@ impl Encoder {
                 buffers.states.extend(row.map(|(code, place)| f32::from(code.cast_signed()) * scale + place));
             }
         }
-        self.embedding_norm.apply(&mut buffers.states);
+        self.embedding_norm.apply(self.kernels, &mut buffers.states);
     }
 
-    fn attend(
-        &self,
-        layer: &Layer,
-        texts: &[&[u32]],
-        (bytes, floats): (&ByteProduct, &FloatProduct),
-        buffers: &mut EncoderBuffers,
-    ) {
-        let EncoderBuffers { linear, states, query_key_value, attended, attention, .. } = buffers;
+    fn attend(&self, layer: &Layer, texts: &[&[u32]], buffers: &mut EncoderBuffers) {
+        let EncoderBuffers { coded, states, query_key_value, attended, attention, .. } = buffers;
         query_key_value.resize(states.len() * 3, 0.0);
         attended.resize(states.len(), 0.0);
-        let blocks = states.chunks(BLOCK_ROWS * self.width);
-        for (x, out) in blocks.zip(query_key_value.chunks_mut(BLOCK_ROWS * 3 * self.width)) {
-            layer.query_key_value.apply(bytes, x, linear, Then::Write, out);
+        let block = self.kernels.block_rows() * self.width;
+        for (x, out) in states.chunks(block).zip(query_key_value.chunks_mut(3 * block)) {
+            coded.code(self.kernels, x, self.width);
+            layer.query_key_value.apply(coded, Then::Write, out);
         }
         let (mut parts, mut outs) = (query_key_value.as_slice(), attended.as_mut_slice());
         for ids in texts {
             let (part, parts_after) = parts.split_at(ids.len() * 3 * self.width);
             let (out, outs_after) = outs.split_at_mut(ids.len() * self.width);
-            self.attend_within_text(floats, part, attention, out);
+            attend(self.kernels, self.heads, part, attention, out);
             (parts, outs) = (parts_after, outs_after);
         }
-        let blocks = attended.chunks(BLOCK_ROWS * self.width);
-        for (x, out) in blocks.zip(states.chunks_mut(BLOCK_ROWS * self.width)) {
-            layer.attention_output.apply(bytes, x, linear, Then::Add, out);
-            layer.attention_norm.apply(out);
+        for (x, out) in attended.chunks(block).zip(states.chunks_mut(block)) {
+            coded.code(self.kernels, x, self.width);
+            layer.attention_output.apply(coded, Then::Add, out);
+            layer.attention_norm.apply(self.kernels, out);
         }
     }
 
-    fn attend_within_text(
-        &self,
-        product: &FloatProduct,
-        parts: &[f32],
-        buffers: &mut AttentionBuffers,
-        out: &mut [f32],
-    ) {
-        let length = out.len() / self.width;
-        let size = self.width / self.heads;
-        let stride = 3 * self.width;
-        let part = |start: usize| {
-            NdTensorView::from_slice_with_strides([length, size], &parts[start..], [stride, 1])
-                .expect("invariant: a head's part lies within the text's rows")
-        };
-        let scale = GemmOptions { alpha: (size as f32).powf(-0.5), ..GemmOptions::default() };
-        let AttentionBuffers { scores, inverse_sums, head } = buffers;
-        scores.resize(length * length, 0.0);
-        inverse_sums.resize(length, 0.0);
-        head.resize(length * size, 0.0);
-        for start in (0..self.width).step_by(size) {
-            let (query, key, value) = (part(start), part(self.width + start), part(2 * self.width + start));
-            product
-                .gemm(scores, GemmInputA::Unpacked(query), GemmInputB::Unpacked(key.transposed()), scale.clone())
-                .expect("invariant: query and key have one shape");
-            SoftmaxRows { values: scores, width: length, inverse_sums }.dispatch();
-            let weights = NdTensorView::from_data([length, length], scores.as_slice());
-            product
-                .gemm(head, GemmInputA::Unpacked(weights), GemmInputB::Unpacked(value), GemmOptions::default())
-                .expect("invariant: there is a weight for each value");
-            let rows = out.chunks_exact_mut(self.width).zip(head.chunks_exact(size));
-            for ((row, from), inverse) in rows.zip(inverse_sums.iter()) {
-                row[start..start + size].iter_mut().zip(from).for_each(|(to, from)| *to = from * inverse);
-            }
-        }
-    }
-
-    fn feed_forward(&self, layer: &Layer, bytes: &ByteProduct, buffers: &mut EncoderBuffers) {
-        let EncoderBuffers { linear, states, hidden, .. } = buffers;
-        for x in states.chunks_mut(BLOCK_ROWS * self.width) {
-            hidden.resize(x.len() / self.width * layer.feed_forward_in.outputs(), 0.0);
-            layer.feed_forward_in.apply(bytes, x, linear, Then::Activate, hidden);
-            layer.feed_forward_out.apply(bytes, hidden, linear, Then::Add, x);
-            layer.feed_forward_norm.apply(x);
+    fn feed_forward(&self, layer: &Layer, buffers: &mut EncoderBuffers) {
+        let EncoderBuffers { coded, states, hidden, .. } = buffers;
+        let hidden_width = layer.feed_forward_in.outputs();
+        for x in states.chunks_mut(self.kernels.block_rows() * self.width) {
+            hidden.resize(x.len() / self.width * hidden_width, 0.0);
+            coded.code(self.kernels, x, self.width);
+            layer.feed_forward_in.apply(coded, Then::Activate, hidden);
+            coded.code(self.kernels, hidden, hidden_width);
+            layer.feed_forward_out.apply(coded, Then::Add, x);
+            layer.feed_forward_norm.apply(self.kernels, x);
         }
     }
 }
 
+/// Whether the kernels can multiply rows of this length.
+fn fits(width: usize) -> Result<(), ModelFileError> {
+    if (1..=Linear::MOST_INPUTS).contains(&width) {
+        Ok(())
+    } else {
+        Err(ModelFileError::Unsupported(format!("a layer {width} wide")))
+    }
+}
+
+impl TokenProjection {
+    fn apply(&self, states: &[f32], width: usize) -> TokenVectors {
+        let tokens = (states.len() / width).min(self.head.limit);
+        let rows = project(&states[..tokens * width], &self.weights, width);
+        let codes = rows.chunks_exact(self.head.width).flat_map(|row| {
+            let length = row.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+            row.iter().map(move |value| (value / length * 127.0).round() as i8)
+        });
+        TokenVectors::new(self.head.width, codes.collect()).expect("invariant: the rows are whole")
+    }
+}
+
 impl Norm {
-    fn apply(&self, values: &mut [f32]) {
-        NormaliseRows { values, gains: &self.gains, biases: &self.biases, epsilon: self.epsilon }.dispatch();
+    fn apply(&self, kernels: Kernels, values: &mut [f32]) {
+        normalise(kernels, values, &self.gains, &self.biases, self.epsilon);
     }
 }
 
@@ -226,6 +222,7 @@ impl Norm {
 mod tests {
     use super::{Encoder, EncoderBuffers};
     use crate::model_file::ModelFile;
+    use canonry_kernels::{Kernels, Linear};
     use serde_json::{Value, json};
     use std::collections::HashMap;
 
@@ -233,6 +230,7 @@ mod tests {
     const HEADS: usize = 3;
     const HIDDEN: usize = 40;
     const WORDS: usize = 50;
+    const TOKEN_WIDTH: usize = 7;
 
     /// A small model of unusual sizes with made-up weights, and the same weights as plain numbers.
     #[derive(Default)]
@@ -296,13 +294,15 @@ mod tests {
                 tiny.norm(&format!("layers.{layer}.attention_norm"));
                 tiny.norm(&format!("layers.{layer}.feed_forward_norm"));
             }
+            tiny.floats("tokens.weight", &[TOKEN_WIDTH, WIDTH], 0.0, 1.0);
             tiny
         }
 
         fn file(&self) -> ModelFile {
-            let header = json!({"format": 1, "model_id": "local:tiny", "architecture": "bert", "dimension": WIDTH,
+            let header = json!({"format": 2, "model_id": "local:tiny", "architecture": "bert", "dimension": WIDTH,
                 "layers": 2, "heads": HEADS, "norm_epsilon": 1e-12, "token_limit": 16, "pooling": "mean",
-                "lower_case": true, "calibration": {"anchors": []}});
+                "lower_case": true, "calibration": {"anchors": []},
+                "token_vectors": {"width": TOKEN_WIDTH, "limit": 5}});
             let mut entries = self.entries.clone();
             entries.insert("__metadata__".to_owned(), json!({"canonry": header.to_string()}));
             let entries = Value::Object(entries).to_string();
@@ -325,8 +325,8 @@ mod tests {
             x.iter().zip(learned).map(|(v, (gain, bias))| (v - mean) / deviation * gain + bias).collect()
         }
 
-        /// The network as a textbook writes it, one number at a time.
-        fn vector(&self, ids: &[u32]) -> Vec<f32> {
+        /// The last states of the network as a textbook writes it, one number at a time.
+        fn states(&self, ids: &[u32]) -> Vec<Vec<f32>> {
             let add = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a + b).collect::<Vec<f32>>();
             let word = |id: &u32| &self.plain["words.weight"][*id as usize * WIDTH..][..WIDTH];
             let places = self.plain["positions"].chunks(WIDTH);
@@ -369,23 +369,40 @@ mod tests {
                     );
                 }
             }
-            rows.iter().fold(vec![0.0; WIDTH], |sum, row| add(&sum, row))
+            rows
         }
     }
 
     #[test]
     fn is_the_network_of_the_textbook_whatever_its_sizes() {
         let tiny = Tiny::make();
-        let encoder = Encoder::read(tiny.file()).expect("all tensors are there");
+        for kernels in Kernels::available() {
+            is_the_network_of_the_textbook(&tiny, kernels);
+        }
+    }
+
+    fn is_the_network_of_the_textbook(tiny: &Tiny, kernels: Kernels) {
+        let encoder = Encoder::read(tiny.file(), kernels).expect("all tensors are there");
         assert_eq!(encoder.vocabulary(), WORDS);
         let texts: [&[u32]; 3] =
             [&[1, 2, 3, 4, 5, 6, 7], &[49, 0], &[9, 9, 9, 30, 31, 32, 33, 34, 35, 36, 37, 38, 39, 40, 41, 42]];
-        for (vector, ids) in encoder.encode(&texts, &mut EncoderBuffers::default()).iter().zip(texts) {
-            let plain = tiny.vector(ids);
-            let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
+        for (embedding, ids) in encoder.encode(&texts, &mut EncoderBuffers::default()).iter().zip(texts) {
+            let (vector, states) = (&embedding.vector, tiny.states(ids));
+            let plain: Vec<f32> = (0..WIDTH).map(|at| states.iter().map(|row| row[at]).sum()).collect();
             let cosine = dot(vector, &plain) / dot(&plain, &plain).sqrt();
             assert!(cosine > 0.998, "{ids:?}: {cosine}");
             assert!((dot(vector, vector) - 1.0).abs() < 1e-5);
+            let tokens = embedding.tokens.as_ref().expect("the model has a head for them");
+            assert_eq!(tokens.len(), ids.len().min(5));
+            for (row, state) in tokens.rows().zip(&states) {
+                let row: Vec<f32> = row.iter().map(|code| f32::from(*code)).collect();
+                let plain: Vec<f32> =
+                    tiny.plain["tokens.weight"].chunks(WIDTH).map(|weights| dot(weights, state)).collect();
+                let cosine = dot(&row, &plain) / (dot(&plain, &plain) * dot(&row, &row)).sqrt();
+                assert!(cosine > 0.99, "{ids:?}: {cosine}");
+                assert!((dot(&row, &row).sqrt() - 127.0).abs() < 2.0);
+            }
         }
     }
 
@@ -393,7 +410,17 @@ mod tests {
     fn a_model_that_lacks_a_tensor_is_refused() {
         let mut tiny = Tiny::make();
         tiny.entries.remove("layers.1.attention_norm.gain");
-        let error = Encoder::read(tiny.file()).err().expect("refused").to_string();
+        let error = Encoder::read(tiny.file(), Kernels::best()).err().expect("refused").to_string();
         assert_eq!(error, "read tensor layers.1.attention_norm.gain of the model file: it is absent");
+    }
+
+    #[test]
+    fn a_model_with_a_layer_of_no_width_or_too_much_is_refused() {
+        for hidden in [0, Linear::MOST_INPUTS + 1, usize::MAX] {
+            let mut tiny = Tiny::make();
+            tiny.put("layers.1.feed_forward_in.weight", "I8", &[hidden, WIDTH], &[]);
+            let error = Encoder::read(tiny.file(), Kernels::best()).err().expect("refused").to_string();
+            assert_eq!(error, format!("read the model file: a layer {hidden} wide is not supported"));
+        }
     }
 }

@@ -9,17 +9,15 @@ mod encoder;
 mod local;
 mod model_file;
 mod provider;
-mod quantised_linear;
 mod remote;
 mod remote_failure;
 mod retry;
-mod row_math;
 mod word_piece;
 
 pub use api_key::ApiKey;
 pub use calibration::{Calibration, CalibrationError};
 pub use calibration_fit::{CalibrationData, FittedCalibration};
-pub use embedder::{EmbedError, Embedder, InputType};
+pub use embedder::{EmbedError, Embedder, Embedding, InputType};
 pub use local::LocalEmbedder;
 pub use model_file::ModelFileError;
 pub use provider::Provider;

@@ -1,21 +1,24 @@
 //! The embedder that needs no network: a sentence encoder compiled into the program.
 
 use std::borrow::Cow;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use canonry_domain::TokenVectors;
+use canonry_kernels::Kernels;
 use futures_util::future::BoxFuture;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::calibration::Calibration;
-use crate::embedder::{EmbedError, Embedder, InputType};
+use crate::embedder::{EmbedError, Embedder, Embedding, InputType};
 use crate::encoder::{Encoder, EncoderBuffers};
 use crate::model_file::{ModelFile, ModelFileError, ModelHeader};
 use crate::word_piece::WordPiece;
 
-static MODEL: &[u8] = include_bytes!("../models/minilm-l6.safetensors");
+static MODEL: &[u8] = include_bytes!("../models/encoder.safetensors");
 
 /// Texts whose tokens are held in memory at once.
 const CHUNK_TEXTS: usize = 512;
@@ -51,16 +54,27 @@ impl LocalEmbedder {
 
     /// The compiled-in model on so many threads (at least one).
     pub fn load_with_threads(threads: usize) -> Result<Self, EmbedError> {
-        Ok(Self::from_bytes(Cow::Borrowed(MODEL), threads)?)
+        Self::load_with_kernels(threads, Kernels::best())
     }
 
-    fn from_bytes(bytes: Cow<'static, [u8]>, threads: usize) -> Result<Self, ModelFileError> {
+    /// The compiled-in model on so many threads, with other kernels than the processor's best.
+    pub fn load_with_kernels(threads: usize, kernels: Kernels) -> Result<Self, EmbedError> {
+        Ok(Self::from_bytes(Cow::Borrowed(MODEL), threads, kernels)?)
+    }
+
+    /// Another model in a file of the same format, to measure it beside the compiled-in one.
+    pub fn load_file(path: &Path, threads: usize) -> Result<Self, EmbedError> {
+        let bytes = std::fs::read(path).map_err(|_| ModelFileError::Container("it cannot be opened"))?;
+        Ok(Self::from_bytes(Cow::Owned(bytes), threads, Kernels::best())?)
+    }
+
+    fn from_bytes(bytes: Cow<'static, [u8]>, threads: usize, kernels: Kernels) -> Result<Self, ModelFileError> {
         let file = ModelFile::parse(bytes)?;
         let header = file.header().clone();
         let vocabulary = file.text("vocabulary")?;
         let tokeniser = WordPiece::new(vocabulary, header.token_limit, header.lower_case)?;
         let tokens = vocabulary.lines().count();
-        let encoder = Encoder::read(file)?;
+        let encoder = Encoder::read(file, kernels)?;
         if tokens != encoder.vocabulary() {
             return Err(ModelFileError::Container("its vocabulary and its word table differ in size"));
         }
@@ -74,11 +88,17 @@ impl LocalEmbedder {
     /// A text's vector depends on nothing but the text: not on its neighbours, nor on the number of threads.
     /// This occupies the calling thread until it is done; async code uses [`Embedder::embed`].
     pub fn embed_blocking<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let mut vectors = Vec::with_capacity(texts.len());
+        let embeddings = self.embed_with_tokens_blocking(texts)?;
+        Ok(embeddings.into_iter().map(|embedding| embedding.vector).collect())
+    }
+
+    /// The same with the vectors of the texts' tokens.
+    pub fn embed_with_tokens_blocking<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Embedding>, EmbedError> {
+        let mut embeddings = Vec::with_capacity(texts.len());
         for chunk in texts.chunks(CHUNK_TEXTS) {
-            vectors.extend(self.shared.embed_chunk(chunk));
+            embeddings.extend(self.shared.embed_chunk(chunk));
         }
-        Ok(vectors)
+        Ok(embeddings)
     }
 
     /// The token ids a text is read as.
@@ -107,6 +127,18 @@ impl Embedder for LocalEmbedder {
             done.unwrap_or(Err(EmbedError::Interrupted))
         })
     }
+
+    fn embed_with_tokens<'a>(
+        &'a self,
+        texts: &'a [String],
+        _input: InputType,
+    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+        Box::pin(async move {
+            let (embedder, texts) = (self.clone(), texts.to_vec());
+            let done = tokio::task::spawn_blocking(move || embedder.embed_with_tokens_blocking(&texts)).await;
+            done.unwrap_or(Err(EmbedError::Interrupted))
+        })
+    }
 }
 
 impl std::fmt::Debug for LocalEmbedder {
@@ -121,7 +153,7 @@ impl std::fmt::Debug for LocalEmbedder {
 }
 
 impl Shared {
-    fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Vec<f32>> {
+    fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Embedding> {
         let tokens = self.divide(texts.len(), 16, |at, _| self.tokeniser.encode(texts[at].as_ref()));
         let mut order: Vec<usize> = (0..texts.len()).filter(|at| !WordPiece::is_blank(&tokens[*at])).collect();
         // Longest first: the last batch to finish is then a small one.
@@ -131,11 +163,13 @@ impl Shared {
             let ids: Vec<&[u32]> = batches[at].iter().map(|text| tokens[*text].as_slice()).collect();
             self.encoder.encode(&ids, buffers)
         });
-        let mut vectors = vec![vec![0.0; self.header.dimension]; texts.len()];
-        for (text, vector) in batches.into_iter().flatten().zip(encoded.into_iter().flatten()) {
-            vectors[*text] = vector;
+        let no_tokens = self.header.token_vectors.and_then(|head| TokenVectors::new(head.width, Vec::new()).ok());
+        let blank = Embedding { vector: vec![0.0; self.header.dimension], tokens: no_tokens };
+        let mut embeddings = vec![blank; texts.len()];
+        for (text, embedding) in batches.into_iter().flatten().zip(encoded.into_iter().flatten()) {
+            embeddings[*text] = embedding;
         }
-        vectors
+        embeddings
     }
 
     /// The results of `count` pieces of work in order, done by all workers, `step` pieces at a time.

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::calibration::Calibration;
 
 /// The layout of tensors and header that this code reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// A header longer than this is no header: the real one has 8 KB.
 const LONGEST_HEADER: u64 = 4 << 20;
 
@@ -49,6 +49,14 @@ pub(crate) struct ModelHeader {
     pooling: String,
     pub(crate) lower_case: bool,
     pub(crate) calibration: Calibration,
+    pub(crate) token_vectors: Option<TokenHead>,
+}
+
+/// What the model's second head makes: a small vector for each of the first tokens of a text.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(crate) struct TokenHead {
+    pub(crate) width: usize,
+    pub(crate) limit: usize,
 }
 
 /// An open model file.
@@ -161,6 +169,11 @@ impl ModelHeader {
         if self.heads == 0 || self.dimension == 0 || !self.dimension.is_multiple_of(self.heads) {
             return Err(ModelFileError::Unsupported(format!("{} heads over {}", self.heads, self.dimension)));
         }
+        if let Some(head) = self.token_vectors
+            && (head.width == 0 || head.width > 255 || head.limit == 0)
+        {
+            return Err(ModelFileError::Unsupported(format!("{} token vectors of {}", head.limit, head.width)));
+        }
         if self.token_limit < 3 {
             return Err(ModelFileError::Unsupported(format!("a limit of {} tokens", self.token_limit)));
         }
@@ -195,7 +208,7 @@ mod tests {
     }
 
     fn header() -> serde_json::Value {
-        json!({"format": 1, "model_id": "local:tiny", "architecture": "bert", "dimension": 4, "layers": 1, "heads": 2,
+        json!({"format": 2, "model_id": "local:tiny", "architecture": "bert", "dimension": 4, "layers": 1, "heads": 2,
             "norm_epsilon": 1e-12, "token_limit": 8, "pooling": "mean", "lower_case": true,
             "calibration": {"anchors": [[0.0, 0.0], [1.0, 1.0]]}})
     }
@@ -223,7 +236,7 @@ mod tests {
         let endless = u64::MAX.to_le_bytes().to_vec();
         assert!(message(endless).contains("longer than the file"));
         for (key, value, told) in [
-            ("format", json!(2), "format 2 is not supported"),
+            ("format", json!(1), "format 1 is not supported"),
             ("pooling", json!("cls"), "pooling \"cls\" is not supported"),
             ("heads", json!(3), "3 heads over 4 is not supported"),
         ] {

@@ -1,37 +1,51 @@
-//! Recall on public duplicate sets, as Markdown: each part alone, the fusion, the fusion without each part, and plain
-//! methods beside them.
+//! Recall on public duplicate sets, as Markdown: plain methods, the fusion, late interaction, the ranker, and the ranker
+//! without each kind of feature.
 //!
-//! `cargo run --release -p canonry-retrieval --example baselines -- [--vectors FOLDER] [SET…]`
+//! `baselines --vectors FOLDER [--plain-vectors FOLDER] [SET.TYPE…]`. Plain methods compare the vectors of the second
+//! folder, if there is one. Lines that say so use weights that were fitted without the set, from `training/ranker.json`.
 #![expect(clippy::print_stdout, reason = "the tables are what this program is for")]
 
 mod bench_data;
+mod close_look;
 mod plain_bm25;
+mod plain_methods;
 
-use std::collections::{BTreeMap, HashMap};
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use bench_data::{BenchItem, folder, load};
 use canonry_domain::{ItemNumber, ItemType, Similarity};
 use canonry_retrieval::{
-    Ask, Candidate, Entry, Hit, ItemIndex, Query, RetrievalMeasures, RetrievalMode, Spread, rank, rank_of_best,
+    Ask, Hit, ItemIndex, Pool, RANKER_FEATURES, RankerFeatures, RetrievalMeasures, RetrievalMode, bootstrap, rank,
+    rank_of_best, ranker_features,
 };
-use plain_bm25::{Equals, PlainBm25, identifier_words, path_words, text_words};
+use close_look::{add, looked_at, query};
+use plain_methods::Plain;
 
 /// How many neighbours are looked at; a relevant item after that counts as not found.
-const DEPTH: usize = 200;
-const PARTS: [&str; 5] = ["lexical", "title", "evidence", "paths", "diff"];
+pub(crate) const DEPTH: usize = 100;
+
+/// What one way of ranking found: its group in the table, its name, the items.
+pub(crate) type Answer = (u8, String, Vec<ItemNumber>);
+
+/// The ranks of the best relevant items, query after query, by group and name.
+type Ranks = BTreeMap<(u8, String), Vec<Option<usize>>>;
+
+const SHIPPED: &str = "**as it is shipped**";
 
 fn main() -> Result<(), String> {
-    let mut vectors = None;
+    let (mut vectors, mut plain_vectors) = (None, None);
     let mut wanted = Vec::new();
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--vectors" => vectors = arguments.next().map(PathBuf::from),
+            "--plain-vectors" => plain_vectors = arguments.next().map(PathBuf::from),
             _ => wanted.push(argument),
         }
     }
     let folder = folder()?;
+    let fitted = Fitted::read()?;
     for (set, item_type) in [
         ("rust", ItemType::Issue),
         ("rust", ItemType::Pr),
@@ -40,193 +54,200 @@ fn main() -> Result<(), String> {
         ("gitbugs_hadoop", ItemType::Issue),
         ("gitbugs_seamonkey", ItemType::Issue),
     ] {
-        if !wanted.is_empty() && !wanted.contains(&format!("{set}.{item_type}")) {
+        let name = format!("{set}.{item_type}");
+        if !wanted.is_empty() && !wanted.contains(&name) {
             continue;
         }
         let items = load(&folder, set, item_type, vectors.as_deref())?;
-        let lines = replay(&items, item_type);
-        let queries = items.iter().filter(|item| !item.relevant.is_empty()).count();
-        println!("\n### {set}, {} ({} items, {queries} queries)\n", item_type.in_words(), items.len());
-        println!("| ranked by | R@1 | R@5 | R@10 | R@20 | MRR | 95 % of R@10 |\n|---|---|---|---|---|---|---|");
-        for (name, ranks) in lines {
-            let measures = RetrievalMeasures::of(&ranks, 1);
-            let three = |value: f64| format!("{value:.3}").trim_start_matches('0').to_owned();
-            println!(
-                "| {name} | {} | {} | {} | {} | {} | {}–{} |",
-                three(measures.recall_at_1.value),
-                three(measures.recall_at_5.value),
-                three(measures.recall_at_10.value),
-                three(measures.recall_at_20.value),
-                three(measures.mrr.value),
-                three(measures.recall_at_10.low),
-                three(measures.recall_at_10.high),
-            );
+        let plain_items = plain_vectors.as_deref().map(|vectors| load(&folder, set, item_type, Some(vectors)));
+        let plain_items = plain_items.transpose()?;
+        let ranks = replay(&items, plain_items.as_deref().unwrap_or(&items), item_type, &fitted.without(&name));
+        let queries: Vec<&BenchItem> = items.iter().filter(|item| !item.relevant.is_empty()).collect();
+        let title = format!("{set}, {}", item_type.in_words());
+        print(&format!("{title} ({} items, {} queries)", items.len(), queries.len()), &ranks);
+        if name == "rust.issue" {
+            let later: Vec<bool> = queries.iter().map(|item| is_later(item)).collect();
+            let chosen = |ranks: &Vec<Option<usize>>| {
+                ranks.iter().zip(&later).filter(|(_, later)| **later).map(|(rank, _)| *rank).collect()
+            };
+            let ranks: Ranks = ranks.iter().map(|(name, ranks)| (name.clone(), chosen(ranks))).collect();
+            let count = later.iter().filter(|later| **later).count();
+            print(&format!("{title}, from 2014-07-01 on: neither trained on nor fitted to ({count} queries)"), &ranks);
         }
     }
     Ok(())
 }
 
+fn is_later(item: &BenchItem) -> bool {
+    let split: jiff::Timestamp = "2014-07-01T00:00:00Z".parse().expect("a moment");
+    item.created_at.is_some_and(|created_at| created_at >= split)
+}
+
+fn print(title: &str, ranks: &Ranks) {
+    println!("\n### {title}\n");
+    println!("| ranked by | R@1 | R@5 | R@10 | R@20 | MRR | 95 % of R@10 |\n|---|---|---|---|---|---|---|");
+    for ((_, name), ranks) in ranks {
+        let measures = RetrievalMeasures::of(ranks, 1);
+        println!(
+            "| {name} | {} | {} | {} | {} | {} | {}–{} |",
+            three(measures.recall_at_1.value),
+            three(measures.recall_at_5.value),
+            three(measures.recall_at_10.value),
+            three(measures.recall_at_20.value),
+            three(measures.mrr.value),
+            three(measures.recall_at_10.low),
+            three(measures.recall_at_10.high),
+        );
+    }
+    println!(
+        "\nAgainst the best plain method of each column, in points, with the interval of the paired differences:\n"
+    );
+    println!("| ranked by | R@1 | R@5 | R@10 | MRR |\n|---|---|---|---|---|");
+    for ((_, name), own) in ranks.iter().filter(|((group, _), _)| (1..=3).contains(group)) {
+        let differences: Vec<String> = VALUES.iter().map(|value| difference(ranks, own, *value)).collect();
+        println!("| {name} | {} |", differences.join(" | "));
+    }
+}
+
+/// What a rank is worth.
+type Value = fn(Option<usize>) -> f64;
+
+const VALUES: [Value; 4] = [
+    |rank| if rank.is_some_and(|rank| rank <= 1) { 1.0 } else { 0.0 },
+    |rank| if rank.is_some_and(|rank| rank <= 5) { 1.0 } else { 0.0 },
+    |rank| if rank.is_some_and(|rank| rank <= 10) { 1.0 } else { 0.0 },
+    |rank| rank.map_or(0.0, |rank| 1.0 / rank as f64),
+];
+
+/// The paired difference to the best plain method.
+fn difference(ranks: &Ranks, own: &[Option<usize>], value: Value) -> String {
+    let sum = |ranks: &[Option<usize>]| ranks.iter().map(|rank| value(*rank)).sum::<f64>();
+    let plain = ranks.iter().filter(|((group, _), _)| *group == 0).map(|(_, ranks)| ranks);
+    let Some(best) = plain.max_by(|one, other| sum(one).total_cmp(&sum(other))) else { return "–".to_owned() };
+    let differences: Vec<f64> = own.iter().zip(best).map(|(own, best)| value(*own) - value(*best)).collect();
+    let interval = bootstrap(&differences, 1);
+    format!("{:+.1} ({:+.1} to {:+.1})", 100.0 * interval.value, 100.0 * interval.low, 100.0 * interval.high)
+}
+
+fn three(value: f64) -> String {
+    format!("{value:.3}").trim_start_matches('0').to_owned()
+}
+
 /// Every item in order of creation: asked about, if it is a query, and only then added. So each query meets
 /// exactly what existed when it was filed, in the pool and in the counts of words.
-fn replay(items: &[BenchItem], item_type: ItemType) -> Vec<(String, Vec<Option<usize>>)> {
+fn replay(
+    items: &[BenchItem],
+    plain_items: &[BenchItem],
+    item_type: ItemType,
+    fitted: &[(String, RankerFeatures)],
+) -> Ranks {
     let mut index = ItemIndex::new(item_type, "bench");
-    let mut plain = Plain::default();
-    let mut ranks: BTreeMap<(u8, String), Vec<Option<usize>>> = BTreeMap::new();
-    for item in items {
+    let mut plain = Plain::new(item_type);
+    let mut ranks = Ranks::new();
+    for (item, plain_item) in items.iter().zip(plain_items) {
         if !item.relevant.is_empty() {
-            let mut answers = answers(&index, item);
-            answers.extend(plain.answers(item, &answers));
+            let mut answers = answers(&index, items, item, fitted);
+            answers.extend(plain.answers(plain_item));
             for (group, name, found) in answers {
                 ranks.entry((group, name)).or_default().push(rank_of_best(found, &item.relevant));
             }
         }
-        let entry = Entry {
-            title: &item.title,
-            body: &item.body,
-            vector: item.vector.as_deref(),
-            changes: item.changes.as_ref(),
-            stamp: 0,
-        };
-        index.upsert(item.number, entry).expect("bench items can be indexed");
-        plain.add(item);
+        add(&mut index, item);
+        plain.add(plain_item);
     }
-    ranks.into_iter().map(|((_, name), ranks)| (name, ranks)).collect()
+    ranks
 }
 
-/// What one way of ranking found: its group in the table, its name, the items.
-type Answer = (u8, String, Vec<ItemNumber>);
-
-/// What each way of ranking finds for a query.
-fn answers(index: &ItemIndex, item: &BenchItem) -> Vec<Answer> {
-    let mut query = Query::new(&item.title, &item.body).for_item(item.number);
-    if let Some(changes) = &item.changes {
-        query = query.with_changes(changes);
-    }
-    let mut mode = RetrievalMode::Lexical;
-    if let Some(vector) = &item.vector {
-        query = query.with_vector(vector.clone());
-        mode = RetrievalMode::Hybrid;
-    }
+/// What each of our ways of ranking finds for a query.
+fn answers(
+    index: &ItemIndex,
+    items: &[BenchItem],
+    item: &BenchItem,
+    fitted: &[(String, RankerFeatures)],
+) -> Vec<Answer> {
     let ask = |mode| {
         let ask = Ask { mode, k: DEPTH, min_score: Similarity::ZERO, calibrate: &f64::from, filter: &|_| true };
-        index.neighbours(&query, &ask).expect("a query with its vector")
+        index.neighbours(&query(item), &ask).expect("a query with its vector")
     };
     let numbers = |hits: &[Hit]| hits.iter().map(|hit| hit.number).collect::<Vec<_>>();
-    let hits = ask(mode);
-    let mut answers = Vec::new();
-    let words = if mode == RetrievalMode::Hybrid {
-        answers.push((0, "**all parts** (hybrid mode)".to_owned(), numbers(&hits)));
-        numbers(&ask(RetrievalMode::Lexical))
-    } else {
-        numbers(&hits)
-    };
-    answers.push((0, "all without vectors (lexical mode)".to_owned(), words));
-
-    // The same candidates, fused again with one part silenced.
-    let mut cosines: Vec<(ItemNumber, f32)> = item.vector.as_deref().map_or_else(Vec::new, |vector| {
-        let cosine = |number| Some((number, index.vector(number)?.iter().zip(vector).map(|(a, b)| a * b).sum()));
-        index.numbers().filter_map(cosine).collect()
-    });
-    let spread = Spread::of(cosines.iter().map(|(_, cosine)| *cosine));
-    cosines.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
-    if !cosines.is_empty() {
-        answers.push((1, "dense alone".to_owned(), cosines.iter().map(|(number, _)| *number).collect()));
-    }
-    let cosines: HashMap<ItemNumber, f32> = cosines.into_iter().collect();
-    let mut candidates = index.word_candidates(&query, &numbers(&hits), DEPTH, &|_| true);
-    for candidate in &mut candidates {
-        candidate.cosine = cosines.get(&candidate.number).copied();
-    }
-    let has_changes = candidates.iter().any(|candidate| candidate.diff.is_some());
-    for part in PARTS {
-        if matches!(part, "paths" | "diff") && !has_changes {
-            continue;
+    let words = numbers(&ask(RetrievalMode::Lexical));
+    let mut answers = vec![(1, "without vectors (lexical mode)".to_owned(), words)];
+    if item.vector.is_none() {
+        // A text without words has no vector, and is nobody's neighbour by vectors.
+        for name in ["by vectors alone (dense mode)", "the fusion", "the fusion and late interaction"] {
+            answers.push((1, name.to_owned(), Vec::new()));
         }
-        answers.push((1, format!("{part} alone"), by_part(&candidates, part)));
-        let silenced: Vec<Candidate> = candidates.iter().map(|&candidate| without(candidate, part)).collect();
-        let hits = rank(mode, &silenced, spread, f64::from, Similarity::ZERO, DEPTH);
-        answers.push((2, format!("all without {part}"), numbers(&hits)));
+        answers.push((2, SHIPPED.to_owned(), Vec::new()));
+        answers.extend(fitted.iter().map(|(name, _)| (group_of(name), name.clone(), Vec::new())));
+        return answers;
+    }
+    answers.push((1, "by vectors alone (dense mode)".to_owned(), numbers(&ask(RetrievalMode::Dense))));
+    let pool = looked_at(index, items, item);
+    answers.push((1, "the fusion".to_owned(), pool.candidates.iter().map(|candidate| candidate.number).collect()));
+    let mode = RetrievalMode::Hybrid;
+    let shipped = rank(index.item_type(), mode, &pool.candidates, pool.spread, f64::from, DEPTH);
+    answers.push((1, "the fusion and late interaction".to_owned(), with_late(&shipped)));
+    answers.push((2, SHIPPED.to_owned(), numbers(&shipped)));
+    let features = ranker_features(&pool.candidates, pool.spread);
+    for (name, weights) in fitted {
+        let sum = |features: &RankerFeatures| features.iter().zip(weights).map(|(one, other)| one * other).sum();
+        answers.push((group_of(name), name.clone(), ordered(&pool, &features.iter().map(sum).collect::<Vec<f64>>())));
     }
     answers
 }
 
-fn without(mut candidate: Candidate, part: &str) -> Candidate {
-    match part {
-        "lexical" => candidate.lexical = 0.0,
-        "title" => candidate.title = 0.0,
-        "evidence" => candidate.evidence = 0.0,
-        "paths" => candidate.paths = candidate.paths.map(|_| 0.0),
-        _ => candidate.diff = candidate.diff.map(|_| 0.0),
-    }
-    candidate
+fn group_of(name: &str) -> u8 {
+    if name.contains(", and without") { 4 } else { 3 }
 }
 
-/// By one part alone; equals are ordered newest first. Between changes of one file most are equal, and a duplicate is
-/// usually filed soon after its original.
-fn by_part(candidates: &[Candidate], part: &str) -> Vec<ItemNumber> {
-    let value = |candidate: &Candidate| match part {
-        "lexical" => candidate.lexical,
-        "title" => candidate.title,
-        "evidence" => candidate.evidence,
-        "paths" => candidate.paths.unwrap_or(0.0),
-        _ => candidate.diff.unwrap_or(0.0),
-    };
-    // A part of which an item has nothing did not find it.
-    let mut candidates: Vec<&Candidate> = candidates.iter().filter(|candidate| value(candidate) > 0.0).collect();
-    candidates.sort_by(|one, other| value(other).total_cmp(&value(one)).then(other.number.cmp(&one.number)));
-    candidates.into_iter().map(|candidate| candidate.number).collect()
+/// The fusion and both directions of late interaction, each in deviations over the shortlist.
+fn with_late(hits: &[Hit]) -> Vec<ItemNumber> {
+    let part = |hit: &Hit, name: &str| hit.parts.get(name).copied().unwrap_or(0.0);
+    let fused: Vec<f64> = hits.iter().map(|hit| part(hit, "fused")).collect();
+    let late: Vec<f64> = hits.iter().map(|hit| part(hit, "late_there") + part(hit, "late_back")).collect();
+    let sums = standard(&fused).into_iter().zip(standard(&late)).map(|(one, other)| one + other);
+    let mut order: Vec<(f64, ItemNumber)> = sums.zip(hits.iter().map(|hit| hit.number)).collect();
+    order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    order.into_iter().map(|(_, number)| number).collect()
 }
 
-/// The methods of the published baselines.
-#[derive(Default)]
-struct Plain {
-    text: PlainBm25,
-    paths: PlainBm25,
-    identifiers: PlainBm25,
+/// Values in deviations from their mean.
+pub(crate) fn standard(values: &[f64]) -> Vec<f64> {
+    let count = values.len().max(1) as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / count).sqrt().max(1e-9);
+    values.iter().map(|value| (value - mean) / deviation).collect()
 }
 
-impl Plain {
-    fn add(&mut self, item: &BenchItem) {
-        self.text.add(text_words(&item.title, &item.body));
-        self.paths.add(item.changes.as_ref().map_or_else(Vec::new, path_words));
-        self.identifiers.add(item.changes.as_ref().map_or_else(Vec::new, identifier_words));
+fn ordered(pool: &Pool, sums: &[f64]) -> Vec<ItemNumber> {
+    let mut order: Vec<(f64, ItemNumber)> =
+        sums.iter().copied().zip(pool.candidates.iter().map(|candidate| candidate.number)).collect();
+    order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));
+    order.into_iter().map(|(_, number)| number).collect()
+}
+
+/// Weights that were fitted without a set.
+struct Fitted(serde_json::Value);
+
+impl Fitted {
+    fn read() -> Result<Self, String> {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../training/ranker.json");
+        let text = std::fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+        serde_json::from_str(&text).map(Self).map_err(|error| format!("{}: {error}", path.display()))
     }
 
-    fn answers(&self, item: &BenchItem, ours: &[Answer]) -> Vec<Answer> {
-        let mut answers = Vec::new();
-        let mut answer = |name: &str, found: &[ItemNumber]| {
-            answers.push((3, format!("plain: {name}"), found.iter().copied().take(DEPTH).collect()));
-        };
-        let newest = Equals::NewestFirst;
-        let text = numbers(self.text.order(text_words(&item.title, &item.body), newest));
-        answer("BM25, title three times", &text);
-        if let Some((_, _, dense)) = ours.iter().find(|(_, name, _)| name == "dense alone") {
-            answer("BM25 and dense, by ranks", &by_ranks(&text, dense));
-        }
-        if let Some(changes) = &item.changes {
-            let paths = numbers(self.paths.order(path_words(changes), newest));
-            let identifiers = numbers(self.identifiers.order(identifier_words(changes), newest));
-            answer("BM25 over paths", &paths);
-            let oldest = self.paths.order(path_words(changes), Equals::OldestFirst);
-            answer("BM25 over paths, equals oldest first", &numbers(oldest));
-            answer("BM25 over identifiers", &identifiers);
-            answer("paths and identifiers, by ranks", &by_ranks(&paths, &identifiers));
-        }
-        answers
+    /// In the order of the file, each with the name of its line.
+    fn without(&self, set: &str) -> Vec<(String, RankerFeatures)> {
+        let tables = self.0["without"][set].as_object().into_iter().flatten();
+        tables
+            .map(|(kind, weights)| {
+                let name = match kind.as_str() {
+                    "late" => "ranker fitted without this project".to_owned(),
+                    "no_late" => "the same, without late interaction".to_owned(),
+                    _ => format!("ranker fitted without this project, and {}", kind.trim_start_matches("late, ")),
+                };
+                (name, RANKER_FEATURES.map(|feature| weights[feature].as_f64().unwrap_or(0.0)))
+            })
+            .collect()
     }
-}
-
-fn numbers(positions: Vec<usize>) -> Vec<ItemNumber> {
-    positions.into_iter().map(|at| ItemNumber::new(at as i64 + 1).expect("positions count from 1")).collect()
-}
-
-/// Reciprocal rank fusion, with the constant of its authors.
-fn by_ranks(one: &[ItemNumber], other: &[ItemNumber]) -> Vec<ItemNumber> {
-    let mut sums: HashMap<ItemNumber, f64> = HashMap::new();
-    for (at, &number) in one.iter().enumerate().chain(other.iter().enumerate()) {
-        *sums.entry(number).or_default() += 1.0 / (61.0 + at as f64);
-    }
-    let mut order: Vec<(ItemNumber, f64)> = sums.into_iter().collect();
-    order.sort_by(|one, other| other.1.total_cmp(&one.1).then(other.0.cmp(&one.0)));
-    order.into_iter().map(|(number, _)| number).collect()
 }

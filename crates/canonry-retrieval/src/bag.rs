@@ -66,6 +66,11 @@ impl Bag {
         self.terms.is_empty()
     }
 
+    /// How often a term occurs, if it does.
+    pub(crate) fn find(&self, hash: u64) -> Option<Count> {
+        self.terms.binary_search_by_key(&hash, |term| term.hash).ok().map(|at| self.terms[at].count)
+    }
+
     pub(crate) fn terms(&self) -> &[Term] {
         &self.terms
     }

@@ -1,19 +1,16 @@
 //! The index of one repository's issues, or of its pull requests: every part of retrieval in one place.
 
-use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity};
+use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity, TokenVectors};
 
 use crate::bag::Bag;
 use crate::changes::{diff_bag, path_bag};
 use crate::dense::{DenseIndex, InvalidVector, Spread};
 use crate::evidence::Facts;
-use crate::fuse::{Candidate, Hit, RetrievalMode, rank};
+use crate::fuse::{Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, rank, shortlist};
 use crate::lexical::{LexicalIndex, LexicalScores};
 use crate::search_rules::{SearchHit, apply_search_rules};
 use crate::slots::{Slot, Slots};
-
-/// Candidates that each part names. Of true duplicates, 86 in 100 are among the first hundred of the fusion,
-/// and more cost more to score than they bring.
-const CANDIDATES: usize = 100;
+use crate::title_shape::TitleShape;
 
 /// The items of one type of one repository.
 #[derive(Debug)]
@@ -22,6 +19,7 @@ pub struct ItemIndex {
     pub(crate) model: String,
     pub(crate) slots: Slots,
     pub(crate) stamps: Vec<u64>,
+    pub(crate) shapes: Vec<TitleShape>,
     pub(crate) text: LexicalIndex,
     pub(crate) evidence: LexicalIndex,
     pub(crate) paths: LexicalIndex,
@@ -49,11 +47,22 @@ pub struct Entry<'a> {
 #[derive(Debug, Clone)]
 pub struct Query {
     item: Option<ItemNumber>,
+    shape: TitleShape,
     text: Bag,
     evidence: Bag,
     paths: Option<Bag>,
     diff: Option<Bag>,
     vector: Option<Vec<f32>>,
+    tokens: Option<TokenVectors>,
+}
+
+/// The candidates that are compared closely.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pool {
+    /// At most [`SHORTLIST`], or as many as were asked for if that is more; the best of the fusion first.
+    pub candidates: Vec<Candidate>,
+    /// How cosines to the query are spread over the repository.
+    pub spread: Spread,
 }
 
 /// How neighbours are looked for.
@@ -115,11 +124,13 @@ impl Query {
     pub fn new(title: &str, body: &str) -> Self {
         Self {
             item: None,
+            shape: TitleShape::of(title),
             text: Bag::of_item(title, body),
             evidence: Facts::of(&format!("{title}\n{body}")).bag(),
             paths: None,
             diff: None,
             vector: None,
+            tokens: None,
         }
     }
 
@@ -146,6 +157,23 @@ impl Query {
         self.vector = Some(vector);
         self
     }
+
+    /// Also by the vectors of its tokens.
+    #[must_use]
+    pub fn with_tokens(mut self, tokens: TokenVectors) -> Self {
+        self.tokens = Some(tokens);
+        self
+    }
+
+    /// The item that it is, if it is one.
+    pub fn item(&self) -> Option<ItemNumber> {
+        self.item
+    }
+
+    /// The vectors of its tokens.
+    pub fn tokens(&self) -> Option<&TokenVectors> {
+        self.tokens.as_ref()
+    }
 }
 
 impl ItemIndex {
@@ -156,6 +184,7 @@ impl ItemIndex {
             model: model.to_owned(),
             slots: Slots::default(),
             stamps: Vec::new(),
+            shapes: Vec::new(),
             text: LexicalIndex::new(),
             evidence: LexicalIndex::new(),
             paths: LexicalIndex::new(),
@@ -219,8 +248,10 @@ impl ItemIndex {
         let slot = self.slots.take(number).ok_or(IndexError::Full { item_type, number })?;
         if self.stamps.len() <= slot.index() {
             self.stamps.resize(slot.index() + 1, 0);
+            self.shapes.resize(slot.index() + 1, TitleShape::default());
         }
         self.stamps[slot.index()] = entry.stamp;
+        self.shapes[slot.index()] = TitleShape::of(entry.title);
         self.text.put(slot, &Bag::of_item(entry.title, entry.body));
         self.evidence.put(slot, &Facts::of(&format!("{}\n{}", entry.title, entry.body)).bag());
         match entry.changes.filter(|changes| !changes.is_empty()) {
@@ -255,10 +286,17 @@ impl ItemIndex {
         true
     }
 
-    /// The nearest items.
+    /// The nearest items, by what the index alone knows.
     pub fn neighbours(&self, query: &Query, ask: &Ask<'_>) -> Result<Vec<Hit>, IndexError> {
+        let Pool { candidates, spread } = self.candidates(query, ask)?;
+        Ok(rank(self.item_type, ask.mode, &candidates, spread, ask.calibrate, ask.k))
+    }
+
+    /// The candidates for a closer look: the best by the fusion of all parts, every one with the least score. Whoever
+    /// knows more of them (their tokens, authors, times) sets that, then calls [`rank`].
+    pub fn candidates(&self, query: &Query, ask: &Ask<'_>) -> Result<Pool, IndexError> {
         let key = |slot: Slot| self.allowed(query, ask.filter, slot);
-        let limit = CANDIDATES.max(ask.k);
+        let limit = SHORTLIST.max(ask.k);
         let mut found: Vec<Slot> = Vec::with_capacity(4 * limit);
         let mut unit = None;
         let mut spread = Spread { mean: 0.0, deviation: 0.0 };
@@ -276,14 +314,34 @@ impl ItemIndex {
         }
         found.sort_unstable();
         found.dedup();
-        let candidates: Vec<Candidate> = found
-            .into_iter()
-            .filter_map(|slot| {
-                let cosine = unit.as_deref().and_then(|unit| self.dense.cosine(slot, unit));
-                Some(words.candidate(slot, self.slots.number(slot)?, cosine))
-            })
-            .collect();
-        Ok(rank(ask.mode, &candidates, spread, ask.calibrate, ask.min_score, ask.k))
+        let candidates = found.into_iter().filter_map(|slot| {
+            let cosine = unit.as_deref().and_then(|unit| self.dense.cosine(slot, unit));
+            Some(words.candidate(slot, self.slots.number(slot)?, cosine))
+        });
+        let mut candidates = shortlist(ask.mode, candidates.collect(), spread, ask.calibrate, ask.min_score, limit);
+        self.compare(query, &mut candidates);
+        Ok(Pool { candidates, spread })
+    }
+
+    /// Sets what query and candidates share, seen from both sides. [`ItemIndex::candidates`] has done this already.
+    pub fn compare(&self, query: &Query, candidates: &mut [Candidate]) {
+        for candidate in candidates {
+            if let Some(slot) = self.slots.find(candidate.number) {
+                candidate.overlap = Some(self.overlap(query, candidate.number, slot));
+            }
+        }
+    }
+
+    fn overlap(&self, query: &Query, number: ItemNumber, slot: Slot) -> Overlap {
+        let shared = self.text.shared(&query.text, slot);
+        Overlap {
+            words_back: shared.words_back,
+            title_within: shared.title_within,
+            title_within_back: shared.title_within_back,
+            diff_back: query.diff.as_ref().and_then(|diff| self.diff.held_back(diff, slot)),
+            series: query.shape.is_series_with(self.shapes[slot.index()]),
+            numbers_apart: query.item.map(|item| item.get().abs_diff(number.get())),
+        }
     }
 
     /// The items that a search finds among its neighbours, by the rules of [`apply_search_rules`].
@@ -312,7 +370,7 @@ impl ItemIndex {
     }
 
     /// What everything but the vectors says: the candidates by words, and the same of `also`. For where the
-    /// vectors are searched elsewhere: set their cosines, then call [`rank`].
+    /// vectors are searched elsewhere: set their cosines, then call [`shortlist`], [`ItemIndex::compare`] and [`rank`].
     pub fn word_candidates(
         &self,
         query: &Query,
@@ -322,7 +380,7 @@ impl ItemIndex {
     ) -> Vec<Candidate> {
         let key = |slot: Slot| self.allowed(query, filter, slot);
         let words = WordScores::of(self, query);
-        let mut found = words.best(CANDIDATES.max(k), key);
+        let mut found = words.best(SHORTLIST.max(k), key);
         found.extend(also.iter().filter_map(|&number| self.slots.find(number)).filter(|&slot| key(slot).is_some()));
         found.sort_unstable();
         found.dedup();
@@ -373,13 +431,13 @@ impl WordScores {
 
     fn candidate(&self, slot: Slot, number: ItemNumber, cosine: Option<f32>) -> Candidate {
         Candidate {
-            number,
             cosine,
             lexical: self.text.text(slot),
             title: self.text.title(slot),
             evidence: self.evidence.text(slot),
             paths: self.paths.as_ref().map(|paths| paths.text(slot)),
             diff: self.diff.as_ref().map(|diff| diff.text(slot)),
+            ..Candidate::of(number)
         }
     }
 }

@@ -10,10 +10,11 @@ use crate::dense::DenseIndex;
 use crate::item_index::ItemIndex;
 use crate::lexical::LexicalIndex;
 use crate::slots::{Slot, Slots};
+use crate::title_shape::TitleShape;
 
 /// Raised whenever the format, the tokens, the facts or the hash of a term change: an old snapshot is then
 /// rebuilt instead of being asked with terms that it does not hold.
-pub const SNAPSHOT_VERSION: u32 = 1;
+pub const SNAPSHOT_VERSION: u32 = 2;
 
 const MAGIC: [u8; 8] = *b"CANONRYI";
 /// Magic, version, and the checksum at the end.
@@ -131,6 +132,7 @@ fn write_index(index: &ItemIndex, sink: &mut Sink<'_>) -> io::Result<()> {
     for (slot, number) in index.slots.places().iter().enumerate() {
         sink.long(number.map_or(0, ItemNumber::get).cast_unsigned())?;
         sink.long(index.stamps[slot])?;
+        sink.long(index.shapes[slot].to_bits())?;
     }
     for part in [&index.text, &index.evidence, &index.paths, &index.diff] {
         write_lexical(part, sink)?;
@@ -165,12 +167,14 @@ fn read_index(source: &mut Source) -> Result<ItemIndex, ReadError> {
     let item_type = source.text()?.parse().map_err(|_| ReadError::Damaged("its type of items is unknown"))?;
     let model = source.text()?;
     let mut index = ItemIndex::new(item_type, &model);
-    let places = source.count(16)?;
+    let places = source.count(24)?;
     let mut numbers = Vec::with_capacity(places);
     index.stamps.reserve_exact(places);
+    index.shapes.reserve_exact(places);
     for _ in 0..places {
         numbers.push(ItemNumber::new(source.long()?.cast_signed()).ok());
         index.stamps.push(source.long()?);
+        index.shapes.push(TitleShape::from_bits(source.long()?));
     }
     index.slots = Slots::from_places(numbers).ok_or(ReadError::Damaged("a number stands twice in it"))?;
     index.text = read_lexical(source, places)?;

@@ -41,7 +41,13 @@ async fn main() -> Result<(), Box<dyn Error>> {
             let (number, title) = (ItemNumber::new(*number)?, format!("Item {number}"));
             let vector = random.near(&real[vectors.len() % real.len()]);
             let embedded_hash = content_hash(ItemType::Issue, &title, "");
-            embeddings.push(NewEmbedding { item_type: ItemType::Issue, number, embedded_hash, vector: vector.clone() });
+            embeddings.push(NewEmbedding {
+                item_type: ItemType::Issue,
+                number,
+                embedded_hash,
+                vector: vector.clone(),
+                tokens: None,
+            });
             records.push(ItemRecord::new(ItemType::Issue, number, &title));
             vectors.push(vector);
         }
@@ -86,7 +92,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         store.take_in(&repo, vec![ItemRecord::new(ItemType::Issue, number, &title)], now).await?;
         let embedded_hash = content_hash(ItemType::Issue, &title, "");
         let vector = random.near(vector);
-        let embedding = NewEmbedding { item_type: ItemType::Issue, number, embedded_hash, vector };
+        let embedding = NewEmbedding { item_type: ItemType::Issue, number, embedded_hash, vector, tokens: None };
         let began = Instant::now();
         store.write_embeddings(repo.id, &key, &[embedding], now).await?;
         times.push(began.elapsed().as_secs_f64() * 1e3);

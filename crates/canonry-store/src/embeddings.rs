@@ -1,6 +1,8 @@
 //! Embeddings: one vector for each item, representation and model.
 
-use canonry_domain::{CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType};
+use canonry_domain::{
+    CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType, TokenVectors,
+};
 use jiff::Timestamp;
 
 use crate::candidate_sets::Representation;
@@ -8,6 +10,7 @@ use crate::items::{ItemRow, item_columns};
 use crate::open::Store;
 use crate::repos::RepoId;
 use crate::row_values::micros;
+use crate::token_vectors::write_token_vectors;
 use crate::transaction::{Pool, StoreError, Transaction, on_pool};
 
 /// What is embedded: one representation by one model.
@@ -47,6 +50,8 @@ pub struct NewEmbedding {
     pub embedded_hash: ContentHash,
     /// The vector.
     pub vector: Vec<f32>,
+    /// Those of the text's tokens, where the model makes them.
+    pub tokens: Option<TokenVectors>,
 }
 
 /// A stored vector.
@@ -109,7 +114,8 @@ impl Store {
         rows.into_iter().map(ItemRow::read).collect()
     }
 
-    /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way.
+    /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way, and those of
+    /// its tokens with it.
     pub async fn write_embeddings(
         &self,
         repo: RepoId,
@@ -120,6 +126,7 @@ impl Store {
         let mut tx = self.pool.begin().await?;
         for embedding in embeddings {
             write_embedding(&mut tx, repo, key, embedding, micros(now)).await?;
+            write_token_vectors(&mut tx, repo, key, embedding).await?;
         }
         tx.commit().await
     }

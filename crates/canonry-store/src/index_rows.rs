@@ -1,6 +1,6 @@
 //! What an index in memory is built from, and what tells whether it is up to date.
 
-use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, PullChanges};
+use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -8,7 +8,7 @@ use sqlx::types::Json;
 use crate::embeddings::{EmbeddingKey, from_bytes};
 use crate::open::Store;
 use crate::repos::RepoId;
-use crate::row_values::{optional_moment, word};
+use crate::row_values::{optional_moment, optional_word, word};
 use crate::transaction::{Pool, StoreError, on_pool};
 
 /// An item without its texts.
@@ -20,6 +20,8 @@ pub struct IndexRow {
     pub state: ItemState,
     /// When it was opened.
     pub created_at: Option<Timestamp>,
+    /// Who opened it.
+    pub author: Option<Login>,
     /// What people said it is a duplicate of.
     pub duplicate_of: Option<ItemNumber>,
     /// The hash of its text.
@@ -60,11 +62,11 @@ impl Store {
         item_type: ItemType,
     ) -> Result<Vec<IndexRow>, StoreError> {
         let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version,
-                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.embedded_at
+                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.embedded_at, i.author
             FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
                 AND e.embedded_hash = i.content_hash
             WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number";
-        type Row = (i64, String, Option<i64>, Option<i64>, String, i64, i64, Option<i64>);
+        type Row<Length> = (i64, String, Option<i64>, Option<i64>, String, i64, Length, Option<i64>, Option<String>);
         macro_rules! rows {
             ($db:expr, $row:ty) => {{
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
@@ -73,20 +75,21 @@ impl Store {
                 rows
             }};
         }
-        let rows: Vec<Row> = match &self.pool {
-            Pool::Sqlite(db) => rows!(db, Row),
+        let rows: Vec<Row<i64>> = match &self.pool {
+            Pool::Sqlite(db) => rows!(db, Row<i64>),
             // length() is 32 bits there.
-            Pool::Postgres(db) => rows!(db, (i64, String, Option<i64>, Option<i64>, String, i64, i32, Option<i64>))
+            Pool::Postgres(db) => rows!(db, Row<i32>)
                 .into_iter()
-                .map(|(a, b, c, d, e, f, length, h)| (a, b, c, d, e, f, i64::from(length), h))
+                .map(|(a, b, c, d, e, f, length, h, i)| (a, b, c, d, e, f, i64::from(length), h, i))
                 .collect(),
         };
         rows.into_iter()
-            .map(|(number, state, created_at, duplicate_of, hash, version, changes_length, embedded_at)| {
+            .map(|(number, state, created_at, duplicate_of, hash, version, changes_length, embedded_at, author)| {
                 Ok(IndexRow {
                     number: ItemNumber::new(number).map_err(StoreError::damaged)?,
                     state: word(&state)?,
                     created_at: optional_moment(created_at)?,
+                    author: optional_word(author.as_deref())?,
                     duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
                     content_hash: ContentHash::stored(hash),
                     content_version: ContentVersion::stored(version),

@@ -65,6 +65,7 @@ mod secrets;
 mod sync_progress;
 mod take_in;
 mod threshold_state;
+mod token_vectors;
 mod transaction;
 mod triage_actions;
 mod triage_records;

@@ -41,6 +41,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0009_learning"),
     migration!("0010_review"),
     migration!("0011_on_github"),
+    migration!("0012_token_vectors"),
 ];
 
 /// The schema that this program reads and writes.

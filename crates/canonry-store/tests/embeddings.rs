@@ -55,6 +55,7 @@ async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, count: i64, dim: 
             number: item.number,
             embedded_hash: item.content_hash.clone(),
             vector: vector(item.number.get().unsigned_abs(), dim),
+            tokens: None,
         })
         .collect();
     store.write_embeddings(repo.id, key, &embeddings, now()).await.expect("written");

@@ -10,7 +10,7 @@ use canonry_domain::{
 use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
-use canonry_retrieval::{Hit, RetrievalMode};
+use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
 use canonry_store::{IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
@@ -258,6 +258,17 @@ async fn closed_neighbours(
     near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
 }
 
+/// The first `k` that may be judged, in their order; where there are fewer, also of those that are only recorded.
+fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Vec<Hit> {
+    let (judged, others): (Vec<Hit>, Vec<Hit>) = open.into_iter().partition(|hit| hit.score >= judged_from);
+    let mut kept: Vec<Hit> = judged.into_iter().chain(others).take(k).collect();
+    kept.sort_by_key(|hit| hit.rank);
+    for (at, hit) in kept.iter_mut().enumerate() {
+        hit.rank = at + 1;
+    }
+    kept
+}
+
 /// Neighbours as a person is told of them; `shown` are those that the judge saw.
 async fn top_matches(
     store: &Store,
@@ -435,10 +446,10 @@ impl Seen<'_> {
         let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
         let query = Neighbourhood::query_of(&entry);
         let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
-        let (mode, k) = (self.options.mode, self.options.k);
-        let min_score = kept.min(self.options.thresholds.min_score);
-        let open = Wanted { mode, k, min_score, state: Some(ItemState::Open) };
-        let open = self.near.neighbours(&query, entry.vector.as_deref(), open, &may_be_named).await?;
+        let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
+        let wanted = Wanted { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
+        let open = self.near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
+        let open = judged_before_others(open, judged_from, self.options.k);
         let closed = closed_neighbours(self.near, &entry, self.options).await?;
         Ok((open, closed))
     }
@@ -572,13 +583,36 @@ impl Seen<'_> {
 
 #[cfg(test)]
 mod tests {
+    use canonry_domain::{ItemNumber, Similarity};
     use canonry_github::api::RestPullFile;
+    use canonry_retrieval::{Hit, Parts};
 
-    use super::changes_of;
+    use super::{changes_of, judged_before_others};
 
     fn file(name: &str, patch: &str) -> RestPullFile {
         serde_json::from_value(serde_json::json!({ "filename": name, "status": "modified", "patch": patch }))
             .expect("a file")
+    }
+
+    #[test]
+    fn what_is_only_recorded_takes_no_place_from_what_is_judged() {
+        let score = |score: f64| Similarity::new(score).expect("a score");
+        let hits = |scores: &[f64]| -> Vec<Hit> {
+            let hit = |(at, own): (usize, &f64)| Hit {
+                number: ItemNumber::new(at as i64 + 1).expect("a number"),
+                rank: at + 1,
+                score: score(*own),
+                parts: Parts::new(),
+            };
+            scores.iter().enumerate().map(hit).collect()
+        };
+        let kept = |scores: &[f64], k: usize| -> Vec<(i64, usize)> {
+            let kept = judged_before_others(hits(scores), score(0.75), k);
+            kept.iter().map(|hit| (hit.number.get(), hit.rank)).collect()
+        };
+        assert_eq!(kept(&[0.52, 0.6, 0.8, 0.55, 0.9], 2), [(3, 1), (5, 2)]);
+        assert_eq!(kept(&[0.52, 0.8, 0.6], 2), [(1, 1), (2, 2)]);
+        assert_eq!(kept(&[0.8], 8), [(1, 1)]);
     }
 
     #[test]

@@ -245,10 +245,10 @@ impl Run<'_> {
         mut ready: Vec<(Item, String)>,
         report: &mut EmbedReport,
     ) -> Result<(), Stopped> {
-        let vectors = loop {
+        let made = loop {
             let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
-            match self.embedder.embed(&texts, InputType::Document).await {
-                Ok(vectors) => break vectors,
+            match self.embedder.embed_with_tokens(&texts, InputType::Document).await {
+                Ok(made) => break made,
                 Err(error) => match refused_text(&error).filter(|_| report.refused.len() < REFUSALS) {
                     // One text that the model never takes must not keep the others from theirs.
                     Some(index) if index < ready.len() => {
@@ -264,20 +264,21 @@ impl Run<'_> {
             }
         };
         if let Some(stored) = kept
-            && let Some(((item, _), vector)) = ready.iter().zip(&vectors).find(|(_, vector)| vector.len() != stored)
+            && let Some(((item, _), made)) = ready.iter().zip(&made).find(|(_, made)| made.vector.len() != stored)
         {
-            let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), vector.len());
+            let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), made.vector.len());
             let cause = EmbedRunError::OtherDimension { item_type, number, model, stored, found };
             return Err(Stopped { numbers: Vec::new(), cause });
         }
         let embeddings: Vec<NewEmbedding> = ready
             .iter()
-            .zip(vectors)
-            .map(|((item, _), vector)| NewEmbedding {
+            .zip(made)
+            .map(|((item, _), made)| NewEmbedding {
                 item_type: item.item_type,
                 number: item.number,
                 embedded_hash: item.content_hash.clone(),
-                vector,
+                vector: made.vector,
+                tokens: made.tokens,
             })
             .collect();
         self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?;

@@ -218,8 +218,12 @@ impl PairScorer<'_> {
 
     async fn calibration(&mut self, model: &str) -> Result<&Calibration, StoreError> {
         if !self.calibrations.contains_key(model) {
+            // The compiled-in calibration is that of the compiled-in model alone: vectors of a former one stay comparable
+            // with each other, by their cosine.
             let fitted = if model.starts_with("local:") {
-                LocalEmbedder::load().ok().map(|embedder| embedder.calibration().clone())
+                let present = LocalEmbedder::load().ok();
+                let present = present.filter(|embedder| model.split('+').next() == Some(embedder.model_id()));
+                present.map(|embedder| embedder.calibration().clone())
             } else {
                 self.store.calibration(model).await?.and_then(|stored| serde_json::from_value(stored).ok())
             };

@@ -11,7 +11,7 @@ use crate::local_judge_reading::Reading;
 use crate::local_judge_titles::Titles;
 
 /// The names of the features, in the order of the weights.
-pub const FEATURES: [&str; 25] = [
+pub const FEATURES: [&str; 27] = [
     "score",
     "lexical",
     "evidence",
@@ -29,14 +29,16 @@ pub const FEATURES: [&str; 25] = [
     "same_author",
     "same_author_within_hour",
     "far_in_time",
-    "best_words",
-    "best_score",
     "behind_words",
     "crowd",
     "short",
     "distinct",
     "paths",
     "diff",
+    "late",
+    "ranker",
+    "ahead_by_ranker",
+    "behind_by_ranker",
 ];
 
 /// A source and a candidate, compared.
@@ -120,14 +122,16 @@ fn pair(
         flag(same_author && hours.is_some_and(|hours| hours < 1.0)),
         // Half way where nothing is known: some 50 days.
         hours.map_or(0.5, |hours| (hours / 24.0).ln_1p() / 8.0),
-        standing.ahead_by_words,
-        standing.ahead_by_score,
         standing.behind_by_words,
         standing.crowd,
         1.0 / (1.0 + shortest as f64 / 30.0),
         (distinct(own, others, at) as f64).ln_1p() / 4.0,
         changed(paths, part("paths")),
         changed(lines, part("diff")),
+        late(candidate.parts),
+        ranker(source.item_type, candidate.parts),
+        standing.ahead_by_ranker,
+        standing.behind_by_ranker,
     ];
     Compared {
         features,
@@ -154,16 +158,43 @@ fn share(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     parts.get(name).copied().filter(|value| value.is_finite()).map(|value| value.clamp(0.0, 1.0))
 }
 
+/// A part that is a number of any size.
+fn number(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    parts.get(name).copied().filter(|value| value.is_finite())
+}
+
+// What a pair has on average, where a part is unknown: such a pair is judged by the rest.
+const LATE_UNKNOWN: f64 = 0.6;
+const RANKER_UNKNOWN_OF_ISSUES: f64 = 0.95;
+const RANKER_UNKNOWN_OF_PULLS: f64 = 0.69;
+
+/// What the order of the candidates is by, in tens.
+fn ranker(item_type: ItemType, parts: &BTreeMap<String, f64>) -> f64 {
+    let unknown = match item_type {
+        ItemType::Issue => RANKER_UNKNOWN_OF_ISSUES,
+        ItemType::Pr => RANKER_UNKNOWN_OF_PULLS,
+    };
+    number(parts, "ranker").map_or(unknown, |sum| sum / 10.0)
+}
+
+/// How well the tokens of each are met by the other's, around 0..1.
+fn late(parts: &BTreeMap<String, f64>) -> f64 {
+    match (number(parts, "late_there"), number(parts, "late_back")) {
+        (Some(there), Some(back)) => ((there + back) / 2.0 - 0.5) * 4.0,
+        _ => LATE_UNKNOWN,
+    }
+}
+
 fn hours_apart(one: jiff::Timestamp, other: jiff::Timestamp) -> f64 {
     one.duration_since(other).as_secs_f64().abs() / 3_600.0
 }
 
 /// How a candidate stands among the others.
 struct Standing {
-    ahead_by_words: f64,
-    ahead_by_score: f64,
     behind_by_words: f64,
     crowd: f64,
+    ahead_by_ranker: f64,
+    behind_by_ranker: f64,
 }
 
 /// Scores as near as that are the same to the gates.
@@ -177,13 +208,15 @@ impl Standing {
         let rivals = || candidates.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, rival)| rival);
         let (own_words, own_score) = (words(&candidates[at]), candidates[at].score);
         let best_words = rivals().map(words).fold(0.0, f64::max);
-        let best_score = rivals().map(|rival| rival.score.get()).fold(0.0, f64::max);
+        let ranker = |candidate: &LocalCandidate<'_>| number(candidate.parts, "ranker");
+        let best_ranker = rivals().filter_map(ranker).reduce(f64::max);
+        let ahead = ranker(&candidates[at]).zip(best_ranker).map_or(0.0, |(own, best)| own - best);
         let crowd = rivals().filter(|rival| rival.score.gap(own_score).abs() < CROWD).count();
         Self {
-            ahead_by_words: (own_words - best_words).clamp(0.0, 0.2) * 5.0,
-            ahead_by_score: (own_score.get() - best_score).clamp(0.0, 0.1) * 10.0,
             behind_by_words: (best_words - own_words).clamp(0.0, 0.2) * 5.0,
             crowd: (crowd as f64 / RIVALS).min(1.0),
+            ahead_by_ranker: ahead.clamp(0.0, 4.0) / 4.0,
+            behind_by_ranker: (-ahead).clamp(0.0, 4.0) / 4.0,
         }
     }
 }

@@ -1,25 +1,32 @@
 //! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use canonry_domain::{ItemNumber, ItemState, ItemType, PullChanges, Similarity};
+use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
-    Ask, Entry, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, Spread, rank, read_snapshot,
-    words_score, write_snapshot,
+    Ask, Hit, IndexError, InvalidVector, ItemIndex, Pool, Query, RetrievalMode, SHORTLIST, Spread, shortlist,
+    words_score,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
 
+use crate::close_look::{Asked, on_all_cores};
+use crate::index_upkeep::{kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date};
+use crate::token_cache::TokenCache;
+
 /// Everything that neighbours are looked for in.
 pub struct Neighbourhood {
-    store: Store,
-    repo: Repo,
-    key: EmbeddingKey,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) key: EmbeddingKey,
     calibration: Calibration,
     index: ItemIndex,
     rows: HashMap<ItemNumber, IndexRow>,
     vectors: Vectors,
+    /// The vectors of tokens that were read last.
+    pub(crate) tokens: Mutex<TokenCache>,
 }
 
 /// Where vectors are compared.
@@ -54,13 +61,16 @@ pub enum RetrievalError {
     Index(#[from] IndexError),
 }
 
-/// Items whose texts are read at once while an index is built.
-const ENTRIES: usize = 400;
 /// Vectors that stand for all of them where the spread of cosines is measured. The error of a mean over
 /// 400 cosines is a twentieth of their deviation.
 const SAMPLE: usize = 400;
 /// Neighbours that the database names at least, as many as the index in memory does.
 const FROM_DATABASE: u32 = 100;
+/// Bytes of token vectors that are kept at hand: those of 16,000 items of 128 tokens. Neighbours of one item are often
+/// neighbours of the next.
+const TOKENS_KEPT: usize = 64 << 20;
+/// What a text without words finds.
+const NOTHING_NEAR: Pool = Pool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
 
 impl Neighbourhood {
     /// Loads the items of a type. A snapshot in `snapshots` is brought up to date item by item; without
@@ -93,7 +103,8 @@ impl Neighbourhood {
             Vectors::InIndex
         };
         let rows = rows.into_iter().map(|row| (row.number, row)).collect();
-        Ok(Self { store: store.clone(), repo: repo.clone(), key, calibration, index, rows, vectors })
+        let (store, repo, tokens) = (store.clone(), repo.clone(), Mutex::new(TokenCache::new(TOKENS_KEPT)));
+        Ok(Self { store, repo, key, calibration, index, rows, vectors, tokens })
     }
 
     /// The type of its items.
@@ -158,11 +169,81 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Vec<Hit>, RetrievalError> {
-        let (Vectors::InDatabase { sample }, true) = (&self.vectors, wanted.mode != RetrievalMode::Lexical) else {
-            return Ok(self.neighbours_in_index(query, vector, wanted, filter)?);
+        let pool = match &self.vectors {
+            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+                self.pool_by_database(sample, query, vector, wanted, filter).await?
+            }
+            _ => self.pool_in_index(query, vector, wanted, filter)?,
         };
+        let asked = Asked { item: query.item(), tokens: query.tokens().cloned().map(Arc::new), pool };
+        Ok(self.ranked(vec![asked], wanted).await?.pop().unwrap_or_default())
+    }
+
+    /// The nearest items of each of these, in their order; on every core where the index holds the vectors.
+    ///
+    /// The filter is given the item whose neighbours they are.
+    pub(crate) async fn neighbours_of_all(
+        &self,
+        entries: &[IndexEntry],
+        wanted: Wanted,
+        filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
+    ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
+        let pools: Vec<Pool> = match &self.vectors {
+            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+                let mut pools = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    let of_entry = |row: &IndexRow| filter(entry.number, row);
+                    let (query, vector) = (Self::query_of(entry), entry.vector.as_deref());
+                    pools.push(self.pool_by_database(sample, &query, vector, wanted, &of_entry).await?);
+                }
+                pools
+            }
+            _ => {
+                let pools = on_all_cores(entries, |entry| {
+                    let of_entry = |row: &IndexRow| filter(entry.number, row);
+                    self.pool_in_index(&Self::query_of(entry), entry.vector.as_deref(), wanted, &of_entry)
+                });
+                pools.into_iter().collect::<Result<_, _>>()?
+            }
+        };
+        let asked = |(entry, pool): (&IndexEntry, Pool)| Asked { item: Some(entry.number), tokens: None, pool };
+        self.ranked(entries.iter().zip(pools).map(asked).collect(), wanted).await
+    }
+
+    /// The candidates, where the index holds the vectors or none are asked for.
+    fn pool_in_index(
+        &self,
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Pool, IndexError> {
+        if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
+            return Ok(NOTHING_NEAR);
+        }
+        let calibrate = |cosine| self.calibration.similarity(cosine).get();
+        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
+        let ask = Ask {
+            mode: wanted.mode,
+            k: wanted.k,
+            min_score: wanted.min_score,
+            calibrate: &calibrate,
+            filter: &allowed,
+        };
+        self.index.candidates(query, &ask)
+    }
+
+    /// The same where the database holds the vectors.
+    async fn pool_by_database(
+        &self,
+        sample: &[Vec<f32>],
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Pool, RetrievalError> {
         if vector.is_some_and(is_blank) {
-            return Ok(Vec::new());
+            return Ok(NOTHING_NEAR);
         }
         let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
         let calibrate = |cosine| self.calibration.similarity(cosine).get();
@@ -185,62 +266,10 @@ impl Neighbourhood {
         for candidate in &mut candidates {
             candidate.cosine = near.get(&candidate.number).or_else(|| more.get(&candidate.number)).copied();
         }
-        Ok(rank(wanted.mode, &candidates, spread(sample, vector), calibrate, wanted.min_score, wanted.k))
-    }
-
-    /// The nearest items of each of these, in their order; on every core where the index holds the vectors.
-    ///
-    /// The filter is given the item whose neighbours they are.
-    pub(crate) async fn neighbours_of_all(
-        &self,
-        entries: &[IndexEntry],
-        wanted: Wanted,
-        filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
-    ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
-        if matches!(self.vectors, Vectors::InDatabase { .. }) && wanted.mode != RetrievalMode::Lexical {
-            let mut found = Vec::with_capacity(entries.len());
-            for entry in entries {
-                let of_entry = |row: &IndexRow| filter(entry.number, row);
-                let query = Self::query_of(entry);
-                found.push(self.neighbours(&query, entry.vector.as_deref(), wanted, &of_entry).await?);
-            }
-            return Ok(found);
-        }
-        let search = |entry: &IndexEntry| {
-            let of_entry = |row: &IndexRow| filter(entry.number, row);
-            self.neighbours_in_index(&Self::query_of(entry), entry.vector.as_deref(), wanted, &of_entry)
-        };
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        let portion = entries.len().div_ceil(threads).max(1);
-        let found: Vec<Result<Vec<Hit>, IndexError>> = std::thread::scope(|scope| {
-            let search = &search;
-            let work = |part| scope.spawn(move || <[IndexEntry]>::iter(part).map(search).collect::<Vec<_>>());
-            let spawned: Vec<_> = entries.chunks(portion).map(work).collect();
-            spawned.into_iter().flat_map(|thread| thread.join().expect("invariant: a search does not panic")).collect()
-        });
-        found.into_iter().map(|hits| hits.map_err(RetrievalError::from)).collect()
-    }
-
-    fn neighbours_in_index(
-        &self,
-        query: &Query,
-        vector: Option<&[f32]>,
-        wanted: Wanted,
-        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
-    ) -> Result<Vec<Hit>, IndexError> {
-        if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
-            return Ok(Vec::new());
-        }
-        let calibrate = |cosine| self.calibration.similarity(cosine).get();
-        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
-        let ask = Ask {
-            mode: wanted.mode,
-            k: wanted.k,
-            min_score: wanted.min_score,
-            calibrate: &calibrate,
-            filter: &allowed,
-        };
-        self.index.neighbours(query, &ask)
+        let (spread, limit) = (spread(sample, vector), wanted.k.max(SHORTLIST));
+        let mut candidates = shortlist(wanted.mode, candidates, spread, calibrate, wanted.min_score, limit);
+        self.index.compare(query, &mut candidates);
+        Ok(Pool { candidates, spread })
     }
 
     fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
@@ -319,108 +348,6 @@ impl Neighbourhood {
     }
 }
 
-/// The index of these rows, and whether it differs from the one that was known.
-async fn up_to_date(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    key: &EmbeddingKey,
-    known: Option<ItemIndex>,
-    rows: &[IndexRow],
-    with_vectors: bool,
-) -> Result<(ItemIndex, bool), RetrievalError> {
-    if let Some(index) = known {
-        match bring_up_to_date(store, repo, key, index, rows, with_vectors).await {
-            Ok(brought) => return Ok(brought),
-            // All vectors may have another length by now: the model was exchanged under its name.
-            Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
-            Err(error) => return Err(error),
-        }
-    }
-    let index = ItemIndex::new(item_type, &key.model);
-    let (index, _) = bring_up_to_date(store, repo, key, index, rows, with_vectors).await?;
-    Ok((index, true))
-}
-
-/// Reading, building and writing an index of many items take seconds, in which nothing else would be answered.
-async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    tokio::task::spawn_blocking(work).await.expect("invariant: an index does not panic")
-}
-
-/// Puts in what is new or changed and takes out what left; says whether anything did.
-async fn bring_up_to_date(
-    store: &Store,
-    repo: &Repo,
-    key: &EmbeddingKey,
-    mut index: ItemIndex,
-    rows: &[IndexRow],
-    with_vectors: bool,
-) -> Result<(ItemIndex, bool), RetrievalError> {
-    let present: std::collections::HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
-    let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
-    for number in &gone {
-        index.remove(*number);
-    }
-    let stale: Vec<&IndexRow> =
-        rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row, with_vectors))).collect();
-    for batch in stale.chunks(ENTRIES) {
-        let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
-        let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
-        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row, with_vectors))).collect();
-        index = off_async_threads(move || with_entries(index, &entries, &stamps)).await?;
-    }
-    Ok((index, !gone.is_empty() || !stale.is_empty()))
-}
-
-fn with_entries(
-    mut index: ItemIndex,
-    entries: &[IndexEntry],
-    stamps: &HashMap<ItemNumber, u64>,
-) -> Result<ItemIndex, IndexError> {
-    for entry in entries {
-        let changes: Option<&PullChanges> = entry.changes.as_ref();
-        let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
-        let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));
-        index.upsert(entry.number, Entry { title: &entry.title, body: &entry.body, vector, changes, stamp })?;
-    }
-    Ok(index)
-}
-
-/// Differs when an item's text, vector or changes do. The hash covers the text, the time of embedding the
-/// vector; changes are only ever replaced by longer or shorter ones in practice.
-fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
-    let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
-    let text = u64::from_str_radix(digits, 16).unwrap_or_default();
-    let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
-    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_length.wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {
-    let name = format!("{}-{item_type}-{}-{}.index", repo.name, key.representation.as_str(), key.model);
-    // Names of repositories and models hold slashes and colons, which no file name may.
-    let name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect();
-    folder.join(name)
-}
-
-/// The index on disk; a missing or unreadable one costs only the time to build it again.
-fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Option<ItemIndex> {
-    if !place.exists() {
-        return None;
-    }
-    read_snapshot(place, item_type, model)
-        .inspect_err(|error| tracing::info!(%error, "the index on disk is not used"))
-        .ok()
-}
-
-fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {
-    if let Err(error) = write_snapshot(&index, place) {
-        // Only the next start is slower.
-        tracing::warn!(%error, "the index could not be kept on disk");
-    }
-    index
-}
-
 /// Every n-th vector.
 async fn sample(
     store: &Store,
@@ -442,6 +369,6 @@ fn spread(sample: &[Vec<f32>], vector: &[f32]) -> Spread {
 }
 
 /// A text without words has a vector of zeros, which is near to nothing.
-fn is_blank(vector: &[f32]) -> bool {
+pub(crate) fn is_blank(vector: &[f32]) -> bool {
     vector.iter().all(|number| *number == 0.0)
 }

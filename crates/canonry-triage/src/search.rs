@@ -1,7 +1,7 @@
 //! `search`: items like a text or like another item.
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
-use canonry_models::{EmbedError, Embedder, InputType};
+use canonry_models::{EmbedError, Embedder, Embedding, InputType};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
 
@@ -97,12 +97,12 @@ pub async fn search(
     Ok(found)
 }
 
-/// A search's text and vector, the same for every neighbourhood.
+/// A search's text and vectors, the same for every neighbourhood.
 struct Asked {
     title: String,
     body: String,
     changes: Option<canonry_domain::PullChanges>,
-    vector: Option<Vec<f32>>,
+    made: Option<Embedding>,
     /// The item that is searched by, which is no hit of its own search.
     own: Option<(ItemType, ItemNumber)>,
 }
@@ -118,7 +118,7 @@ impl Asked {
         let mut asked = match search_for {
             SearchFor::Text(text) => {
                 let (title, body) = divided(text.trim());
-                Self { title: title.to_owned(), body: body.to_owned(), changes: None, vector: None, own: None }
+                Self { title: title.to_owned(), body: body.to_owned(), changes: None, made: None, own: None }
             }
             SearchFor::SimilarTo(number) => {
                 let mut item = None;
@@ -127,13 +127,13 @@ impl Asked {
                 }
                 let item = item.ok_or(SearchError::UnknownItem(*number))?;
                 let own = Some((item.item_type, item.number));
-                Self { title: item.title, body: item.body, changes: item.changes, vector: None, own }
+                Self { title: item.title, body: item.body, changes: item.changes, made: None, own }
             }
         };
         if mode != RetrievalMode::Lexical {
             let input = if asked.own.is_some() { InputType::Document } else { InputType::Query };
             let text = canonry_domain::raw_text(&asked.title, &asked.body);
-            asked.vector = embedder.embed(&[text], input).await?.pop();
+            asked.made = embedder.embed_with_tokens(&[text], input).await?.pop();
         }
         Ok(asked)
     }
@@ -152,12 +152,16 @@ impl Asked {
         if let Some(changes) = &self.changes {
             query = query.with_changes(changes);
         }
-        if let Some(vector) = &self.vector {
-            query = query.with_vector(vector.clone());
+        let vector = self.made.as_ref().map(|made| made.vector.as_slice());
+        if let Some(made) = &self.made {
+            query = query.with_vector(made.vector.clone());
+            if let Some(tokens) = &made.tokens {
+                query = query.with_tokens(tokens.clone());
+            }
         }
         // Everything that is near at all: the terms decide afterwards what stays.
         let wanted = Wanted { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
-        let hits = neighbourhood.neighbours(&query, self.vector.as_deref(), wanted, &|_| true).await?;
+        let hits = neighbourhood.neighbours(&query, vector, wanted, &|_| true).await?;
         let index = neighbourhood.index();
         Ok(index.search_among(hits, options.mode, options.min_score, options.limit, &options.include, &options.exclude))
     }

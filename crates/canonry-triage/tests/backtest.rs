@@ -188,6 +188,7 @@ oops
                 number: item.number,
                 embedded_hash: item.content_hash,
                 vector: vector.to_vec(),
+                tokens: None,
             });
         }
         store.write_embeddings(repo.id, &key, &embeddings, Timestamp::UNIX_EPOCH).await.expect("stored");

@@ -49,7 +49,7 @@ on_both_engines! {
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
         assert_eq!(embed_cards(&store, &repo, &model).await, (0, 0));
         let models = store.embedding_models(repo.id, Representation::Intent).await.expect("reads");
-        assert_eq!(models, [("local:minilm-l6-v2-int8.1+cards:local.1".to_owned(), 2)]);
+        assert_eq!(models, [("local:canonry-encoder-1+cards:local.1".to_owned(), 2)]);
 
         // An edited item has an old card: its text is embedded again, its card is not.
         store.take_in(&repo, vec![record(2, "It crashes in `load()`.")], now()).await.expect("taken in");

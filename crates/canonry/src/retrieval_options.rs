@@ -155,7 +155,19 @@ pub(crate) async fn require_vectors(
 ) -> Result<()> {
     let embedded: usize = neighbourhoods.iter().map(Neighbourhood::embedded).sum();
     let items: usize = neighbourhoods.iter().map(|neighbourhood| neighbourhood.rows().len()).sum();
-    if mode == RetrievalMode::Lexical || embedded > 0 || items == 0 {
+    if mode == RetrievalMode::Lexical || items == 0 {
+        return Ok(());
+    }
+    if embedded > 0 {
+        // Nine in ten, as `detect-new` requires. Fewer are no mistake while `embed` runs, but what they miss must be told.
+        if embedded * 10 < items * 9 {
+            tracing::warn!(
+                "only {embedded} of {items} items of {name} are embedded by {model}, and the others are not found; run `canonry embed --repo {name}{by}`",
+                name = repo.name,
+                model = embedder.model_id(),
+                by = options_of(embedder.model_id()),
+            );
+        }
         return Ok(());
     }
     let others = store.embedding_models(repo.id, Representation::Raw).await?;

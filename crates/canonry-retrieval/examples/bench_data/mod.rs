@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use canonry_domain::{ItemNumber, ItemType, PullChanges, parse_import_value};
+use canonry_domain::{ItemNumber, ItemType, Login, PullChanges, TokenVectors, parse_import_value};
 use flate2::read::GzDecoder;
+use jiff::Timestamp;
 use serde_json::Value;
 
 /// An item of a set. Its number is its position in order of creation, from 1: numbers of the trackers occur twice.
@@ -15,7 +16,11 @@ pub(crate) struct BenchItem {
     pub title: String,
     pub body: String,
     pub changes: Option<PullChanges>,
+    pub author: Option<Login>,
+    /// When it was opened, where that is known.
+    pub created_at: Option<Timestamp>,
     pub vector: Option<Vec<f32>>,
+    pub tokens: Option<TokenVectors>,
     /// The earlier members of its cluster; empty for what is no query.
     pub relevant: BTreeSet<ItemNumber>,
 }
@@ -39,9 +44,14 @@ pub(crate) fn load(
     item_type: ItemType,
     vectors: Option<&Path>,
 ) -> Result<Vec<BenchItem>, String> {
-    let vectors = match vectors.map(|vectors| vectors.join(format!("{set}.{item_type}.vec"))) {
+    let file = |kind: &str| vectors.map(|vectors| vectors.join(format!("{set}.{item_type}.{kind}")));
+    let vectors = match file("vec") {
         Some(path) if path.exists() => Some(read_vectors(&path)?),
         _ => None,
+    };
+    let mut tokens = match file("tokens") {
+        Some(path) if path.exists() => read_tokens(&path)?,
+        _ => Vec::new(),
     };
     let mut records = Vec::new();
     let path = folder.join(format!("{set}.jsonl.gz"));
@@ -56,24 +66,29 @@ pub(crate) fn load(
             // A text without any word has a vector of zeros, which points nowhere.
             let vector = vectors.as_ref().and_then(|vectors| vectors.get(records.len()));
             let vector = vector.filter(|vector| vector.iter().any(|part| *part != 0.0)).cloned();
-            records.push((record, vector));
+            let tokens = tokens.get_mut(records.len()).and_then(Option::take);
+            records.push((record, vector, tokens));
         }
     }
-    records.sort_by_key(|(record, _)| (record.created_at, record.number));
+    records.sort_by_key(|(record, ..)| (record.created_at, record.number));
     let mut positions: HashMap<ItemNumber, Vec<usize>> = HashMap::new();
-    for (position, (record, _)) in records.iter().enumerate() {
+    for (position, (record, ..)) in records.iter().enumerate() {
         positions.entry(record.number).or_default().push(position);
     }
     let number = |position: usize| ItemNumber::new(position as i64 + 1).expect("positions count from 1");
     let mut items: Vec<BenchItem> = records
         .into_iter()
         .enumerate()
-        .map(|(position, (record, vector))| BenchItem {
+        .map(|(position, (record, vector, tokens))| BenchItem {
             number: number(position),
             title: record.title,
             body: record.body.unwrap_or_default(),
             changes: record.changes,
+            author: record.author,
+            // The dates of rails are made up.
+            created_at: record.created_at.filter(|_| set != "rails"),
             vector,
+            tokens,
             relevant: BTreeSet::new(),
         })
         .collect();
@@ -107,6 +122,23 @@ fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, String> {
     let dimension = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
     let rows = rest[8..].chunks_exact(8 + 4 * dimension);
     Ok(rows.map(|row| row[8..].as_chunks::<4>().0.iter().map(|&number| f32::from_le_bytes(number)).collect()).collect())
+}
+
+/// Token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number as i64, the
+/// length of its token vectors as u32, and those.
+fn read_tokens(path: &Path) -> Result<Vec<Option<TokenVectors>>, String> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    let damaged = || format!("{} is not a file of token vectors", path.display());
+    let mut rest = bytes.strip_prefix(b"CNRYTOK1").and_then(|rest| rest.get(4..)).ok_or_else(damaged)?;
+    let mut tokens = Vec::new();
+    while let Some((head, after)) = rest.split_at_checked(12) {
+        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+        let (own, after) = after.split_at_checked(length).ok_or_else(damaged)?;
+        tokens.push(TokenVectors::from_bytes(own).ok());
+        rest = after;
+    }
+    Ok(tokens)
 }
 
 fn open(path: &Path) -> Result<File, String> {

@@ -20,13 +20,6 @@ pub(crate) struct PlainBm25 {
     total_length: f64,
 }
 
-/// Which of two items with the same score comes first.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Equals {
-    NewestFirst,
-    OldestFirst,
-}
-
 impl PlainBm25 {
     pub(crate) fn add(&mut self, words: Vec<String>) {
         let item = self.lengths.len();
@@ -41,8 +34,8 @@ impl PlainBm25 {
         }
     }
 
-    /// All items, best first. Each word of the query counts once.
-    pub(crate) fn order(&self, query: Vec<String>, equals: Equals) -> Vec<usize> {
+    /// All items, best first, and of equals the newest. Each word of the query counts once.
+    pub(crate) fn order(&self, query: Vec<String>) -> Vec<usize> {
         let items = self.lengths.len() as f64;
         let mean_length = self.total_length / items;
         let mut scores = vec![0.0_f64; self.lengths.len()];
@@ -54,10 +47,7 @@ impl PlainBm25 {
                 scores[item] += rarity * count * (K1 + 1.0) / (count + K1 * length);
             }
         }
-        let mut order: Vec<usize> = (0..scores.len()).collect();
-        if equals == Equals::NewestFirst {
-            order.reverse();
-        }
+        let mut order: Vec<usize> = (0..scores.len()).rev().collect();
         order.sort_by(|&one, &other| scores[other].total_cmp(&scores[one]));
         order
     }

@@ -11,8 +11,8 @@ use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
 use crate::{
-    CloseMode, DatabaseUrl, DeliveryFilter, JobFilter, MemoryOutcome, OpenError, RepoAccess, RepoId, Representation,
-    ReviewState, Store,
+    CloseMode, DatabaseUrl, DeliveryFilter, EmbeddingKey, JobFilter, MemoryOutcome, OpenError, RepoAccess, RepoId,
+    Representation, ReviewState, Store,
 };
 
 /// Rows as each version would have written them, the same text for both engines.
@@ -28,6 +28,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0009_learning.sql"),
     include_str!("../../migrations/samples/0010_review.sql"),
     include_str!("../../migrations/samples/0011_on_github.sql"),
+    include_str!("../../migrations/samples/0012_token_vectors.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -92,6 +93,11 @@ async fn reads_the_samples(database: &TestDatabase) {
         cards.iter().map(|card| (card.maker.extractor.as_str(), card.outcome.status(), card.fresh)).collect();
     assert_eq!(told, [("local", "ready", true), ("openai", "failed", false)]);
     assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
+    let (key, numbers) = (EmbeddingKey::raw("local"), [number]);
+    let entries = store.index_entries(repo.id, issue, &numbers, Some(&key)).await.expect("reads");
+    assert_eq!(entries[0].vector.as_ref().map(Vec::len), Some(2));
+    let tokens = store.token_vectors(repo.id, &key, issue, &numbers).await.expect("reads");
+    assert_eq!((tokens[&number].width(), tokens[&number].len()), (32, 1));
     reads_the_duplicates(&store, repo.id).await;
     reads_the_service(&store).await;
     reads_what_was_learned(&store, repo.id).await;
@@ -264,7 +270,7 @@ async fn postgres_schema(database: &TestDatabase) -> Schema {
         WHERE n.nspname = 'public' AND i.indisunique AND NOT i.indisprimary";
     let references = "SELECT c.conrelid::regclass::text, a.attname::text, c.confrelid::regclass::text,
             CASE c.confdeltype WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END
-        FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1] WHERE c.contype = 'f'";
+        FROM pg_constraint c JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = ANY (c.conkey) WHERE c.contype = 'f'";
     let columns: Vec<(String, String, String, bool)> =
         sqlx::query_as(columns).fetch_all(&mut connection).await.expect("columns");
     let keys: Vec<(String, String, bool)> = sqlx::query_as(keys).fetch_all(&mut connection).await.expect("keys");

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use canonry_domain::{ItemNumber, ItemRecord, ItemType, parse_import_value};
+use canonry_domain::{ItemNumber, ItemRecord, ItemType, TokenVectors, parse_import_value};
 use canonry_retrieval::duplicate_clusters;
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -18,11 +18,15 @@ pub(crate) struct SetItem {
     /// What was there when it was filed, and more that must not be used.
     pub(crate) record: ItemRecord,
     pub(crate) vector: Option<Vec<f32>>,
+    pub(crate) tokens: Option<TokenVectors>,
     /// Whether the truth file asks for it.
     pub(crate) is_query: bool,
     /// Everything that people linked it with, directly or not.
     pub(crate) cluster: BTreeSet<ItemNumber>,
 }
+
+/// A line of a set with what a model made of it.
+type Loaded = (ItemRecord, Option<Vec<f32>>, Option<TokenVectors>);
 
 /// The folder with the sets, or what to do about its absence.
 pub(crate) fn folder() -> Result<PathBuf, String> {
@@ -38,8 +42,10 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
 
 /// The items of a type in a set.
 pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path) -> Result<Vec<SetItem>, String> {
+    let tokens = vectors.join(format!("{set}.{item_type}.tokens"));
+    let mut tokens = if tokens.exists() { read_tokens(&tokens)? } else { Vec::new() };
     let vectors = read_vectors(&vectors.join(format!("{set}.{item_type}.vec")))?;
-    let mut records = Vec::new();
+    let mut records: Vec<Loaded> = Vec::new();
     let path = folder.join(format!("{set}.jsonl.gz"));
     for line in lines(GzDecoder::new(open(&path)?)) {
         let mut value: Value = serde_json::from_str(&line?).map_err(|error| format!("{}: {error}", path.display()))?;
@@ -50,18 +56,23 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
         let record = parse_import_value(&value).map_err(|error| format!("{}: {error}", path.display()))?.record;
         if record.item_type == item_type {
             let vector = vectors.get(records.len()).filter(|vector| vector.iter().any(|part| *part != 0.0)).cloned();
-            records.push((record, vector));
+            let tokens = tokens.get_mut(records.len()).and_then(Option::take);
+            records.push((record, vector, tokens));
         }
     }
-    records.sort_by_key(|(record, _)| (record.created_at, record.number));
+    records.sort_by_key(|(record, ..)| (record.created_at, record.number));
+    if set == "rails" {
+        // Its dates are made up.
+        records.iter_mut().for_each(|(record, ..)| record.created_at = None);
+    }
     let mut positions: HashMap<ItemNumber, Vec<usize>> = HashMap::new();
-    for (position, (record, _)) in records.iter().enumerate() {
+    for (position, (record, ..)) in records.iter().enumerate() {
         positions.entry(record.number).or_default().push(position);
     }
     let number = |position: usize| ItemNumber::new(position as i64 + 1).expect("positions count from 1");
     let at = |named: ItemNumber| positions.get(&named).cloned().unwrap_or_default();
     let mut links = Vec::new();
-    for (position, (record, _)) in records.iter().enumerate() {
+    for (position, (record, ..)) in records.iter().enumerate() {
         let target = record.duplicate_of.flatten().into_iter().flat_map(at);
         links.extend(target.map(|target| (number(position), number(target))));
     }
@@ -83,11 +94,12 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
         links.extend(relevant.map(|other| (number(query), number(other))));
     }
     let mut clusters: BTreeMap<ItemNumber, BTreeSet<ItemNumber>> = duplicate_clusters(links);
-    let item = |(position, (record, vector)): (usize, (ItemRecord, Option<Vec<f32>>))| SetItem {
+    let item = |(position, (record, vector, tokens)): (usize, Loaded)| SetItem {
         number: number(position),
         named: record.number,
         record,
         vector,
+        tokens,
         is_query: queries.contains(&position),
         cluster: clusters.remove(&number(position)).unwrap_or_default(),
     };
@@ -104,6 +116,23 @@ fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>, String> {
     let dimension = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]) as usize;
     let rows = rest[8..].chunks_exact(8 + 4 * dimension);
     Ok(rows.map(|row| row[8..].as_chunks::<4>().0.iter().map(|&number| f32::from_le_bytes(number)).collect()).collect())
+}
+
+/// Token vectors in the order of the set's lines: `CNRYTOK1`, the count as u32, then for each item its number as i64, the
+/// length of its token vectors as u32, and those.
+fn read_tokens(path: &Path) -> Result<Vec<Option<TokenVectors>>, String> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes).map_err(|error| format!("{}: {error}", path.display()))?;
+    let damaged = || format!("{} is not a file of token vectors", path.display());
+    let mut rest = bytes.strip_prefix(b"CNRYTOK1").and_then(|rest| rest.get(4..)).ok_or_else(damaged)?;
+    let mut tokens = Vec::new();
+    while let Some((head, after)) = rest.split_at_checked(12) {
+        let length = u32::from_le_bytes([head[8], head[9], head[10], head[11]]) as usize;
+        let (own, after) = after.split_at_checked(length).ok_or_else(damaged)?;
+        tokens.push(TokenVectors::from_bytes(own).ok());
+        rest = after;
+    }
+    Ok(tokens)
 }
 
 fn open(path: &Path) -> Result<File, String> {

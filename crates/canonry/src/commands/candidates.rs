@@ -2,6 +2,7 @@
 
 use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity};
+use canonry_retrieval::ranked_by;
 use canonry_store::SetStatus;
 use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, Wanted, candidates};
 use serde_json::{Value, json};
@@ -166,12 +167,13 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     if nearest.is_empty() {
         return text;
     }
-    let mut shown = table(["item", "nearest", "score"]);
+    let mut shown = table(["item", "nearest", "score", "ranked by"]);
     for (set, best) in nearest.iter().take(SHOWN) {
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),
             format!("#{}", best.number),
             format!("{:.4}", best.score.get()),
+            ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default(),
         ]);
     }
     if nearest.len() > SHOWN {

@@ -5,7 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 use canonry_config::SETTINGS_FILE;
 use canonry_github::GitHubError;
-use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Store};
+use canonry_models::{Embedder as _, LocalEmbedder};
+use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Representation, Store};
 use serde::Serialize;
 use serde_json::json;
 
@@ -127,11 +128,14 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
             checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
             checks.push(check_rights(&chosen.url).await);
             checks.push(check_corpus(&chosen.url).await);
-            match check_brakes(&chosen.url).await {
-                Ok(found) => checks.extend(found),
-                Err(error) => {
-                    let advice = "restore the database from a copy";
-                    checks.push(Check::fail("brakes", error_message(&error), advice));
+            for (name, looked) in
+                [("vectors", check_vectors(&chosen.url).await), ("brakes", check_brakes(&chosen.url).await)]
+            {
+                match looked {
+                    Ok(found) => checks.extend(found),
+                    Err(error) => {
+                        checks.push(Check::fail(name, error_message(&error), "restore the database from a copy"));
+                    }
                 }
             }
         }
@@ -184,6 +188,31 @@ async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
         items += store.item_counts(repo.id).await?.total();
     }
     Ok((repos.len() as u64, items))
+}
+
+/// Repositories whose vectors are those of a former model of this program: they are not searched any more.
+async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
+    let store = Store::open_existing(url).await?;
+    let embedder = LocalEmbedder::load()?;
+    let present = embedder.model_id();
+    let mut checks = Vec::new();
+    for repo in store.repos().await? {
+        let models = store.embedding_models(repo.id, Representation::Raw).await?;
+        let of = |wanted: &str| models.iter().find(|(model, _)| model == wanted).map_or(0, |(_, count)| *count);
+        let former = models.iter().filter(|(model, _)| model.starts_with("local:") && model != present);
+        if let Some((former, count)) = former.max_by_key(|(_, count)| *count)
+            && of(present) * 10 < count * 9
+        {
+            let message = format!(
+                "{}: {} embedded by {present}, {} by {former}, which is not used any more",
+                repo.name,
+                counted(of(present), "item"),
+                counted(*count, "item"),
+            );
+            checks.push(Check::warn("vectors", message, format!("run `canonry embed --repo {}`", repo.name)));
+        }
+    }
+    Ok(checks)
 }
 
 /// What holds Canonry back, and what it is about to close; nothing is said of a repository without either.

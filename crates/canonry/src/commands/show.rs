@@ -2,6 +2,7 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::{Item, ItemNumber, ItemType, render_intent_card};
+use canonry_retrieval::ranked_by;
 use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Representation, Store, StoredCard};
 use canonry_triage::{ClusterLine, cluster_of};
 use serde_json::{Value, json};
@@ -285,10 +286,17 @@ fn neighbours(set: &CandidateSet) -> String {
     }
     let mut members = table(["rank", "number", "score", "made of"]);
     for (rank, member) in (1..).zip(&set.members) {
-        let parts: Vec<String> = member.parts.iter().map(|(part, value)| format!("{part} {value:.3}")).collect();
+        // What each feature added to the order has a line of its own.
+        let said = member.parts.iter().filter(|(part, _)| !part.starts_with("by_"));
+        let parts: Vec<String> = said.map(|(part, value)| format!("{part} {value:.3}")).collect();
         let score = format!("{:.4}", member.score);
         members.add_row([format!("{rank}"), format!("#{}", member.number), score, parts.join(", ")]);
     }
     text.push_str(&format!("{}\n", members.trim_fmt()));
+    for member in &set.members {
+        if let Some(line) = ranked_by(member.parts.iter().map(|(part, value)| (part.as_str(), *value))) {
+            text.push_str(&format!("  #{} ranked by: {line}\n", member.number));
+        }
+    }
     text
 }

@@ -1,7 +1,10 @@
 //! What `init` and `doctor` print, for people and for programs.
 
+use canonry_domain::ItemType;
+use canonry_store::{EmbeddingKey, NewEmbedding};
 use insta::assert_snapshot;
 
+use crate::lessons::{Lessons, moment, number};
 use crate::place::{Place, Ran, names_in};
 
 #[test]
@@ -100,6 +103,32 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
       ]
     }
     "#);
+}
+
+#[tokio::test]
+async fn doctor_says_whose_vectors_are_those_of_a_former_model() {
+    let place = Place::new();
+    let lessons = Lessons::in_place(&place).await;
+    let item = lessons.store.item(lessons.repo.id, ItemType::Issue, number(1)).await.expect("read").expect("there");
+    let former = NewEmbedding {
+        item_type: ItemType::Issue,
+        number: number(1),
+        embedded_hash: item.content_hash,
+        vector: vec![1.0; 384],
+        tokens: None,
+    };
+    let (key, now) = (EmbeddingKey::raw("local:former-1"), moment("2026-02-02T00:00:00Z"));
+    lessons.store.write_embeddings(lessons.repo.id, &key, &[former], now).await.expect("written");
+    let told = |place: &Place| {
+        let ran = place.canonry(&["doctor", "--offline"]);
+        ran.stdout.lines().skip_while(|line| !line.contains("vectors")).take(2).collect::<Vec<_>>().join("\n")
+    };
+    assert_snapshot!(told(&place), @r"
+    warn  vectors       octo/cat: 0 items embedded by local:canonry-encoder-1, 1 item by local:former-1, which is not used any more
+                         → run `canonry embed --repo octo/cat`
+    ");
+    place.canonry(&["embed", "--repo", "octo/cat"]).succeeded();
+    assert_eq!(told(&place), "");
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! What `show` prints, for people and for programs, and that it cannot act on a terminal.
 
-use std::collections::BTreeMap;
-
 use canonry_domain::{ContentVersion, EventBy, GithubId, ItemType, OutcomeEvent, OutcomeKind, StateReason};
 use canonry_store::{CandidateMember, DatabaseUrl, NewCandidateSet, Representation, Store, TriageActionKind};
 use insta::assert_snapshot;
@@ -115,7 +113,16 @@ async fn show_tells_neighbours_and_what_people_did() {
         members: vec![CandidateMember {
             number: number(1),
             score: 0.9312,
-            parts: BTreeMap::from([("dense".to_owned(), 0.9), ("lexical".to_owned(), 0.7)]),
+            parts: [
+                ("dense", 0.9),
+                ("lexical", 0.7),
+                ("ranker", 5.2),
+                ("by_vectors", 3.1),
+                ("by_words", 2.94),
+                ("by_same_author_within_an_hour", -0.84),
+            ]
+            .map(|(part, value)| (part.to_owned(), value))
+            .into(),
         }],
         pairs: Vec::new(),
     };
@@ -148,8 +155,9 @@ async fn show_tells_neighbours_and_what_people_did() {
 
     Nearest by raw text at version 1 (fresh, local):
      rank   number   score    made of
-    ─────────────────────────────────────────────────────
-     1      #1       0.9312   dense 0.900, lexical 0.700
+    ───────────────────────────────────────────────────────────────────
+     1      #1       0.9312   dense 0.900, lexical 0.700, ranker 5.200
+      #1 ranked by: vectors 3.1, words 2.9, same author within an hour -0.8
 
     What people did:
       2026-01-04T10:00:00Z  closed as duplicate of #1 by mona
@@ -177,8 +185,12 @@ async fn show_tells_neighbours_and_what_people_did() {
               "rank": 1,
               "score": 0.9312,
               "parts": {
+                "by_same_author_within_an_hour": -0.84,
+                "by_vectors": 3.1,
+                "by_words": 2.94,
                 "dense": 0.9,
-                "lexical": 0.7
+                "lexical": 0.7,
+                "ranker": 5.2
               }
             }
           ]

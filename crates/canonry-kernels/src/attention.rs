@@ -1,0 +1,53 @@
+//! Attention of the tokens of one text to each other.
+
+use crate::kernels::{Kernels, Kind};
+use crate::lines::Line;
+
+/// How the rows are divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// How many there are.
+    pub count: usize,
+    /// How many numbers each has of a query, a key, a value.
+    pub size: usize,
+}
+
+impl Heads {
+    pub(crate) fn width(self) -> usize {
+        self.count.checked_mul(self.size).expect("invariant: rows of all heads fit in memory")
+    }
+}
+
+/// Buffers of one thread.
+#[derive(Default)]
+pub struct AttentionBuffers {
+    pub(crate) queries: Vec<Line>,
+    pub(crate) keys: Vec<Line>,
+    pub(crate) values: Vec<Line>,
+    pub(crate) scores: Vec<Line>,
+    pub(crate) weights: Vec<Line>,
+    pub(crate) plain: Vec<f32>,
+    pub(crate) plain_scores: Vec<f32>,
+    pub(crate) inverse_sums: Vec<f32>,
+}
+
+/// For each row of `parts` (query, key and value of one token, each as wide as all heads together) the values of all
+/// rows, weighted by the softmax of query · key / √size, head by head.
+///
+/// # Panics
+///
+/// If `parts` is not three times as long as `out`, or `out` is not made of whole rows.
+pub fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out: &mut [f32]) {
+    let width = heads.width();
+    assert!(width > 0 && out.len().is_multiple_of(width) && parts.len() == 3 * out.len(), "rows of one text");
+    if out.is_empty() {
+        return;
+    }
+    match kernels.kind() {
+        #[cfg(target_arch = "x86_64")]
+        Kind::Amx => crate::attention_amx::attend(kernels, heads, parts, buffers, out),
+        #[cfg(target_arch = "x86_64")]
+        Kind::Avx512 => crate::attention_avx512::attend(kernels, heads, parts, buffers, out),
+        Kind::Portable => crate::attention_portable::attend(heads, parts, buffers, out),
+    }
+}

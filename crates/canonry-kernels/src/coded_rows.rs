@@ -1,0 +1,73 @@
+//! Rows of activations as bytes, in the layout the products read.
+
+use rten_simd::SimdOp;
+
+use crate::kernels::{Kernels, Kind};
+use crate::linear::largest_code;
+use crate::lines::{LINE, Line, resize};
+use crate::row_math::QuantiseRows;
+
+/// Rows of a tile: codes lie in memory for whole tiles.
+pub(crate) const TILE_ROWS: usize = 16;
+
+/// Rows whose values are coded as bytes, each row with a scale and a zero point of its own:
+/// value ≈ (code − zero) · scale. A buffer: it keeps its memory when it is given other rows.
+#[derive(Default)]
+pub struct CodedRows {
+    pub(crate) kernels: Kernels,
+    pub(crate) rows: usize,
+    pub(crate) width: usize,
+    /// The codes of the portable kernels, row after row.
+    pub(crate) codes: Vec<u8>,
+    /// The codes of all others, `stride` lines for each row.
+    pub(crate) lines: Vec<Line>,
+    pub(crate) stride: usize,
+    pub(crate) scales: Vec<f32>,
+    pub(crate) zeros: Vec<i32>,
+    /// The sums of the portable kernels' products, kept with the rows that they are made of.
+    pub(crate) sums: Vec<i32>,
+}
+
+impl CodedRows {
+    /// Takes the rows of `values`, each `width` long, in place of those it had, for products by `kernels`.
+    ///
+    /// # Panics
+    ///
+    /// If `values` are not whole rows.
+    pub fn code(&mut self, kernels: Kernels, values: &[f32], width: usize) {
+        assert!(width > 0 && values.len().is_multiple_of(width), "whole rows of {width}, not {}", values.len());
+        self.kernels = kernels;
+        self.rows = values.len() / width;
+        self.width = width;
+        self.scales.resize(self.rows, 0.0);
+        self.zeros.resize(self.rows, 0);
+        match kernels.kind() {
+            Kind::Portable => self.code_portably(values, largest_code()),
+            #[cfg(target_arch = "x86_64")]
+            Kind::Amx | Kind::Avx512 => {
+                self.stride = stride(width);
+                resize(&mut self.lines, self.rows.next_multiple_of(TILE_ROWS) * self.stride);
+                crate::coding_avx512::code(self, values);
+            }
+        }
+    }
+
+    pub(crate) fn code_portably(&mut self, values: &[f32], largest_code: u8) {
+        self.codes.resize(values.len(), 0);
+        QuantiseRows {
+            values,
+            width: self.width,
+            largest_code,
+            codes: &mut self.codes,
+            scales: &mut self.scales,
+            zeros: &mut self.zeros,
+        }
+        .dispatch();
+    }
+}
+
+/// Lines from one row to the next. An odd number: with an even one the rows of a tile would crowd into half of the
+/// first cache's sets or fewer.
+fn stride(width: usize) -> usize {
+    width.div_ceil(LINE) | 1
+}

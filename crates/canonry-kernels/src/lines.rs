@@ -1,0 +1,18 @@
+//! Bytes in whole cache lines: a tile's row that crossed a line would take two loads.
+
+/// Bytes of a line.
+pub(crate) const LINE: usize = 64;
+
+/// One cache line.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(crate) struct Line(pub(crate) [u8; LINE]);
+
+pub(crate) const EMPTY: Line = Line([0; LINE]);
+
+/// As many lines; what they held before is of no interest.
+pub(crate) fn resize(lines: &mut Vec<Line>, count: usize) {
+    if lines.len() < count {
+        lines.resize(count, EMPTY);
+    }
+}

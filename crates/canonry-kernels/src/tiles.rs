@@ -1,0 +1,210 @@
+//! The tile registers of AMX, and the two products that are made of them.
+#![expect(unsafe_code, reason = "the compiler has no stable intrinsics for AMX: it is reached by assembly")]
+
+use std::arch::asm;
+use std::arch::x86_64::__cpuid_count;
+use std::marker::PhantomData;
+
+use crate::coded_rows::TILE_ROWS;
+use crate::lines::Line;
+
+/// Lines of a tile.
+pub(crate) const TILE: usize = 16;
+
+/// Whether the processor has AMX for bytes and bf16 and the system lets this process use it.
+pub(crate) fn permitted() -> bool {
+    /// Bits of the fourth register for AMX with bf16, tiles and bytes; the standard library names them only on nightly.
+    const AMX: u32 = 1 << 22 | 1 << 24 | 1 << 25;
+    is_x86_feature_detected!("avx512bf16") && __cpuid_count(7, 0).edx & AMX == AMX && ask_system()
+}
+
+/// The permission is the process's: asking again changes nothing.
+#[cfg(target_os = "linux")]
+fn ask_system() -> bool {
+    const ARCH_PRCTL: i64 = 158;
+    const REQUEST_PERMISSION: i64 = 0x1023;
+    const TILE_DATA: i64 = 18;
+    let answer: i64;
+    // SAFETY: the call reads no memory of ours; a kernel that does not know it refuses with an error.
+    unsafe {
+        asm!("syscall", inlateout("rax") ARCH_PRCTL => answer, in("rdi") REQUEST_PERMISSION, in("rsi") TILE_DATA,
+            lateout("rcx") _, lateout("r11") _, options(nostack));
+    }
+    answer == 0
+}
+
+#[cfg(not(target_os = "linux"))]
+fn ask_system() -> bool {
+    false
+}
+
+/// The tiles of this thread, configured; dropping it releases them, so that the system need not save them at each
+/// switch of threads. There is only one of these in a thread at a time.
+///
+/// Sums stay in the tiles from one block of assembly to the next, from a product to its store. That works because
+/// nothing is compiled with AMX's features: the compiler never gives a tile to anything by itself.
+pub(crate) struct Tiles {
+    stays_in_its_thread: PhantomData<*const ()>,
+}
+
+#[repr(C, align(64))]
+struct Configuration([u8; 64]);
+
+/// All eight tiles with sixteen rows of 64 bytes.
+static CONFIGURATION: Configuration = {
+    let mut bytes = [0; 64];
+    bytes[0] = 1;
+    let mut tile = 0;
+    while tile < 8 {
+        bytes[16 + 2 * tile] = 64;
+        bytes[48 + tile] = 16;
+        tile += 1;
+    }
+    Configuration(bytes)
+};
+
+impl Tiles {
+    /// # Safety
+    ///
+    /// [`permitted`] has said yes, and no other `Tiles` lives in this thread: this one would take its sums, and
+    /// dropping either would release the tiles of both.
+    pub(crate) unsafe fn configure() -> Self {
+        // SAFETY: the caller knows that the instruction may be used; the configuration is 64 valid bytes. The compiler
+        // never uses tiles by itself, so nothing of it is lost.
+        unsafe { asm!("ldtilecfg [{}]", in(reg) &raw const CONFIGURATION, options(nostack, readonly)) }
+        Self { stays_in_its_thread: PhantomData }
+    }
+
+    /// Multiplies 32 rows of bytes by two tiles' columns of signed bytes, into tiles 0 to 3.
+    #[inline]
+    pub(crate) fn multiply_square(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+        let steps = columns[0].len() / TILE;
+        assert!(steps > 0 && columns[1].len() == columns[0].len());
+        assert!(rows.len() >= (2 * TILE_ROWS - 1) * stride + steps);
+        // SAFETY: the asserts keep all loads within the slices: each step reads one line of 32 rows, which lie `stride`
+        // lines apart, and sixteen lines of each column tile. The tiles are configured.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+                "2:",
+                "tileloadd tmm6, [{left} + {line}]",
+                "tileloadd tmm4, [{upper} + {stride}]",
+                "tdpbusd tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{right} + {line}]",
+                "tdpbusd tmm1, tmm4, tmm7",
+                "tileloadd tmm5, [{lower} + {stride}]",
+                "tdpbusd tmm2, tmm5, tmm6",
+                "tdpbusd tmm3, tmm5, tmm7",
+                "add {upper}, 64", "add {lower}, 64", "add {left}, 1024", "add {right}, 1024",
+                "dec {steps}",
+                "jnz 2b",
+                upper = inout(reg) rows.as_ptr() => _,
+                lower = inout(reg) rows[TILE_ROWS * stride..].as_ptr() => _,
+                left = inout(reg) columns[0].as_ptr() => _,
+                right = inout(reg) columns[1].as_ptr() => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                steps = inout(reg) steps => _,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// Multiplies 16 rows of bytes by two tiles' columns of signed bytes, into tiles 0 and 1.
+    #[inline]
+    pub(crate) fn multiply_wide(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+        let steps = columns[0].len() / TILE;
+        assert!(steps > 0 && columns[1].len() == columns[0].len());
+        assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
+        // SAFETY: as in `multiply_square`, with 16 rows.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1",
+                "2:",
+                "tileloadd tmm4, [{upper} + {stride}]",
+                "tileloadd tmm6, [{left} + {line}]",
+                "tdpbusd tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{right} + {line}]",
+                "tdpbusd tmm1, tmm4, tmm7",
+                "add {upper}, 64", "add {left}, 1024", "add {right}, 1024",
+                "dec {steps}",
+                "jnz 2b",
+                upper = inout(reg) rows.as_ptr() => _,
+                left = inout(reg) columns[0].as_ptr() => _,
+                right = inout(reg) columns[1].as_ptr() => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                steps = inout(reg) steps => _,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// Multiplies 16 rows of bf16 by two tiles' columns of bf16, into tiles 0 and 1.
+    #[inline]
+    pub(crate) fn multiply_halves(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+        let steps = columns[0].len() / TILE;
+        assert!(steps > 0 && columns[1].len() == columns[0].len());
+        assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
+        // SAFETY: as in `multiply_square`, with 16 rows; any pattern of bits is a number in bf16.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1",
+                "2:",
+                "tileloadd tmm4, [{upper} + {stride}]",
+                "tileloadd tmm6, [{left} + {line}]",
+                "tdpbf16ps tmm0, tmm4, tmm6",
+                "tileloadd tmm7, [{right} + {line}]",
+                "tdpbf16ps tmm1, tmm4, tmm7",
+                "add {upper}, 64", "add {left}, 1024", "add {right}, 1024",
+                "dec {steps}",
+                "jnz 2b",
+                upper = inout(reg) rows.as_ptr() => _,
+                left = inout(reg) columns[0].as_ptr() => _,
+                right = inout(reg) columns[1].as_ptr() => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                steps = inout(reg) steps => _,
+                options(nostack, readonly)
+            );
+        }
+    }
+
+    /// Writes tiles 0 and 1 beside each other: two lines of each of 16 rows, which lie `stride` lines apart.
+    #[inline]
+    pub(crate) fn store_wide(&self, to: &mut [Line], stride: usize) {
+        assert!(stride >= 2 && to.len() >= (TILE_ROWS - 1) * stride + 2);
+        // SAFETY: the assert keeps all stores within the slice.
+        unsafe {
+            asm!(
+                "tilestored [{to} + {stride}], tmm0",
+                "tilestored [{to} + {stride} + 64], tmm1",
+                to = in(reg) to.as_mut_ptr(), stride = in(reg) stride * size_of::<Line>(),
+                options(nostack)
+            );
+        }
+    }
+
+    /// Writes tiles 0 to 3 as 32 rows of two lines each.
+    #[inline]
+    pub(crate) fn store_square(&self, to: &mut [Line; 64]) {
+        // SAFETY: 32 rows of two lines are 64 lines.
+        unsafe {
+            asm!(
+                "tilestored [{to} + {stride}], tmm0",
+                "tilestored [{to} + {stride} + 64], tmm1",
+                "tilestored [{to} + {stride} + 2048], tmm2",
+                "tilestored [{to} + {stride} + 2112], tmm3",
+                to = in(reg) to.as_mut_ptr(), stride = in(reg) 128usize,
+                options(nostack)
+            );
+        }
+    }
+}
+
+impl Drop for Tiles {
+    fn drop(&mut self) {
+        // SAFETY: they were configured in this thread; nobody reads them after this.
+        unsafe { asm!("tilerelease", options(nostack, nomem)) }
+    }
+}

@@ -1,0 +1,115 @@
+//! The index of a neighbourhood: brought up to date item by item, and kept on disk.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use canonry_domain::{ItemNumber, ItemType, PullChanges};
+use canonry_retrieval::{Entry, IndexError, ItemIndex, read_snapshot, write_snapshot};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Store};
+
+use crate::neighbourhood::{RetrievalError, is_blank};
+
+/// Items whose texts are read at once while an index is built.
+const ENTRIES: usize = 400;
+
+/// The index of these rows, and whether it differs from the one that was known.
+pub(crate) async fn up_to_date(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    key: &EmbeddingKey,
+    known: Option<ItemIndex>,
+    rows: &[IndexRow],
+    with_vectors: bool,
+) -> Result<(ItemIndex, bool), RetrievalError> {
+    if let Some(index) = known {
+        match bring_up_to_date(store, repo, key, index, rows, with_vectors).await {
+            Ok(brought) => return Ok(brought),
+            // All vectors may have another length by now: the model was exchanged under its name.
+            Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
+            Err(error) => return Err(error),
+        }
+    }
+    let index = ItemIndex::new(item_type, &key.model);
+    let (index, _) = bring_up_to_date(store, repo, key, index, rows, with_vectors).await?;
+    Ok((index, true))
+}
+
+/// Reading, building and writing an index of many items take seconds, in which nothing else would be answered.
+pub(crate) async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("invariant: an index does not panic")
+}
+
+/// Puts in what is new or changed and takes out what left; says whether anything did.
+async fn bring_up_to_date(
+    store: &Store,
+    repo: &Repo,
+    key: &EmbeddingKey,
+    mut index: ItemIndex,
+    rows: &[IndexRow],
+    with_vectors: bool,
+) -> Result<(ItemIndex, bool), RetrievalError> {
+    let present: HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
+    let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
+    for number in &gone {
+        index.remove(*number);
+    }
+    let stale: Vec<&IndexRow> =
+        rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row, with_vectors))).collect();
+    for batch in stale.chunks(ENTRIES) {
+        let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
+        let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
+        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row, with_vectors))).collect();
+        index = off_async_threads(move || with_entries(index, &entries, &stamps)).await?;
+    }
+    Ok((index, !gone.is_empty() || !stale.is_empty()))
+}
+
+fn with_entries(
+    mut index: ItemIndex,
+    entries: &[IndexEntry],
+    stamps: &HashMap<ItemNumber, u64>,
+) -> Result<ItemIndex, IndexError> {
+    for entry in entries {
+        let changes: Option<&PullChanges> = entry.changes.as_ref();
+        let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
+        let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));
+        index.upsert(entry.number, Entry { title: &entry.title, body: &entry.body, vector, changes, stamp })?;
+    }
+    Ok(index)
+}
+
+/// Differs when an item's text, vector or changes do. The hash covers the text, the time of embedding the
+/// vector; changes are only ever replaced by longer or shorter ones in practice.
+fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
+    let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
+    let text = u64::from_str_radix(digits, 16).unwrap_or_default();
+    let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
+    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_length.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {
+    let name = format!("{}-{item_type}-{}-{}.index", repo.name, key.representation.as_str(), key.model);
+    // Names of repositories and models hold slashes and colons, which no file name may.
+    let name: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect();
+    folder.join(name)
+}
+
+/// The index on disk; a missing or unreadable one costs only the time to build it again.
+pub(crate) fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Option<ItemIndex> {
+    if !place.exists() {
+        return None;
+    }
+    read_snapshot(place, item_type, model)
+        .inspect_err(|error| tracing::info!(%error, "the index on disk is not used"))
+        .ok()
+}
+
+pub(crate) fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {
+    if let Err(error) = write_snapshot(&index, place) {
+        // Only the next start is slower.
+        tracing::warn!(%error, "the index could not be kept on disk");
+    }
+    index
+}
