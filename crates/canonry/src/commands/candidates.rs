@@ -142,6 +142,8 @@ fn set(set: &canonry_triage::WrittenSet) -> Value {
 
 /// The nearest pairs that a person sees at once.
 const SHOWN: usize = 15;
+/// What a pair's place is due to, at most.
+const REASONS: usize = 3;
 
 fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     let sets = all.sets.len() as u64;
@@ -167,13 +169,15 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     if nearest.is_empty() {
         return text;
     }
-    let mut shown = table(["item", "nearest", "score", "ranked by"]);
+    let mut shown = table(["item", "nearest", "score", "above all for"]);
     for (set, best) in nearest.iter().take(SHOWN) {
+        // The rest is in `show`: a row should fit into a terminal.
+        let reasons = ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default();
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),
             format!("#{}", best.number),
             format!("{:.4}", best.score.get()),
-            ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default(),
+            reasons.split(", ").take(REASONS).collect::<Vec<_>>().join(", "),
         ]);
     }
     if nearest.len() > SHOWN {
