@@ -63,6 +63,38 @@ static CONFIGURATION: Configuration = {
     Configuration(bytes)
 };
 
+/// Sixteen rows times two tiles' columns, into tiles 0 and 1, by the instruction of that name.
+macro_rules! multiply_two {
+    ($product:literal, $rows:expr, $stride:expr, $columns:expr) => {{
+        let (rows, stride, columns): (&[Line], usize, [&[Line]; 2]) = ($rows, $stride, $columns);
+        let steps = columns[0].len() / TILE;
+        assert!(steps > 0 && columns[1].len() == columns[0].len());
+        assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
+        // SAFETY: as in `multiply_square`, with 16 rows; any pattern of bits is a number, of bytes and of bf16.
+        unsafe {
+            asm!(
+                "tilezero tmm0", "tilezero tmm1",
+                "2:",
+                "tileloadd tmm4, [{upper} + {stride}]",
+                "tileloadd tmm6, [{left} + {line}]",
+                concat!($product, " tmm0, tmm4, tmm6"),
+                "tileloadd tmm7, [{right} + {line}]",
+                concat!($product, " tmm1, tmm4, tmm7"),
+                "add {upper}, 64", "add {left}, 1024", "add {right}, 1024",
+                "dec {steps}",
+                "jnz 2b",
+                upper = inout(reg) rows.as_ptr() => _,
+                left = inout(reg) columns[0].as_ptr() => _,
+                right = inout(reg) columns[1].as_ptr() => _,
+                stride = in(reg) stride * size_of::<Line>(),
+                line = in(reg) size_of::<Line>(),
+                steps = inout(reg) steps => _,
+                options(nostack, readonly)
+            );
+        }
+    }};
+}
+
 impl Tiles {
     /// # Safety
     ///
@@ -113,61 +145,13 @@ impl Tiles {
     /// Multiplies 16 rows of bytes by two tiles' columns of signed bytes, into tiles 0 and 1.
     #[inline]
     pub(crate) fn multiply_wide(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
-        let steps = columns[0].len() / TILE;
-        assert!(steps > 0 && columns[1].len() == columns[0].len());
-        assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
-        // SAFETY: as in `multiply_square`, with 16 rows.
-        unsafe {
-            asm!(
-                "tilezero tmm0", "tilezero tmm1",
-                "2:",
-                "tileloadd tmm4, [{upper} + {stride}]",
-                "tileloadd tmm6, [{left} + {line}]",
-                "tdpbusd tmm0, tmm4, tmm6",
-                "tileloadd tmm7, [{right} + {line}]",
-                "tdpbusd tmm1, tmm4, tmm7",
-                "add {upper}, 64", "add {left}, 1024", "add {right}, 1024",
-                "dec {steps}",
-                "jnz 2b",
-                upper = inout(reg) rows.as_ptr() => _,
-                left = inout(reg) columns[0].as_ptr() => _,
-                right = inout(reg) columns[1].as_ptr() => _,
-                stride = in(reg) stride * size_of::<Line>(),
-                line = in(reg) size_of::<Line>(),
-                steps = inout(reg) steps => _,
-                options(nostack, readonly)
-            );
-        }
+        multiply_two!("tdpbusd", rows, stride, columns);
     }
 
     /// Multiplies 16 rows of bf16 by two tiles' columns of bf16, into tiles 0 and 1.
     #[inline]
     pub(crate) fn multiply_halves(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
-        let steps = columns[0].len() / TILE;
-        assert!(steps > 0 && columns[1].len() == columns[0].len());
-        assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
-        // SAFETY: as in `multiply_square`, with 16 rows; any pattern of bits is a number in bf16.
-        unsafe {
-            asm!(
-                "tilezero tmm0", "tilezero tmm1",
-                "2:",
-                "tileloadd tmm4, [{upper} + {stride}]",
-                "tileloadd tmm6, [{left} + {line}]",
-                "tdpbf16ps tmm0, tmm4, tmm6",
-                "tileloadd tmm7, [{right} + {line}]",
-                "tdpbf16ps tmm1, tmm4, tmm7",
-                "add {upper}, 64", "add {left}, 1024", "add {right}, 1024",
-                "dec {steps}",
-                "jnz 2b",
-                upper = inout(reg) rows.as_ptr() => _,
-                left = inout(reg) columns[0].as_ptr() => _,
-                right = inout(reg) columns[1].as_ptr() => _,
-                stride = in(reg) stride * size_of::<Line>(),
-                line = in(reg) size_of::<Line>(),
-                steps = inout(reg) steps => _,
-                options(nostack, readonly)
-            );
-        }
+        multiply_two!("tdpbf16ps", rows, stride, columns);
     }
 
     /// Writes tiles 0 and 1 beside each other: two lines of each of 16 rows, which lie `stride` lines apart.

@@ -19,7 +19,7 @@ pub(crate) struct Asked {
     pub(crate) pool: Pool,
 }
 
-/// Queries whose candidates' tokens are read together and held at once: 6 MB of 128 tokens each, if all are different.
+/// Queries whose candidates' tokens are read together and held at once: 3 MB of 60 tokens each, if all are different.
 const TOGETHER: usize = 16;
 
 type Tokens = HashMap<ItemNumber, Arc<TokenVectors>>;

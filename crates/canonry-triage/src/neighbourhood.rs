@@ -64,9 +64,7 @@ pub enum RetrievalError {
 /// Vectors that stand for all of them where the spread of cosines is measured. The error of a mean over
 /// 400 cosines is a twentieth of their deviation.
 const SAMPLE: usize = 400;
-/// Neighbours that the database names at least, as many as the index in memory does.
-const FROM_DATABASE: u32 = 100;
-/// Bytes of token vectors that are kept at hand: those of 16,000 items of 128 tokens. Neighbours of one item are often
+/// Bytes of token vectors that are kept at hand: those of 34,000 items of 60 tokens. Neighbours of one item are often
 /// neighbours of the next.
 const TOKENS_KEPT: usize = 64 << 20;
 /// What a text without words finds.
@@ -333,7 +331,8 @@ impl Neighbourhood {
         k: usize,
         allowed: &(dyn Fn(ItemNumber) -> bool + Sync),
     ) -> Result<HashMap<ItemNumber, f32>, RetrievalError> {
-        let wanted = u32::try_from(k).unwrap_or(u32::MAX).max(FROM_DATABASE);
+        // At least as many as the index in memory names.
+        let wanted = u32::try_from(k.max(SHORTLIST)).unwrap_or(u32::MAX);
         let mut limit = wanted;
         loop {
             let found = self.store.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
