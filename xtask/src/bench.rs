@@ -1,5 +1,6 @@
 //! `cargo xtask bench`: figures of a release build, as Markdown for docs/benchmarks.md.
 
+mod console;
 mod embedding;
 mod import;
 mod judge;
@@ -28,7 +29,7 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 9] = [
+const BENCHMARKS: [Benchmark; 10] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("judge", judge::run),
@@ -38,6 +39,7 @@ const BENCHMARKS: [Benchmark; 9] = [
     ("pipeline", pipeline::run),
     ("service", service::run),
     ("review", review::run),
+    ("console", console::run),
 ];
 
 /// The names that `cargo xtask bench NAME` takes.

@@ -1,23 +1,29 @@
-//! What the tests find in their environment: a PostgreSQL server and GitHub's own descriptions.
+//! What the tests find in their environment: a PostgreSQL server, a browser and what others describe.
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
+use tempfile::TempDir;
 
+use crate::browser;
+use crate::memory_folder::memory_folder;
 use crate::postgres::{Durability, PostgresServer};
 use crate::tools::{self, Tool};
 
 const POSTGRES_URL: &str = "CANONRY_TEST_POSTGRES_URL";
+const TEMPORARY: &str = "TMPDIR";
 
 /// Files of npm packages that tests read: the variable, the package, the file in it.
-const PACKAGE_FILES: [(&str, &Tool, &str); 2] = [
+const PACKAGE_FILES: [(&str, &Tool, &str); 3] = [
     ("CANONRY_TEST_GITHUB_OPENAPI", &tools::GITHUB_OPENAPI, "package/generated/api.github.com.json"),
     ("CANONRY_TEST_WEBHOOK_EXAMPLES", &tools::WEBHOOK_EXAMPLES, "package/api.github.com/index.json"),
+    ("CANONRY_TEST_AXE", &tools::AXE_CORE, "package/axe.min.js"),
 ];
 
-/// The variables for test processes, and the server that lives as long as this value.
+/// The variables for test processes, and the server and the folder that live as long as this value.
 #[derive(Debug)]
 pub(crate) struct TestEnvironment {
     variables: Vec<(&'static str, String)>,
     _server: Option<PostgresServer>,
+    _folder: Option<TempDir>,
 }
 
 impl TestEnvironment {
@@ -27,10 +33,15 @@ impl TestEnvironment {
         for (variable, tool, file) in PACKAGE_FILES {
             let value = match given(variable) {
                 Some(value) => value,
-                None => tools::install(tool)?.join(file).display().to_string(),
+                None => {
+                    let installed = tools::install(tool)
+                        .with_context(|| format!("a file for the tests, which {variable} can name"))?;
+                    installed.join(file).display().to_string()
+                }
             };
             variables.push((variable, value));
         }
+        variables.push(browser::variable()?);
         let (url, server) = match given(POSTGRES_URL) {
             Some(url) => {
                 eprintln!("PostgreSQL: the server that {POSTGRES_URL} names");
@@ -42,7 +53,11 @@ impl TestEnvironment {
             }
         };
         variables.push((POSTGRES_URL, url));
-        Ok(Self { variables, _server: server })
+        let folder = if given(TEMPORARY).is_none() { memory_folder() } else { None };
+        if let Some(folder) = &folder {
+            variables.push((TEMPORARY, folder.path().display().to_string()));
+        }
+        Ok(Self { variables, _server: server, _folder: folder })
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
@@ -51,6 +66,6 @@ impl TestEnvironment {
 }
 
 /// An empty variable is how a shell unsets one for a single command.
-fn given(variable: &str) -> Option<String> {
+pub(crate) fn given(variable: &str) -> Option<String> {
     std::env::var(variable).ok().filter(|value| !value.is_empty())
 }

@@ -2,9 +2,12 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a task runner talks to the terminal")]
 
 mod bench;
+mod browser;
 mod check;
 mod docs;
 mod environment;
+mod memory_folder;
+mod packages;
 mod postgres;
 mod process;
 mod run_tests;

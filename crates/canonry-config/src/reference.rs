@@ -13,7 +13,12 @@ pub fn reference_markdown() -> String {
     page.push_str(
         "\n\nEvery key may be left out. Each section is read by itself: one with a mistake has its \
          defaults, and the others stand. In lists marked *entry by entry* a bad entry is dropped \
-         alone.\n",
+         alone.\n\n\
+         An editor with YAML's language server completes and checks the file while you write, once its first line is\n\n\
+         ```yaml\n\
+         # yaml-language-server: $schema=https://raw.githubusercontent.com/canonry/canonry/main/docs/canonry.schema.json\n\
+         ```\n\n\
+         or names a file that `canonry config schema` wrote, which is that of your version.\n",
     );
     for (name, section) in properties(&SCHEMA) {
         page.push_str(&format!("\n## `{name}`\n\n{}\n\n", description(section)));

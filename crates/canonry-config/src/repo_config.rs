@@ -104,7 +104,7 @@ pub struct MentionSettings {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct BudgetSettings {
-    /// What hosted models may cost this repository in a calendar month, in US dollars; 0 allows none beyond the operator's own limit.
+    /// What hosted models may cost this repository at most in a calendar month, in US dollars. 0 sets no limit of its own: the operator's (`serve --monthly-cost`) holds alone, and where there is none either, nothing is limited.
     #[schemars(range(min = 0.0, max = 100_000.0))]
     pub monthly_cost_usd: f64,
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use canonry_domain::TEXT_LIMIT;
@@ -44,20 +45,27 @@ pub struct SharedFact {
     pub kind: FactKind,
     /// How the first text writes it.
     pub text: String,
+    /// The form by which it is found in both.
+    pub(crate) compared: String,
+}
+
+/// A fact at its place in a text.
+pub(crate) struct FoundFact {
+    pub(crate) kind: FactKind,
+    /// The form that facts are compared by.
+    pub(crate) compared: String,
+    /// Where it is written, in bytes.
+    pub(crate) range: Range<usize>,
 }
 
 impl Facts {
     /// Reads the facts of a text, as far as its raw representation goes.
     pub fn of(text: &str) -> Self {
         let mut facts = Self::default();
-        let mut fenced = false;
-        for line in first_chars(text, TEXT_LIMIT).lines() {
-            if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
-                fenced = !fenced;
-                continue;
-            }
-            facts.read_line(line, fenced || line.starts_with("    ") || line.starts_with('\t'));
-        }
+        for_each_fact(text, |found| {
+            let shown = &text[found.range.clone()];
+            facts.add(found, shown);
+        });
         facts
     }
 
@@ -85,43 +93,60 @@ impl Facts {
         Bag::of_terms(terms.iter().map(String::as_str))
     }
 
-    fn read_line(&mut self, line: &str, is_code: bool) {
-        if let Some(frame) = frame(line) {
-            self.add(FactKind::Frame, &frame.to_lowercase(), frame);
-            return;
-        }
-        if ERROR.is_match(line) {
-            let shown = line.trim().trim_matches('`');
-            let compared = error_words(shown);
-            if compared.contains(' ') && compared.len() >= 12 {
-                self.add(FactKind::Error, &compared, shown);
-            }
-        }
-        let mut spans = line.split('`').enumerate();
-        for (_, span) in spans.by_ref().filter(|(at, _)| is_code || at % 2 == 1) {
-            for identifier in IDENTIFIER.find_iter(span) {
-                self.add(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
-            }
-        }
-        if !is_code {
-            for identifier in IDENTIFIER.find_iter(line).filter(|found| is_structured(found.as_str())) {
-                self.add(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
-            }
-            for quote in QUOTE.captures_iter(line) {
-                self.add(FactKind::Quote, &quote[1].to_lowercase(), &quote[1]);
-            }
-        }
-        for version in VERSION.find_iter(line) {
-            self.add(FactKind::Version, version.as_str().trim_start_matches('v'), version.as_str());
-        }
-    }
-
-    fn add(&mut self, kind: FactKind, compared: &str, shown: &str) {
+    fn add(&mut self, FoundFact { kind, compared, .. }: FoundFact, shown: &str) {
         let of_kind = self.facts.range((kind, String::new())..).take_while(|((other, _), _)| *other == kind).count();
         if of_kind < FACTS_PER_KIND {
-            let compared = first_chars(compared, FACT_LIMIT).to_owned();
             self.facts.entry((kind, compared)).or_insert_with(|| first_chars(shown, FACT_LIMIT).to_owned());
         }
+    }
+}
+
+/// Every fact of a text at its place, as far as its raw representation goes.
+pub(crate) fn for_each_fact(text: &str, mut found: impl FnMut(FoundFact)) {
+    let mut fenced = false;
+    for line in first_chars(text, TEXT_LIMIT).lines() {
+        if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {
+            fenced = !fenced;
+            continue;
+        }
+        let is_code = fenced || line.starts_with("    ") || line.starts_with('\t');
+        facts_of_line(line, is_code, |kind, compared, shown| {
+            // Every one is a part of the text.
+            let start = shown.as_ptr() as usize - text.as_ptr() as usize;
+            let compared = first_chars(compared, FACT_LIMIT).to_owned();
+            found(FoundFact { kind, compared, range: start..start + shown.len() });
+        });
+    }
+}
+
+fn facts_of_line(line: &str, is_code: bool, mut found: impl FnMut(FactKind, &str, &str)) {
+    if let Some(frame) = frame(line) {
+        found(FactKind::Frame, &frame.to_lowercase(), frame);
+        return;
+    }
+    if ERROR.is_match(line) {
+        let shown = line.trim().trim_matches('`');
+        let compared = error_words(shown);
+        if compared.contains(' ') && compared.len() >= 12 {
+            found(FactKind::Error, &compared, shown);
+        }
+    }
+    let mut spans = line.split('`').enumerate();
+    for (_, span) in spans.by_ref().filter(|(at, _)| is_code || at % 2 == 1) {
+        for identifier in IDENTIFIER.find_iter(span) {
+            found(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
+        }
+    }
+    if !is_code {
+        for identifier in IDENTIFIER.find_iter(line).filter(|found| is_structured(found.as_str())) {
+            found(FactKind::Code, &identifier.as_str().to_lowercase(), identifier.as_str());
+        }
+        for quote in QUOTE.captures_iter(line).filter_map(|quote| quote.get(1)) {
+            found(FactKind::Quote, &quote.as_str().to_lowercase(), quote.as_str());
+        }
+    }
+    for version in VERSION.find_iter(line) {
+        found(FactKind::Version, version.as_str().trim_start_matches('v'), version.as_str());
     }
 }
 
@@ -131,7 +156,7 @@ pub fn shared_facts(one: &Facts, other: &Facts) -> Vec<SharedFact> {
         .facts
         .iter()
         .filter(|(key, _)| other.facts.contains_key(key))
-        .map(|((kind, _), shown)| SharedFact { kind: *kind, text: shown.clone() })
+        .map(|((kind, compared), shown)| SharedFact { kind: *kind, text: shown.clone(), compared: compared.clone() })
         .collect();
     shared.sort_by(|one, other| {
         one.kind.cmp(&other.kind).then(other.text.len().cmp(&one.text.len())).then(one.text.cmp(&other.text))

@@ -8,6 +8,7 @@ mod fuse;
 mod item_index;
 mod late;
 mod lexical;
+mod marked;
 mod metrics;
 mod postings;
 mod ranker;
@@ -28,6 +29,7 @@ pub use fuse::{Candidate, Hit, Overlap, Parts, RetrievalMode, SHORTLIST, Unknown
 pub use item_index::{Ask, Entry, IndexError, ItemIndex, Pool, Query};
 pub use late::{Late, LateQuery, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};
+pub use marked::{Span, marked};
 pub use metrics::{Interval, RetrievalMeasures, bootstrap, rank_of_best};
 pub use ranker::{RANKER_FEATURES, RankerFeatures, ranked_by, ranker_features};
 pub use replay::{CreationOrder, ReplayQuery, duplicate_clusters};

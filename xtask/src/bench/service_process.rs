@@ -88,7 +88,17 @@ impl Probot {
 
 /// Starts `canonry serve` with this many workers, without credentials for GitHub: whatever they do is not sent.
 pub(crate) fn canonry(binary: &Path, database: &str, workers: usize, log: &Path) -> Result<Server> {
-    let address = free_address()?;
+    canonry_at(binary, database, workers, free_address()?, log)
+}
+
+/// The same at an address of one's own.
+pub(crate) fn canonry_at(
+    binary: &Path,
+    database: &str,
+    workers: usize,
+    address: SocketAddr,
+    log: &Path,
+) -> Result<Server> {
     let mut command = Command::new(binary);
     command.args(["serve", "--db", database, "--listen", &address.to_string(), "--workers", &workers.to_string()]);
     command.env("CANONRY_WEBHOOK_SECRET", SECRET);
@@ -184,7 +194,7 @@ fn tree(root: u32) -> Vec<u32> {
     found
 }
 
-fn free_address() -> Result<SocketAddr> {
+pub(crate) fn free_address() -> Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 

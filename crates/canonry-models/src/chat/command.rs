@@ -18,10 +18,11 @@ const LONGEST_SAID: u64 = 64 << 10;
 
 /// The variables with Canonry's own secrets, which no program that it runs is given: such a program reads text from
 /// strangers and may be talked into telling what it sees.
-pub const WITHHELD: [&str; 8] = [
+pub const WITHHELD: [&str; 9] = [
     "GITHUB_TOKEN",
     "GH_TOKEN",
     "CANONRY_ADMIN_TOKEN",
+    "CANONRY_OAUTH_CLIENT_SECRET",
     "CANONRY_METRICS_TOKEN",
     "CANONRY_DATABASE_URL",
     "CANONRY_WEBHOOK_SECRET",

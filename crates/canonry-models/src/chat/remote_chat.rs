@@ -191,6 +191,10 @@ impl RemoteChat {
         if is_loopback(&base) {
             builder = builder.no_proxy();
         }
+        // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes.
+        if base.scheme() == "http" {
+            builder = builder.tls_certs_only([]);
+        }
         let client = builder.build().map_err(|error| wrong(format!("no HTTP client: {error}")))?;
         // Another effort gives other answers, which must not be taken for one another.
         let model_id = match settings.thinking {

@@ -19,7 +19,7 @@ struct Reference {
 }
 
 fn references() -> Vec<Reference> {
-    serde_json::from_str(include_str!("data/reference.json")).unwrap()
+    serde_json::from_str(include_str!("../data/reference.json")).unwrap()
 }
 
 fn cosine(left: &[f32], right: &[f32]) -> f32 {

@@ -1,0 +1,5 @@
+//! The compiled-in model, and the remote ones against scripted servers on loopback.
+
+mod chat;
+mod local;
+mod remote;
