@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::audit::{AuditTally, LaneResult, LaneStatus, audit_class};
+use crate::audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
 use crate::item::ItemNumber;
 use crate::judged_item::{GateCandidate, PairScores};
 use crate::score::Similarity;
@@ -31,6 +31,13 @@ pub struct AuditItem {
     pub cheap: LaneResult,
     /// The strong judge's lane.
     pub strong: LaneResult,
+}
+
+impl AuditItem {
+    /// Whether a judge gave no answer, which is more than that nothing could be decided.
+    pub fn has_failed(&self) -> bool {
+        [&self.cheap, &self.strong].iter().any(|lane| lane.status == LaneStatus::Failed)
+    }
 }
 
 /// Gates of the cheap lane that are tighter than those it ran with; `None` leaves one as it was.
@@ -71,17 +78,40 @@ pub fn audit_candidates(candidates: &[GateCandidate<'_>], pairs: &PairScores) ->
 
 /// The audit with tighter gates: what the cheap lane accepted and they refuse is rejected; nothing else changes.
 pub fn simulate_audit(items: &[AuditItem], gates: TighterGates) -> Simulation {
-    let tally = items
+    Simulation { gates, tally: items.iter().map(|item| class_with(item, &gates)).collect() }
+}
+
+/// A source whose class is another one with tighter gates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClassChange {
+    /// Its place among the audit's sources.
+    pub index: usize,
+    /// Its class as it was stored.
+    pub before: AuditClass,
+    /// Its class with the gates.
+    pub after: AuditClass,
+}
+
+/// The sources whose class tighter gates change, in the order of the audit.
+pub fn changed_by(items: &[AuditItem], gates: TighterGates) -> Vec<ClassChange> {
+    items
         .iter()
-        .map(|item| {
-            if item.cheap.status == LaneStatus::Accepted && !passes(item, &gates) {
-                let cheap = LaneResult { status: LaneStatus::Rejected, ..item.cheap.clone() };
-                return audit_class(&cheap, &item.strong);
-            }
-            audit_class(&item.cheap, &item.strong)
+        .enumerate()
+        .map(|(index, item)| ClassChange {
+            index,
+            before: audit_class(&item.cheap, &item.strong),
+            after: class_with(item, &gates),
         })
-        .collect();
-    Simulation { gates, tally }
+        .filter(|change| change.before != change.after)
+        .collect()
+}
+
+fn class_with(item: &AuditItem, gates: &TighterGates) -> AuditClass {
+    if item.cheap.status == LaneStatus::Accepted && !passes(item, gates) {
+        let cheap = LaneResult { status: LaneStatus::Rejected, ..item.cheap.clone() };
+        return audit_class(&cheap, &item.strong);
+    }
+    audit_class(&item.cheap, &item.strong)
 }
 
 /// The audit with every combination of some usual gates, the stored one first.
@@ -121,7 +151,7 @@ mod tests {
     use proptest::prelude::{Strategy, prop_assert, prop_assert_eq, proptest};
     use serde_json::json;
 
-    use super::{AuditCandidate, AuditItem, TighterGates, simulate_audit, sweep_audit};
+    use super::{AuditCandidate, AuditItem, TighterGates, changed_by, simulate_audit, sweep_audit};
     use crate::audit::{AuditClass, LaneResult, LaneStatus, audit_class};
     use crate::decision::Ruled;
     use crate::item::ItemNumber;
@@ -183,6 +213,9 @@ mod tests {
         assert_eq!(counts(&items, max_rank), [1, 1, 2, 1, 1, 1], "the third chose rank 2");
         let min_score = TighterGates { min_score: Some(score(0.92)), ..none };
         assert_eq!(counts(&items, min_score), [1, 0, 2, 2, 1, 1], "the second has .90, the third .91");
+        let changes: Vec<_> =
+            changed_by(&items, min_score).into_iter().map(|one| (one.index, one.before, one.after)).collect();
+        assert_eq!(changes, [(1, AuditClass::Fp, AuditClass::Tn), (2, AuditClass::Tp, AuditClass::Fn)]);
         let min_gap = TighterGates { min_gap: Some(0.04), ..none };
         assert_eq!(counts(&items, min_gap), [1, 1, 3, 1, 0, 1], ".90 - .86 is enough, .95 - .92 is not");
         let all = TighterGates { max_rank: Some(1), min_score: Some(score(0.96)), min_gap: Some(0.16) };
@@ -234,6 +267,10 @@ mod tests {
             let after = simulate_audit(&items, gates).tally;
             prop_assert!(after.tp <= before.tp && after.fp <= before.fp && after.conflict <= before.conflict);
             prop_assert_eq!(after.incomplete, before.incomplete);
+            prop_assert!(changed_by(&items, TighterGates::default()).is_empty());
+            let changes = changed_by(&items, gates);
+            let lost = (before.tp + before.fp + before.conflict) - (after.tp + after.fp + after.conflict);
+            prop_assert_eq!(changes.len() as u64, lost);
             prop_assert_eq!(after.sample_size, before.sample_size);
             prop_assert_eq!(after.tp + after.missed + after.conflict, before.tp + before.missed + before.conflict);
         }

@@ -28,6 +28,8 @@ pub enum GraceEnd {
     Breaker,
     /// A later ruling took its place.
     Superseded,
+    /// A maintainer called the close off.
+    CalledOff,
     /// The item's text changed.
     Edited,
     /// A later look found the item to be no duplicate.
@@ -66,6 +68,7 @@ words!(
     ModeChanged = "mode_changed",
     Breaker = "breaker",
     Superseded = "superseded",
+    CalledOff = "called_off",
     Edited = "edited",
     Withdrawn = "withdrawn",
     CommentDeleted = "comment_deleted",
@@ -92,6 +95,7 @@ impl GraceEnd {
             Self::ModeChanged => "this repository no longer lets duplicates be closed automatically",
             Self::Breaker => "too many closes turned out to be wrong here lately",
             Self::Superseded => "a maintainer has decided about it",
+            Self::CalledOff => "a maintainer called it off",
             Self::Edited => "it was edited",
             Self::Withdrawn => "it no longer looks like a duplicate",
             Self::CommentDeleted => "the notice about it was deleted",
@@ -124,12 +128,14 @@ impl GraceEnd {
         )
     }
 
-    /// Whether people kept the item open by one of the ways that they were offered.
+    /// Whether people kept the item open by one of the ways that they were offered: it is never planned to be closed
+    /// again unless a maintainer says so.
     pub const fn is_objection(self) -> bool {
         matches!(
             self,
             Self::Reopened
                 | Self::NotDuplicate
+                | Self::CalledOff
                 | Self::Edited
                 | Self::CommentDeleted
                 | Self::Reaction
@@ -353,9 +359,25 @@ mod tests {
             }
             assert_eq!(grace_end(GraceBegan::Announced, &facts), Some(end), "before all that come after it");
         }
-        assert!(GraceEnd::Superseded.ends_ruled());
-        // A later ruling is known from the store alone.
-        assert_eq!(REASONS.len() + 1, GraceEnd::ALL.len(), "an end has no case");
+        // A later ruling, and what a maintainer calls off, are known from the store alone.
+        assert!(GraceEnd::Superseded.ends_ruled() && GraceEnd::CalledOff.ends_ruled());
+        assert_eq!(REASONS.len() + 2, GraceEnd::ALL.len(), "an end has no case");
+    }
+
+    #[test]
+    fn what_people_did_to_keep_an_item_open_counts_for_good() {
+        let objections: Vec<GraceEnd> = GraceEnd::ALL.iter().copied().filter(|end| end.is_objection()).collect();
+        let expected = [
+            GraceEnd::Reopened,
+            GraceEnd::NotDuplicate,
+            GraceEnd::CalledOff,
+            GraceEnd::Edited,
+            GraceEnd::CommentDeleted,
+            GraceEnd::Reaction,
+            GraceEnd::HumanCommented,
+            GraceEnd::LabelRemoved,
+        ];
+        assert_eq!(objections, expected);
     }
 
     #[test]

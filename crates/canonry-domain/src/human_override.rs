@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{ItemNumber, ItemType};
+use crate::login::Login;
 use crate::words::words;
 
 /// What an override rules.
@@ -45,6 +46,8 @@ pub struct Override {
     pub note: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// Who made it, where that is known.
+    pub created_by: Option<Login>,
 }
 
 /// The overrides of one type of item, with the latest one of each pair in force.
@@ -143,6 +146,7 @@ mod tests {
             other: other.map(number),
             note: None,
             created_at,
+            created_by: None,
         }
     }
 

@@ -6,6 +6,7 @@ use crate::content::content_hash;
 use crate::item::{ContentVersion, GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
 use crate::login::Login;
 use crate::pull_changes::PullChanges;
+use crate::record_order::{RecordOrder, record_order};
 
 /// One source's word on one item.
 ///
@@ -100,6 +101,8 @@ pub enum Change {
     Unchanged,
     /// It describes an earlier moment than what is known, so it was left aside.
     Older,
+    /// Nobody can tell whether it or what is known came first, so it was left aside: GitHub has to be asked.
+    Unordered,
 }
 
 /// An item after a record was taken in.
@@ -113,15 +116,35 @@ pub struct Merged {
 
 /// Takes a record in: the known item (if any) and what the record says give the item as it is now.
 ///
-/// A record that was written before the known one (both carry `updated_at`, and the record's is
-/// earlier) changes nothing: importing last month's file must not bring last month's text back.
+/// A record that was written before the known one changes nothing: importing last month's file must not bring last month's
+/// text back. Neither does one that may have been.
 pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
+    merge(known, record, |order| order)
+}
+
+/// The same for what GitHub answered when it was asked about the item after `seen` had been read here.
+///
+/// As long as that is what is known, whatever anybody told was told before the question, so that the answer is the later
+/// word. Otherwise it is one word among others.
+pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecord) -> Merged {
+    merge(known, answer, |order| match order {
+        RecordOrder::Unclear if known == seen => RecordOrder::Later,
+        order => order,
+    })
+}
+
+fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOrder) -> RecordOrder) -> Merged {
     let record = storable(record);
     let Some(known) = known else {
         return Merged { item: first_seen(record), change: Change::Inserted };
     };
-    if is_older(known, &record) {
-        return Merged { item: known.clone(), change: Change::Older };
+    let left_aside = match settled(record_order(known, &record)) {
+        RecordOrder::Later => None,
+        RecordOrder::Earlier => Some(Change::Older),
+        RecordOrder::Unclear => Some(Change::Unordered),
+    };
+    if let Some(change) = left_aside {
+        return Merged { item: known.clone(), change };
     }
     let item = updated(known, record);
     let change = if item.content_version != known.content_version {
@@ -151,10 +174,6 @@ fn storable(mut record: ItemRecord) -> ItemRecord {
         changes.files.iter_mut().for_each(&mut clean);
     }
     record
-}
-
-fn is_older(known: &Item, record: &ItemRecord) -> bool {
-    matches!((known.updated_at, record.updated_at), (Some(known), Some(told)) if told < known)
 }
 
 /// Being asked about again is no change of the item.
@@ -231,7 +250,8 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         changes: record.changes.or_else(|| known.changes.clone()),
         content_hash: hash,
         content_version: version,
-        last_synced_at: record.synced_at.or(known.last_synced_at),
+        // An answer may be taken in after one to a later question.
+        last_synced_at: known.last_synced_at.max(record.synced_at),
         // Whoever describes an item has seen it: it is back, or was never away.
         gone: None,
     }

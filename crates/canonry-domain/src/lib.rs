@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adjudication;
 mod answer_fields;
 mod audit;
 mod audit_sample;
@@ -22,6 +23,7 @@ mod earlier_close;
 mod edge;
 mod english;
 mod fenced;
+mod gate_trail;
 mod gates;
 mod grace;
 mod human_override;
@@ -43,19 +45,25 @@ mod login;
 mod maintainers;
 pub mod mention;
 mod moment;
+mod next_move;
 mod online_verdict;
 mod outcome_event;
+mod plan_age;
 mod plan_input;
 mod precision_target;
 mod prediction;
 mod prediction_tally;
 pub mod printable;
 mod pull_changes;
+mod record_order;
+mod reliability;
 mod repo_name;
 pub mod review;
+mod row_word;
 mod score;
 mod score_gap;
 mod secret_scan;
+mod share;
 mod since;
 mod skip_reason;
 mod speaking;
@@ -71,10 +79,14 @@ mod triage_mode;
 mod vague;
 mod words;
 
+pub use adjudication::{
+    AdjudicationCase, AdjudicationWord, CountedAnswers, PeoplesWord, VerdictLevel, VerdictShare, adjudication_sample,
+};
 pub use audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
 pub use audit_sample::audit_sample;
 pub use audit_simulation::{
-    AuditCandidate, AuditItem, Simulation, TighterGates, audit_candidates, simulate_audit, sweep_audit,
+    AuditCandidate, AuditItem, ClassChange, Simulation, TighterGates, audit_candidates, changed_by, simulate_audit,
+    sweep_audit,
 };
 pub use bug_feature::bug_feature_mismatch;
 pub use close_plan::{
@@ -95,6 +107,7 @@ pub use duplicate_text::named_duplicate;
 pub use earlier_close::EarlierClose;
 pub use edge::Edge;
 pub use english::likely_english;
+pub use gate_trail::{Gate, GateMark, OnlineGate, gate_trail, online_trail};
 pub use gates::{GateRules, gate_answer, gate_before_judge};
 pub use grace::{
     GraceBegan, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, called_off, grace_end, left_open,
@@ -112,7 +125,7 @@ pub use intent_card::{
 pub use intent_local::extract_locally;
 pub use issue_outcome::{IssueOutcome, Outcome, OutcomeEvidence, issue_outcome};
 pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
-pub use item_record::{Change, ItemRecord, Merged, merge_record};
+pub use item_record::{Change, ItemRecord, Merged, merge_answer, merge_record};
 pub use judge_answer::{
     InvalidAnswer, JUDGE_PROMPT_VERSION, JudgeAnswer, REASONING_LIMIT, judge_answer_schema, parse_judge_answer,
 };
@@ -122,19 +135,24 @@ pub use linked_issues::fixed_issues;
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, parse_moment, whole_micros};
+pub use next_move::{NextMove, next_lowering, next_raise};
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
 pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,
 };
+pub use plan_age::{PLAN_LIFETIME, PlanAge, plan_age};
 pub use plan_input::{PlanInput, PlanItem};
 pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
 pub use prediction_tally::OutcomeCounts;
 pub use pull_changes::PullChanges;
+pub use reliability::{CurvePoint, LessonPeriod, LevelShare, posterior_band, reliability, threshold_curve};
 pub use repo_name::{InvalidRepoName, RepoName};
+pub use row_word::{ONLY_EXCLUDE, is_word_taken};
 pub use score::{InvalidScore, Probability, Similarity};
 pub use score_gap::{SCORE_GAP, gap_too_small};
 pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
+pub use share::{Share, ShareInterval};
 pub use since::{InvalidSince, Since};
 pub use skip_reason::SkipReason;
 pub use speaking::{Speaking, WhySilent, speaking};

@@ -5,7 +5,7 @@ use canonry_domain::{
     issue_outcome, learn_thresholds, lesson_of,
 };
 
-use crate::events::{
+use crate::issue_outcomes::events::{
     BOT, COMPLETED, DUPLICATE, NOT_PLANNED, PERSON, closed, commented, entry, labeled, number, of, reopened,
     with_labels,
 };

@@ -9,7 +9,7 @@ use proptest::option;
 use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_assert_ne, prop_oneof, proptest};
 use proptest::sample::select;
 
-use crate::events::{duplicate_of, entry, event, number};
+use crate::issue_outcomes::events::{duplicate_of, entry, event, number};
 
 fn some_labels() -> impl Strategy<Value = Option<Vec<String>>> {
     option::of(

@@ -2,7 +2,7 @@
 
 use canonry_domain::{ItemNumber, Outcome, OutcomeEvent, OutcomeEvidence, RepoName, issue_outcome, named_duplicate};
 
-use crate::events::{
+use crate::issue_outcomes::events::{
     APPROVED, BOT, CANONRY, COMPLETED, DUPLICATE, MAINTAINER, NOT_PLANNED, PERSON, REOPENED, SYNC, UNKNOWN, body_names,
     closed, commented, duplicate, duplicate_of, labeled, of, outcome, reopened, unlabeled, with_labels,
 };

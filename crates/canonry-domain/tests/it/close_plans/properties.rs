@@ -7,7 +7,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, TestCaseError, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::Index;
 
-use crate::world::{World, number};
+use crate::close_plans::world::{World, number};
 
 /// Something that happens to a repository. Items are named by any number and wrapped into those there are.
 #[derive(Debug, Clone)]
@@ -76,7 +76,7 @@ fn world() -> impl Strategy<Value = World> {
             if stays_closed {
                 world.change(closed, |item| item.state = ItemState::Closed);
             }
-            let closed_at = crate::world::at(when);
+            let closed_at = crate::close_plans::world::at(when);
             let (closed, target) = (number(closed), number(target));
             world.earlier.push(EarlierClose { number: closed, target, closed_at, taken_back_at: None });
         }

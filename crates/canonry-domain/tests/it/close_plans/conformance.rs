@@ -6,7 +6,7 @@ use canonry_domain::{
     ClosePath, Gone, ItemState, OverrideKind, Probability, RowVerdict, SkipReason, StateReason, TargetPolicy,
 };
 
-use crate::world::{World, at, number};
+use crate::close_plans::world::{World, at, number};
 
 const STRICT: TargetPolicy = TargetPolicy::CanonicalOnly;
 const FALLBACK: TargetPolicy = TargetPolicy::DirectFallback;

@@ -94,6 +94,7 @@ impl World {
             other: other.map(number),
             note: None,
             created_at,
+            created_by: None,
         });
     }
 

@@ -258,7 +258,7 @@ fn five_thousand_findings_follow_a_push() {
     assert!(tracked.followed.iter().all(|one| exact(one.earlier, line(one.now))));
 }
 
-/// `cargo test --release -p canonry-domain --test review_tracking -- --ignored`
+/// `cargo test --release -p canonry-domain --test it -- --ignored`
 #[test]
 #[ignore = "a measurement, for a release build"]
 fn tracking_grows_in_proportion() {

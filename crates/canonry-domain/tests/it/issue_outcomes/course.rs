@@ -4,7 +4,7 @@ use canonry_domain::{
     LessonKind, Outcome, OutcomeEvent, OutcomeEvidence, Prediction, Similarity, Truth, issue_outcome, lesson_of,
 };
 
-use crate::events::{
+use crate::issue_outcomes::events::{
     BOT, CANONRY, COMPLETED, DUPLICATE, MAINTAINER, NOT_PLANNED, PERSON, REOPENED, UNKNOWN, body_names, closed,
     commented, duplicate, duplicate_of, labeled, moment, number, of, outcome, reopened, with_labels,
 };

@@ -1,0 +1,98 @@
+//! Whether a plan may still be applied: it ages by time, by newer plans and by rulings about its items.
+
+use std::fmt::Display;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// After a week too much may have changed that nobody looks at again before closing (SPEC 19).
+pub const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// How a plan stands. `P` is what plans are named by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PlanAge<P> {
+    /// It may be applied until then, unless one of the others comes first.
+    Good {
+        /// The last moment.
+        until: Timestamp,
+    },
+    /// It was made too long ago.
+    TooOld,
+    /// A newer plan has items of it.
+    Overtaken {
+        /// That one.
+        by: P,
+    },
+    /// Somebody ruled about one of its items, or took a ruling back, after it was made.
+    RuledSince {
+        /// The ruling.
+        ruling: i64,
+    },
+}
+
+/// How a plan stands, given the newest plan and the newest ruling that touch its items since it was made.
+pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Option<i64>, now: Timestamp) -> PlanAge<P> {
+    if now.duration_since(made_at) > PLAN_LIFETIME {
+        return PlanAge::TooOld;
+    }
+    match (newer_plan, newer_ruling) {
+        (Some(by), _) => PlanAge::Overtaken { by },
+        (None, Some(ruling)) => PlanAge::RuledSince { ruling },
+        // Beyond the end of time nothing is too old.
+        (None, None) => PlanAge::Good { until: made_at.checked_add(PLAN_LIFETIME).unwrap_or(Timestamp::MAX) },
+    }
+}
+
+impl<P: Display> PlanAge<P> {
+    /// Why the plan may not be applied, and what to do instead; `None` when it may.
+    pub fn refusal(&self, plan: P) -> Option<String> {
+        match self {
+            Self::Good { .. } => None,
+            Self::TooOld => Some(format!("plan {plan} is older than 7 days; make a new one with `canonry plan-close`")),
+            Self::Overtaken { by } => Some(format!("plan {by} is newer and has items of plan {plan}; apply that one")),
+            Self::RuledSince { ruling } => Some(format!(
+                "override {ruling} was given or removed after plan {plan} and names one of its items; make a new plan with \
+                 `canonry plan-close`"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use proptest::prelude::{any, prop_assert_eq, proptest};
+
+    use super::{PLAN_LIFETIME, PlanAge, plan_age};
+
+    #[test]
+    fn a_week_is_good_and_a_moment_more_is_not() {
+        let made_at = Timestamp::from_second(1_800_000_000).expect("in range");
+        let until = made_at + PLAN_LIFETIME;
+        assert_eq!(plan_age::<i64>(made_at, None, None, until), PlanAge::Good { until });
+        let later = until + SignedDuration::from_micros(1);
+        let age = plan_age(made_at, Some(9), Some(3), later);
+        assert_eq!(
+            age.refusal(7).as_deref(),
+            Some("plan 7 is older than 7 days; make a new one with `canonry plan-close`")
+        );
+        assert_eq!(plan_age::<i64>(Timestamp::MAX, None, None, until), PlanAge::Good { until: Timestamp::MAX });
+    }
+
+    #[test]
+    fn of_two_reasons_the_newer_plan_is_told() {
+        let now = Timestamp::from_second(1_800_000_000).expect("in range");
+        assert_eq!(plan_age(now, Some(9), Some(3), now), PlanAge::Overtaken { by: 9 });
+        assert_eq!(plan_age::<i64>(now, None, Some(3), now), PlanAge::RuledSince { ruling: 3 });
+    }
+
+    proptest! {
+        #[test]
+        fn a_plan_is_refused_unless_it_is_good(age in 0i64..20 * 24, newer in any::<Option<i64>>(), ruled in any::<Option<i64>>()) {
+            let made_at = Timestamp::from_second(1_800_000_000).expect("in range");
+            let found = plan_age(made_at, newer, ruled, made_at + SignedDuration::from_hours(age));
+            let good = age <= 7 * 24 && newer.is_none() && ruled.is_none();
+            prop_assert_eq!(found.refusal(1).is_none(), good);
+            prop_assert_eq!(matches!(found, PlanAge::Good { .. }), good);
+        }
+    }
+}

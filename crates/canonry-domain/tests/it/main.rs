@@ -1,0 +1,9 @@
+//! The rules against properties, published cases and whole histories.
+
+mod close_plans;
+mod duplicate_gates;
+mod gate_trail;
+mod issue_outcomes;
+mod learning;
+mod online_verdict;
+mod review_tracking;
