@@ -106,9 +106,17 @@ impl Store {
 
     /// Every brake that was ever pulled, the newest first.
     pub async fn brakes(&self, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
+        self.brake_pages(repo, None, u32::MAX).await
+    }
+
+    /// The brakes that were ever pulled, the newest first, behind the one with that key.
+    pub async fn brake_pages(&self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
-            WHERE repo_id = $1 ORDER BY id DESC";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(i64::from(limit)).fetch_all(db).await?
+        });
         rows.into_iter().map(Row::read).collect()
     }
 }

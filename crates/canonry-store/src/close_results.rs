@@ -1,6 +1,6 @@
 //! What became of the rows of close runs: written once, together with what it means for the item.
 
-use canonry_domain::{ItemNumber, ItemType, OverrideKind, ThresholdAdjusted, whole_micros};
+use canonry_domain::{ItemNumber, ItemType, Login, OverrideKind, ThresholdAdjusted, whole_micros};
 use jiff::Timestamp;
 use sqlx::types::Json;
 
@@ -8,7 +8,7 @@ use crate::close_runs::{CloseMode, CloseRunId};
 use crate::open::Store;
 use crate::outcome_events::add_events;
 use crate::overrides::{NewOverride, add_override};
-use crate::own_closes::{OwnAct, own_events};
+use crate::own_closes::{OwnAct, SAME_CLOSE, own_events};
 use crate::repos::RepoId;
 use crate::row_values::{micros, moment, number, optional_moment, storable};
 use crate::threshold_state::tell;
@@ -64,6 +64,8 @@ pub struct CloseResult<'a> {
 pub struct NotDuplicate<'a> {
     /// What the person said about it.
     pub note: Option<&'a str>,
+    /// Who ruled, where that is known.
+    pub by: Option<&'a Login>,
 }
 
 /// One close that Canonry carried out, whatever came of it later.
@@ -112,10 +114,15 @@ impl Store {
         let Some(approved) = row.end(&mut tx, result, now).await? else { return Ok(false) };
         if result.outcome == (CloseOutcome::Applied { objected: false }) {
             // GitHub's time of closing is not known here, and another one would look like a second closing to a sync.
+            // Neither is that of the last change: with the former one, whatever was read between our comment and the close
+            // would look like a reopening. And a person may have opened it again before this is stored.
             let close = "UPDATE items SET state = 'closed', state_reason = CASE type WHEN 'issue' THEN 'duplicate' END,
-                closed_at = NULL, duplicate_of = $2 WHERE id = $1";
+                closed_at = NULL, duplicate_of = $2, updated_at = NULL, last_synced_at = $3 WHERE id = $1
+                AND NOT EXISTS (SELECT 1 FROM outcome_events e WHERE e.item_id = $1 AND e.kind = 'reopened'
+                    AND e.by_whom <> 'canonry' AND e.occurred_at >= $4)";
             on_tx!(&mut tx, |db| {
-                sqlx::query(close).bind(row.item).bind(row.target.get()).execute(db).await?;
+                let close = sqlx::query(close).bind(row.item).bind(row.target.get()).bind(micros(now));
+                close.bind(micros(now - SAME_CLOSE)).execute(db).await?;
             });
         }
         let act = match result.outcome {
@@ -149,14 +156,14 @@ impl Store {
         }
         if matches!(result.outcome, CloseOutcome::Applied { .. }) {
             let open = "UPDATE items SET state = 'open', state_reason = CASE type WHEN 'issue' THEN 'reopened' END,
-                closed_at = NULL, duplicate_of = NULL WHERE id = $1";
+                closed_at = NULL, duplicate_of = NULL, updated_at = NULL, last_synced_at = $2 WHERE id = $1";
             on_tx!(&mut tx, |db| {
-                sqlx::query(open).bind(row.item).execute(db).await?;
+                sqlx::query(open).bind(row.item).bind(micros(now)).execute(db).await?;
             });
         }
-        if let Some(NotDuplicate { note }) = ruling {
+        if let Some(NotDuplicate { note, by }) = ruling {
             let other = Some(row.target);
-            let new = NewOverride { item_type, kind: OverrideKind::NotDuplicate, item: number, other, note };
+            let new = NewOverride { item_type, kind: OverrideKind::NotDuplicate, item: number, other, note, by };
             add_override(&mut tx, row.repo, new, now).await?;
         }
         let act = matches!(result.outcome, CloseOutcome::Applied { .. }).then_some(OwnAct::Undone);

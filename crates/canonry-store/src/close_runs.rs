@@ -1,6 +1,6 @@
 //! Close runs: plans that people review, and the runs that apply or undo them.
 
-use canonry_domain::{GithubId, ItemNumber, ItemType, Probability, SkipReason, TargetPolicy};
+use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Probability, SkipReason, TargetPolicy};
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::QueryBuilder;
@@ -147,6 +147,8 @@ pub struct CloseRunRow {
     pub approved: Option<bool>,
     /// When a person said so.
     pub approved_at: Option<Timestamp>,
+    /// Who said so, where that is known: the command line does not know it.
+    pub approved_by: Option<Login>,
     /// What speaks for it.
     pub evidence: Value,
     /// Both items as they were when it was planned.
@@ -179,6 +181,8 @@ macro_rules! runs {
     };
 }
 
+pub(crate) use runs;
+
 impl Store {
     /// Writes a plan with its rows.
     pub async fn create_plan(
@@ -206,7 +210,7 @@ impl Store {
     pub async fn close_run_rows(&self, id: CloseRunId) -> Result<Vec<CloseRunRow>, StoreError> {
         let query =
             "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,
-                c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key
+                c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key
             FROM close_run_items c JOIN items i ON i.id = c.item_id LEFT JOIN items t ON t.id = c.target_item_id
             WHERE c.run_id = $1 ORDER BY i.number, i.type";
         let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?);
@@ -234,8 +238,9 @@ impl Store {
         tx.lock_items_of(run.repo.id).await?;
         let find = runs!("WHERE c.plan_id = $1 AND c.mode = 'apply'");
         let copy = "INSERT INTO close_run_items (run_id, item_id, target_item_id, action, skip_reason, confidence, approved,
-                approved_at, evidence, snapshot)
-            SELECT $2, item_id, target_item_id, action, skip_reason, confidence, approved, approved_at, evidence, snapshot
+                approved_at, approved_by, evidence, snapshot)
+            SELECT $2, item_id, target_item_id, action, skip_reason, confidence, approved, approved_at, approved_by, evidence,
+                snapshot
             FROM close_run_items WHERE run_id = $1";
         let row: RunRow = on_tx!(&mut tx, |db| {
             let known: Option<RunRow> = sqlx::query_as(find).bind(plan.0).fetch_optional(&mut *db).await?;
@@ -381,8 +386,9 @@ async fn copy_applied(
     only: Option<(ItemType, ItemNumber)>,
 ) -> Result<(), StoreError> {
     let copy = "INSERT INTO close_run_items (run_id, item_id, target_item_id, action, confidence, approved, approved_at,
-            evidence, snapshot)
-        SELECT $2, a.item_id, a.target_item_id, a.action, a.confidence, a.approved, a.approved_at, a.evidence, a.snapshot
+            approved_by, evidence, snapshot)
+        SELECT $2, a.item_id, a.target_item_id, a.action, a.confidence, a.approved, a.approved_at, a.approved_by, a.evidence,
+            a.snapshot
         FROM close_run_items a JOIN close_runs r ON r.id = a.run_id JOIN items i ON i.id = a.item_id
         WHERE r.plan_id = $1 AND r.mode = 'apply' AND a.result = 'applied'
         AND ($3 IS NULL OR i.type = $3) AND ($4 IS NULL OR i.number = $4)
@@ -397,7 +403,7 @@ async fn copy_applied(
 }
 
 #[derive(sqlx::FromRow)]
-struct RunRow {
+pub(crate) struct RunRow {
     id: i64,
     repo_id: i64,
     github_id: Option<i64>,
@@ -414,7 +420,7 @@ struct RunRow {
 }
 
 impl RunRow {
-    fn read(self) -> Result<CloseRun, StoreError> {
+    pub(crate) fn read(self) -> Result<CloseRun, StoreError> {
         Ok(CloseRun {
             id: CloseRunId(self.id),
             repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
@@ -432,7 +438,7 @@ impl RunRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct ItemRow {
+pub(crate) struct ItemRow {
     r#type: String,
     number: i64,
     target: Option<i64>,
@@ -440,6 +446,7 @@ struct ItemRow {
     confidence: Option<f64>,
     approved: Option<bool>,
     approved_at: Option<i64>,
+    approved_by: Option<String>,
     evidence: Json<Value>,
     snapshot: Json<Value>,
     result: Option<String>,
@@ -450,7 +457,7 @@ struct ItemRow {
 }
 
 impl ItemRow {
-    fn read(self) -> Result<CloseRunRow, StoreError> {
+    pub(crate) fn read(self) -> Result<CloseRunRow, StoreError> {
         let result = match (self.result, self.result_at) {
             (Some(result), Some(at)) => Some(StoredCloseResult {
                 outcome: CloseOutcome::stored(&result, self.objected)?,
@@ -468,6 +475,7 @@ impl ItemRow {
             confidence: optional_probability(self.confidence)?,
             approved: self.approved,
             approved_at: optional_moment(self.approved_at)?,
+            approved_by: optional_word(self.approved_by.as_deref())?,
             evidence: self.evidence.0,
             snapshot: self.snapshot.0,
             result,

@@ -2,11 +2,12 @@
 
 use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
+use sqlx::QueryBuilder;
 
 use crate::jobs::{JobId, NewJob, insert_job};
 use crate::open::Store;
 use crate::packed_text::PackedText;
-use crate::row_values::{count, micros, moment, optional_moment, optional_number, optional_word, word};
+use crate::row_values::{count, micros, moment, optional_moment, optional_number, optional_word, storable, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// What has become of a delivery.
@@ -118,6 +119,8 @@ pub struct DeliveryFilter {
     pub event: Option<String>,
     /// About this repository.
     pub repo: Option<RepoName>,
+    /// Received before that moment, or at it with a lesser id: the last one of the page before.
+    pub before: Option<(Timestamp, String)>,
 }
 
 macro_rules! deliveries {
@@ -146,7 +149,8 @@ impl Store {
     /// One delivery.
     pub async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError> {
         let query = deliveries!("WHERE id = $1");
-        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        let row: Option<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
@@ -154,7 +158,7 @@ impl Store {
     pub async fn delivery_payload(&self, id: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT payload FROM deliveries WHERE id = $1 AND NOT emptied";
         let stored: Option<Vec<u8>> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(id).fetch_optional(db).await?);
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(storable(id)).fetch_optional(db).await?);
         stored.map(PackedText::unpack).transpose()
     }
 
@@ -167,15 +171,60 @@ impl Store {
 
     /// Deliveries, the latest first.
     pub async fn deliveries(&self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
-        let query = deliveries!(
-            "WHERE ($1 IS NULL OR state = $1) AND ($2 IS NULL OR event = $2) AND ($3 IS NULL OR repo = $3)
-            ORDER BY received_at DESC, id DESC LIMIT $4"
-        );
+        let conditions = filter.conditions();
+        let leader = self.rarest(&conditions).await?;
         let rows: Vec<Row> = on_pool!(&self.pool, |db| {
-            let query = sqlx::query_as(query).bind(filter.state.map(DeliveryState::as_str)).bind(&filter.event);
-            query.bind(filter.repo.as_ref().map(RepoName::key)).bind(i64::from(limit)).fetch_all(db).await?
+            // Only the conditions that there are: one that may be null keeps every index from being used. A condition on
+            // `event || ''` cannot be looked up, so that the rarest one is.
+            let mut query = QueryBuilder::new(deliveries!("WHERE TRUE"));
+            for (place, (column, value)) in conditions.iter().enumerate() {
+                query.push(" AND ").push(column).push(if place == leader { " = " } else { " || '' = " });
+                query.push_bind(value);
+            }
+            if let Some((moment, id)) = &filter.before {
+                query
+                    .push(" AND (received_at, id) < (")
+                    .push_bind(micros(*moment))
+                    .push(", ")
+                    .push_bind(storable(id))
+                    .push(")");
+            }
+            query.push(" ORDER BY received_at DESC, id DESC LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
+    }
+
+    /// Which of the conditions the fewest deliveries meet, as far as that is counted: SQLite does not know, and reads all
+    /// of another one's to find what two have in common.
+    async fn rarest(&self, conditions: &[(&'static str, String)]) -> Result<usize, StoreError> {
+        if conditions.len() < 2 {
+            return Ok(0);
+        }
+        let mut rarest = (i64::MAX, 0);
+        for (place, (column, value)) in conditions.iter().enumerate() {
+            let met: i64 = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE ");
+                query.push(column).push(" = ").push_bind(value);
+                query.push(" LIMIT ").push_bind(COUNTED).push(") met");
+                query.build_query_scalar().fetch_one(db).await?
+            });
+            rarest = rarest.min((met, place));
+        }
+        Ok(rarest.1)
+    }
+}
+
+/// As far as deliveries are counted to choose an index.
+const COUNTED: i64 = 5_000;
+
+impl DeliveryFilter {
+    /// The columns that have to be equal to something. Of those that are as frequent as can be told the first leads.
+    fn conditions(&self) -> Vec<(&'static str, String)> {
+        let repo = self.repo.as_ref().map(|repo| ("repo", repo.key()));
+        let event = self.event.as_deref().map(|event| ("event", storable(event).into_owned()));
+        let state = self.state.map(|state| ("state", state.as_str().to_owned()));
+        [repo, event, state].into_iter().flatten().collect()
     }
 }
 

@@ -180,11 +180,11 @@ impl Store {
     /// What people think of each pattern of a repository, as far as anybody's vote counts; by key.
     pub async fn pattern_feedback(&self, repo: RepoId) -> Result<Vec<StoredPattern>, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
-        let pooled = pooled(&mut tx, repo).await?;
+        let pooled = pooled(&mut tx, repo, None).await?;
         let mut patterns = Vec::with_capacity(pooled.len());
         for (key, feedback) in pooled {
-            let (fingerprint, title, protected) = describe(&mut tx, repo, &key).await?;
-            patterns.push(StoredPattern { key: PatternKey::stored(key), fingerprint, title, feedback, protected });
+            let described = describe(&mut tx, repo, &key).await?;
+            patterns.push(described.pattern(PatternKey::stored(key), feedback));
         }
         tx.commit().await?;
         Ok(patterns)
@@ -205,7 +205,7 @@ impl Store {
         let insert = "INSERT INTO feedback_clears (repo_id, key, by_login, at) VALUES ($1, $2, $3, $4)";
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
-        let pooled = pooled(&mut tx, repo).await?;
+        let pooled = pooled(&mut tx, repo, None).await?;
         let (cleared, count) = match pattern {
             None => (vec![None], pooled.len()),
             Some(pattern) => {
@@ -251,13 +251,30 @@ impl CommentRow {
     }
 }
 
-/// The votes that count, pooled by pattern; patterns without any are left out.
-async fn pooled(tx: &mut Transaction, repo: RepoId) -> Result<BTreeMap<String, PatternFeedback>, StoreError> {
-    let votes = "SELECT key, by_login, subject, up, at FROM feedback_reactions
-        WHERE repo_id = $1 AND teaches AND removed_at IS NULL";
+/// The votes that count, of all patterns or of these, pooled by pattern; patterns without any are left out.
+pub(crate) async fn pooled(
+    tx: &mut Transaction,
+    repo: RepoId,
+    keys: Option<&[String]>,
+) -> Result<BTreeMap<String, PatternFeedback>, StoreError> {
+    if keys.is_some_and(<[String]>::is_empty) {
+        return Ok(BTreeMap::new());
+    }
     let clears = "SELECT key, max(at) FROM feedback_clears WHERE repo_id = $1 GROUP BY key";
-    let rows: Vec<(String, String, String, bool, i64)> =
-        on_tx!(&mut *tx, |db| sqlx::query_as(votes).bind(repo.0).fetch_all(db).await?);
+    let rows: Vec<(String, String, String, bool, i64)> = on_tx!(&mut *tx, |db| {
+        let mut query =
+            QueryBuilder::new("SELECT key, by_login, subject, up, at FROM feedback_reactions WHERE repo_id = ");
+        query.push_bind(repo.0).push(" AND teaches AND removed_at IS NULL");
+        if let Some(keys) = keys {
+            query.push(" AND key IN (");
+            let mut listed = query.separated(", ");
+            for key in keys {
+                listed.push_bind(key);
+            }
+            query.push(")");
+        }
+        query.build_query_as().fetch_all(db).await?
+    });
     let clears: Vec<(Option<String>, i64)> = on_tx!(tx, |db| sqlx::query_as(clears).bind(repo.0).fetch_all(db).await?);
     let clears: BTreeMap<Option<String>, i64> = clears.into_iter().collect();
     let mut votes: BTreeMap<String, Vec<Vote>> = BTreeMap::new();
@@ -277,8 +294,21 @@ async fn pooled(tx: &mut Transaction, repo: RepoId) -> Result<BTreeMap<String, P
     Ok(pooled)
 }
 
+/// What a pattern is, apart from what people think of it.
+pub(crate) struct Described {
+    fingerprint: Fingerprint,
+    title: String,
+    protected: bool,
+}
+
+impl Described {
+    pub(crate) fn pattern(self, key: PatternKey, feedback: PatternFeedback) -> StoredPattern {
+        StoredPattern { key, fingerprint: self.fingerprint, title: self.title, feedback, protected: self.protected }
+    }
+}
+
 /// The fingerprint and title of a pattern's latest finding, and whether the pattern is protected.
-async fn describe(tx: &mut Transaction, repo: RepoId, key: &str) -> Result<(Fingerprint, String, bool), StoreError> {
+pub(crate) async fn describe(tx: &mut Transaction, repo: RepoId, key: &str) -> Result<Described, StoreError> {
     let latest = "SELECT fingerprint, latest FROM findings
         WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 ORDER BY id DESC LIMIT 1";
     let protected = "SELECT EXISTS (SELECT 1 FROM findings
@@ -297,6 +327,6 @@ async fn describe(tx: &mut Transaction, repo: RepoId, key: &str) -> Result<(Fing
             sqlx::query_scalar(protected).bind(repo.0).bind(key).bind(beginning(key)).fetch_one(db).await?;
         let (fingerprint, Json(finding)) =
             row.ok_or_else(|| StoreError::Damaged(format!("the pattern {key:?} has no finding")))?;
-        Ok((word(&fingerprint)?, finding.title, protected))
+        Ok(Described { fingerprint: word(&fingerprint)?, title: finding.title, protected })
     })
 }

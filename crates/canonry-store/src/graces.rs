@@ -225,6 +225,14 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
+    /// The grace that a plan was made for.
+    pub async fn grace_of_plan(&self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
+        let query = graces!("WHERE g.close_run_id = $1 ORDER BY g.id DESC LIMIT 1");
+        let row: Option<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
     /// Every grace of an item, the newest first.
     pub async fn graces_of(
         &self,
@@ -232,7 +240,7 @@ impl Store {
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Vec<Grace>, StoreError> {
-        let query = graces!("WHERE g.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY g.id DESC");
+        let query = graces!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY g.id DESC");
         let rows: Vec<Row> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
@@ -258,6 +266,24 @@ impl Store {
         );
         let rows: Vec<Row> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The graces of a repository that wait, the first to end first; `after` is the end and the key of the last one of the
+    /// page before.
+    pub async fn next_graces(
+        &self,
+        repo: RepoId,
+        after: Option<(Timestamp, i64)>,
+        limit: u32,
+    ) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!(
+            "WHERE g.repo_id = $1 AND g.state = 'waiting' AND (g.due_at, g.id) > ($2, $3) ORDER BY g.due_at, g.id LIMIT $4"
+        );
+        let (due, id) = after.map_or((i64::MIN, i64::MIN), |(due, id)| (micros(due), id));
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(due).bind(id).bind(i64::from(limit)).fetch_all(db).await?
+        });
         rows.into_iter().map(Row::read).collect()
     }
 

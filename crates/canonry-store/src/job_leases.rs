@@ -39,7 +39,7 @@ pub struct JobLease<'a> {
 pub enum JobEnd<'a> {
     /// It is done, and so is its delivery.
     Done,
-    /// There was nothing to do, for this reason, which its delivery shows.
+    /// There was nothing to do, for this reason, which it and its delivery show.
     Ignored(&'a str),
     /// It failed with this error and is tried again from that moment on; later jobs of its key wait for it.
     Retry(&'a str, Timestamp),
@@ -141,7 +141,9 @@ impl Store {
             WHERE id = (SELECT delivery_id FROM jobs WHERE id = $1)";
         let (state, error, run_after, delivery) = match end {
             JobEnd::Done => ("done", None, None, Some(("done", None))),
-            JobEnd::Ignored(reason) => ("done", None, None, Some(("ignored", Some(storable(reason))))),
+            JobEnd::Ignored(reason) => {
+                ("done", Some(storable(reason)), None, Some(("ignored", Some(storable(reason)))))
+            }
             JobEnd::Retry(error, at) | JobEnd::Postponed(error, at) => {
                 ("queued", Some(storable(error)), Some(micros(at)), None)
             }

@@ -1,6 +1,10 @@
 //! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
 
-use canonry_domain::{AuditCandidate, AuditClass, AuditItem, ItemNumber, ItemType, LaneResult, Probability};
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    AuditCandidate, AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, LaneResult, Probability,
+};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
@@ -61,6 +65,15 @@ pub struct AuditRun {
     pub audit: NewAudit,
     /// When.
     pub created_at: Timestamp,
+}
+
+/// Which audits are meant.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AuditFilter<'a> {
+    /// With this kind of judge, cheap or strong.
+    pub judge: Option<&'a str>,
+    /// That compared this.
+    pub representation: Option<Representation>,
 }
 
 macro_rules! audits {
@@ -146,6 +159,54 @@ impl Store {
         let row: Option<RunRow> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         row.map(RunRow::read).transpose()
+    }
+
+    /// The audits of a repository with how often each class occurs, newest first: those before one, or the newest.
+    pub async fn audits(
+        &self,
+        repo: RepoId,
+        filter: AuditFilter<'_>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(AuditRun, AuditTally)>, StoreError> {
+        let query = audits!(
+            "WHERE repo_id = $1 AND id < $2 AND ($4 IS NULL OR cheap_provider = $4 OR strong_provider = $4)
+            AND ($5 IS NULL OR representation = $5) ORDER BY id DESC LIMIT $3"
+        );
+        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(before.unwrap_or(i64::MAX))
+                .bind(i64::from(limit))
+                .bind(filter.judge.map(storable))
+                .bind(filter.representation.map(Representation::as_str))
+                .fetch_all(db)
+                .await?
+        });
+        let mut classes: BTreeMap<i64, Vec<(AuditClass, usize)>> = BTreeMap::new();
+        if !rows.is_empty() {
+            let counted: Vec<(i64, String, i64)> = on_pool!(&self.pool, |db| {
+                let mut query =
+                    QueryBuilder::new("SELECT run_id, class, count(*) FROM judge_audit_run_items WHERE run_id IN (");
+                let mut listed = query.separated(", ");
+                for row in &rows {
+                    listed.push_bind(row.id);
+                }
+                query.push(") GROUP BY run_id, class");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (run, class, items) in counted {
+                let items = usize::try_from(items).map_err(StoreError::damaged)?;
+                classes.entry(run).or_default().push((word(&class)?, items));
+            }
+        }
+        rows.into_iter()
+            .map(|row| {
+                let classes = classes.remove(&row.id).unwrap_or_default().into_iter();
+                let tally = classes.flat_map(|(class, items)| std::iter::repeat_n(class, items)).collect();
+                Ok((row.read()?, tally))
+            })
+            .collect()
     }
 
     /// The sources of an audit, by number.

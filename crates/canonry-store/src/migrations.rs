@@ -1,7 +1,7 @@
 //! The numbered steps from an empty database to the schema that this program knows.
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
@@ -42,6 +42,8 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0010_review"),
     migration!("0011_on_github"),
     migration!("0012_token_vectors"),
+    migration!("0013_console"),
+    migration!("0014_purge"),
 ];
 
 /// The schema that this program reads and writes.

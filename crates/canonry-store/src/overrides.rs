@@ -1,12 +1,15 @@
 //! Overrides: what people ruled about items, in force until they take it back.
 
-use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
-use jiff::Timestamp;
+use std::collections::BTreeMap;
 
-use crate::items::ItemKeys;
+use canonry_domain::{ItemNumber, ItemType, Login, Override, OverrideKind};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::open::Store;
 use crate::repos::RepoId;
-use crate::row_values::{micros, moment, number, optional_moment, optional_number, storable, word};
+use crate::row_values::{micros, moment, number, optional_moment, optional_number, optional_word, storable, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// A ruling to be written.
@@ -22,6 +25,8 @@ pub struct NewOverride<'a> {
     pub other: Option<ItemNumber>,
     /// What the person said about it.
     pub note: Option<&'a str>,
+    /// Who ruled, where that is known: the command line does not know it.
+    pub by: Option<&'a Login>,
 }
 
 impl Store {
@@ -65,10 +70,64 @@ impl Store {
 
     /// The rulings in force, oldest first.
     pub async fn overrides(&self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
-        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, removed_at FROM overrides
+        let query =
+            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
             WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
         let rows: Vec<Row> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.map(ItemType::as_str)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The rulings in force that name at least one of some items, oldest first.
+    pub async fn overrides_naming(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+    ) -> Result<Vec<Override>, StoreError> {
+        // A pair may be named by two batches.
+        let mut named = BTreeMap::new();
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at
+                    FROM overrides WHERE repo_id = ",
+                );
+                query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str());
+                query.push(" AND removed_at IS NULL AND (item_number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(") OR other_number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push("))");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in rows {
+                named.insert(row.id, row.read()?);
+            }
+        }
+        Ok(named.into_values().collect())
+    }
+
+    /// A page of the rulings that are in force, the newest first, behind the one with that id.
+    pub async fn override_pages(
+        &self,
+        repo: RepoId,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<Override>, StoreError> {
+        let query =
+            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
+            WHERE repo_id = $1 AND removed_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(i64::from(limit)).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
     }
@@ -81,7 +140,8 @@ impl Store {
         item_type: ItemType,
         item: ItemNumber,
     ) -> Result<Vec<(Override, Option<Timestamp>)>, StoreError> {
-        let query = "SELECT id, type, kind, item_number, other_number, note, created_at, removed_at FROM overrides
+        let query =
+            "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
             WHERE repo_id = $1 AND type = $2 AND (item_number = $3 OR other_number = $3) ORDER BY id";
         let rows: Vec<Row> = on_pool!(&self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(item.get()).fetch_all(db).await?
@@ -111,16 +171,16 @@ pub(crate) async fn add_override(
         (kind = $3 AND item_number = $4 AND COALESCE(other_number, 0) = $5)
         OR (kind <> 'canonical' AND $3 <> 'canonical' AND (kind <> $3 OR kind = 'not_duplicate')
             AND ((item_number = $4 AND other_number = $5) OR (item_number = $5 AND other_number = $4))))";
-    let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at)
-        VALUES ($1, $2, $3, $4, $5, $6, $7)
-        RETURNING id, type, kind, item_number, other_number, note, created_at, removed_at";
+    let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at, created_by)
+        VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+        RETURNING id, type, kind, item_number, other_number, note, created_at, created_by, removed_at";
     let other = new.other.map(ItemNumber::get);
     let row: Row = on_tx!(tx, |db| {
         let query = sqlx::query(replace).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
         query.bind(new.item.get()).bind(other.unwrap_or(0)).bind(micros(now)).execute(&mut *db).await?;
         let query = sqlx::query_as(insert).bind(repo.0).bind(new.item_type.as_str()).bind(new.kind.as_str());
         let query = query.bind(new.item.get()).bind(other).bind(new.note.map(storable)).bind(micros(now));
-        query.fetch_one(db).await?
+        query.bind(new.by.map(Login::as_str)).fetch_one(db).await?
     });
     row.read()
 }
@@ -134,6 +194,7 @@ struct Row {
     other_number: Option<i64>,
     note: Option<String>,
     created_at: i64,
+    created_by: Option<String>,
     removed_at: Option<i64>,
 }
 
@@ -147,6 +208,7 @@ impl Row {
             other: optional_number(self.other_number)?,
             note: self.note,
             created_at: moment(self.created_at)?,
+            created_by: optional_word(self.created_by.as_deref())?,
         })
     }
 }

@@ -13,7 +13,7 @@ use crate::close_runs::CloseRunId;
 
 /// How far GitHub's time of a close and that of its stored result may lie apart: a write without an answer is looked
 /// for over some minutes before it counts as done.
-const SAME_CLOSE: SignedDuration = SignedDuration::from_mins(10);
+pub(crate) const SAME_CLOSE: SignedDuration = SignedDuration::from_mins(10);
 
 /// What Canonry did to an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

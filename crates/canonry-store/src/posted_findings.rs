@@ -136,6 +136,14 @@ impl Store {
         rows.into_iter().map(PostedRow::read).collect()
     }
 
+    /// The comments that ever said a finding at its line, the oldest first.
+    pub async fn posted_of_finding(&self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
+        let query = posted!("WHERE p.finding_id = $1 AND p.repo_id = $2 ORDER BY p.id");
+        let rows: Vec<PostedRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter().map(PostedRow::read).collect()
+    }
+
     /// Notes what became of a thread; `false` when no finding began it, or that was noted before.
     pub async fn settle_posted_finding(
         &self,

@@ -35,6 +35,32 @@ impl Store {
         Ok(id)
     }
 
+    /// Queues a job unless one of its key and kind waits or runs whose payload is for the same, in which case it is
+    /// `None`. However many ask at once, one of them queues it.
+    pub async fn queue_job_unless_active(
+        &self,
+        new: &NewJob<'_>,
+        is_same: impl Fn(&Value) -> bool + Send,
+        run_after: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<JobId>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock_once(&mut tx).await?;
+        let active = "SELECT payload FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running')";
+        let active: Vec<String> = on_tx!(&mut tx, |db| {
+            sqlx::query_scalar(active).bind(storable(new.key)).bind(new.kind).fetch_all(db).await?
+        });
+        for payload in active {
+            if is_same(&serde_json::from_str(&payload).map_err(StoreError::damaged)?) {
+                tx.rollback().await?;
+                return Ok(None);
+            }
+        }
+        let id = insert_job(&mut tx, new, None, run_after, now).await?;
+        tx.commit().await?;
+        Ok(Some(id))
+    }
+
     /// Queues a job, or lets one of its key and kind that waits do this one's work too: `join` makes one payload of the
     /// waiting one's and the new one's. It waits no longer than the new one would, and its tries begin anew. One that runs
     /// does not count: what it read may be older than the reason for this one.

@@ -1,7 +1,7 @@
 //! What was reviewed and what became of each finding, read back.
 
 use canonry_domain::review::{
-    CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject, ShownAs,
+    CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
 };
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -102,6 +102,21 @@ pub struct StoredFinding {
     pub last_seen: Timestamp,
 }
 
+/// How many findings of a review are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SightingCount {
+    /// What had become of them.
+    pub status: FindingStatus,
+    /// How much they mattered.
+    pub severity: Severity,
+    /// Where they were shown.
+    pub shown: ShownAs,
+    /// What spoke for hiding them.
+    pub hidden_by: Option<HiddenBy>,
+    /// How many.
+    pub times: u64,
+}
+
 macro_rules! reviews {
     ($rest:literal) => {
         concat!(
@@ -114,13 +129,20 @@ macro_rules! reviews {
 }
 
 macro_rules! sightings {
+    () => {
+        "SELECT s.run_id, s.finding_id, s.finding, s.status, s.shown_as, s.hidden_by, s.confidence, s.grounded, s.said_inline,
+            s.reported, s.code_unchanged, v.completed_at "
+    };
     ($rest:literal) => {
-        concat!(
-            "SELECT s.run_id, s.finding_id, s.finding, s.status, s.shown_as, s.hidden_by, s.confidence, s.grounded, s.said_inline,
-                s.reported, s.code_unchanged, v.completed_at
-            FROM finding_sightings s JOIN reviews v ON v.run_id = s.run_id ",
-            $rest
-        )
+        concat!(sightings!(), "FROM finding_sightings s JOIN reviews v ON v.run_id = s.run_id ", $rest)
+    };
+}
+
+/// Where a page of a review tells of a finding: first what is at its line, last what is fixed.
+macro_rules! part {
+    () => {
+        "CASE WHEN status = 'fixed' THEN 4 WHEN shown_as = 'inline' THEN 0 WHEN shown_as = 'details' THEN 1
+            WHEN shown_as = 'low_confidence' THEN 2 ELSE 3 END"
     };
 }
 
@@ -166,12 +188,104 @@ impl Store {
         rows.into_iter().map(ReviewRow::read).collect()
     }
 
+    /// A completed review of a repository by its number; `None` when the repository has none of that number.
+    pub async fn review_of(&self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
+        let query = reviews!("WHERE v.run_id = $1 AND v.repo_id = $2");
+        let row: Option<ReviewRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?);
+        row.map(ReviewRow::read).transpose()
+    }
+
+    /// The completed reviews of a repository, or of one subject, that come after one in the list, the newest first.
+    pub async fn reviews_before(
+        &self,
+        repo: RepoId,
+        subject: Option<&ReviewSubject>,
+        before: Option<ReviewId>,
+        limit: u32,
+    ) -> Result<Vec<StoredReview>, StoreError> {
+        let completed = "SELECT completed_at FROM reviews WHERE run_id = $1 AND repo_id = $2";
+        let of_repo = reviews!(
+            "WHERE v.repo_id = $1 AND (v.completed_at, v.run_id) < ($3, $4) ORDER BY v.completed_at DESC, v.run_id DESC LIMIT $2"
+        );
+        let of_subject = reviews!(
+            "WHERE r.repo_id = $1 AND r.subject = $3 AND r.id < $4 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2"
+        );
+        let last = before.map_or(i64::MAX, |before| before.0);
+        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+            if let Some(subject) = subject {
+                let query = sqlx::query_as(of_subject).bind(repo.0).bind(i64::from(limit));
+                query.bind(subject.to_string()).bind(last).fetch_all(db).await?
+            } else {
+                let at: Option<i64> = match before {
+                    None => Some(i64::MAX),
+                    Some(before) => {
+                        sqlx::query_scalar(completed).bind(before.0).bind(repo.0).fetch_optional(db).await?
+                    }
+                };
+                let Some(at) = at else { return Ok(Vec::new()) };
+                let query = sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit));
+                query.bind(at).bind(last).fetch_all(db).await?
+            }
+        });
+        rows.into_iter().map(ReviewRow::read).collect()
+    }
+
     /// What a completed review said about each finding, in its order.
     pub async fn review_sightings(&self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.run_id = $1 ORDER BY s.place");
         let rows: Vec<SightingRow> =
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
         rows.into_iter().map(SightingRow::read).collect()
+    }
+
+    /// A page of what a completed review said about its findings, behind one of them: those at their lines, in the details,
+    /// folded away, hidden, fixed; each in the review's order.
+    pub async fn review_sightings_page(
+        &self,
+        review: ReviewId,
+        after: Option<FindingId>,
+        limit: u32,
+    ) -> Result<Vec<StoredSighting>, StoreError> {
+        let place = concat!("SELECT ", part!(), ", place FROM finding_sightings WHERE finding_id = $2 AND run_id = $1");
+        // The page is chosen before the findings themselves are read.
+        let page = concat!(
+            sightings!(),
+            "FROM (SELECT finding_id, part, place FROM (SELECT finding_id, place, ",
+            part!(),
+            " AS part FROM finding_sightings WHERE run_id = $1) a
+                WHERE part > $2 OR (part = $2 AND place > $3) ORDER BY part, place LIMIT $4) p
+            JOIN finding_sightings s ON s.finding_id = p.finding_id AND s.run_id = $1
+            JOIN reviews v ON v.run_id = s.run_id ORDER BY p.part, p.place"
+        );
+        let rows: Vec<SightingRow> = on_pool!(&self.pool, |db| {
+            let behind: Option<(i32, i64)> = match after {
+                None => Some((-1, -1)),
+                Some(after) => sqlx::query_as(place).bind(review.0).bind(after.0).fetch_optional(db).await?,
+            };
+            let Some((part, place)) = behind else { return Ok(Vec::new()) };
+            sqlx::query_as(page).bind(review.0).bind(part).bind(place).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(SightingRow::read).collect()
+    }
+
+    /// How many findings a completed review told of, by what it said about them.
+    pub async fn sighting_counts(&self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
+        let query = "SELECT status, severity, shown_as, hidden_by, count(*) FROM (
+                SELECT status, finding ->> 'severity' AS severity, shown_as, hidden_by FROM finding_sightings WHERE run_id = $1) s
+            GROUP BY status, severity, shown_as, hidden_by ORDER BY status, severity, shown_as, hidden_by";
+        let rows: Vec<(String, String, String, Option<String>, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
+        let read = |(status, severity, shown, by, times): (String, String, String, Option<String>, i64)| {
+            Ok(SightingCount {
+                status: word(&status)?,
+                severity: word(&severity)?,
+                shown: word(&shown)?,
+                hidden_by: by.as_deref().map(hidden_by).transpose()?,
+                times: count(times)?,
+            })
+        };
+        rows.into_iter().map(read).collect()
     }
 
     /// What every completed review said about a finding, the oldest first.
@@ -286,7 +400,7 @@ impl SightingRow {
     }
 }
 
-fn hidden_by(text: &str) -> Result<HiddenBy, StoreError> {
+pub(crate) fn hidden_by(text: &str) -> Result<HiddenBy, StoreError> {
     let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity];
     match text.strip_prefix("pattern:") {
         Some(pattern) => Ok(HiddenBy::Pattern(pattern.to_owned())),
@@ -297,14 +411,15 @@ fn hidden_by(text: &str) -> Result<HiddenBy, StoreError> {
     }
 }
 
-fn confidence(points: i64) -> Result<Confidence, StoreError> {
+pub(crate) fn confidence(points: i64) -> Result<Confidence, StoreError> {
     let points = u8::try_from(points).map_err(StoreError::damaged)?;
     Confidence::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(points))
         .map_err(StoreError::damaged)
 }
 
+/// A finding as its row has it.
 #[derive(sqlx::FromRow)]
-struct FindingRow {
+pub(crate) struct FindingRow {
     id: i64,
     subject: String,
     latest: Json<Finding>,
@@ -316,7 +431,7 @@ struct FindingRow {
 }
 
 impl FindingRow {
-    fn read(self) -> Result<StoredFinding, StoreError> {
+    pub(crate) fn read(self) -> Result<StoredFinding, StoreError> {
         Ok(StoredFinding {
             id: FindingId(self.id),
             subject: word(&self.subject)?,

@@ -68,7 +68,9 @@ pub struct ReviewDay {
     pub findings: u64,
     /// Those of them that were hidden.
     pub suppressed: u64,
-    /// Their mean confidence; `None` without a finding.
+    /// Earlier findings that its reviews found fixed.
+    pub fixed: u64,
+    /// The mean confidence of the new ones; `None` without a finding.
     pub avg_confidence: Option<f64>,
 }
 
@@ -134,7 +136,7 @@ impl Store {
 
     /// Figures about each of so many days in UTC, those without a review too, in order.
     pub async fn review_days(&self, repo: RepoId, from: Date, days: u32) -> Result<Vec<ReviewDay>, StoreError> {
-        let reviews = "SELECT completed_at / 86400000000, count(*) FROM reviews
+        let reviews = "SELECT completed_at / 86400000000, count(*), CAST(sum(fixed) AS BIGINT) FROM reviews
             WHERE repo_id = $1 AND completed_at >= $2 AND completed_at < $3 GROUP BY 1";
         let findings = "SELECT v.completed_at / 86400000000, count(*), CAST(sum(CASE WHEN f.first_shown THEN 0 ELSE 1 END) AS BIGINT), CAST(sum(f.first_confidence) AS BIGINT)
             FROM reviews v JOIN findings f ON f.first_run = v.run_id
@@ -146,22 +148,25 @@ impl Store {
         let Some(last) = dates.last() else { return Ok(Vec::new()) };
         let (begin, end) = (day_of(from)? * DAY, (day_of(*last)? + 1) * DAY);
         let mut tx = self.pool.begin_reading().await?;
-        let reviews: Vec<(i64, i64)> =
+        let reviews: Vec<(i64, i64, i64)> =
             on_tx!(&mut tx, |db| sqlx::query_as(reviews).bind(repo.0).bind(begin).bind(end).fetch_all(db).await?);
         let findings: Vec<(i64, i64, i64, i64)> =
             on_tx!(&mut tx, |db| sqlx::query_as(findings).bind(repo.0).bind(begin).bind(end).fetch_all(db).await?);
         tx.commit().await?;
-        let reviews: BTreeMap<i64, i64> = reviews.into_iter().collect();
+        let reviews: BTreeMap<i64, (i64, i64)> =
+            reviews.into_iter().map(|(day, all, fixed)| (day, (all, fixed))).collect();
         let findings: BTreeMap<i64, (i64, i64, i64)> =
             findings.into_iter().map(|(day, all, suppressed, points)| (day, (all, suppressed, points))).collect();
         let day = |date: Date| {
             let day = day_of(date)?;
+            let (completed, fixed) = reviews.get(&day).copied().unwrap_or_default();
             let (all, suppressed, points) = findings.get(&day).copied().unwrap_or_default();
             Ok(ReviewDay {
                 date,
-                reviews: count(reviews.get(&day).copied().unwrap_or_default())?,
+                reviews: count(completed)?,
                 findings: count(all)?,
                 suppressed: count(suppressed)?,
+                fixed: count(fixed)?,
                 avg_confidence: ratio(count(points)?, count(all)?),
             })
         };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::{
-    Change, Item, ItemNumber, ItemRecord, ItemType, OutcomeEvent, RepoName, ThresholdAdjusted, discovered_event,
-    merge_record,
+    Change, Item, ItemNumber, ItemRecord, ItemType, Merged, OutcomeEvent, RepoName, ThresholdAdjusted,
+    discovered_event, merge_answer, merge_record,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -26,14 +26,14 @@ pub struct TakenIn {
 }
 
 impl TakenIn {
-    /// How many records had this effect on an item's row: inserted, updated, unchanged (older ones among them).
+    /// How many records had this effect on an item's row: inserted, updated, unchanged (those that were left aside among them).
     pub fn counts(&self) -> (u64, u64, u64) {
         let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
         for change in &self.changes {
             match change {
                 Change::Inserted => inserted += 1,
                 Change::Updated { .. } => updated += 1,
-                Change::Unchanged | Change::Older => unchanged += 1,
+                Change::Unchanged | Change::Older | Change::Unordered => unchanged += 1,
             }
         }
         (inserted, updated, unchanged)
@@ -49,6 +49,23 @@ impl Store {
         tell(&adjusted);
         Ok(taken)
     }
+
+    /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
+    /// [`Change::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
+    pub async fn take_in_answer(
+        &self,
+        repo: &Repo,
+        seen: Option<&Item>,
+        answer: ItemRecord,
+        now: Timestamp,
+    ) -> Result<Change, StoreError> {
+        let merge = |known: Option<&Item>, answer: ItemRecord| merge_answer(known, seen, answer);
+        let mut tx = self.pool.begin().await?;
+        let (taken, adjusted) = take_in_by(&mut tx, repo, vec![answer], &merge, now).await?;
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(taken.changes.first().copied().unwrap_or(Change::Unchanged))
+    }
 }
 
 /// The same inside a transaction that keeps more together, with the thresholds that moved.
@@ -61,11 +78,24 @@ pub(crate) async fn take_in(
     records: Vec<ItemRecord>,
     now: Timestamp,
 ) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
+    take_in_by(tx, repo, records, &merge_record, now).await
+}
+
+/// How a record becomes part of what is known.
+type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> Merged + Sync);
+
+async fn take_in_by(
+    tx: &mut Transaction,
+    repo: &Repo,
+    records: Vec<ItemRecord>,
+    merge: Merge<'_>,
+    now: Timestamp,
+) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
     tx.lock_items_of(repo.id).await?;
     let mut known = read_known(tx, repo.id, &records).await?;
     let mut merging = Merging::new(&repo.name, now);
     for record in records {
-        merging.take(&mut known, record);
+        merging.take(&mut known, record, merge);
     }
     let changed: Vec<&Item> = merging.changed.iter().map(|key| &known[key]).collect();
     for batch in changed.chunks(ROWS_PER_STATEMENT) {
@@ -94,11 +124,11 @@ impl<'a> Merging<'a> {
         Self { repo, now, changes: Vec::new(), changed: BTreeSet::new(), edited: BTreeSet::new(), events: Vec::new() }
     }
 
-    fn take(&mut self, known: &mut HashMap<Key, Item>, record: ItemRecord) {
+    fn take(&mut self, known: &mut HashMap<Key, Item>, record: ItemRecord, merge: Merge<'_>) {
         let key = (record.number, record.item_type);
         let asked = record.synced_at.is_some();
         let before = known.get(&key);
-        let merged = merge_record(before, record);
+        let merged = merge(before, record);
         if asked {
             self.events.extend(discovered_event(self.repo, before, &merged.item, self.now));
         }
@@ -106,7 +136,7 @@ impl<'a> Merging<'a> {
             Change::Inserted | Change::Updated { .. } => true,
             // When it was last asked about has changed, if GitHub was asked.
             Change::Unchanged => asked,
-            Change::Older => false,
+            Change::Older | Change::Unordered => false,
         };
         if write {
             self.changed.insert(key);

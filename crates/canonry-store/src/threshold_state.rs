@@ -31,6 +31,8 @@ pub struct Learned {
 /// A move of a threshold, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredAdjustment {
+    /// The store's key, by which a list goes on.
+    pub id: i64,
     /// The move.
     pub adjusted: ThresholdAdjusted,
     /// When.
@@ -131,10 +133,26 @@ impl Store {
 
     /// How the thresholds of a repository moved, the latest first.
     pub async fn threshold_adjustments(&self, repo: RepoId, limit: u32) -> Result<Vec<StoredAdjustment>, StoreError> {
-        let query = "SELECT r.name, a.component, a.previous_threshold, a.new_threshold, a.alpha, a.beta, a.sample_count, a.adjusted_at
-            FROM threshold_adjustments a JOIN repos r ON r.id = a.repo_id WHERE a.repo_id = $1 ORDER BY a.id DESC LIMIT $2";
+        self.threshold_adjustment_pages(repo, None, None, limit).await
+    }
+
+    /// How the thresholds of a repository, or of one component of it, moved, the latest first, behind the move with that
+    /// key.
+    pub async fn threshold_adjustment_pages(
+        &self,
+        repo: RepoId,
+        component: Option<&Component>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<StoredAdjustment>, StoreError> {
+        let query =
+            "SELECT a.id, r.name, a.component, a.previous_threshold, a.new_threshold, a.alpha, a.beta, a.sample_count,
+                a.adjusted_at
+            FROM threshold_adjustments a JOIN repos r ON r.id = a.repo_id
+            WHERE a.repo_id = $1 AND a.id < $2 AND ($3 IS NULL OR a.component = $3) ORDER BY a.id DESC LIMIT $4";
         let rows: Vec<AdjustmentRow> = on_pool!(&self.pool, |db| {
-            sqlx::query_as(query).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(component.map(Component::as_str)).bind(i64::from(limit)).fetch_all(db).await?
         });
         rows.into_iter().map(AdjustmentRow::read).collect()
     }
@@ -304,6 +322,7 @@ async fn write_adjustment(
 
 #[derive(sqlx::FromRow)]
 struct AdjustmentRow {
+    id: i64,
     name: String,
     component: Option<String>,
     previous_threshold: Option<i64>,
@@ -317,6 +336,7 @@ struct AdjustmentRow {
 impl AdjustmentRow {
     fn read(self) -> Result<StoredAdjustment, StoreError> {
         Ok(StoredAdjustment {
+            id: self.id,
             adjusted: ThresholdAdjusted {
                 repo: word(&self.name)?,
                 component: optional_component(self.component)?,

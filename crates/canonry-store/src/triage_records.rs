@@ -104,12 +104,13 @@ impl Store {
         for (rank, candidate) in (1_i64..).zip(&record.candidates) {
             candidates.push((rank, keys.id(record.item_type, candidate.number)?, candidate));
         }
-        let insert = "INSERT INTO triage_records (item_id, verdict, target_item_id, target_score, is_duplicate, confidence, reason,
+        let insert = "INSERT INTO triage_records (repo_id, item_id, verdict, target_item_id, target_score, is_duplicate, confidence, reason,
                 reasoning, effective_source, source_fallback_reason, provider, model, prompt_version, config_hash,
                 content_version, embed_model, created_at, run_id)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18) RETURNING id";
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id";
         let id: i64 = on_tx!(&mut tx, |db| {
             let id = sqlx::query_scalar(insert)
+                .bind(repo.0)
                 .bind(item)
                 .bind(record.verdict.as_str())
                 .bind(target)

@@ -3,16 +3,17 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
-use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Outcome};
-use canonry_testkit::database::TestDatabase;
+use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Login, Outcome, Verdict};
+use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
+use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{Connection, PgConnection, SqliteConnection};
 
 use super::{BOOK, MIGRATIONS, NEWEST_SCHEMA, NOTE, migrate_postgres, migrate_sqlite};
 use crate::{
-    CloseMode, DatabaseUrl, DeliveryFilter, EmbeddingKey, JobFilter, MemoryOutcome, OpenError, RepoAccess, RepoId,
-    Representation, ReviewState, Store,
+    CloseMode, DatabaseUrl, DeliveryFilter, EmbeddingKey, ItemPageFilter, JobFilter, MemoryOutcome, OpenError,
+    RepoAccess, RepoId, Representation, ReviewState, Store,
 };
 
 /// Rows as each version would have written them, the same text for both engines.
@@ -29,6 +30,8 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0010_review.sql"),
     include_str!("../../migrations/samples/0011_on_github.sql"),
     include_str!("../../migrations/samples/0012_token_vectors.sql"),
+    include_str!("../../migrations/samples/0013_console.sql"),
+    include_str!("../../migrations/samples/0014_purge.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -47,32 +50,56 @@ fn every_migration_has_a_sample() {
 #[tokio::test]
 async fn each_migration_applies_to_a_filled_sqlite_database() {
     let database = TestDatabase::sqlite();
-    let path = database.url().trim_start_matches("sqlite:").to_owned();
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(true);
-    let mut connection = SqliteConnection::connect_with(&options).await.expect("opens");
-    sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
-    for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
-        sqlx::raw_sql(migration.sqlite).execute(&mut connection).await.expect(migration.name);
-        sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64).execute(&mut connection).await.expect("noted");
-        sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
-    }
-    assert_eq!(migrate_sqlite(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
-    connection.close().await.expect("closes");
+    fill(&database).await;
     reads_the_samples(&database).await;
 }
 
 #[tokio::test]
 async fn each_migration_applies_to_a_filled_postgres_database() {
     let database = TestDatabase::postgres().await;
-    let mut connection = PgConnection::connect(database.url()).await.expect("opens");
-    sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
-    for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
-        sqlx::raw_sql(migration.postgres).execute(&mut connection).await.expect(migration.name);
-        sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64).execute(&mut connection).await.expect("noted");
-        sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
-    }
-    assert_eq!(migrate_postgres(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
+    fill(&database).await;
     reads_the_samples(&database).await;
+}
+
+/// The samples name their keys, which PostgreSQL does not count: the next row would get a key that is taken.
+const COUNT_ON: &str = "DO $$ DECLARE key RECORD; BEGIN
+    FOR key IN SELECT table_name, column_name FROM information_schema.columns
+        WHERE table_schema = current_schema() AND is_identity = 'YES' LOOP
+        EXECUTE format('SELECT setval(pg_get_serial_sequence(%L, %L), coalesce(max(%I), 0) + 1, FALSE) FROM %I',
+            key.table_name, key.column_name, key.column_name, key.table_name);
+    END LOOP; END $$";
+
+/// Applies every migration, each followed by its sample rows.
+pub(crate) async fn fill(database: &TestDatabase) {
+    match database.engine() {
+        Engine::Sqlite => {
+            let path = database.url().trim_start_matches("sqlite:").to_owned();
+            let options = SqliteConnectOptions::new().filename(path).create_if_missing(true).foreign_keys(true);
+            let mut connection = SqliteConnection::connect_with(&options).await.expect("opens");
+            sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
+            for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
+                sqlx::raw_sql(migration.sqlite).execute(&mut connection).await.expect(migration.name);
+                let note = sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64);
+                note.execute(&mut connection).await.expect("noted");
+                sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
+            }
+            assert_eq!(migrate_sqlite(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
+            connection.close().await.expect("closes");
+        }
+        Engine::Postgres => {
+            let mut connection = PgConnection::connect(database.url()).await.expect("opens");
+            sqlx::query(BOOK).execute(&mut connection).await.expect("the book");
+            for (version, (migration, sample)) in (1_i64..).zip(MIGRATIONS.iter().zip(SAMPLES)) {
+                sqlx::raw_sql(migration.postgres).execute(&mut connection).await.expect(migration.name);
+                let note = sqlx::query(NOTE).bind(version).bind(migration.name).bind(0_i64);
+                note.execute(&mut connection).await.expect("noted");
+                sqlx::raw_sql(*sample).execute(&mut connection).await.expect(migration.name);
+            }
+            sqlx::raw_sql(COUNT_ON).execute(&mut connection).await.expect("counted on");
+            assert_eq!(migrate_postgres(&mut connection, 0).await.expect("nothing to do"), NEWEST_SCHEMA);
+            connection.close().await.expect("closes");
+        }
+    }
 }
 
 async fn reads_the_samples(database: &TestDatabase) {
@@ -102,6 +129,7 @@ async fn reads_the_samples(database: &TestDatabase) {
     reads_the_service(&store).await;
     reads_what_was_learned(&store, repo.id).await;
     reads_the_reviews(&store, repo.id).await;
+    reads_the_console(&store, repo.id).await;
     assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
     store.close().await;
     learns_from_what_earlier_versions_left(&url, repo.id).await;
@@ -169,6 +197,29 @@ async fn reads_the_reviews(store: &Store, repo: RepoId) {
     assert_eq!((memories.len(), memories[0].outcome, memories[0].vector.len()), (1, MemoryOutcome::Dismissed, 2));
     assert_eq!(store.review_statistics(repo, None).await.expect("reads").findings, 2);
     assert_eq!(store.global_patterns(10).await.expect("reads")[0].dismissed, 1);
+}
+
+async fn reads_the_console(store: &Store, repo: RepoId) {
+    let hash = |digits: &str| {
+        let byte = |place: usize| u8::from_str_radix(&digits[place * 2..place * 2 + 2], 16).expect("two digits");
+        std::array::from_fn::<u8, 32, _>(byte)
+    };
+    let kept = hash("8d70d691c822d55638b6e7fd54cd94170c87d19eb1f628b757506ede5688d297");
+    let soon = Timestamp::from_microsecond(1_760_000_000_000_002).expect("in range");
+    let seal = hash("b1946ac92492d2347c6235b4d2611184b1946ac92492d2347c6235b4d2611184");
+    let session = store.console_session(&kept, &seal, soon).await.expect("reads").expect("it lasts");
+    assert_eq!((session.is_operator, session.login), (true, None));
+    let ended = hash("50868f20258bbc9cce0da2719e8654c108733dd2f663b8737c574ec0ead93eb3");
+    assert_eq!(store.console_session(&ended, &seal, now()).await.expect("reads"), None);
+    let actions = store.console_actions(repo, 9).await.expect("reads");
+    let told: Vec<_> = actions.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(Login::as_str))).collect();
+    assert_eq!(told, [("pause", Some("mona"))]);
+    // A record of before has its repository now, as one of today has.
+    for (verdict, expected) in [(Verdict::Duplicate, 3), (Verdict::NotDuplicate, 1)] {
+        let filter = ItemPageFilter { verdict: Some(verdict), ..ItemPageFilter::default() };
+        let page = store.item_pages(repo, filter, None, 9).await.expect("reads");
+        assert_eq!(page.lines.iter().map(|line| line.number.get()).collect::<Vec<_>>(), [expected], "{verdict:?}");
+    }
 }
 
 async fn reads_what_was_learned(store: &Store, repo: RepoId) {
@@ -372,7 +423,11 @@ async fn what_is_no_database_is_left_alone() {
     assert!(matches!(error, OpenError::Foreign { .. }), "{error}");
     assert_eq!(std::fs::read(&foreign).expect("reads"), before);
 
-    for url in ["sqlite:/no/such/folder/x.db", "postgres://nobody@127.0.0.1:1/none"] {
+    // Somebody who hangs up at once: a port where nobody listens is tried again for ten seconds.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");
+    let mute = format!("postgres://nobody@{}/none", listener.local_addr().expect("bound"));
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    for url in ["sqlite:/no/such/folder/x.db", &mute] {
         let error = Store::open(&url.parse().expect("valid"), now()).await.expect_err("unusable");
         assert!(matches!(error, OpenError::Unusable { .. }), "{url}: {error}");
     }

@@ -98,7 +98,7 @@ on_both_engines! {
         // People's word counts on rows that close.
         let approve = async |numbers: &[i64], word, second| {
             let numbers: Vec<_> = numbers.iter().copied().map(number).collect();
-            store.set_approved(id, ISSUE, &numbers, word, at(second)).await.expect("noted")
+            store.set_approved(id, ISSUE, &numbers, word, None, at(second)).await.expect("noted")
         };
         assert_eq!(approve(&[2, 3, 5, 9, 12], Some(true), 1).await, 2);
         assert_eq!(approve(&[3], None, 2).await, 1);
@@ -153,7 +153,7 @@ on_both_engines! {
         let again = store.begin_undo(id, None, "again", at(11)).await.expect("begun").expect("a plan");
         assert_eq!((again.id, rows(&store, undo.id).await.len()), (undo.id, 3));
 
-        let ruling = Some(NotDuplicate { note: Some("another device") });
+        let ruling = Some(NotDuplicate { note: Some("another device"), by: None });
         let back = async |item_type, of: i64, outcome, ruling| {
             store.record_undo_result(undo.id, item_type, number(of), result(outcome), ruling, at(12)).await.expect("recorded")
         };
@@ -238,13 +238,18 @@ on_both_engines! {
         let id = plan(&store, &repo, &[closes(ISSUE, 2, 1), closes(ISSUE, 3, 1)], 0).await;
         let apply = store.begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
         assert!(store.record_close_result(apply.id, ISSUE, number(2), result(APPLIED), at(2)).await.expect("recorded"));
-        assert_eq!(store.set_approved(id, ISSUE, &[number(2), number(3)], Some(false), at(3)).await.expect("noted"), 1);
+        assert_eq!(store.set_approved(id, ISSUE, &[number(2), number(3)], Some(false), None, at(3)).await.expect("noted"), 1);
         for run in [id, apply.id] {
             let words: Vec<_> = rows(&store, run).await.iter().map(|row| row.approved).collect();
             assert_eq!(words, [None, Some(false)]);
         }
+        let word = async |run, of| store.word_on_row(run, ISSUE, number(of)).await;
+        assert_eq!((word(id, 2).await.expect("reads"), word(id, 3).await.expect("reads")), (None, Some(false)));
+        for (run, of) in [(id, 4), (CloseRunId::new(999), 3)] {
+            assert!(matches!(word(run, of).await, Err(StoreError::Database(_))), "no row has no word: {run} #{of}");
+        }
         // An apply run is no plan to be reviewed, applied or undone.
-        assert_eq!(store.set_approved(apply.id, ISSUE, &[number(3)], Some(true), at(4)).await.expect("asked"), 0);
+        assert_eq!(store.set_approved(apply.id, ISSUE, &[number(3)], Some(true), None, at(4)).await.expect("asked"), 0);
         for none in [apply.id, CloseRunId::new(999)] {
             assert_eq!(store.begin_apply(none, "x", at(4)).await.expect("asked"), None);
             assert_eq!(store.begin_undo(none, None, "x", at(4)).await.expect("asked"), None);
@@ -253,10 +258,32 @@ on_both_engines! {
         store.close().await;
     }
 
+    async fn a_plan_was_undone_when_nothing_of_it_is_left(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let id = plan(&store, &repo, &[closes(ISSUE, 2, 1), closes(ISSUE, 3, 1), closes(ISSUE, 4, 1)], 0).await;
+        let undone = async |since| store.was_undone_since(id, at(since)).await.expect("reads");
+        let apply = store.begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
+        assert!(!undone(0).await, "nothing was closed");
+        for of in [2, 3] {
+            assert!(store.record_close_result(apply.id, ISSUE, number(of), result(APPLIED), at(2)).await.expect("recorded"));
+        }
+        let undo = store.begin_undo(id, None, "undoing", at(3)).await.expect("begun").expect("a plan");
+        assert!(!undone(0).await);
+        assert!(store.record_undo_result(undo.id, ISSUE, number(2), result(APPLIED), None, at(4)).await.expect("recorded"));
+        assert!(!undone(0).await, "one is left");
+        // Somebody else closed it since: it was dealt with all the same.
+        let left = CloseResult { outcome: CloseOutcome::Skipped, reason: Some("not_our_close"), outbox_key: None };
+        assert!(store.record_undo_result(undo.id, ISSUE, number(3), left, None, at(5)).await.expect("recorded"));
+        assert_eq!((undone(0).await, undone(4).await, undone(5).await), (true, true, false));
+        assert!(store.record_close_result(apply.id, ISSUE, number(4), result(APPLIED), at(6)).await.expect("recorded"));
+        assert!(!undone(0).await, "more was closed");
+        store.close().await;
+    }
+
     async fn a_plan_ages_by_newer_plans_and_overrides_of_its_items(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let rule = async |item: i64, other: i64, second| {
-            let new = NewOverride { item_type: ISSUE, kind: OverrideKind::NotDuplicate, item: number(item), other: Some(number(other)), note: None };
+            let new = NewOverride { item_type: ISSUE, kind: OverrideKind::NotDuplicate, item: number(item), other: Some(number(other)), note: None, by: None };
             store.add_override(repo.id, new, at(second)).await.expect("added").id
         };
         let before = rule(2, 9, 0).await;

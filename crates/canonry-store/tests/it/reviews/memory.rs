@@ -6,7 +6,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
 use super::feedback::thumb;
-use super::{again, at, finding, hidden, new, open, pull, reviewed};
+use super::setting::{again, at, finding, hidden, new, open, pull, reviewed};
 
 async fn remember(store: &Store, ids: &[FindingId], model: &str) {
     let vectors: Vec<Vec<f32>> = (0_u8..).take(ids.len()).map(|at| vec![f32::from(at) + 0.5, -1.0e-7]).collect();

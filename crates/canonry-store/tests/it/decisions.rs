@@ -324,6 +324,7 @@ on_both_engines! {
         let (store, repo) = open(&database, 4).await;
         let ruling = |kind, item: i64, other: Option<i64>| NewOverride {
             item_type: ISSUE, kind, item: number(item), other: other.map(number), note: Some("seen\0 it"),
+            by: None,
         };
         let duplicate = store.add_override(repo.id, ruling(OverrideKind::Duplicate, 1, Some(2)), now()).await.expect("added");
         assert_eq!((duplicate.kind, duplicate.item, duplicate.other), (OverrideKind::Duplicate, number(1), Some(number(2))));

@@ -294,6 +294,34 @@ on_both_engines! {
         store.close().await;
     }
 
+    async fn a_job_is_queued_once_while_one_for_the_same_waits_or_runs(database: TestDatabase) {
+        let store = open(&database).await;
+        let name = repo();
+        let queue = async |plan: i64, second| {
+            let payload = json!({ "plan": plan });
+            let new = NewJob { key: "repo/1/closing", repo: Some(&name), kind: "apply_close", payload: &payload };
+            let is_same = |other: &Value| other["plan"] == plan;
+            store.queue_job_unless_active(&new, is_same, at(second), at(second)).await.expect("asked")
+        };
+        let (one, two, three) = tokio::join!(queue(7, 0), queue(7, 0), queue(7, 0));
+        let queued: Vec<JobId> = [one, two, three].into_iter().flatten().collect();
+        assert_eq!(queued.len(), 1, "{queued:?}");
+        let other = queue(8, 1).await.expect("of another plan");
+        let running = lease(&store, "w", 2).await.expect("due");
+        assert_eq!((running.id, queue(7, 3).await), (queued[0], None), "it runs");
+        let unfinished = async || {
+            let jobs = store.unfinished_jobs_of_key("repo/1/closing", "apply_close").await.expect("reads");
+            jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
+        };
+        assert_eq!(unfinished().await, [other, queued[0]]);
+        assert!(end(&store, &running, "w", JobEnd::Dead("so"), 4).await);
+        assert_eq!(unfinished().await, [other]);
+        let again = queue(7, 5).await.expect("the first has ended");
+        let after = store.jobs_of_key_after("repo/1/closing", "apply_close", queued[0]).await.expect("reads");
+        assert_eq!(after.iter().map(|job| job.id).collect::<Vec<_>>(), [again, other]);
+        store.close().await;
+    }
+
     async fn what_is_old_is_thrown_away_and_still_known(database: TestDatabase) {
         let store = open(&database).await;
         let payload = async |id| store.delivery_payload(id).await.expect("reads");
@@ -316,9 +344,9 @@ on_both_engines! {
         }
         let prune = async |before, limit| store.prune_service(at(before), limit).await.expect("pruned");
         assert_eq!(prune(1, 10).await, Pruned::default());
-        assert_eq!(prune(40, 1).await, Pruned { deliveries: 1, jobs: 1 });
+        assert_eq!(prune(40, 1).await, Pruned { deliveries: 1, jobs: 1, console: 0 });
         assert_eq!((payload("done").await, payload("ignored").await.is_some()), (None, true), "the oldest first");
-        assert_eq!(prune(40, 10).await, Pruned { deliveries: 1, jobs: 1 });
+        assert_eq!(prune(40, 10).await, Pruned { deliveries: 1, jobs: 1, console: 0 });
         assert_eq!(prune(40, 10).await, Pruned::default());
         for (id, kept) in [("done", false), ("ignored", false), ("dead", true), ("late", true), ("queued", true)] {
             assert_eq!(payload(id).await.is_some(), kept, "{id}");

@@ -9,7 +9,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use serde_json::json;
 
-use super::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, record, reviewed, sha};
+use super::setting::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, record, reviewed, sha};
 
 /// A finding as the store keeps it: no engine can keep U+0000.
 fn kept(finding: &Finding) -> Finding {

@@ -5,7 +5,7 @@ use canonry_store::{Claimed, ReviewState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use super::{LEASE, Wish, at, complete, finding, new, open, pull, sha, states};
+use super::setting::{LEASE, Wish, at, complete, finding, new, open, pull, sha, states};
 
 on_both_engines! {
     async fn of_many_that_claim_one_head_at_once_one_runs(database: TestDatabase) {

@@ -1,11 +1,4 @@
-//! Reviews in the store, told on both engines: claims, completed reviews, what people say about findings, and figures.
-
-mod claiming;
-mod feedback;
-mod figures;
-mod memory;
-mod posting;
-mod recording;
+//! What the tests of reviews have in common: claims, findings, records of them.
 
 use canonry_domain::ItemNumber;
 use canonry_domain::review::{
@@ -20,47 +13,47 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// How long a claim holds, in seconds.
-const LEASE: i64 = 60;
+pub(crate) const LEASE: i64 = 60;
 
-fn at(second: i64) -> Timestamp {
+pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).expect("in range")
 }
 
-async fn open(database: &TestDatabase) -> (Store, Repo) {
+pub(crate) async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
     let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     (store, repo)
 }
 
-fn pull(number: i64) -> ReviewSubject {
+pub(crate) fn pull(number: i64) -> ReviewSubject {
     ReviewSubject::Pull(ItemNumber::new(number).expect("positive"))
 }
 
 /// A commit whose id is one letter, many times.
-fn sha(letter: char) -> CommitSha {
+pub(crate) fn sha(letter: char) -> CommitSha {
     letter.to_string().repeat(40).parse().expect("an id")
 }
 
 /// A wish to review a subject at a head.
-struct Wish<'a> {
-    repo: &'a Repo,
-    subject: ReviewSubject,
-    head: char,
-    owner: &'a str,
-    requested: bool,
-    full: bool,
+pub(crate) struct Wish<'a> {
+    pub(crate) repo: &'a Repo,
+    pub(crate) subject: ReviewSubject,
+    pub(crate) head: char,
+    pub(crate) owner: &'a str,
+    pub(crate) requested: bool,
+    pub(crate) full: bool,
     /// The second of the trigger; that of the claim otherwise.
-    asked: Option<i64>,
+    pub(crate) asked: Option<i64>,
     /// The branch that the pull request is to be merged into.
-    branch: Option<&'a str>,
+    pub(crate) branch: Option<&'a str>,
 }
 
 impl<'a> Wish<'a> {
-    fn new(repo: &'a Repo, head: char, owner: &'a str) -> Self {
+    pub(crate) fn new(repo: &'a Repo, head: char, owner: &'a str) -> Self {
         Self { repo, subject: pull(1), head, owner, requested: false, full: false, asked: None, branch: None }
     }
 
-    async fn claim(&self, store: &Store, second: i64) -> Claimed {
+    pub(crate) async fn claim(&self, store: &Store, second: i64) -> Claimed {
         let (base, head) = (sha('0'), sha(self.head));
         let claim = ReviewClaim {
             repo: self.repo.id,
@@ -78,7 +71,7 @@ impl<'a> Wish<'a> {
     }
 
     /// The claim of a run that nothing stands in the way of.
-    async fn run(&self, store: &Store, second: i64) -> ReviewRun {
+    pub(crate) async fn run(&self, store: &Store, second: i64) -> ReviewRun {
         match self.claim(store, second).await {
             Claimed::Run(run) => run,
             other => panic!("not a run: {other:?}"),
@@ -87,7 +80,7 @@ impl<'a> Wish<'a> {
 }
 
 /// A finding of a tool's rule on one line.
-fn finding(path: &str, line: u32, title: &str) -> Finding {
+pub(crate) fn finding(path: &str, line: u32, title: &str) -> Finding {
     let tool = ReviewerName::tool("eslint");
     let rule = title.to_lowercase();
     Finding {
@@ -107,12 +100,12 @@ fn finding(path: &str, line: u32, title: &str) -> Finding {
     }
 }
 
-fn confidence(points: u8) -> Confidence {
+pub(crate) fn confidence(points: u8) -> Confidence {
     serde_json::from_value(json!(points)).expect("points")
 }
 
 /// What a review says about a new finding that is shown.
-fn new(finding: &Finding) -> FindingRecord<'_> {
+pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
     FindingRecord {
         earlier: None,
         finding,
@@ -128,16 +121,16 @@ fn new(finding: &Finding) -> FindingRecord<'_> {
 }
 
 /// What a review says about a finding that is there already.
-fn again(id: FindingId, finding: &Finding, status: FindingStatus) -> FindingRecord<'_> {
+pub(crate) fn again(id: FindingId, finding: &Finding, status: FindingStatus) -> FindingRecord<'_> {
     FindingRecord { earlier: Some(id), status, ..new(finding) }
 }
 
-fn hidden<'a>(finding: &'a Finding, by: &'a HiddenBy) -> FindingRecord<'a> {
+pub(crate) fn hidden<'a>(finding: &'a Finding, by: &'a HiddenBy) -> FindingRecord<'a> {
     FindingRecord { shown: ShownAs::Suppressed, hidden_by: Some(by), ..new(finding) }
 }
 
 /// The record of a run with these findings.
-fn record<'a>(
+pub(crate) fn record<'a>(
     run: ReviewId,
     owner: &'a str,
     reviewers: &'a Value,
@@ -158,7 +151,7 @@ fn record<'a>(
     }
 }
 
-async fn complete(
+pub(crate) async fn complete(
     store: &Store,
     run: ReviewId,
     owner: &str,
@@ -169,7 +162,7 @@ async fn complete(
 }
 
 /// A whole review of a subject: claimed and completed with these findings.
-async fn reviewed(
+pub(crate) async fn reviewed(
     store: &Store,
     repo: &Repo,
     subject: ReviewSubject,
@@ -184,7 +177,7 @@ async fn reviewed(
 }
 
 /// What became of a subject's runs, the oldest first.
-async fn states(store: &Store, repo: &Repo) -> Vec<ReviewState> {
+pub(crate) async fn states(store: &Store, repo: &Repo) -> Vec<ReviewState> {
     let runs = store.review_runs(repo.id, Some(&pull(1)), 100).await.expect("reads");
     runs.into_iter().rev().map(|run| run.state).collect()
 }

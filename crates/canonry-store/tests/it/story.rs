@@ -186,7 +186,12 @@ on_both_engines! {
         let store = open(&database).await;
         let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now).await.expect("created");
         assert_eq!(store.sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
-        let open_issue = ItemRecord { state: Some(ItemState::Open), synced_at: Some(now), ..record(ItemType::Issue, 1, "T", "B") };
+        let open_issue = ItemRecord {
+            state: Some(ItemState::Open),
+            updated_at: Some(at("2026-01-05")),
+            synced_at: Some(now),
+            ..record(ItemType::Issue, 1, "T", "B")
+        };
         let progress = SyncProgress { watermark: Some(at("2026-01-05")), ..SyncProgress::default() };
         let page = SyncPage { records: vec![open_issue.clone()], progress: Some(progress) };
         store.take_in_page(&repo, page, now).await.expect("taken in");
@@ -197,6 +202,7 @@ on_both_engines! {
         let closed = ItemRecord {
             state: Some(ItemState::Closed),
             state_reason: Some(Some(StateReason::Completed)),
+            updated_at: Some(at("2026-01-06")),
             closed_at: Some(Some(at("2026-01-06"))),
             ..open_issue.clone()
         };

@@ -6,7 +6,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use jiff::civil::date;
 
-use super::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, reviewed};
+use super::setting::{Wish, again, at, complete, confidence, finding, hidden, new, open, pull, reviewed};
 
 /// 2027-01-15 08:00:00 UTC is the tests' second 0.
 const DAY: i64 = 86_400;
@@ -37,7 +37,7 @@ on_both_engines! {
         assert_eq!(store.review_statistics(repo.id, None).await.expect("reads"), nothing);
         let days = store.review_days(repo.id, date(2027, 1, 14), 3).await.expect("reads");
         assert_eq!(days.iter().map(|day| day.date).collect::<Vec<_>>(), [date(2027, 1, 14), date(2027, 1, 15), date(2027, 1, 16)]);
-        assert!(days.iter().all(|day| (day.reviews, day.findings, day.suppressed, day.avg_confidence) == (0, 0, 0, None)));
+        assert!(days.iter().all(|day| (day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence) == (0, 0, 0, 0, None)));
         assert_eq!(store.review_days(repo.id, date(2027, 1, 14), 0).await.expect("reads"), []);
         // A review without findings has an average of none, and no confidence.
         reviewed(&store, &repo, pull(1), 'b', &[], 3).await;
@@ -94,8 +94,8 @@ on_both_engines! {
 
         let days = store.review_days(repo.id, date(2027, 1, 15), 3).await.expect("reads");
         let told: Vec<_> =
-            days.iter().map(|day| (day.date.day(), day.reviews, day.findings, day.suppressed, day.avg_confidence)).collect();
-        assert_eq!(told, [(15, 3, 4, 1, Some(61.25)), (16, 0, 0, 0, None), (17, 1, 1, 0, Some(70.0))]);
+            days.iter().map(|day| (day.date.day(), day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence)).collect();
+        assert_eq!(told, [(15, 3, 4, 1, 2, Some(61.25)), (16, 0, 0, 0, 0, None), (17, 1, 1, 0, 0, Some(70.0))]);
         // The days' borders are UTC's midnights.
         let later = store.review_days(repo.id, date(2027, 1, 17), 1).await.expect("reads");
         assert_eq!((later.len(), later[0].reviews), (1, 1));

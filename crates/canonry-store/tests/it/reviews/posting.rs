@@ -6,7 +6,7 @@ use canonry_store::{FindingId, Settled};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use super::{again, at, finding, new, open, pull, reviewed};
+use super::setting::{again, at, finding, new, open, pull, reviewed};
 
 on_both_engines! {
     async fn what_is_posted_is_kept_once_and_settled_once(database: TestDatabase) {
@@ -33,7 +33,7 @@ on_both_engines! {
         assert_eq!((one.settled, one.settled_at), (Some(Settled::Edited), Some(at(7))));
         let heads = store.first_heads(repo.id, &pull(1)).await.expect("read");
         assert_eq!(heads.keys().copied().collect::<Vec<_>>(), ids);
-        assert!(heads.values().all(|head| *head == super::sha('a')));
+        assert!(heads.values().all(|head| *head == super::setting::sha('a')));
     }
 
     async fn the_ledger_knows_what_is_said_and_a_later_review_has_the_last_word(database: TestDatabase) {

@@ -6,7 +6,7 @@ use canonry_store::{FindingId, NewReaction, Repo, Store, StoredPattern};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use super::{again, at, finding, new, open, pull, reviewed};
+use super::setting::{again, at, finding, new, open, pull, reviewed};
 
 pub(crate) fn thumb<'a>(
     repo: &Repo,

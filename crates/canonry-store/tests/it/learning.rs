@@ -191,7 +191,7 @@ on_both_engines! {
         };
         let new = NewPlan { representation: Representation::Raw, target_policy: TargetPolicy::CanonicalOnly, min_close: Probability::ONE, config_hash: "c", run_id: "r" };
         let plan = store.create_plan(repo.id, &new, &[row(2), row(3), row(4)], at(2)).await.expect("planned");
-        store.set_approved(plan, ISSUE, &[number(2), number(4)], Some(true), at(3)).await.expect("approved");
+        store.set_approved(plan, ISSUE, &[number(2), number(4)], Some(true), None, at(3)).await.expect("approved");
         let run = store.begin_apply(plan, "r", at(4)).await.expect("begun").expect("a plan").id;
         // GitHub told of the first before the result was stored, and of the third after it.
         let own = |of, second| OutcomeEvent { state_reason: Some(StateReason::Duplicate), ..event(of, OutcomeKind::Closed, EventBy::Canonry, second) };
@@ -428,7 +428,11 @@ on_both_engines! {
         let stored = store.thresholds(repo.id).await.expect("reads");
         assert_eq!((stored.repository.rule, stored.repository.counts.false_positives), (ThresholdRule::BetaMean, 19));
         assert_eq!(stored, store.recomputed_thresholds(repo.id).await.expect("reads"));
-        assert_eq!(store.threshold_adjustments(repo.id, 1).await.expect("reads")[0].at, at(200));
+        let newest = store.threshold_adjustments(repo.id, 1).await.expect("reads").remove(0);
+        assert_eq!(newest.at, at(200));
+        assert_eq!(store.threshold_adjustment_pages(repo.id, None, Some(newest.id), 9).await.expect("reads"), kept);
+        let component = Component::of_labels(["area/sync"]).expect("a component");
+        assert_eq!(store.threshold_adjustment_pages(repo.id, Some(&component), None, 9).await.expect("reads"), []);
         store.close().await;
     }
 

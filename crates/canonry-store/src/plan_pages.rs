@@ -1,0 +1,410 @@
+//! Plans as a list, newest first, and the rows of one a page at a time with how far it has come.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemType, SkipReason};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::close_runs::{CloseMode, CloseRun, CloseRunId, CloseRunRow, ItemRow, RunRow, runs};
+use crate::open::Store;
+use crate::repos::RepoId;
+use crate::row_values::{count, optional_moment, word};
+use crate::transaction::{StoreError, on_pool};
+
+/// Who wanted a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum PlanOrigin {
+    /// A person, to review it.
+    #[default]
+    Person,
+    /// A grace that was over, for its one item.
+    Grace,
+}
+
+/// A plan with what came of it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanSummary {
+    /// The plan.
+    pub run: CloseRun,
+    /// How many rows of each kind it has, and what became of them.
+    pub totals: PlanTotals,
+    /// The run that applies it.
+    pub apply: Option<CloseRun>,
+    /// The runs that undo it, oldest first.
+    pub undos: Vec<CloseRun>,
+}
+
+/// The rows of a plan in numbers.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PlanTotals {
+    /// Rows that close.
+    pub closes: u64,
+    /// Rows that do not, by reason.
+    pub skips: BTreeMap<SkipReason, u64>,
+    /// Rows that close and that a person approved.
+    pub approved: u64,
+    /// Rows that close and that a person left out.
+    pub excluded: u64,
+    /// Rows that would be carried out now: they close, nobody left them out, and nothing became of them yet.
+    pub left: u64,
+    /// Those of them that a person approved.
+    pub left_approved: u64,
+    /// Rows whose items were closed.
+    pub applied: u64,
+    /// Those of them that people opened again at once.
+    pub objected: u64,
+    /// Rows that something kept from being carried out.
+    pub skipped: u64,
+    /// Rows that did not work.
+    pub failed: u64,
+    /// Rows whose items were closed, and opened again by an undo.
+    pub undone: u64,
+}
+
+impl PlanTotals {
+    /// Rows that would be carried out now and that nobody has said anything of.
+    pub const fn undecided(&self) -> u64 {
+        self.left - self.left_approved
+    }
+
+    /// Rows that do not close.
+    pub fn skips(&self) -> u64 {
+        self.skips.values().sum()
+    }
+
+    /// Rows that something became of.
+    pub const fn ended(&self) -> u64 {
+        self.applied + self.skipped + self.failed
+    }
+
+    /// Rows that an undo could open again.
+    pub const fn can_be_undone(&self) -> u64 {
+        // Both are counted one after the other, so that the second may know more.
+        self.applied.saturating_sub(self.undone)
+    }
+}
+
+/// Which rows of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+pub enum PlanRowFilter {
+    /// Every row.
+    #[default]
+    All,
+    /// Rows that close.
+    Closes,
+    /// Rows that close, that nobody has said anything of, and that nothing became of.
+    Undecided,
+    /// Rows that a person approved.
+    Approved,
+    /// Rows that a person left out.
+    Excluded,
+    /// Rows that something became of.
+    Ended,
+    /// Rows that do not close.
+    Skips,
+    /// Rows that do not close for one reason.
+    SkippedFor(SkipReason),
+}
+
+/// A row with whether it was taken back.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReviewedRow {
+    /// The row, with its result in the run that applies the plan.
+    pub row: CloseRunRow,
+    /// When an undo opened the item again.
+    pub undone_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// A page of a repository's plans, newest first, older than one of them.
+    pub async fn plans(
+        &self,
+        repo: RepoId,
+        origin: PlanOrigin,
+        before: Option<CloseRunId>,
+        limit: u32,
+    ) -> Result<Vec<PlanSummary>, StoreError> {
+        let query = match origin {
+            PlanOrigin::Person => runs!(
+                "WHERE c.repo_id = $1 AND c.mode = 'plan' AND c.id < $2
+                AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = c.id) ORDER BY c.id DESC LIMIT $3"
+            ),
+            PlanOrigin::Grace => runs!(
+                "WHERE c.repo_id = $1 AND c.mode = 'plan' AND c.id < $2
+                AND EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = c.id) ORDER BY c.id DESC LIMIT $3"
+            ),
+        };
+        let before = before.map_or(i64::MAX, CloseRunId::get);
+        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(before).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        let plans: Vec<CloseRun> = rows.into_iter().map(RunRow::read).collect::<Result<_, _>>()?;
+        let mut of_plans = self.runs_of_plans(repo, &plans).await?;
+        let mut summaries = Vec::with_capacity(plans.len());
+        let mut stated = Vec::with_capacity(plans.len());
+        for run in plans {
+            let (apply, undos) = of_plans.remove(&run.id).unwrap_or_default();
+            stated.push(apply.as_ref().map_or(run.id, |apply| apply.id));
+            summaries.push(PlanSummary { run, totals: PlanTotals::default(), apply, undos });
+        }
+        let undos: Vec<CloseRunId> = summaries.iter().flat_map(|plan| plan.undos.iter().map(|undo| undo.id)).collect();
+        let mut totals = self.totals_of(&stated).await?;
+        let undone = self.undone_by(&undos).await?;
+        for (summary, stated) in summaries.iter_mut().zip(stated) {
+            summary.totals = totals.remove(&stated).unwrap_or_default();
+            summary.totals.undone = summary.undos.iter().filter_map(|undo| undone.get(&undo.id)).sum();
+        }
+        Ok(summaries)
+    }
+
+    /// One plan of a repository with what came of it; `None` when there is no such plan there.
+    pub async fn plan_summary(&self, repo: RepoId, plan: CloseRunId) -> Result<Option<PlanSummary>, StoreError> {
+        let Some(run) = self.plan(plan).await?.filter(|run| run.repo.id == repo) else { return Ok(None) };
+        let (apply, undos) =
+            self.runs_of_plans(repo, std::slice::from_ref(&run)).await?.remove(&plan).unwrap_or_default();
+        let stated = apply.as_ref().map_or(plan, |apply| apply.id);
+        let mut totals = self.totals_of(&[stated]).await?.remove(&stated).unwrap_or_default();
+        let undo_ids: Vec<CloseRunId> = undos.iter().map(|undo| undo.id).collect();
+        totals.undone = self.undone_by(&undo_ids).await?.values().sum();
+        Ok(Some(PlanSummary { run, totals, apply, undos }))
+    }
+
+    /// A page of a plan's rows, those of one target behind each other; `after` is the last row of the page before.
+    pub async fn plan_rows_page(
+        &self,
+        plan: &PlanSummary,
+        filter: PlanRowFilter,
+        after: Option<(ItemType, ItemNumber)>,
+        limit: u32,
+    ) -> Result<Vec<ReviewedRow>, StoreError> {
+        let after = match after {
+            Some((item_type, number)) => self.place_of(plan, item_type, number).await?,
+            None => None,
+        };
+        self.reviewed_rows(plan, filter, after, None, limit).await
+    }
+
+    /// One row of a plan.
+    pub async fn plan_row(
+        &self,
+        plan: &PlanSummary,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<ReviewedRow>, StoreError> {
+        let rows = self.reviewed_rows(plan, PlanRowFilter::All, None, Some((item_type, number)), 1).await?;
+        Ok(rows.into_iter().next())
+    }
+
+    /// Where a row stands in the order of its plan.
+    async fn place_of(
+        &self,
+        plan: &PlanSummary,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<(i64, i64)>, StoreError> {
+        let query = "SELECT COALESCE(c.target_item_id, 0), c.item_id FROM items i
+            JOIN close_run_items c ON c.run_id = $1 AND c.item_id = i.id
+            WHERE i.repo_id = $2 AND i.type = $3 AND i.number = $4";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(plan.stated().get()).bind(plan.run.repo.id.0);
+            query.bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
+        }))
+    }
+
+    async fn reviewed_rows(
+        &self,
+        plan: &PlanSummary,
+        filter: PlanRowFilter,
+        after: Option<(i64, i64)>,
+        only: Option<(ItemType, ItemNumber)>,
+        limit: u32,
+    ) -> Result<Vec<ReviewedRow>, StoreError> {
+        let rows: Vec<PageRow> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,
+                    c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key, ",
+            );
+            match plan.undos.as_slice() {
+                [] => query.push("CAST(NULL AS BIGINT)"),
+                undos => {
+                    query.push("(SELECT max(u.result_at) FROM close_run_items u WHERE u.run_id IN (");
+                    let mut listed = query.separated(", ");
+                    for undo in undos {
+                        listed.push_bind(undo.id.get());
+                    }
+                    query.push(") AND u.item_id = c.item_id AND u.result = 'applied')")
+                }
+            };
+            query.push(
+                " AS undone_at FROM close_run_items c JOIN items i ON i.id = c.item_id
+                LEFT JOIN items t ON t.id = c.target_item_id WHERE c.run_id = ",
+            );
+            query.push_bind(plan.stated().get());
+            match filter {
+                PlanRowFilter::All => &mut query,
+                PlanRowFilter::Closes => query.push(" AND c.action = 'close'"),
+                PlanRowFilter::Undecided => {
+                    query.push(" AND c.action = 'close' AND c.approved IS NULL AND c.result IS NULL")
+                }
+                PlanRowFilter::Approved => query.push(" AND c.action = 'close' AND c.approved IS TRUE"),
+                PlanRowFilter::Excluded => query.push(" AND c.action = 'close' AND c.approved IS FALSE"),
+                PlanRowFilter::Ended => query.push(" AND c.action = 'close' AND c.result IS NOT NULL"),
+                PlanRowFilter::Skips => query.push(" AND c.action = 'skip'"),
+                PlanRowFilter::SkippedFor(reason) => {
+                    query.push(" AND c.action = 'skip' AND c.skip_reason = ").push_bind(reason.as_str())
+                }
+            };
+            if let Some((target, item)) = after {
+                // The first condition alone finds its place in the index.
+                query.push(" AND COALESCE(c.target_item_id, 0) >= ").push_bind(target);
+                query.push(" AND (COALESCE(c.target_item_id, 0) > ").push_bind(target);
+                query.push(" OR c.item_id > ").push_bind(item).push(")");
+            }
+            if let Some((item_type, number)) = only {
+                query.push(" AND i.repo_id = ").push_bind(plan.run.repo.id.0);
+                query.push(" AND i.type = ").push_bind(item_type.as_str());
+                query.push(" AND i.number = ").push_bind(number.get());
+            }
+            query.push(" ORDER BY COALESCE(c.target_item_id, 0), c.item_id LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        });
+        rows.into_iter().map(PageRow::read).collect()
+    }
+
+    /// The runs that apply and undo plans.
+    async fn runs_of_plans(&self, repo: RepoId, plans: &[CloseRun]) -> Result<RunsOfPlans, StoreError> {
+        if plans.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(runs!("WHERE c.mode IN ('apply', 'undo') AND c.repo_id = "));
+            query.push_bind(repo.0).push(" AND c.plan_id IN (");
+            let mut listed = query.separated(", ");
+            for plan in plans {
+                listed.push_bind(plan.id.get());
+            }
+            query.push(") ORDER BY c.id");
+            query.build_query_as().fetch_all(db).await?
+        });
+        let mut of_plans = RunsOfPlans::new();
+        for row in rows {
+            let run = row.read()?;
+            let Some(plan) = run.plan_id else { continue };
+            let (apply, undos) = of_plans.entry(plan).or_default();
+            match run.mode {
+                CloseMode::Apply => *apply = Some(run),
+                CloseMode::Undo => undos.push(run),
+                CloseMode::Plan => {}
+            }
+        }
+        Ok(of_plans)
+    }
+
+    /// The rows of runs in numbers, from an index that has all that is counted.
+    async fn totals_of(&self, of: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, PlanTotals>, StoreError> {
+        if of.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let rows: Vec<TotalRow> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT run_id, action, skip_reason, approved, result, objected, count(*) AS rows_of_it FROM close_run_items
+                WHERE run_id IN (",
+            );
+            let mut listed = query.separated(", ");
+            for run in of {
+                listed.push_bind(run.get());
+            }
+            query.push(") GROUP BY run_id, action, skip_reason, approved, result, objected");
+            query.build_query_as().fetch_all(db).await?
+        });
+        let mut totals: BTreeMap<CloseRunId, PlanTotals> = BTreeMap::new();
+        for row in rows {
+            row.add_to(totals.entry(CloseRunId::new(row.run_id)).or_default())?;
+        }
+        Ok(totals)
+    }
+
+    /// How many items each undo opened again.
+    async fn undone_by(&self, undos: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, u64>, StoreError> {
+        if undos.is_empty() {
+            return Ok(BTreeMap::new());
+        }
+        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT run_id, count(*) FROM close_run_items WHERE action = 'close' AND result = 'applied' AND run_id IN (",
+            );
+            let mut listed = query.separated(", ");
+            for undo in undos {
+                listed.push_bind(undo.get());
+            }
+            query.push(") GROUP BY run_id");
+            query.build_query_as().fetch_all(db).await?
+        });
+        rows.into_iter().map(|(run, rows)| Ok((CloseRunId::new(run), count(rows)?))).collect()
+    }
+}
+
+/// The run that applies a plan, and those that undo it.
+type RunsOfPlans = BTreeMap<CloseRunId, (Option<CloseRun>, Vec<CloseRun>)>;
+
+impl PlanSummary {
+    /// The run whose rows say how the plan stands: people's words are on both, results only on the one that applies it.
+    fn stated(&self) -> CloseRunId {
+        self.apply.as_ref().map_or(self.run.id, |apply| apply.id)
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct PageRow {
+    #[sqlx(flatten)]
+    row: ItemRow,
+    undone_at: Option<i64>,
+}
+
+impl PageRow {
+    fn read(self) -> Result<ReviewedRow, StoreError> {
+        Ok(ReviewedRow { row: self.row.read()?, undone_at: optional_moment(self.undone_at)? })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct TotalRow {
+    run_id: i64,
+    action: String,
+    skip_reason: Option<String>,
+    approved: Option<bool>,
+    result: Option<String>,
+    objected: bool,
+    rows_of_it: i64,
+}
+
+impl TotalRow {
+    fn add_to(&self, totals: &mut PlanTotals) -> Result<(), StoreError> {
+        let rows = count(self.rows_of_it)?;
+        if let Some(reason) = self.skip_reason.as_deref().filter(|_| self.action == "skip") {
+            *totals.skips.entry(word(reason)?).or_default() += rows;
+            return Ok(());
+        }
+        totals.closes += rows;
+        match self.approved {
+            Some(true) => totals.approved += rows,
+            Some(false) => totals.excluded += rows,
+            None => {}
+        }
+        match self.result.as_deref() {
+            Some("applied") => {
+                totals.applied += rows;
+                totals.objected += if self.objected { rows } else { 0 };
+            }
+            Some("skipped") => totals.skipped += rows,
+            Some(_) => totals.failed += rows,
+            None if self.approved != Some(false) => {
+                totals.left += rows;
+                totals.left_approved += if self.approved == Some(true) { rows } else { 0 };
+            }
+            None => {}
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,179 @@
+//! What was read from GitHub before something happened, and is stored after it.
+
+use canonry_domain::{
+    Change, EventBy, Gone, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, Probability,
+    StateReason, TargetPolicy,
+};
+use canonry_store::{
+    CloseOutcome, CloseResult, CloseRunId, NewPlan, NewPlanRow, Repo, Representation, Store, SyncPage, SyncProgress,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use jiff::Timestamp;
+use serde_json::json;
+
+const ISSUE: ItemType = ItemType::Issue;
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("in range")
+}
+
+fn number(number: i64) -> ItemNumber {
+    ItemNumber::new(number).expect("a valid number")
+}
+
+/// What GitHub says about #2, of which the last change was at that second.
+fn told(state: ItemState, second: i64) -> ItemRecord {
+    let closed = state == ItemState::Closed;
+    ItemRecord {
+        state: Some(state),
+        state_reason: Some(closed.then_some(StateReason::Duplicate)),
+        labels: Some(Vec::new()),
+        updated_at: Some(at(second)),
+        closed_at: Some(closed.then(|| at(second))),
+        synced_at: Some(at(second)),
+        ..ItemRecord::new(ISSUE, number(2), "It stops")
+    }
+}
+
+async fn open(database: &TestDatabase) -> (Store, Repo) {
+    let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
+    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let original = ItemRecord::new(ISSUE, number(1), "It stops");
+    store.take_in(&repo, vec![original, told(ItemState::Open, 5)], at(5)).await.expect("taken in");
+    (store, repo)
+}
+
+/// A plan that closes #2 in favour of #1, and the run that applies it.
+async fn applying(store: &Store, repo: &Repo) -> CloseRunId {
+    let row = NewPlanRow {
+        item_type: ISSUE,
+        number: number(2),
+        target: Some(number(1)),
+        skip: None,
+        confidence: Some(Probability::new(0.95).expect("a probability")),
+        evidence: json!([]),
+        snapshot: json!({}),
+    };
+    let plan = NewPlan {
+        representation: Representation::Raw,
+        target_policy: TargetPolicy::CanonicalOnly,
+        min_close: Probability::new(0.9).expect("a probability"),
+        config_hash: "c",
+        run_id: "planning",
+    };
+    let plan = store.create_plan(repo.id, &plan, &[row], at(6)).await.expect("planned");
+    store.begin_apply(plan, "applying", at(7)).await.expect("begun").expect("a plan").id
+}
+
+async fn record_close(store: &Store, run: CloseRunId, second: i64) {
+    let outcome = CloseOutcome::Applied { objected: false };
+    let result = CloseResult { outcome, reason: None, outbox_key: Some("close:1") };
+    assert!(store.record_close_result(run, ISSUE, number(2), result, at(second)).await.expect("recorded"));
+}
+
+async fn state(store: &Store, repo: &Repo) -> ItemState {
+    store.item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known").state
+}
+
+async fn kinds(store: &Store, repo: &Repo) -> Vec<OutcomeKind> {
+    let events = store.outcome_events(repo.id, number(2)).await.expect("reads");
+    events.iter().map(|event| event.kind).collect()
+}
+
+async fn take_in(store: &Store, repo: &Repo, record: ItemRecord) -> Change {
+    store.take_in(repo, vec![record], at(20)).await.expect("taken in").changes[0]
+}
+
+on_both_engines! {
+    async fn a_list_of_the_second_of_a_closing_reopens_nothing(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        // Labelled and closed within a second: the list was read in between.
+        assert_eq!(take_in(&store, &repo, told(ItemState::Closed, 9)).await, Change::Updated { content: false });
+        for second in [5, 8, 9] {
+            let left = if second == 9 { Change::Unordered } else { Change::Older };
+            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, left, "{second}");
+        }
+        assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
+        // Whoever asks now gets the last word, unless somebody else has one meanwhile.
+        let seen = store.item(repo.id, ISSUE, number(2)).await.expect("reads");
+        let labels = Some(vec!["bug".into()]);
+        let labelled = ItemRecord { labels, updated_at: Some(at(10)), ..told(ItemState::Closed, 9) };
+        take_in(&store, &repo, labelled).await;
+        let answer = ItemRecord { updated_at: Some(at(10)), ..told(ItemState::Open, 9) };
+        let late = store.take_in_answer(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in");
+        assert_eq!((late, state(&store, &repo).await), (Change::Unordered, ItemState::Closed));
+        let seen = store.item(repo.id, ISSUE, number(2)).await.expect("reads");
+        let answered = store.take_in_answer(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in");
+        assert_eq!((answered, state(&store, &repo).await), (Change::Updated { content: false }, ItemState::Open));
+        assert_eq!(kinds(&store, &repo).await, [OutcomeKind::Closed, OutcomeKind::Reopened]);
+        store.close().await;
+    }
+
+    async fn what_was_read_between_our_comment_and_our_close_is_no_reopening(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let run = applying(&store, &repo).await;
+        record_close(&store, run, 12).await;
+        for second in [5, 11, 12, 13] {
+            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
+        }
+        assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
+        assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), []);
+        // GitHub tells of our close: from then on its times count again.
+        let closed = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(ItemState::Closed, 12) };
+        assert_eq!(take_in(&store, &repo, closed).await, Change::Updated { content: false });
+        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 11)).await, Change::Older);
+        assert_eq!(take_in(&store, &repo, told(ItemState::Open, 14)).await, Change::Updated { content: false });
+        assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), [(number(2), at(14))]);
+        store.close().await;
+    }
+
+    async fn whoever_reopens_before_our_close_is_noted_has_the_last_word(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let run = applying(&store, &repo).await;
+        // The label took its time, and a person was quicker.
+        let reopened = OutcomeEvent {
+            delivery_id: "d1".to_owned(),
+            number: number(2),
+            kind: OutcomeKind::Reopened,
+            state_reason: None,
+            actor: Some("ann".parse().expect("a login")),
+            by: EventBy::Person,
+            duplicate_of: None,
+            in_body: None,
+            comment: None,
+            labels: None,
+            cluster: Vec::new(),
+            occurred_at: at(11),
+        };
+        store.record_outcome_events(repo.id, &[reopened], at(12)).await.expect("recorded");
+        take_in(&store, &repo, told(ItemState::Open, 11)).await;
+        record_close(&store, run, 13).await;
+        let item = store.item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known");
+        assert_eq!((item.state, item.duplicate_of, item.updated_at), (ItemState::Open, None, Some(at(11))));
+        store.close().await;
+    }
+
+    async fn what_left_is_not_brought_back_by_an_old_list(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        assert!(store.mark_gone(repo.id, number(2), Gone::Deleted, at(6)).await.expect("marked"));
+        for second in [5, 9] {
+            assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
+        }
+        assert_eq!(store.gone_numbers(repo.id).await.expect("reads"), [number(2)]);
+        store.close().await;
+    }
+
+    async fn a_page_counts_as_read_only_when_all_of_it_is_in_order(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        take_in(&store, &repo, told(ItemState::Closed, 9)).await;
+        let progress = SyncProgress { watermark: Some(at(9)), ..SyncProgress::default() };
+        let page = |state| SyncPage { records: vec![told(state, 9)], progress: Some(progress) };
+        let taken = store.take_in_page(&repo, page(ItemState::Open), at(10)).await.expect("taken in");
+        assert_eq!((taken.changes.as_slice(), taken.counts()), ([Change::Unordered].as_slice(), (0, 0, 1)));
+        assert_eq!(store.sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
+        store.take_in_page(&repo, page(ItemState::Closed), at(10)).await.expect("taken in");
+        assert_eq!(store.sync_progress(repo.id).await.expect("reads"), progress);
+        store.close().await;
+    }
+}

@@ -1,0 +1,20 @@
+//! What the store keeps and gives back, told on both engines.
+
+mod closing;
+mod cluster_pages;
+mod console;
+mod decisions;
+mod embeddings;
+mod intent_cards;
+mod jobs;
+mod knowing;
+mod late_words;
+mod learning;
+mod mentions;
+mod outbox;
+mod plan_pages;
+mod records;
+mod reviews;
+mod service;
+mod story;
+mod token_vectors;
