@@ -92,6 +92,7 @@ impl GitHub {
     pub fn new(options: ClientOptions) -> Result<Self, GitHubError> {
         check_api(&options.api)?;
         let transport = Transport::new(
+            &options.api,
             &options.user_agent,
             options.connect_timeout,
             options.request_timeout,
@@ -178,17 +179,21 @@ impl fmt::Debug for GitHub {
     }
 }
 
-/// A token goes out with every request, so the way must be encrypted, or not leave the machine.
-fn check_api(api: &Url) -> Result<(), GitHubError> {
-    let loopback = match api.host() {
+/// Whether this is an address of the machine itself.
+pub(crate) fn is_loopback(url: &Url) -> bool {
+    match url.host() {
         Some(Host::Ipv4(address)) => address.is_loopback(),
         Some(Host::Ipv6(address)) => address.is_loopback(),
         Some(Host::Domain(name)) => name == "localhost",
         None => false,
-    };
+    }
+}
+
+/// A token goes out with every request, so the way must be encrypted, or not leave the machine.
+pub(crate) fn check_api(api: &Url) -> Result<(), GitHubError> {
     let detail = match api.scheme() {
         "https" if api.has_host() => None,
-        "http" if loopback => None,
+        "http" if is_loopback(api) => None,
         "http" => {
             Some("the API's address begins with http://, which would show the token to the network; use https://")
         }

@@ -1,6 +1,7 @@
 //! Where a repository's code is fetched from, and with what.
 
 use canonry_domain::RepoName;
+use url::Url;
 
 use crate::auth::{Auth, Scope};
 use crate::client::GitHub;
@@ -11,15 +12,11 @@ impl GitHub {
     /// The address to fetch a repository's code from. It follows from the API's own address and never from an
     /// answer: our token goes there.
     pub fn clone_url(&self, repo: &RepoName) -> String {
-        let mut url = self.options().api.clone();
-        if url.host_str() == Some("api.github.com") {
-            // Cannot fail: a host stays a host.
-            url.set_host(Some("github.com")).expect("invariant: a constant host");
-        }
-        let base = url.path().trim_end_matches('/');
-        let path = format!("{}/{}/{}.git", base.strip_suffix("/api/v3").unwrap_or(base), repo.owner(), repo.name());
-        url.set_path(&path);
-        url.set_query(None);
+        let mut url = web_address(&self.options().api);
+        url.path_segments_mut()
+            .expect("invariant: the API's URL was checked")
+            .pop_if_empty()
+            .extend([repo.owner(), &format!("{}.git", repo.name())]);
         url.to_string()
     }
 
@@ -32,6 +29,20 @@ impl GitHub {
     pub fn is_app(&self) -> bool {
         matches!(self.auth(), Auth::App(_))
     }
+}
+
+/// Where people and git find what the API tells of: github.com, or the host of GitHub Enterprise itself.
+pub fn web_address(api: &Url) -> Url {
+    let mut url = api.clone();
+    if url.host_str() == Some("api.github.com") {
+        // Cannot fail: a host stays a host.
+        url.set_host(Some("github.com")).expect("invariant: a constant host");
+    }
+    let base = url.path().trim_end_matches('/');
+    let base = base.strip_suffix("/api/v3").unwrap_or(base).to_owned();
+    url.set_path(&base);
+    url.set_query(None);
+    url
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Who may do what in a repository.
 
-use canonry_domain::{Login, RepoName};
+use canonry_domain::{GithubId, Login, RepoName};
 use serde::Deserialize;
 
 use super::RestUser;
@@ -90,6 +90,8 @@ struct PermissionAnswer {
     permission: String,
     #[serde(default, deserialize_with = "lenient::or_default")]
     role_name: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    user: Option<RestUser>,
 }
 
 impl GitHub {
@@ -120,16 +122,38 @@ impl GitHub {
 
     /// What one account may do in a repository.
     pub async fn permission(&self, repo: &RepoName, login: &Login) -> Result<Permission, GitHubError> {
+        Ok(self.permission_answer(repo, login).await?.map_or(Permission::None, |answer| answer.permission()))
+    }
+
+    /// What the account with this id may do, which has, or had, this login. A login can be given up and taken by
+    /// somebody else, who is then not the one meant.
+    pub async fn permission_of_account(
+        &self,
+        repo: &RepoName,
+        login: &Login,
+        id: GithubId,
+    ) -> Result<Permission, GitHubError> {
+        let answer = self.permission_answer(repo, login).await?;
+        let meant = answer.filter(|answer| answer.user.as_ref().is_some_and(|user| user.id == id.0));
+        Ok(meant.map_or(Permission::None, |answer| answer.permission()))
+    }
+
+    /// Nothing where GitHub does not show the repository or the person.
+    async fn permission_answer(&self, repo: &RepoName, login: &Login) -> Result<Option<PermissionAnswer>, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "collaborators", login.as_str(), "permission"], &[]);
-        match self.get_json::<PermissionAnswer>(&Scope::Repo(repo.clone()), url).await {
-            Ok(answer) => {
-                let word = |word: &str| Permission::from_word(word).unwrap_or(Permission::None);
-                // The old word folds maintain into write and triage into read; the role says it exactly.
-                Ok(word(&answer.permission).max(word(&answer.role_name)))
-            }
-            Err(GitHubError::NotFound { .. }) => Ok(Permission::None),
+        match self.get_json(&Scope::Repo(repo.clone()), url).await {
+            Ok(answer) => Ok(Some(answer)),
+            Err(GitHubError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+}
+
+impl PermissionAnswer {
+    fn permission(&self) -> Permission {
+        let word = |word: &str| Permission::from_word(word).unwrap_or(Permission::None);
+        // The old word folds maintain into write and triage into read; the role says it exactly.
+        word(&self.permission).max(word(&self.role_name))
     }
 }
 

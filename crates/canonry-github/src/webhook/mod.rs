@@ -5,6 +5,8 @@ mod payloads;
 mod signature;
 
 pub use crate::api::{RestReview, RestReviewComment};
+#[cfg(test)]
+pub(crate) use event::known_events;
 pub use event::{Event, EventBody, NotJson, parse_event};
 pub use payloads::{
     BaseBefore, CheckEvent, CheckRun, Edited, InstallationEvent, InstallationRepositoriesEvent, InstalledRepo,

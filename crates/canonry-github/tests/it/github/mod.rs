@@ -3,6 +3,7 @@
 mod app_auth;
 mod calls;
 mod emulated;
+mod oauth;
 mod paging;
 mod reading;
 mod webhook_examples;

@@ -6,7 +6,7 @@ use canonry_github::{Auth, GitHubError, Secret, WriteError, item_from_issue};
 use canonry_testkit::github::{CloseReason, NewIssue, Permission as Role, Pull, World};
 use canonry_testkit::openapi::OpenApi;
 
-use crate::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
+use crate::github::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 
 async fn with(fill: impl FnOnce(&mut World)) -> Setting {
     Setting::with(

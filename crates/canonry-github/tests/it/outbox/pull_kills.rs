@@ -7,8 +7,8 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, Recorded};
 use canonry_testkit::on_both_engines;
 
-use crate::kills::{MOST_POINTS, TROUBLES, Trouble};
-use crate::setting::{HEAD, REPO, Setting, id, plain, plain_id, receipt, review, text_of};
+use crate::outbox::kills::{MOST_POINTS, TROUBLES, Trouble};
+use crate::outbox::setting::{HEAD, REPO, Setting, id, plain, plain_id, receipt, review, text_of};
 
 const KEYS: [&str; 3] = ["one", "two", "three"];
 

@@ -6,7 +6,7 @@ use canonry_domain::GithubId;
 use canonry_github::{Auth, GitHubError, Secret, WriteError};
 use canonry_testkit::github::{Answer, ArmedFault, Fault};
 
-use crate::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
+use crate::github::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 
 async fn setting() -> Setting {
     Setting::with(

@@ -8,7 +8,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
 use canonry_testkit::on_both_engines;
 
-use crate::setting::{Setting, close, comment};
+use crate::outbox::setting::{Setting, close, comment};
 
 on_both_engines! {
     async fn workers_share_the_work_and_repeat_nothing(database: TestDatabase) {
@@ -53,7 +53,7 @@ on_both_engines! {
             worker.await.expect("works");
         }
         for (item, _) in items {
-            assert_eq!(setting.own_comments(item), ["Hello", crate::setting::CLOSING]);
+            assert_eq!(setting.own_comments(item), ["Hello", crate::outbox::setting::CLOSING]);
             assert_eq!(setting.closes(item), (1, true));
         }
     }

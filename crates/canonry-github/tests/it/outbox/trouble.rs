@@ -10,7 +10,8 @@ use canonry_testkit::github::{Age, Answer, Fault, Late};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::setting::{OWN, REPO, Setting, TOKEN, WorldClock, comment, plain, receipt};
+use crate::outbox::setting::{OWN, REPO, Setting, TOKEN, comment, plain, receipt};
+use crate::world_clock::WorldClock;
 
 fn post() -> Fault {
     Fault::on("POST", "/repos/*/*/issues/*/comments")
@@ -160,7 +161,7 @@ on_both_engines! {
         let (one, two) = (setting.open_issue(), setting.open_issue());
         let outbox = setting.outbox().await;
         let said = outbox.enqueue(setting.repo.id, one, "comment", comment("Hello")).await.expect("stored");
-        let closed = outbox.enqueue(setting.repo.id, two, "close", crate::setting::close(&setting)).await.expect("stored");
+        let closed = outbox.enqueue(setting.repo.id, two, "close", crate::outbox::setting::close(&setting)).await.expect("stored");
         setting.emulator.world().rename_repo(REPO, "acme/gadgets", "ann");
         for entry in [said, closed] {
             let entry = outbox.publish(entry.id, &Unconditional).await.expect("worked on");
@@ -177,7 +178,7 @@ on_both_engines! {
             world.repo("acme/other");
             world.transfer(REPO, plain(item), "ann", "acme/other");
         }
-        let entry = setting.publish(item, "close", crate::setting::close(&setting), &Unconditional).await;
+        let entry = setting.publish(item, "close", crate::outbox::setting::close(&setting), &Unconditional).await;
         assert_eq!(entry.state, OutboxState::Refused);
         assert!(entry.reason.as_deref().is_some_and(|reason| reason.contains("acme/other")), "{entry:?}");
     }

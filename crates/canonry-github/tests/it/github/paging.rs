@@ -6,7 +6,7 @@ use canonry_testkit::github::{Answer as Reply, Fault, NewIssue};
 use proptest::prelude::{ProptestConfig, prop_assert_eq, proptest};
 use serde_json::json;
 
-use crate::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
+use crate::github::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 
 const ISSUES: &str = "/repos/*/*/issues";
 const ALL: IssueQuery = IssueQuery { state: ListState::All, since: None };

@@ -17,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::setting::{CLOSING, Setting, TOKEN, close, comment};
+use crate::outbox::setting::{CLOSING, Setting, TOKEN, close, comment};
 
 const DATABASE: &str = "CANONRY_OUTBOX_CHILD_DATABASE";
 const API: &str = "CANONRY_OUTBOX_CHILD_API";
@@ -61,7 +61,7 @@ fn spawn(url: &str, setting: &Setting, points: usize) -> std::process::Child {
         world.now
     };
     Command::new(std::env::current_exe().expect("this program"))
-        .args(["--exact", "sigkill::child", "--ignored", "--test-threads", "1"])
+        .args(["--exact", "outbox::sigkill::child", "--ignored", "--test-threads", "1"])
         .env(DATABASE, url)
         .env(API, setting.emulator.url())
         .env(NOW, now.to_string())

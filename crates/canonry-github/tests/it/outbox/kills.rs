@@ -7,7 +7,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Age, Answer, ArmedFault, CloseReason, Fault, Late, Recorded, State};
 use canonry_testkit::on_both_engines;
 
-use crate::setting::{CLOSING, NOT_CLOSING, OWN, REPO, Setting, close, comment, plain, receipt};
+use crate::outbox::setting::{CLOSING, NOT_CLOSING, OWN, REPO, Setting, close, comment, plain, receipt};
 
 /// A longer run than this has no end.
 pub(crate) const MOST_POINTS: usize = 80;

@@ -3,7 +3,7 @@
 use canonry_github::{AppKey, Auth, ClientOptions, GitHub, GitHubError, Scope, Secret, WriteError};
 use canonry_testkit::github::{Fault, TEST_APP_PRIVATE_KEY, World};
 
-use crate::emulated::{REPO, Setting, number, open_issues, repo};
+use crate::github::emulated::{REPO, Setting, number, open_issues, repo};
 
 const TOKENS: &str = "/app/installations/*/access_tokens";
 

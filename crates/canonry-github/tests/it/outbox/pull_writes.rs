@@ -9,7 +9,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Answer, Fault, Recorded, World};
 use canonry_testkit::on_both_engines;
 
-use crate::setting::{HEAD, OWN, REPO, Setting, id, inline, plain, plain_id, receipt, review, text_of};
+use crate::outbox::setting::{HEAD, OWN, REPO, Setting, id, inline, plain, plain_id, receipt, review, text_of};
 
 fn check_run(external_id: &str, state: CheckState, title: &str) -> Write {
     Write::CheckRun(CheckRunWrite {

@@ -10,14 +10,14 @@ use canonry_github::outbox::Unconditional;
 use canonry_github::outbox::{
     Close, CloseAs, InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write, WrittenReview,
 };
-use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
+use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret};
 use canonry_store::{OutboxEntry, OutboxState, Repo, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{
     Emulator, EventKind, NewIssue, Permission, Pull, Review, ReviewState, State, TEST_APP_PRIVATE_KEY, World,
 };
-use futures_util::future::BoxFuture;
-use jiff::Timestamp;
+
+use crate::world_clock::WorldClock;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
@@ -30,22 +30,6 @@ pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
 pub(crate) const LINES: u32 = 40;
 pub(crate) const CLOSING: &str = "Closing as duplicate of #1.";
 pub(crate) const NOT_CLOSING: &str = "Not closed after all.";
-
-/// The emulated world's clock: waiting moves it.
-pub(crate) struct WorldClock(pub(crate) Arc<Emulator>);
-
-impl Clock for WorldClock {
-    fn now(&self) -> Timestamp {
-        self.0.world().now
-    }
-
-    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let mut world = self.0.world();
-            world.now = world.now.max(until);
-        })
-    }
-}
 
 pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,

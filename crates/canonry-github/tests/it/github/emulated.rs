@@ -4,29 +4,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use canonry_domain::{ItemNumber, RepoName};
-use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret, WaitReason};
+use canonry_github::{Auth, ClientOptions, GitHub, Secret, WaitReason};
 use canonry_testkit::github::{Emulator, NewIssue, World};
-use futures_util::future::BoxFuture;
 use jiff::Timestamp;
+
+use crate::world_clock::WorldClock;
 
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
-
-/// The emulated world's clock: waiting moves it.
-pub(crate) struct WorldClock(Arc<Emulator>);
-
-impl Clock for WorldClock {
-    fn now(&self) -> Timestamp {
-        self.0.world().now
-    }
-
-    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
-        Box::pin(async move {
-            let mut world = self.0.world();
-            world.now = world.now.max(until);
-        })
-    }
-}
 
 /// An emulated GitHub with one repository, and a client.
 pub(crate) struct Setting {

@@ -7,7 +7,7 @@ use canonry_testkit::github::{CloseReason, NewIssue, Pull, SecondaryLimit, State
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
-use crate::setting::{CLOSING, OWN, REPO, Setting, close, comment, number, plain, receipt};
+use crate::outbox::setting::{CLOSING, OWN, REPO, Setting, close, comment, number, plain, receipt};
 
 on_both_engines! {
     async fn a_comment_is_written_edited_and_deleted(database: TestDatabase) {

@@ -11,7 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use crate::setting::{HEAD, LINES, OWN, REPO, Setting, TOKEN, WorldClock, id, inline, plain, receipt, review, text_of};
+use crate::outbox::setting::{HEAD, LINES, OWN, REPO, Setting, TOKEN, id, inline, plain, receipt, review, text_of};
+use crate::world_clock::WorldClock;
 
 /// A review with so many comments, of which those with these numbers are off the diff.
 fn many(count: u32, off: &[u32]) -> Write {

@@ -12,7 +12,7 @@ use canonry_testkit::on_both_engines;
 use futures_util::future::{BoxFuture, ready};
 use jiff::SignedDuration;
 
-use crate::setting::{CLOSING, NOT_CLOSING, REPO, Setting, close, plain, receipt};
+use crate::outbox::setting::{CLOSING, NOT_CLOSING, REPO, Setting, close, plain, receipt};
 
 /// Says no to one act.
 struct RefusesAt(Act);
@@ -152,7 +152,7 @@ on_both_engines! {
         let item = setting.open_issue();
         {
             let mut world = setting.emulator.world();
-            world.close(REPO, plain(item), crate::setting::OWN, CloseReason::Completed);
+            world.close(REPO, plain(item), crate::outbox::setting::OWN, CloseReason::Completed);
             world.advance(60);
             world.reopen(REPO, plain(item), "ann");
             world.advance(86_400);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use canonry_github::{Auth, ClientOptions, GitHub, GitHubError, Secret, WaitReason};
 use canonry_testkit::github::{Answer, Emulator, Fault, World};
 
-use crate::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
+use crate::github::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 
 const ANY: &str = "/**";
 

@@ -1,0 +1,5 @@
+//! The client and the outbox against the emulated GitHub.
+
+mod github;
+mod outbox;
+mod world_clock;
