@@ -42,6 +42,31 @@ impl FindingLife {
         Ok(Self { found, sightings, dismissals, pattern })
     }
 
+    /// The finding as it was last seen.
+    pub fn found(&self) -> &StoredFinding {
+        &self.found
+    }
+
+    /// What each review said about it, the oldest first.
+    pub fn sightings(&self) -> &[StoredSighting] {
+        &self.sightings
+    }
+
+    /// What people said against it, the oldest first.
+    pub fn dismissals(&self) -> &[StoredDismissal] {
+        &self.dismissals
+    }
+
+    /// What people think of its pattern; `None` when nobody's vote counts.
+    pub fn pattern(&self) -> Option<&StoredPattern> {
+        self.pattern.as_ref()
+    }
+
+    /// What each sign that is known now adds to its confidence or takes from it.
+    pub fn confidence_parts(&self) -> ConfidenceParts {
+        ConfidenceParts::of(self.signs())
+    }
+
     /// It as scripts read it.
     pub fn document(&self) -> Value {
         let finding = &self.found.finding;
@@ -154,7 +179,7 @@ impl FindingLife {
 
     /// What the last review's confidence has beyond what is known now: a similar finding that people accepted, or reactions
     /// that came or went since.
-    fn other_points(&self) -> i64 {
+    pub fn other_points(&self) -> i64 {
         let explained = confidence(self.signs());
         self.sightings.last().map_or(0, |last| i64::from(last.confidence.get()) - i64::from(explained.get()))
     }

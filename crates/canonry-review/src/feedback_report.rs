@@ -35,12 +35,16 @@ pub async fn feedback_report(
     repo: RepoId,
     settings: &AutoSuppress,
 ) -> Result<FeedbackReport, StoreError> {
-    let patterns = store.pattern_feedback(repo).await?;
-    let rated = patterns.into_iter().map(|pattern| RatedPattern { hidden: is_hidden(settings, &pattern), pattern });
-    Ok(FeedbackReport { settings: settings.clone(), patterns: rated.collect() })
+    Ok(FeedbackReport::rated(settings, store.pattern_feedback(repo).await?))
 }
 
 impl FeedbackReport {
+    /// Tells of each of these patterns whether reactions hide it, by a repository's settings.
+    pub fn rated(settings: &AutoSuppress, patterns: Vec<StoredPattern>) -> Self {
+        let rated = patterns.into_iter().map(|pattern| RatedPattern { hidden: is_hidden(settings, &pattern), pattern });
+        Self { patterns: rated.collect(), settings: settings.clone() }
+    }
+
     /// How many patterns are hidden.
     pub fn hidden(&self) -> usize {
         self.patterns.iter().filter(|rated| rated.hidden).count()
@@ -80,7 +84,8 @@ impl FeedbackReport {
         format!("{text}\n{}", self.rule_in_words())
     }
 
-    fn rule_in_words(&self) -> String {
+    /// What it takes to hide a pattern here.
+    pub fn rule_in_words(&self) -> String {
         if !self.settings.enabled {
             return "Reactions move confidence; nothing is hidden by them here, as `feedback.autoSuppress.enabled` is false."
                 .to_owned();

@@ -32,6 +32,7 @@ pub mod reviewers;
 mod scope;
 mod settings;
 mod severity_floors;
+mod stored_details;
 mod texts_now;
 mod thread_dismissals;
 
@@ -47,7 +48,9 @@ pub use fetch::Fetched;
 pub use finding_reactions::{FindingReactionsReport, poll_finding_reactions, poll_reactions_of_pull};
 pub use git::{Git, GitError};
 pub use maintainership::{MaintainershipError, is_maintainer};
-pub use publication::{CLOSED, Publication, PublicationError, PublicationRecheck, Published, SUPERSEDED};
+pub use publication::{
+    CLOSED, Publication, PublicationError, PublicationRecheck, Published, SUPERSEDED, WrittenCheck, written_check,
+};
 pub use remote::{InvalidRemote, Remote};
 pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 pub use reported::{Heard, Reported, findings_of, who_read};
@@ -56,6 +59,7 @@ pub use review::{Outcome, ReviewError, review};
 pub use scope::{Repository, Scope, ScopeRequest, find_scope};
 pub use settings::{ReadSettings, read_settings};
 pub use severity_floors::SeverityFloors;
+pub use stored_details::StoredDetails;
 pub use texts_now::TextsNow;
 pub use thread_dismissals::{
     Dismissed, InThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread, take_back_wont_fix,

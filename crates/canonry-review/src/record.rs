@@ -18,13 +18,13 @@ const RECENT: u32 = 10;
 
 /// What is told about a review beyond what the store counts by.
 #[derive(Serialize, Deserialize)]
-struct Details {
-    reviewers: Vec<ReviewerRun>,
-    coverage: Coverage,
-    hidden_patterns: usize,
+pub(crate) struct Details {
+    pub(crate) reviewers: Vec<ReviewerRun>,
+    pub(crate) coverage: Coverage,
+    pub(crate) hidden_patterns: usize,
     /// The head of the last review, which the reason names in seven digits only.
-    since: Option<CommitSha>,
-    model: Option<ModelUse>,
+    pub(crate) since: Option<CommitSha>,
+    pub(crate) model: Option<ModelUse>,
     /// Where findings were that moved, by their places.
     moved_from: Vec<(usize, RepoPath, Option<LineRange>)>,
     /// How much of the change the reviewers have read.
@@ -189,7 +189,7 @@ fn since(reason: &ScopeReason) -> Option<&CommitSha> {
     }
 }
 
-fn reason_of(text: &str, since: Option<CommitSha>) -> Option<ScopeReason> {
+pub(crate) fn reason_of(text: &str, since: Option<CommitSha>) -> Option<ScopeReason> {
     let plain = [
         ScopeReason::NoPriorReview,
         ScopeReason::PriorShaUnreachable,

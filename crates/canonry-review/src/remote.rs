@@ -37,16 +37,20 @@ impl Remote {
 
     /// Settings of git's for one call. The token goes to this host alone, wherever the host sends git to.
     pub(crate) fn environment(&self) -> Vec<(&'static str, String)> {
-        let allowed = ("GIT_ALLOW_PROTOCOL", "https:http:file".to_owned());
-        let Some(token) = &self.token else { return vec![allowed] };
+        let mut settings = vec![("GIT_ALLOW_PROTOCOL", "https:http:file".to_owned())];
+        if self.url.starts_with("http://127.0.0.1:") {
+            // A proxy is for other machines, whatever its variables say.
+            settings.push(("no_proxy", "127.0.0.1".to_owned()));
+        }
+        let Some(token) = &self.token else { return settings };
         let host: Vec<&str> = self.url.splitn(4, '/').take(3).collect();
         let word = STANDARD.encode(format!("x-access-token:{token}"));
-        vec![
-            allowed,
+        settings.extend([
             ("GIT_CONFIG_COUNT", "1".to_owned()),
             ("GIT_CONFIG_KEY_0", format!("http.{}/.extraHeader", host.join("/"))),
             ("GIT_CONFIG_VALUE_0", format!("Authorization: Basic {word}")),
-        ]
+        ]);
+        settings
     }
 }
 

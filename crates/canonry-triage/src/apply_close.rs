@@ -3,24 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::{Parsed, RepoConfig, Section};
-use canonry_domain::{ItemNumber, Maintainers};
+use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, plan_age};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_store::{
     Brake, BrakeKind, CloseMode, CloseOutcome, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError,
     StoredCloseResult,
 };
-use jiff::SignedDuration;
+use jiff::Timestamp;
 
-use crate::back_links::relink;
+use crate::back_links::{Standing, relink};
 use crate::close_lease::CloseLease;
 use crate::close_report::{CloseReport, ReportedRow, RowResult};
 use crate::close_row::{Outcome, PlanRows};
-use crate::closing::{Closing, ClosingError, RowItem, close_key, present_repo};
+use crate::closing::{Closing, ClosingError, Ended, RowItem, close_key, left_out, present_repo};
 use crate::grace_watch::GraceWatch;
-
-/// After a week too much may have changed that nobody looks at again before closing.
-const OLDEST_PLAN: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Which plan is carried out, and by which rules.
 #[derive(Debug, Clone, Copy)]
@@ -34,6 +31,8 @@ pub struct ApplyOptions<'a> {
     pub config: &'a Parsed,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
+    /// End after so many rows, and leave the others to the next run; `None` goes on to the end.
+    pub most_rows: Option<usize>,
 }
 
 /// Why a plan is not carried out, or not to its end.
@@ -128,7 +127,7 @@ pub async fn applied_before(
     let done = results(store, run.id).await?;
     let mut report = CloseReport::default();
     for row in store.close_run_rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
-        if left_out(row, approved_only).is_some() {
+        if left_out(row.approved, approved_only).is_some() {
             continue;
         }
         let Some(result) = done.get(&item_of(row)) else { return Ok(None) };
@@ -192,27 +191,40 @@ async fn apply(
     };
     let done = results(store, run.id).await?;
     let is_left = |row: &CloseRunRow| {
-        row.skip.is_none() && left_out(row, options.approved_only).is_none() && !done.contains_key(&item_of(row))
+        row.skip.is_none()
+            && left_out(row.approved, options.approved_only).is_none()
+            && !done.contains_key(&item_of(row))
     };
-    let present = match planned.iter().any(is_left) {
-        true => present_repo(store, closing.github, closing.repo).await?,
-        false => closing.repo.clone(),
+    let left = planned.iter().filter(|row| is_left(row)).count();
+    let present = match left {
+        0 => closing.repo.clone(),
+        _ => present_repo(store, closing.github, closing.repo).await?,
     };
     let closing = Closing { repo: &present, ..closing };
     let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };
     let mut work = Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false };
-    for (target, group) in groups {
-        for row in &group {
-            match left_out(row, options.approved_only) {
+    let mut untouched = Vec::new();
+    for (target, group) in &groups {
+        let attempted = work.report.attempted;
+        for row in group {
+            match left_out(row.approved, options.approved_only) {
                 Some(why) => work.leave_out(row, why).await?,
-                None => work.carry_out(row, target.number, on_row).await?,
+                None if options.most_rows.is_some_and(|most| work.is_enough(row, most)) => work.leave_to_next(),
+                None => work.carry_out(row, target.number, options.approved_only, on_row).await?,
             }
         }
-        let closed: Vec<ItemNumber> = group.iter().map(|row| row.number).collect();
-        work.relink(target, &closed).await?;
+        // What an earlier run of a plan in many parts has closed is linked again in the last part alone, and then at
+        // once: a look at all closes for each of thousands of targets takes longer than the closes of a part.
+        match options.most_rows {
+            Some(_) if work.report.attempted == attempted => untouched.push((*target, group)),
+            _ => work.relink(*target, &numbers(group)).await?,
+        }
     }
     for target in std::mem::take(&mut work.touched) {
         work.relink(target, &[]).await?;
+    }
+    if work.report.unreached == 0 {
+        work.relink_all(&untouched).await?;
     }
     if !work.owed {
         store.finish_close_run(run.id, closing.github.now()).await?;
@@ -220,13 +232,11 @@ async fn apply(
     Ok(work.report)
 }
 
-/// Why a row is not carried out, if a person said so.
-fn left_out(row: &CloseRunRow, approved_only: bool) -> Option<&'static str> {
-    match row.approved {
-        Some(false) => Some("excluded"),
-        None if approved_only => Some("not approved"),
-        _ => None,
-    }
+/// Whether a plan may still be applied, for whoever applies it and for whoever looks at it.
+pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Result<PlanAge<CloseRunId>, StoreError> {
+    let newer_plan = store.newer_plan_of_items(plan.id).await?;
+    let newer_ruling = store.newer_override_of_items(plan.id).await?;
+    Ok(plan_age(plan.created_at, newer_plan, newer_ruling, now))
 }
 
 /// Who the maintainers are, or why the plan may not be carried out.
@@ -236,7 +246,6 @@ async fn refusal(
     config: &Parsed,
 ) -> Result<Result<Maintainers, String>, ClosingError> {
     let Closing { store, github, repo, .. } = closing;
-    let id = plan.id;
     for section in [Section::Close, Section::Triage] {
         if config.fell_back(section) {
             return Ok(Err(format!(
@@ -245,16 +254,8 @@ async fn refusal(
             )));
         }
     }
-    if github.now().duration_since(plan.created_at) > OLDEST_PLAN {
-        return Ok(Err(format!("plan {id} is older than 7 days; make a new one with `canonry plan-close`")));
-    }
-    if let Some(newer) = store.newer_plan_of_items(id).await? {
-        return Ok(Err(format!("plan {newer} is newer and has items of plan {id}; apply that one")));
-    }
-    if let Some(ruled) = store.newer_override_of_items(id).await? {
-        return Ok(Err(format!(
-            "override {ruled} was given or removed after plan {id} and names one of its items; make a new plan with `canonry plan-close`"
-        )));
+    if let Some(words) = age_of_plan(store, plan, github.now()).await?.refusal(plan.id) {
+        return Ok(Err(words));
     }
     let Some(list) = store.maintainers(repo.id).await? else {
         return Ok(Err(format!(
@@ -291,8 +292,7 @@ async fn withdraw_all(
             run = Some(begun.id);
         }
         if let Some(run) = run {
-            let closed: Vec<ItemNumber> = group.iter().map(|row| row.number).collect();
-            relink(closing, run, *target, &closed).await?;
+            relink(closing, run, *target, &numbers(group)).await?;
         }
     }
     Ok(())
@@ -312,6 +312,10 @@ fn by_target(rows: &[CloseRunRow]) -> Vec<(RowItem, Vec<&CloseRunRow>)> {
         }
     }
     groups
+}
+
+fn numbers(group: &[&CloseRunRow]) -> Vec<ItemNumber> {
+    group.iter().map(|row| row.number).collect()
 }
 
 fn item_of(row: &CloseRunRow) -> RowItem {
@@ -340,6 +344,7 @@ impl Work<'_> {
         &mut self,
         row: &CloseRunRow,
         target: ItemNumber,
+        approved_only: bool,
         on_row: &mut (dyn FnMut(&ReportedRow) + Send),
     ) -> Result<(), ApplyError> {
         let item @ RowItem { item_type, number } = item_of(row);
@@ -350,13 +355,37 @@ impl Work<'_> {
             return Ok(());
         }
         self.rows.closing.lease.hold().await.map_err(ClosingError::from)?;
+        // The rows before this one may have taken long, and people go on looking at the plan.
+        let approved = self.rows.closing.store.word_on_row(self.rows.plan.id, item_type, number).await?;
+        if let Some(why) = left_out(approved, approved_only) {
+            return self.leave_out(row, why).await;
+        }
+        let row = &CloseRunRow { approved, ..row.clone() };
         self.touched.extend(self.rows.withdraw_other_plans(item).await?);
-        let Outcome { result, reason, is_final } = self.rows.close(row, target).await?;
+        let Outcome { result, reason, is_final } = self.rows.close(row, target, approved_only).await?;
         self.owed |= !is_final;
         let row = ReportedRow { item_type, number, result, reason };
         on_row(&row);
+        match result {
+            _ if is_final => {}
+            // Nothing but a day, or a person's approval, lets it go on.
+            RowResult::Skipped => self.report.over_daily_limit += 1,
+            RowResult::Pending => self.report.pending += 1,
+            _ => self.report.failing += 1,
+        }
         self.report.add(row);
         Ok(())
+    }
+
+    /// Whether as much is done as this run may, and the row would be more. One that waits for another day is no work.
+    fn is_enough(&self, row: &CloseRunRow, most: usize) -> bool {
+        let worked_on = self.report.attempted - self.report.over_daily_limit;
+        worked_on >= most as u64 && !self.done.contains_key(&item_of(row))
+    }
+
+    fn leave_to_next(&mut self) {
+        self.report.unreached += 1;
+        self.owed = true;
     }
 
     /// A row that is not to be closed after all may have been begun before.
@@ -372,9 +401,32 @@ impl Work<'_> {
 
     async fn relink(&mut self, target: RowItem, closed: &[ItemNumber]) -> Result<(), ApplyError> {
         let PlanRows { closing, run, .. } = self.rows;
-        for (what, ended) in relink(closing, run, target, closed).await? {
-            self.owed |= self.report.note(&what, ended);
+        let sent = relink(closing, run, target, closed).await?;
+        self.note(sent);
+        Ok(())
+    }
+
+    /// The same for many targets, when nothing more is closed.
+    async fn relink_all(&mut self, groups: &[(RowItem, &Vec<&CloseRunRow>)]) -> Result<(), ApplyError> {
+        let PlanRows { closing, run, .. } = self.rows;
+        for &item_type in ItemType::ALL {
+            let of_type: Vec<_> = groups.iter().filter(|(target, _)| target.item_type == item_type).collect();
+            if of_type.is_empty() {
+                continue;
+            }
+            let standing = Standing::read(closing, item_type).await?;
+            for (target, group) in of_type {
+                closing.lease.hold().await.map_err(ClosingError::from)?;
+                let sent = standing.relink(closing, run, *target, &numbers(group)).await?;
+                self.note(sent);
+            }
         }
         Ok(())
+    }
+
+    fn note(&mut self, sent: Vec<(String, Ended)>) {
+        for (what, ended) in sent {
+            self.owed |= self.report.note(&what, ended);
+        }
     }
 }

@@ -22,26 +22,16 @@ pub(crate) async fn relink(
     canonical: RowItem,
     moved: &[ItemNumber],
 ) -> Result<Vec<(String, Ended)>, ClosingError> {
-    let standing = Standing::read(closing, canonical.item_type).await?;
-    let mut sent = Vec::new();
-    if let Some(ended) = standing.update_back_link(closing, run, canonical).await? {
-        sent.push((format!("the back-link on #{}", canonical.number), ended));
-    }
-    for earlier in moved.iter().flat_map(|number| standing.pointing_at(*number)) {
-        if let Some(ended) = standing.point(closing, run, canonical.item_type, earlier).await? {
-            sent.push((format!("the new target on #{}", earlier.number), ended));
-        }
-    }
-    Ok(sent)
+    Standing::read(closing, canonical.item_type).await?.relink(closing, run, canonical, moved).await
 }
 
 /// The closes of ours that stand: neither undone nor objected to, and still closed as far as is known.
-struct Standing {
+pub(crate) struct Standing {
     closes: BTreeMap<ItemNumber, AppliedClose>,
 }
 
 impl Standing {
-    async fn read(closing: Closing<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
+    pub(crate) async fn read(closing: Closing<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
         let all = closing.store.applied_closes(closing.repo.id, item_type).await?;
         let standing = all.into_iter().filter(|close| close.undone_at.is_none() && !close.objected);
         // Of several closes of one item the last counts.
@@ -52,6 +42,27 @@ impl Standing {
             items.iter().filter(|item| item.state == ItemState::Closed).map(|item| item.number).collect();
         closes.retain(|number, _| closed.contains(number));
         Ok(Self { closes })
+    }
+
+    /// The same as [`relink`], for who has read them: it is the same for every canonical while nothing is closed or opened.
+    pub(crate) async fn relink(
+        &self,
+        closing: Closing<'_>,
+        run: CloseRunId,
+        canonical: RowItem,
+        moved: &[ItemNumber],
+    ) -> Result<Vec<(String, Ended)>, ClosingError> {
+        let mut sent = Vec::new();
+        if let Some(ended) = self.update_back_link(closing, run, canonical).await? {
+            sent.push((format!("the back-link on #{}", canonical.number), ended));
+        }
+        let earlier: Vec<_> = moved.iter().flat_map(|number| self.pointing_at(*number)).collect();
+        for earlier in earlier {
+            if let Some(ended) = self.point(closing, run, canonical.item_type, earlier).await? {
+                sent.push((format!("the new target on #{}", earlier.number), ended));
+            }
+        }
+        Ok(sent)
     }
 
     /// Brings the one comment on a canonical up to date that lists what is closed in favour of it, or
@@ -124,6 +135,10 @@ impl Standing {
 
     /// The closes in favour of an item, directly or through others.
     fn pointing_at(&self, number: ItemNumber) -> Vec<&AppliedClose> {
+        // Seldom does anything: the walks below cost far more than this look.
+        if !self.closes.values().any(|close| close.target == number) {
+            return Vec::new();
+        }
         let leads_there = |close: &&AppliedClose| {
             let (mut at, mut seen) = (close.number, BTreeSet::new());
             while let Some(next) = self.closes.get(&at)

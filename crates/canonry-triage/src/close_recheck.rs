@@ -6,11 +6,12 @@ use canonry_domain::{
 use canonry_github::GitHubError;
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
-use canonry_store::{BrakeKind, OutboxEntry, StoreError};
+use canonry_store::{BrakeKind, CloseRun, OutboxEntry, StoreError};
 use futures_util::future::{BoxFuture, ready};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::closing::{Closing, RowItem};
+use crate::close_row::WITHDRAWN;
+use crate::closing::{Closing, RowItem, left_out};
 use crate::grace_watch::GraceWatch;
 use crate::live_item::{LiveSource, live_source, live_target};
 use crate::triage_recheck::TriageRecheck;
@@ -77,10 +78,11 @@ pub(crate) struct PlannedClose<'a> {
     pub(crate) target: ItemNumber,
     /// The key of its close.
     pub(crate) key: &'a str,
+    pub(crate) plan: &'a CloseRun,
+    /// Only if a person approved it.
+    pub(crate) approved_only: bool,
     /// How the two items were when the plan was made.
     pub(crate) snapshot: &'a RowSnapshot,
-    /// When the plan was made.
-    pub(crate) planned_at: Timestamp,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) protected_labels: &'a [String],
     /// The grace that the close comes from, if it does.
@@ -117,7 +119,7 @@ impl PlannedClose<'_> {
             return Ok(Seen::Unfit(RowRefusal::Grace(end)));
         }
         let LiveSource { item: source, reopened_by_person_at } =
-            live_source(self.closing, repo, self.item, &self.snapshot.source, self.planned_at).await?;
+            live_source(self.closing, repo, self.item, &self.snapshot.source, self.plan.created_at).await?;
         let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
         let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
         let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);
@@ -142,6 +144,11 @@ impl PlannedClose<'_> {
         })
     }
 
+    /// What a person says of the row now.
+    async fn word(&self) -> Result<Option<bool>, StoreError> {
+        self.closing.store.word_on_row(self.plan.id, self.item.item_type, self.item.number).await
+    }
+
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
         let Closing { store, github, .. } = self.closing;
         if entry.key != self.key {
@@ -161,7 +168,11 @@ impl PlannedClose<'_> {
             Seen::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
                 Ok(refuse(RowRefusal::Drift(DriftKind::TargetGone)))
             }
-            Seen::Fit(_) => Ok(Ruling::Proceed),
+            // Last of all, as the look at GitHub takes long: whoever leaves the row out meanwhile is heard.
+            Seen::Fit(_) => Ok(match left_out(self.word().await?, self.approved_only) {
+                Some(why) => Ruling::Refuse { reason: format!("{WITHDRAWN}: {why}") },
+                None => Ruling::Proceed,
+            }),
         }
     }
 }

@@ -74,6 +74,14 @@ pub struct CloseReport {
     pub rows: Vec<ReportedRow>,
     /// What else did not work, in words: a back-link, a pointer to a new canonical.
     pub remarks: Vec<String>,
+    /// Rows that were not begun, because the run had done as many as it may.
+    pub unreached: u64,
+    /// Rows and links that wait for longer than the run did, and that the next one goes on with.
+    pub pending: u64,
+    /// Rows that did not work this time, and that the next run tries again.
+    pub failing: u64,
+    /// Rows that wait for another day, or for a person's approval.
+    pub over_daily_limit: u64,
 }
 
 impl CloseReport {
@@ -89,6 +97,7 @@ impl CloseReport {
             Ended::Sent(_) => false,
             Ended::Pending(words) => {
                 self.remarks.push(format!("{what} is {words}"));
+                self.pending += 1;
                 true
             }
             Ended::Refused(words) | Ended::Failed(words) => {

@@ -51,8 +51,13 @@ pub(crate) struct PlanRows<'a> {
 }
 
 impl PlanRows<'_> {
-    /// Sees one row through.
-    pub(crate) async fn close(&self, row: &CloseRunRow, target: ItemNumber) -> Result<Outcome, ClosingError> {
+    /// Sees one row through, as long as no person leaves it out.
+    pub(crate) async fn close(
+        &self,
+        row: &CloseRunRow,
+        target: ItemNumber,
+        approved_only: bool,
+    ) -> Result<Outcome, ClosingError> {
         let item = RowItem { item_type: row.item_type, number: row.number };
         let key = close_key(self.plan.id, item);
         let snapshot: RowSnapshot = match serde_json::from_value(row.snapshot.clone()) {
@@ -67,8 +72,9 @@ impl PlanRows<'_> {
             item,
             target,
             key: &key,
+            plan: self.plan,
+            approved_only,
             snapshot: &snapshot,
-            planned_at: self.plan.created_at,
             maintainers: self.maintainers,
             protected_labels: &self.config.close.protected_labels,
             watch: self.watch,

@@ -108,6 +108,26 @@ impl Closing<'_> {
     }
 }
 
+/// Why a row is not carried out, if a person said so.
+pub(crate) const fn left_out(word: Option<bool>, approved_only: bool) -> Option<&'static str> {
+    match word {
+        Some(false) => Some("excluded"),
+        None if approved_only => Some("not approved"),
+        _ => None,
+    }
+}
+
+/// Whether the close of a row was begun and was not ended without one: GitHub may have it already.
+pub async fn has_close_begun(
+    store: &Store,
+    plan: CloseRunId,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<bool, StoreError> {
+    let begun = store.outbox_entry_of_key(&close_key(plan, RowItem { item_type, number })).await?;
+    Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
+}
+
 /// The key of a row's close. A plan closes an item once, however often it is applied.
 pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> String {
     row_key("close", plan, item)

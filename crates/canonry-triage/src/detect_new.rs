@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use canonry_domain::{
-    Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
+    Change, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
     Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict,
 };
 use canonry_github::api::RestPullFile;
@@ -22,6 +22,7 @@ use crate::judge::cards_of;
 use crate::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
 use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::LlmBudget;
+use crate::look_again::LOOKS;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 use crate::sync::SyncError;
 
@@ -318,25 +319,48 @@ pub(crate) async fn fetch(
 ) -> Result<(Repo, Item), DetectError> {
     let identified = identify(store, github, asked).await.map_err(SyncError::from)?;
     let repo = remember(store, asked, &identified, github.now()).await.map_err(SyncError::from)?;
-    let issue = match github.issue(&repo.name, options.number).await {
+    let mut found = None;
+    for _ in 0..LOOKS {
+        let (item_type, change) = take_answer(store, github, &repo, options).await?;
+        found = store.item(repo.id, item_type, options.number).await?;
+        // Otherwise somebody has stored something else meanwhile.
+        if change != Change::Unordered {
+            break;
+        }
+    }
+    let item = found.ok_or_else(|| unknown(&repo.name, options))?;
+    Ok((repo, item))
+}
+
+/// Asks GitHub about the item once, and takes the answer in; its type, and what the answer did.
+async fn take_answer(
+    store: &Store,
+    github: &GitHub,
+    repo: &Repo,
+    options: &DetectOptions,
+) -> Result<(ItemType, Change), DetectError> {
+    let number = options.number;
+    let mut seen = Vec::new();
+    for item_type in ItemType::ALL {
+        seen.extend(store.item(repo.id, *item_type, number).await?);
+    }
+    let issue = match github.issue(&repo.name, number).await {
         Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(&repo.name, options)),
         answer => answer?,
     };
     let mut record = item_from_issue(&issue, github.now()).map_err(StoreErrorOfNumber::from)?;
-    if options.item_type.is_some_and(|wanted| wanted != record.item_type) {
-        let found = record.item_type.in_words();
-        return Err(DetectError::OtherType { repo: repo.name.clone(), number: options.number, found });
-    }
     let item_type = record.item_type;
+    if options.item_type.is_some_and(|wanted| wanted != item_type) {
+        let found = item_type.in_words();
+        return Err(DetectError::OtherType { repo: repo.name.clone(), number, found });
+    }
     if item_type == ItemType::Pr {
         // The first hundred: a judge sees fewer, and a pull request of thousands would cost dozens of requests.
-        let files = github.pull_files(&repo.name, options.number).next().await?;
+        let files = github.pull_files(&repo.name, number).next().await?;
         record.changes = Some(changes_of(&files.map(|page| page.items).unwrap_or_default()));
     }
-    store.take_in(&repo, vec![record], github.now()).await?;
-    let item = store.item(repo.id, item_type, options.number).await?;
-    let item = item.ok_or_else(|| unknown(&repo.name, options))?;
-    Ok((repo, item))
+    let seen = seen.iter().find(|item| item.item_type == item_type);
+    Ok((item_type, store.take_in_answer(repo, seen, record, github.now()).await?))
 }
 
 /// A number that GitHub gave and that no item can have: its answer is not to be trusted.

@@ -2,11 +2,11 @@
 
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, SkipReason, called_off, left_open};
 use canonry_github::outbox::{Outbox, Write};
-use canonry_store::{CloseRunId, Grace, GraceState, OutboxState, Repo, Store, StoreError};
+use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::close_row::WITHDRAWN;
-use crate::closing::{RowItem, close_key};
+use crate::closing::has_close_begun;
 use crate::grace_begin::{GraceError, begin_announced_grace};
 use crate::said_so_far::{SaidSoFar, TriageKeys};
 
@@ -60,9 +60,7 @@ pub async fn is_closing(store: &Store, grace: &Grace) -> Result<bool, StoreError
 
 /// The same for a plan that the grace may just have got.
 pub(crate) async fn has_begun(store: &Store, grace: &Grace, plan: CloseRunId) -> Result<bool, StoreError> {
-    let item = RowItem { item_type: grace.item_type, number: grace.number };
-    let begun = store.outbox_entry_of_key(&close_key(plan, item)).await?;
-    Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
+    has_close_begun(store, plan, grace.item_type, grace.number).await
 }
 
 /// Edits the comment that announced the close, if it still does; a maintainer whose ruling it was gets a reply.

@@ -1,7 +1,7 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
-use canonry_config::{Parsed, RepoConfig, TargetPolicy as ConfiguredPolicy};
-use canonry_domain::{GraceEnd, PlanRules, Probability, TargetPolicy};
+use canonry_config::{Parsed, RepoConfig};
+use canonry_domain::{GraceEnd, Probability};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
@@ -22,7 +22,7 @@ use crate::grace_watch::GraceWatch;
 use crate::judge::representation_of;
 use crate::judge_case::Judge;
 use crate::llm_budget::LlmBudget;
-use crate::plan_close::{OnePlan, OneRow, PlanError, plan_one};
+use crate::plan_close::{OnePlan, OneRow, PlanError, plan_one, plan_rules};
 use crate::refresh_maintainers::refresh_maintainers;
 use crate::sync::SyncError;
 
@@ -178,8 +178,8 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
             Err(outcome) => return Ok(outcome),
         },
     };
-    if grace.approved_by.is_some() {
-        store.set_approved(plan, grace.item_type, &[grace.number], Some(true), github.now()).await?;
+    if let Some(by) = &grace.approved_by {
+        store.set_approved(plan, grace.item_type, &[grace.number], Some(true), Some(by), github.now()).await?;
     }
     carry_out(with, &repo, grace, plan, &watch).await
 }
@@ -238,7 +238,7 @@ async fn planned(
         number: grace.number,
         target: grace.target,
         representation: representation_of(source),
-        rules: &plan_rules(config)?,
+        rules: &plan_rules(config, None).map_err(|error| Unsettled::Wait(error.to_string()))?,
         config_hash: &config_hash,
         run_id,
     };
@@ -271,7 +271,7 @@ async fn carry_out(
     watch: &GraceWatch<'_>,
 ) -> Result<GraceOutcome, Unsettled> {
     let GraceParts { store, github, outbox, config, run_id, .. } = with;
-    let options = ApplyOptions { plan, approved_only: false, config, run_id };
+    let options = ApplyOptions { plan, approved_only: false, config, run_id, most_rows: None };
     let applied = apply_watched(store, github, outbox, repo, options, Some(watch), &mut |_| {}).await;
     if let Some(result) = result_of(store, plan).await? {
         return Ok(outcome_of(&result));
@@ -324,15 +324,6 @@ fn ended_by(reason: &str) -> Option<GraceEnd> {
         "target_closed" | "target_gone" => GraceEnd::TargetClosed,
         _ => return None,
     })
-}
-
-fn plan_rules(config: &RepoConfig) -> Result<PlanRules, Unsettled> {
-    let policy = match config.close.target_policy {
-        ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
-        ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
-    };
-    let min_close = probability(config.close.min_close)?;
-    Ok(PlanRules { min_close, policy, protected_labels: config.close.protected_labels.clone() })
 }
 
 fn probability(value: f64) -> Result<Probability, Unsettled> {

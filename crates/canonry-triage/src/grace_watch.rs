@@ -2,8 +2,8 @@
 
 use canonry_config::{Section, parse};
 use canonry_domain::{
-    GithubId, GraceBegan, GraceEnd, GraceFacts, ItemType, POSSIBLE_DUPLICATE, RepoName, Rulings, TriageMode,
-    called_off, content_hash, grace_end, has_protected_label,
+    Change, GithubId, GraceBegan, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, POSSIBLE_DUPLICATE, RepoName,
+    Rulings, TriageMode, called_off, content_hash, grace_end, has_protected_label,
 };
 use canonry_github::api::{ReactionSubject, RestComment, RestIssue, RestReaction, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Receipt};
@@ -38,6 +38,7 @@ impl GraceWatch<'_> {
         }
         let mut facts = GraceFacts::default();
         self.read_rules(&mut facts).await?;
+        let seen = self.stored(self.grace.number).await?;
         let issue = match self.github.issue(repo, self.grace.number).await {
             Ok(issue) => issue,
             Err(error) if is_gone(&error) => {
@@ -50,6 +51,7 @@ impl GraceWatch<'_> {
         };
         facts.closed = issue.state != "open";
         if !facts.closed {
+            self.take_in(seen.as_ref(), &issue).await?;
             self.read_source(repo, &issue, &mut facts).await?;
             self.read_target(repo, &mut facts).await?;
             if self.began() == GraceBegan::Announced {
@@ -89,8 +91,7 @@ impl GraceWatch<'_> {
     /// The item itself.
     async fn read_source(&self, repo: &RepoName, issue: &RestIssue, facts: &mut GraceFacts) -> Result<(), LookError> {
         let Grace { item_type, number, began_at, content_version, .. } = self.grace;
-        self.take_in(issue).await?;
-        let item = self.store.item(self.grace.repo.id, *item_type, *number).await?;
+        let item = self.stored(*number).await?;
         let storable = |text: &str| text.replace('\0', "\u{fffd}");
         let body = issue.body.as_deref().unwrap_or_default();
         let live = content_hash(*item_type, &storable(&issue.title), &storable(body));
@@ -128,9 +129,10 @@ impl GraceWatch<'_> {
     }
 
     async fn read_target(&self, repo: &RepoName, facts: &mut GraceFacts) -> Result<(), LookError> {
+        let seen = self.stored(self.grace.target).await?;
         match self.github.issue(repo, self.grace.target).await {
             Ok(target) => {
-                self.take_in(&target).await?;
+                self.take_in(seen.as_ref(), &target).await?;
                 facts.target_closed = target.state != "open";
             }
             Err(error) if is_gone(&error) => facts.target_closed = true,
@@ -188,11 +190,19 @@ impl GraceWatch<'_> {
         Ok(written.map_or(judged, |written| written.min(judged)))
     }
 
-    async fn take_in(&self, issue: &RestIssue) -> Result<(), LookError> {
+    async fn stored(&self, number: ItemNumber) -> Result<Option<Item>, LookError> {
+        Ok(self.store.item(self.grace.repo.id, self.grace.item_type, number).await?)
+    }
+
+    /// Takes in how an item is, asked after `seen` had been read. Of one that just then changes, nobody knows.
+    async fn take_in(&self, seen: Option<&Item>, issue: &RestIssue) -> Result<(), LookError> {
         let now = self.github.now();
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
-        self.store.take_in(&self.grace.repo, vec![record], now).await?;
-        Ok(())
+        let number = record.number;
+        match self.store.take_in_answer(&self.grace.repo, seen, record, now).await? {
+            Change::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
+            _ => Ok(()),
+        }
     }
 
     /// Written or edited since then. GitHub's times have whole seconds: what may have been said since then was.

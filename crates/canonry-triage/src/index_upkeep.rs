@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use canonry_domain::{ItemNumber, ItemType, PullChanges};
+use canonry_domain::{ItemNumber, ItemType, PullChanges, RepoName};
 use canonry_retrieval::{Entry, IndexError, ItemIndex, read_snapshot, write_snapshot};
-use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Store};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store};
 
 use crate::neighbourhood::{RetrievalError, is_blank};
 
@@ -89,11 +90,43 @@ fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
 }
 
 pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {
-    let name = format!("{}-{item_type}-{}-{}.index", repo.name, key.representation.as_str(), key.model);
-    // Names of repositories and models hold slashes and colons, which no file name may.
-    let name: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect();
-    folder.join(name)
+    folder.join(format!("{}{}", beginning(&repo.name, item_type, key.representation), ending(&key.model)))
+}
+
+/// Removes the indexes of a repository that are kept in a folder, all of them or those of one model, and says how many
+/// there were. One of a repository whose name begins like this one's may be among them: it is built again.
+pub fn remove_indexes(folder: &Path, repo: &RepoName, model: Option<&str>) -> io::Result<u64> {
+    let kinds = [ItemType::Issue, ItemType::Pr];
+    let beginnings: Vec<String> = kinds
+        .into_iter()
+        .flat_map(|kind| [Representation::Raw, Representation::Intent].map(|text| beginning(repo, kind, text)))
+        .map(|beginning| beginning.to_ascii_lowercase())
+        .collect();
+    let mut removed = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        let rest = beginnings.iter().find_map(|beginning| name.strip_prefix(beginning.as_str()));
+        // One that was being written when its process was killed has a further ending.
+        if rest.is_some_and(|rest| model.is_none_or(|model| rest.starts_with(&ending(model).to_ascii_lowercase()))) {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn beginning(repo: &RepoName, item_type: ItemType, representation: Representation) -> String {
+    in_a_file_name(&format!("{repo}-{item_type}-{}-", representation.as_str()))
+}
+
+fn ending(model: &str) -> String {
+    in_a_file_name(&format!("{model}.index"))
+}
+
+/// Names of repositories and models hold slashes and colons, which no file name may.
+fn in_a_file_name(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect()
 }
 
 /// The index on disk; a missing or unreadable one costs only the time to build it again.
@@ -112,4 +145,32 @@ pub(crate) fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {
         tracing::warn!(%error, "the index could not be kept on disk");
     }
     index
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::ItemType;
+    use canonry_store::Representation;
+
+    use super::{beginning, ending, remove_indexes};
+
+    #[test]
+    fn the_indexes_of_a_repository_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |text: &str| text.parse().expect("a name");
+        let file = |repo: &str, model: &str| {
+            format!("{}{}", beginning(&name(repo), ItemType::Pr, Representation::Raw), ending(model))
+        };
+        let partial = format!("{}.77.partial", file("tide/Pool", "local:a"));
+        let ours = [file("tide/Pool", "local:a"), partial, file("tide/Pool", "openai:b")];
+        let others = [file("tide/pools", "local:a"), file("tide/poo", "local:a"), "tide_pool".to_owned()];
+        for name in ours.iter().chain(&others) {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        let left = || ours.iter().chain(&others).map(|name| folder.path().join(name).exists()).collect::<Vec<_>>();
+        assert_eq!(remove_indexes(folder.path(), &name("tide/pool"), Some("local:a")).expect("removed"), 2);
+        assert_eq!(left(), [false, false, true, true, true, true]);
+        assert_eq!(remove_indexes(folder.path(), &name("tide/pool"), None).expect("removed"), 1);
+        assert_eq!(left(), [false, false, false, true, true, true]);
+    }
 }

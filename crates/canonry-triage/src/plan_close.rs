@@ -1,6 +1,10 @@
 //! `plan-close`: which items are closed in favour of which, for a person to review.
 
-use canonry_domain::{FlatRow, GraceEnd, ItemNumber, ItemType, PlanRules, Probability, RowSnapshot, SkipReason};
+use canonry_config::{RepoConfig, TargetPolicy as ConfiguredPolicy};
+use canonry_domain::{
+    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, Login, OverrideKind, PlanRules, Probability, RowSnapshot,
+    SkipReason, TargetPolicy,
+};
 use canonry_store::{CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
 
@@ -49,6 +53,8 @@ pub struct PlannedRow {
     pub evidence: RowEvidence,
     /// What a person said of the row; `None` when nobody has.
     pub approved: Option<bool>,
+    /// Who said so, where that is known: of a word at the command line it is not.
+    pub approved_by: Option<Login>,
     /// What became of it when it was applied.
     pub result: Option<String>,
 }
@@ -85,6 +91,19 @@ pub enum PlanError {
     Store(#[from] StoreError),
 }
 
+/// The rules of a plan by these settings; a policy that was asked for comes first.
+pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<PlanRules, InvalidScore> {
+    let configured = match config.close.target_policy {
+        ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
+        ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
+    };
+    Ok(PlanRules {
+        min_close: Probability::new(config.close.min_close)?,
+        policy: policy.unwrap_or(configured),
+        protected_labels: config.close.protected_labels.clone(),
+    })
+}
+
 /// Plans, and stores the plan. With a judge, it is asked about exactly the pairs that are missing first.
 pub async fn plan_close(
     store: &Store,
@@ -119,10 +138,14 @@ pub async fn plan_close(
         report.missing_pairs += plan.missing_pairs().len() as u64;
         let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
         let graces = store.last_graces(repo.id, item_type).await?;
+        let overrides = store.overrides(repo.id, Some(item_type)).await?;
         for mut row in plan.rows() {
             let grace = graces.iter().find(|grace| grace.number == row.number);
-            let ruled = known.edge_of(row.number).is_some_and(|edge| edge.target == row.target && edge.human);
-            row.skip = row.skip.or_else(|| kept_by_grace(grace?, ruled));
+            let ruled = overrides.iter().filter(|ruled| {
+                ruled.kind == OverrideKind::Duplicate && (ruled.item, ruled.other) == (row.number, Some(row.target))
+            });
+            let ruled_at = ruled.map(|ruled| ruled.created_at).max();
+            row.skip = row.skip.or_else(|| kept_by_grace(grace?, ruled_at));
             // What the judge said is about the pair that it judged, and about no other.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
@@ -150,12 +173,15 @@ pub async fn plan_close(
     Ok(report)
 }
 
-/// Why an item that has or had a grace is left alone by a plan. What a person has ruled since is theirs to close.
-fn kept_by_grace(grace: &Grace, ruled: bool) -> Option<SkipReason> {
+/// Why an item that has or had a grace is left alone by a plan. What a person has ruled since it ended is theirs to close;
+/// what was ruled before is what was objected to.
+fn kept_by_grace(grace: &Grace, ruled_at: Option<Timestamp>) -> Option<SkipReason> {
     let objected = || grace.reason.as_deref()?.parse::<GraceEnd>().ok().filter(|end| end.is_objection());
     match grace.state {
         GraceState::Waiting => Some(SkipReason::InGrace),
-        GraceState::Cancelled if !ruled => objected().map(|_| SkipReason::Objected),
+        GraceState::Cancelled if ruled_at.is_none_or(|at| grace.ended_at.is_some_and(|ended| at <= ended)) => {
+            objected().map(|_| SkipReason::Objected)
+        }
         GraceState::Cancelled | GraceState::Closed | GraceState::Refused => None,
     }
 }
@@ -264,6 +290,7 @@ fn planned_row(
         confidence: row.confidence,
         evidence,
         approved: None,
+        approved_by: None,
         result: None,
     };
     Some((planned, new))

@@ -21,13 +21,23 @@ pub struct RowEvidence {
 /// Facts that a comment names: a person reads a few.
 const FACTS_TOLD: usize = 4;
 
-/// What two items share, in words and without secrets. That both name the repository says nothing.
+/// What two items share, in words and without secrets.
 pub(crate) fn facts_of(repo: &RepoName, one: &Item, other: &Item) -> Vec<String> {
-    let facts = |item: &Item| Facts::of(&format!("{}\n{}", item.title, item.body));
-    let shared = shared_facts(&facts(one), &facts(other));
-    let tells = |fact: &&SharedFact| {
+    let shared = shared_evidence(repo, &evidence_text(one), &evidence_text(other));
+    shared.iter().take(FACTS_TOLD).map(|fact| redact(&fact.to_string())).collect()
+}
+
+/// What two texts share, the most telling first. That both name the repository says nothing.
+pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFact> {
+    let mut shared = shared_facts(&Facts::of(one), &Facts::of(other));
+    shared.retain(|fact| {
         let text = fact.text.to_lowercase();
         text != repo.name().to_lowercase() && text != repo.owner().to_lowercase()
-    };
-    shared.iter().filter(tells).take(FACTS_TOLD).map(|fact| redact(&fact.to_string())).collect()
+    });
+    shared
+}
+
+/// The text of an item that evidence is looked for in: its title, and its body from the next line on.
+pub fn evidence_text(item: &Item) -> String {
+    format!("{}\n{}", item.title, item.body)
 }

@@ -1,6 +1,6 @@
 //! What a person rules about a pair of items, by the command line or in a comment.
 
-use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
+use canonry_domain::{ItemNumber, ItemType, Login, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store, StoreError};
 use jiff::Timestamp;
 
@@ -15,6 +15,15 @@ pub enum RulingError {
     Store(#[from] StoreError),
 }
 
+/// What a person adds to a ruling.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statement<'a> {
+    /// Why, for who reads it later.
+    pub note: Option<&'a str>,
+    /// Who it is, where that is known: the command line does not know it.
+    pub by: Option<&'a Login>,
+}
+
 /// Rules that an item is a duplicate of another one of its type.
 pub async fn rule_duplicate(
     store: &Store,
@@ -22,10 +31,10 @@ pub async fn rule_duplicate(
     item_type: ItemType,
     item: ItemNumber,
     of: ItemNumber,
-    note: Option<&str>,
+    statement: Statement<'_>,
     now: Timestamp,
 ) -> Result<Override, RulingError> {
-    rule(store, repo, item_type, OverrideKind::Duplicate, (item, of), note, now).await
+    rule(store, repo, item_type, OverrideKind::Duplicate, (item, of), statement, now).await
 }
 
 /// Rules that two items of one type are not duplicates of each other.
@@ -35,10 +44,10 @@ pub async fn rule_not_duplicate(
     item_type: ItemType,
     item: ItemNumber,
     other: ItemNumber,
-    note: Option<&str>,
+    statement: Statement<'_>,
     now: Timestamp,
 ) -> Result<Override, RulingError> {
-    rule(store, repo, item_type, OverrideKind::NotDuplicate, (item, other), note, now).await
+    rule(store, repo, item_type, OverrideKind::NotDuplicate, (item, other), statement, now).await
 }
 
 /// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
@@ -75,11 +84,12 @@ async fn rule(
     item_type: ItemType,
     kind: OverrideKind,
     (item, other): (ItemNumber, ItemNumber),
-    note: Option<&str>,
+    statement: Statement<'_>,
     now: Timestamp,
 ) -> Result<Override, RulingError> {
     if item == other {
         return Err(RulingError::Itself);
     }
-    Ok(store.add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note }, now).await?)
+    let Statement { note, by } = statement;
+    Ok(store.add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note, by }, now).await?)
 }

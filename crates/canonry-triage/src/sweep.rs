@@ -51,7 +51,8 @@ pub async fn sweep(
         }
     }
     for number in store.gone_numbers(repo.id).await? {
-        if listed.contains(&number.get()) {
+        // It may have left after it was listed.
+        if listed.contains(&number.get()) && what_became_of(github, &repo, number).await?.is_none() {
             store.mark_back(repo.id, number, github.now()).await?;
             report.back.push(number);
         }

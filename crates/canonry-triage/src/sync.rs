@@ -1,12 +1,13 @@
 //! `sync` and `refresh`: what GitHub has, taken in page by page.
 
-use canonry_domain::{Change, ItemRecord, ItemState, ItemType, RepoName, merge_record};
+use canonry_domain::{Change, ItemNumber, ItemRecord, ItemState, ItemType, RepoName, merge_record};
 use canonry_github::api::{IssueQuery, ListState, RestIssue};
 use canonry_github::{Answer, EtagCache, GitHub, GitHubError, Page, item_from_issue};
 use canonry_store::{Repo, Store, StoreError, SyncPage, SyncProgress};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::identify::{IdentifyError, identify, remember};
+use crate::look_again::look_again;
 use crate::stored_etags::StoredEtags;
 
 /// Which items a run is about.
@@ -68,7 +69,7 @@ impl SyncReport {
                     self.updated += 1;
                     self.content_changed += u64::from(*content);
                 }
-                Change::Unchanged | Change::Older => self.unchanged += 1,
+                Change::Unchanged | Change::Older | Change::Unordered => self.unchanged += 1,
             }
         }
     }
@@ -228,8 +229,14 @@ async fn take_page(
         Some(repo) if !reading.options.dry_run => {
             reading.progress.watermark = reading.progress.watermark.max(newest);
             let progress = reading.moves_on.then_some(reading.progress);
-            let taken = store.take_in_page(repo, SyncPage { records, progress }, now).await?;
-            report.count(&taken.changes);
+            let keys: Vec<_> = records.iter().map(|record| (record.item_type, record.number)).collect();
+            let mut changes = store.take_in_page(repo, SyncPage { records, progress }, now).await?.changes;
+            if ask_again(store, github, repo, &keys, &mut changes).await?
+                && let Some(progress) = &progress
+            {
+                store.write_sync_progress(repo.id, progress).await?;
+            }
+            report.count(&changes);
             // Kept only now: a tag without its items would hide them from the next run.
             if let Some(etag) = page.etag.as_ref().filter(|_| reading.moves_on) {
                 StoredEtags { store, repo: repo.id, now }.put(etag).await;
@@ -238,6 +245,34 @@ async fn take_page(
         _ => report.count(&preview(store, repo, records).await?),
     }
     Ok(())
+}
+
+/// Asks GitHub about each item of a page of which something else was stored since the page was read, so that nobody can
+/// tell which of the two holds. Whether there were such items.
+async fn ask_again(
+    store: &Store,
+    github: &GitHub,
+    repo: &Repo,
+    keys: &[(ItemType, ItemNumber)],
+    changes: &mut [Change],
+) -> Result<bool, SyncError> {
+    let mut were_some = false;
+    for ((item_type, number), change) in keys.iter().zip(changes) {
+        if *change == Change::Unordered {
+            were_some = true;
+            *change = match look_again(store, github, repo, *item_type, *number).await {
+                // What has left is found by the sweep.
+                Ok(looked) => looked.unwrap_or(Change::Unordered),
+                // One item that GitHub does not tell of must not stop every sync at its page.
+                Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
+                    tracing::warn!(%error, %number, "an item stays as it was known");
+                    Change::Unordered
+                }
+                Err(error) => return Err(error),
+            };
+        }
+    }
+    Ok(were_some)
 }
 
 /// A number that no item can have would be GitHub's mistake; one such entry must not end the sync.

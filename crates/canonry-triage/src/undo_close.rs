@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::RepoConfig;
-use canonry_domain::{ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, UndoReason, undo_comment};
+use canonry_domain::{ItemNumber, ItemType, Login, Maintainers, POSSIBLE_DUPLICATE, UndoReason, undo_comment};
 use canonry_github::outbox::{Act, Outbox, OutboxError, Receipt, Recheck, RecheckError, Ruling, Write};
 use canonry_github::{GitHub, quote_block};
 use canonry_store::{
@@ -12,7 +12,7 @@ use canonry_store::{
 };
 use futures_util::future::BoxFuture;
 
-use crate::back_links::relink;
+use crate::back_links::Standing;
 use crate::close_lease::CloseLease;
 use crate::close_recheck::NoClose;
 use crate::close_report::{CloseReport, ReportedRow, RowResult};
@@ -40,10 +40,15 @@ pub struct UndoOptions<'a> {
     pub reason: UndoReason,
     /// What else the person says; it is written into the comment and kept with the ruling.
     pub note: Option<&'a str>,
+    /// Who wants it, where that is known; kept with the ruling.
+    pub by: Option<&'a Login>,
     /// The repository's settings.
     pub config: &'a RepoConfig,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
+    /// End after so many items, and leave the others to the next run; `None` goes on to the end. What GitHub or somebody
+    /// else kept from being opened counts as done by a run that goes on.
+    pub most_rows: Option<usize>,
 }
 
 /// Why nothing is undone, or not all.
@@ -133,8 +138,13 @@ async fn undo(
         false => closing.repo.clone(),
     };
     let closing = Closing { repo: &present, ..closing };
+    let ended = match options.most_rows {
+        Some(_) => ended_before(store, plan).await?,
+        None => BTreeMap::new(),
+    };
     let mut work = Undoing { closing, plan, options, run: None };
     let mut touched: BTreeMap<RowItem, BTreeSet<ItemNumber>> = BTreeMap::new();
+    let mut attempted: BTreeSet<RowItem> = BTreeSet::new();
     for (item_type, close) in &closed {
         let item = RowItem { item_type: *item_type, number: close.number };
         touched.entry(RowItem { number: close.target, ..item }).or_default().insert(close.number);
@@ -145,25 +155,72 @@ async fn undo(
             report.add_earlier(row);
             continue;
         }
+        if let Some((result, reason)) = ended.get(&item) {
+            let row = reported(*result, reason.clone());
+            on_row(&row);
+            report.add_earlier(row);
+            continue;
+        }
+        if options.most_rows.is_some_and(|most| report.attempted >= most as u64) {
+            report.unreached += 1;
+            continue;
+        }
+        attempted.insert(RowItem { number: close.target, ..item });
         closing.lease.hold().await.map_err(ClosingError::from)?;
         let (result, reason) = work.open_again(item, close).await?;
+        report.pending += u64::from(result == RowResult::Pending);
         let row = reported(result, reason);
         on_row(&row);
         report.add(row);
     }
+    // The last part of an undo in many parts sees to all that an earlier one was killed before.
+    if report.unreached > 0 {
+        touched.retain(|target, _| attempted.contains(target));
+    }
     // Without a run of its own there is nothing new, but an earlier one may have been ended before this.
     let run = work.run.unwrap_or(plan.id);
-    for (target, moved) in touched {
-        let moved: Vec<ItemNumber> = moved.into_iter().collect();
-        for (what, ended) in relink(closing, run, target, &moved).await? {
-            report.note(&what, ended);
+    for &item_type in ItemType::ALL {
+        let mut of_type = touched.clone();
+        of_type.retain(|target, _| target.item_type == item_type);
+        if of_type.is_empty() {
+            continue;
+        }
+        let standing = Standing::read(closing, item_type).await?;
+        for (target, moved) in of_type {
+            let moved: Vec<ItemNumber> = moved.into_iter().collect();
+            for (what, ended) in standing.relink(closing, run, target, &moved).await? {
+                report.note(&what, ended);
+            }
         }
     }
-    // What is left is undone by a run of its own: the keys of its writes do not name the run.
-    if let Some(run) = work.run {
+    // What is left is undone by a run of its own: the keys of its writes do not name the run. One in parts goes on with
+    // the same, whose results say what has been tried.
+    let under_way = match options.most_rows {
+        Some(_) => store.undo_under_way(plan.id).await?.map(|run| run.id),
+        None => None,
+    };
+    if let Some(run) = work.run.or(under_way)
+        && report.unreached == 0
+        && (options.most_rows.is_none() || report.pending == 0)
+    {
         store.finish_close_run(run, closing.github.now()).await?;
     }
     Ok(report)
+}
+
+/// What an undo that has not ended could not open.
+async fn ended_before(
+    store: &Store,
+    plan: &CloseRun,
+) -> Result<BTreeMap<RowItem, (RowResult, Option<String>)>, StoreError> {
+    let Some(run) = store.undo_under_way(plan.id).await? else { return Ok(BTreeMap::new()) };
+    let rows = store.close_run_rows(run.id).await?;
+    let ended = rows.into_iter().filter_map(|row| {
+        let result = row.result?;
+        let item = RowItem { item_type: row.item_type, number: row.number };
+        Some((item, (result.outcome.into(), result.reason)))
+    });
+    Ok(ended.collect())
 }
 
 /// An apply of the plan that was killed may have closed items without recording it. They are undone
@@ -301,7 +358,7 @@ impl Undoing<'_> {
     ) -> Result<(), UndoError> {
         let undone = matches!(outcome, CloseOutcome::Applied { .. });
         let ruled = undone && self.options.reason == UndoReason::NotDuplicate;
-        let ruling = ruled.then_some(NotDuplicate { note: self.options.note });
+        let ruling = ruled.then_some(NotDuplicate { note: self.options.note, by: self.options.by });
         let result = CloseResult { outcome, reason, outbox_key: Some(key) };
         let Closing { store, github, .. } = self.closing;
         let RowItem { item_type, number } = item;

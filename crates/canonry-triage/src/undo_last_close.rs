@@ -48,8 +48,16 @@ pub async fn undo_last_close(
     let config = RepoConfig::default();
     let note = format!("Asked for by {by}.");
     let run_id = format!("asked-by-{by}-{}", github.now());
-    let options =
-        UndoOptions { run: plan, item: Some(number), reason, note: Some(&note), config: &config, run_id: &run_id };
+    let options = UndoOptions {
+        run: plan,
+        item: Some(number),
+        reason,
+        note: Some(&note),
+        by: Some(by),
+        config: &config,
+        run_id: &run_id,
+        most_rows: None,
+    };
     let report = match undo_close(store, github, outbox, repo, options, &mut |_| {}).await {
         Ok(report) => report,
         Err(UndoError::NothingToUndo(_)) => {

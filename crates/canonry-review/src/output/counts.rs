@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{CountedFinding, RepoPath, ReviewCounts, ReviewGaps};
 
-use crate::report::ReviewReport;
+use crate::report::{Coverage, ReviewReport, ReviewerRun};
 
 /// How many findings of each kind a report has.
 pub fn counts(report: &ReviewReport) -> ReviewCounts {
@@ -18,17 +18,16 @@ pub fn counts(report: &ReviewReport) -> ReviewCounts {
 
 /// What a review did not come to know.
 pub fn gaps(report: &ReviewReport) -> ReviewGaps {
+    gaps_of(&report.reviewers, &report.coverage)
+}
+
+/// The same from what the reviewers did and what was read.
+pub(crate) fn gaps_of(reviewers: &[ReviewerRun], coverage: &Coverage) -> ReviewGaps {
+    let unread = coverage.skipped.iter().filter(|one| one.gap).map(|one| &one.path);
     ReviewGaps {
-        reviewers: report.reviewers.len(),
-        troubled_reviewers: report.reviewers.iter().filter(|one| !one.problems.is_empty()).count(),
-        skipped_files: report
-            .coverage
-            .skipped
-            .iter()
-            .filter(|one| one.gap)
-            .map(|one| &one.path)
-            .collect::<BTreeSet<_>>()
-            .len(),
+        reviewers: reviewers.len(),
+        troubled_reviewers: reviewers.iter().filter(|one| !one.problems.is_empty()).count(),
+        skipped_files: unread.collect::<BTreeSet<_>>().len(),
     }
 }
 

@@ -11,8 +11,8 @@ mod sarif;
 mod sarif_rules;
 mod text;
 
-pub(crate) use counts::skipped_files;
 pub use counts::{counts, gaps};
+pub(crate) use counts::{gaps_of, skipped_files};
 pub use excerpt::Excerpts;
 pub use json::json;
 pub use rdjsonl::rdjsonl;

@@ -2,12 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::redact;
 use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
+use canonry_domain::{ItemNumber, redact};
 use canonry_github::api::{CheckRunWrite, CheckState};
 use canonry_github::outbox::Write;
-use canonry_store::{OutboxEntry, ReviewId};
+use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError};
+use jiff::Timestamp;
 
+use super::keys::Keys;
 use super::publish::{Ended, Publication, PublicationError, Stop};
 use super::quoted;
 use super::said_before::{is_living, write_of};
@@ -17,6 +19,36 @@ use crate::report::ReviewReport;
 
 /// Characters of a title: GitHub shows it in one line.
 const TITLE: usize = 200;
+
+/// What a check run was made to say about a review.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WrittenCheck {
+    /// How the review stands.
+    pub state: CheckState,
+    /// Whether GitHub has it, or is still to get it.
+    pub is_sent: bool,
+    /// When that came to be.
+    pub at: Timestamp,
+}
+
+/// The last that was written about a review into the check run of its commit; `None` where no check run was written.
+pub async fn written_check(
+    store: &Store,
+    repo: &Repo,
+    pull: ItemNumber,
+    review: ReviewId,
+) -> Result<Option<WrittenCheck>, StoreError> {
+    let Some(github_id) = repo.github_id else { return Ok(None) };
+    let begins = Keys { repo: github_id, number: pull }.of_run("check", review);
+    let entries = store.outbox_entries(repo.id, pull).await?;
+    let last = entries.iter().rev().find(|entry| entry.key.starts_with(&begins) && is_living(entry));
+    Ok(last.and_then(|entry| match write_of(entry)? {
+        Write::CheckRun(check) => {
+            Some(WrittenCheck { state: check.state, is_sent: entry.state == OutboxState::Sent, at: entry.updated_at })
+        }
+        _ => None,
+    }))
+}
 
 impl Publication<'_> {
     /// Tells that a commit is being reviewed. Without check runs there is nothing to tell: the review itself will. What

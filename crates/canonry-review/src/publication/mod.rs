@@ -14,5 +14,6 @@ mod summary;
 mod texts;
 mod threads;
 
+pub use check_run::{WrittenCheck, written_check};
 pub use publish::{Publication, PublicationError, Published};
 pub use recheck::{CLOSED, PublicationRecheck, SUPERSEDED};

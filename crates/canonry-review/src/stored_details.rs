@@ -1,0 +1,52 @@
+//! What is known of a stored review beyond its counts, for whoever shows it later.
+
+use canonry_domain::review::{CheckConclusion, CountedFinding, ReviewCounts, check_conclusion, scope_in_words};
+use canonry_store::{SightingCount, StoredReview};
+
+use crate::output::gaps_of;
+use crate::record::{Details, reason_of};
+use crate::report::{Coverage, ModelUse, ReviewerRun};
+
+/// What a stored review tells of itself.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDetails {
+    /// What was read, and what was not.
+    pub coverage: Coverage,
+    /// Who reviewed.
+    pub reviewers: Vec<ReviewerRun>,
+    /// How many patterns were hidden because people kept rejecting them.
+    pub hidden_patterns: usize,
+    /// What a language model was asked; `None` when none was.
+    pub model: Option<ModelUse>,
+    /// Why it read what it read, in a sentence without a full stop; `None` for a reason that this version does not know.
+    pub scope: Option<String>,
+    /// How a check run of it concludes; `None` for the same reason.
+    pub conclusion: Option<CheckConclusion>,
+}
+
+impl StoredDetails {
+    /// Reads what belongs to a review, given how many findings it told of; `None` when another version of Canonry stored it
+    /// in another shape.
+    pub fn of(review: &StoredReview, told: &[SightingCount]) -> Option<Self> {
+        let details: Details = serde_json::from_value(review.reviewers.clone()).ok()?;
+        let reason = reason_of(&review.reason, details.since);
+        let counts = ReviewCounts::of(told.iter().flat_map(|alike| {
+            let one = CountedFinding {
+                status: alike.status,
+                severity: alike.severity,
+                shown: alike.shown,
+                hidden_by: alike.hidden_by.as_ref(),
+            };
+            std::iter::repeat_n(one, usize::try_from(alike.times).unwrap_or_default())
+        }));
+        let gaps = gaps_of(&details.reviewers, &details.coverage);
+        Some(Self {
+            scope: reason.as_ref().map(scope_in_words),
+            conclusion: reason.as_ref().map(|reason| check_conclusion(&counts, &gaps, reason)),
+            coverage: details.coverage,
+            reviewers: details.reviewers,
+            hidden_patterns: details.hidden_patterns,
+            model: details.model,
+        })
+    }
+}

@@ -1,0 +1,94 @@
+//! People's no in the thread of a finding, and the answers to their questions about it.
+
+use canonry_domain::review::{DismissalKind, Dismisser};
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_review::{
+    InThread, dismiss_by_mention, dismiss_in_thread, dismisser, explain_finding, is_maintainer, reopen_thread,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::Fault;
+use canonry_testkit::on_both_engines;
+
+use crate::feedback_on_github::setting::{GRAVE, MILD, Setting};
+use crate::pipeline::project::login;
+
+on_both_engines! {
+    async fn who_may_say_no(database: TestDatabase) {
+        let setting = Setting::new(&database).await;
+        let (store, github, repo) = (&setting.project.store, Some(&setting.github), &setting.repo);
+        let author = login("ann");
+        let may = async |by: &str| dismisser(store, github, repo, &login(by), Some(&author)).await.expect("answers");
+        assert_eq!(may("Ann").await, Some(Dismisser::Author));
+        assert_eq!(may("maint").await, Some(Dismisser::Maintainer));
+        assert_eq!((may("ada").await, may("stale[bot]").await, may("nobody-at-all").await), (None, None, None));
+        // Never a guess: without an answer there is none.
+        setting.emulator.fault(Fault::on("GET", "/repos/*/*/collaborators/*/permission").answer(403));
+        assert!(is_maintainer(store, github, repo, &login("maint")).await.is_err());
+        assert!(!is_maintainer(store, None, repo, &login("maint")).await.expect("nobody is known to"));
+        // Only a list that a person set stands in for GitHub.
+        let source = canonry_store::MaintainerSource::Github;
+        store.set_maintainers(repo.id, source, &[login("ada")], setting.now()).await.expect("stored");
+        assert_eq!(may("ada").await, None);
+        setting.set_maintainers(&["ada", "ann"]).await;
+        assert_eq!((may("ada").await, may("maint").await), (Some(Dismisser::Maintainer), None));
+        assert_eq!(may("ann").await, Some(Dismisser::Maintainer));
+    }
+
+    async fn a_no_is_about_what_the_comment_says(database: TestDatabase) {
+        let mut setting = Setting::new(&database).await;
+        let posted = setting.pull_by("ann").await;
+        let (store, now) = (&setting.project.store, setting.now());
+        let (ann, maint) = (login("ann"), login("maint"));
+        let mild = posted.thread(&setting, MILD);
+        let said = dismiss_by_mention(store, mild, &ann, Dismisser::Author, now).await.expect("writes");
+        assert_eq!(said.map(|said| (said.finding, said.silences)), Some((posted.finding(MILD), true)));
+        // What is grave is silent only when a maintainer says so.
+        let grave = posted.thread(&setting, GRAVE);
+        for (by, dismisser, silences) in [(&ann, Dismisser::Author, false), (&maint, Dismisser::Maintainer, true)] {
+            let said = dismiss_in_thread(store, grave, DismissalKind::WontFix, by, dismisser, now).await.expect("writes");
+            assert_eq!(said.map(|said| said.silences), Some(silences), "{by}");
+        }
+        let other_pull = InThread { number: ItemNumber::new(99).expect("positive"), ..mild };
+        let other_thread = InThread { thread: GithubId(1), ..mild };
+        for elsewhere in [other_pull, other_thread] {
+            let said = dismiss_by_mention(store, elsewhere, &maint, Dismisser::Maintainer, now).await.expect("asks");
+            assert_eq!(said, None);
+            assert!(!reopen_thread(store, elsewhere, now).await.expect("asks"));
+            assert!(explain_finding(store, elsewhere).await.expect("reads").is_none());
+        }
+
+        // Opening a thread again takes back that it was resolved, and nothing else.
+        assert!(!reopen_thread(store, mild, now).await.expect("asks"));
+        dismiss_in_thread(store, mild, DismissalKind::Resolved, &ann, Dismisser::Author, now).await.expect("writes");
+        assert!(reopen_thread(store, mild, now).await.expect("writes"));
+        let standing = store.dismissals_of(posted.finding(MILD)).await.expect("reads");
+        let standing: Vec<_> = standing.iter().map(|one| (one.dismissal.kind, one.withdrawn_at.is_some())).collect();
+        assert_eq!(standing, [(DismissalKind::NotUseful, false), (DismissalKind::Resolved, true)]);
+    }
+
+    async fn why_a_finding_is_what_it_is(database: TestDatabase) {
+        let mut setting = Setting::new(&database).await;
+        let posted = setting.pull_by("ann").await;
+        let (store, thread) = (&setting.project.store, posted.thread(&setting, MILD));
+        setting.react(posted.comment(MILD), &[("ada", "-1")]);
+        setting.poll().await;
+        dismiss_by_mention(store, thread, &login("ann"), Dismisser::Author, crate::pipeline::project::at(7)).await.expect("writes");
+        let life = explain_finding(store, thread).await.expect("reads").expect("a finding");
+        insta::assert_snapshot!(life.markdown(), @"
+        **Odd name** (minor style, `fp-208bf5e1`) is shown at its line.
+
+        - Said by cat.
+        - Confidence 45 %: 50 to begin with, -5 as it is about style, -20 by reactions to its pattern, +20 by what was known at the time, within 0 and 100.
+        - Reactions to its pattern: 0 up, 1 down by 1 person, rejected on 1 pull request.
+        - ann (author) finds it not useful, 2027-01-15T08:00:07Z; holds while the flagged code stays as it is.
+
+        <details><summary>Seen by 1 review</summary>
+
+        - 2027-01-15T08:00:05Z review 1 new a.js:30 45 % shown at its line
+
+        </details>
+        ");
+        assert!(life.in_words().contains("ann (author) finds it not useful"), "{}", life.in_words());
+        assert_eq!(life.document()["dismissals"][0]["holds"], true);
+    }
+}

@@ -1,0 +1,84 @@
+//! What is read and what is not, and whose settings count.
+
+use canonry_review::{ReviewReport, ReviewerChoice, read_settings};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use crate::pipeline::project::{Project, code, statuses};
+
+on_both_engines! {
+    async fn what_is_not_read_is_told_with_its_reason(database: TestDatabase) {
+        let mut project = Project::new(&database).await;
+        let git = &project.git;
+        let base = git.write("a.js", code("a();")).write("gone.js", "x();\n").commit("base");
+        git.branch("topic").write("a.js", code("debugger;")).write("vendor/b.js", "debugger;\n");
+        git.write("image.bin", [0_u8, 1, 2, 0, 255]).write("large.txt", "x\n".repeat(1_100_000));
+        std::fs::remove_file(git.path("gone.js")).expect("removed");
+        std::os::unix::fs::symlink("a.js", git.path("link.js")).expect("a link");
+        git.run(&["add", "--all", "."]);
+        git.run(&["update-index", "--add", "--cacheinfo", &format!("160000,{base},module")]);
+        git.run(&["commit", "--quiet", "--message", "push A"]);
+        let sarif = concat!(
+            r#"{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "lint"}}, "results": [{"ruleId": "key", "level": "error","#,
+            r#""properties": {"security-severity": "9.5"}, "message": {"text": "Key"}, "locations": [{"physicalLocation":"#,
+            r#" {"artifactLocation": {"uri": "vendor/b.js"}, "region": {"startLine": 1}}}]}]}]}"#
+        );
+        project.reviewers = vec![ReviewerChoice::Builtin, ReviewerChoice::Sarif(project.file(sarif))];
+        project.settings = canonry_config::parse("review:\n  skipPaths: ['vendor/**']\n").config;
+        let report = project.review(&base).await;
+        let skipped: Vec<_> = report.coverage.skipped.iter().map(|one| (one.path.as_str(), one.why.as_str())).collect();
+        assert_eq!(
+            skipped,
+            [
+                ("vendor/b.js", "the settings skip it (skipPaths)"),
+                ("image.bin", "it is binary"),
+                ("large.txt", "it is too large (2200 kB) or not text"),
+                ("link.js", "it is a symbolic link"),
+                ("module", "it is a submodule"),
+            ]
+        );
+        assert_eq!((report.coverage.files_changed, report.coverage.files_read), (7, 2));
+        let gaps = report.coverage.skipped.iter().filter(|one| one.gap).map(|one| one.path.as_str());
+        assert_eq!(gaps.collect::<Vec<_>>(), ["large.txt"]);
+        // Nothing is reported in what is skipped, however grave.
+        assert!(report.findings.iter().all(|one| !one.sighting.finding.path.as_str().starts_with("vendor/")));
+        assert!(statuses(&report).contains(&"a.js:30 new!".to_owned()));
+
+        // What was found before stays as it was while nobody reads there, and is not told as fixed.
+        project.settings = canonry_config::parse("review:\n  skipPaths: ['**/*.js', '*.js']\n").config;
+        project.git.write("a.js", code("done();")).commit("push B");
+        let silent = project.review(&base).await;
+        assert!(silent.findings.iter().all(|one| one.sighting.finding.path.as_str() != "a.js"));
+        project.settings = canonry_config::RepoConfig::default();
+        project.git.write("a.js", code("really_done();")).commit("push C");
+        let seen = project.review(&base).await;
+        assert!(statuses(&seen).contains(&"a.js:30 fixed".to_owned()), "{:?}", statuses(&seen));
+        // Nobody has read the large file yet, though nobody touched it again; once it is gone, nothing is missing.
+        let gaps = |report: &ReviewReport| -> Vec<String> {
+            let gaps = report.coverage.skipped.iter().filter(|one| one.gap);
+            gaps.map(|one| one.path.as_str().to_owned()).collect()
+        };
+        assert_eq!((gaps(&silent), gaps(&seen)), (vec!["large.txt".to_owned()], vec!["large.txt".to_owned()]));
+        std::fs::remove_file(project.git.path("large.txt")).expect("removed");
+        project.git.run(&["commit", "--quiet", "--all", "--message", "push D"]);
+        assert_eq!(gaps(&project.review(&base).await), Vec::<String>::new());
+    }
+
+    async fn a_change_cannot_silence_its_own_review(database: TestDatabase) {
+        let mut project = Project::new(&database).await;
+        let settings = "review:\n  maxComments: 3\n  suppressions: ['regex:(', unused]\n";
+        let base = project.git.write("a.js", code("a();")).write(".canonry.yml", settings).commit("base");
+        project.git.branch("topic").write("a.js", code("debugger;"));
+        let head = project.git.write(".canonry.yml", "review:\n  skipPaths: ['**']\n").commit("push A");
+        let read = read_settings(&project.git.git(), &base).await;
+        assert_eq!((read.config.review.max_comments, read.config.review.suppressions.len()), (3, 1));
+        assert_eq!(read.notes.len(), 1);
+        assert!(read.notes[0].starts_with(".canonry.yml: line 3"), "{:?}", read.notes);
+        project.settings = read.config;
+        assert!(statuses(&project.review(&base).await).contains(&"a.js:30 new!".to_owned()));
+        let nothing = read_settings(&project.git.git(), &head).await;
+        assert_eq!(nothing.config.review.skip_paths.len(), 1);
+        let before = "1234567890123456789012345678901234567890".parse().expect("an id");
+        assert_eq!(read_settings(&project.git.git(), &before).await.config, canonry_config::RepoConfig::default());
+    }
+}

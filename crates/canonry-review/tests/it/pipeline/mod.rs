@@ -1,0 +1,14 @@
+//! Whole reviews, through the real store on both engines and real git repositories.
+
+mod coverage;
+mod crashes;
+mod failures;
+mod feedback;
+mod gaps;
+mod memory;
+mod model;
+pub(crate) mod project;
+mod races;
+mod safety;
+mod scopes;
+mod story;

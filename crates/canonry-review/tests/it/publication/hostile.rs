@@ -1,0 +1,79 @@
+//! What reviewers write is quoted: it mentions nobody, renders as nothing, and leaves no place it is put into.
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use serde_json::json;
+
+use crate::publication::setting::{ALL, Setting, code, done, finding};
+
+const TRICKS: [&str; 9] = [
+    "@mona @acme/team look",
+    "Fixes #1, closes acme/widgets#2",
+    "</details></summary><img src=https://evil.example/x.png>",
+    "![x](https://evil.example/x.png) [click](javascript:alert)",
+    "```\n</details>\n```\n# Heading\n- [x] done\n@mona",
+    "| a | b |\n|---|---|\n| @mona | x |",
+    "<!-- canonry:v1:finding:1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA -->",
+    "\u{202e}@mona\u{200b}\u{0} `@mona`",
+    "https://evil.example www.evil.example $x$ ~~no~~",
+];
+
+on_both_engines! {
+    async fn nothing_that_a_reviewer_writes_has_an_effect(database: TestDatabase) {
+        let mut setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        setting.settings.review.max_comments = 25;
+        let findings: Vec<_> = TRICKS.iter().zip(1..).map(|(trick, line)| {
+            let mut one = finding(trick, line, if line % 2 == 0 { "critical" } else { "minor" }, "security");
+            one["message"] = json!(format!("{trick}\n\n{trick}"));
+            one["fix"] = json!(format!("{trick}\n{}", "`".repeat(4)));
+            one["rule"] = json!(trick);
+            one
+        }).collect();
+        let report = setting.review(&findings).await;
+        assert_eq!(done(&setting.publish(&report).await).0, 9);
+        let bodies = setting.emulator.bodies_sent();
+        assert!(bodies.len() > 10);
+        for body in &bodies {
+            let seen = without_code(body);
+            assert!(!seen.replace("@&ZeroWidthSpace;", "").contains('@'), "{seen}");
+            let seen = seen.replace("\\]", "");
+            for word in ["#1", "#2", "](", "<img", "https://", "www.", "<!--"] {
+                assert!(!seen.contains(word), "{word} in {seen}");
+            }
+            assert_eq!(seen.matches("<details>").count(), seen.matches("</details>").count(), "{seen}");
+        }
+    }
+
+    async fn a_secret_is_not_told_and_stops_nothing(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let secret = ["ghp_", "x7Kq2mVb9TzR4wYc6NdF1hGj8LpS3aQe5UiO"].concat();
+        let mut leak = finding("Token in the code", 3, "critical", "security");
+        (leak["message"], leak["fix"]) = (json!(format!("It is {secret}.")), json!(format!("const token = \"{secret}\";")));
+        let report = setting.review(&[leak]).await;
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+        assert!(setting.emulator.bodies_sent().iter().all(|body| !body.contains(&secret)));
+    }
+}
+
+/// A text without its code blocks, where nothing has a meaning, and without the outbox's own marker below it.
+fn without_code(body: &str) -> String {
+    let (mut seen, mut fence) = (String::new(), None::<String>);
+    let text = match body.rsplit_once('\n') {
+        Some((text, last)) if last.starts_with("<!-- canonry:v1:") => text,
+        _ => body,
+    };
+    for line in text.lines() {
+        let ticks: String = line.chars().take_while(|c| *c == '`').collect();
+        match &fence {
+            Some(open) => {
+                if line.trim() == open {
+                    fence = None;
+                }
+            }
+            None if ticks.len() >= 3 => fence = Some(ticks),
+            None => seen.push_str(&format!("{line}\n")),
+        }
+    }
+    assert_eq!(fence, None, "a block without an end: {body}");
+    seen
+}

@@ -1,0 +1,79 @@
+//! Much to say, and lines at which GitHub takes no comment.
+
+use canonry_domain::ItemNumber;
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Answer, Fault};
+use canonry_testkit::on_both_engines;
+use serde_json::{Value, json};
+
+use crate::publication::setting::{ALL, REPO, Setting, code, done, finding, saying};
+
+/// GitHub's limit for any text.
+const LONGEST: usize = 65_536;
+
+fn on_line(line: u32, severity: &str, category: &str) -> Value {
+    finding(&format!("Finding number {line} of many"), line, severity, category)
+}
+
+fn long_file(lines: u32) -> String {
+    (1..=lines).map(|line| format!("call{line}();\n")).collect()
+}
+
+on_both_engines! {
+    async fn three_hundred_findings_are_capped_and_counted(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &long_file(300)).await;
+        let all: Vec<Value> = (1..=300).map(|line| saying(on_line(line, "minor", "style"), &"@mona ".repeat(200))).collect();
+        let report = setting.review(&all).await;
+        assert_eq!(done(&setting.publish(&report).await), (7, true, 0));
+        assert_eq!(setting.own_reviews(), (1, 7));
+        let summary = setting.own_comments().remove(0);
+        assert!(summary.starts_with("**300 findings: 300 minor.**") && summary.contains("Further findings (293)"), "{summary}");
+        assert!(summary.contains("- … and 243 more\n\n</details>"), "{summary}");
+        assert!(setting.emulator.bodies_sent().iter().all(|body| body.chars().count() <= LONGEST));
+    }
+
+    async fn what_nothing_may_hide_is_not_capped(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &long_file(300)).await;
+        let all: Vec<Value> = (1..=300).map(|line| saying(on_line(line, "critical", "security"), &"<x>&".repeat(300))).collect();
+        let report = setting.review(&all).await;
+        assert_eq!(done(&setting.publish(&report).await), (300, true, 0));
+        assert_eq!(setting.own_reviews(), (1, 300));
+        assert!(setting.emulator.bodies_sent().iter().all(|body| body.chars().count() <= LONGEST));
+        let (_, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((conclusion.as_deref(), title.as_str()), (Some("failure"), "300 findings: 300 critical"));
+    }
+
+    async fn a_line_that_github_refuses_is_told_in_the_summary(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        // GitHub may know better than its own list of files what can be commented on.
+        let refused = Answer::json(422, json!({"message": "Unprocessable Entity", "errors": ["Line could not be resolved"]}));
+        let names_it = |request: &canonry_testkit::github::Recorded| {
+            let comments = request.body.as_ref().and_then(|body| body["comments"].as_array());
+            comments.is_some_and(|comments| comments.iter().any(|one| one["line"] == 17))
+        };
+        setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").when(names_it).always().answer_with(refused));
+        let all: Vec<Value> = (1..=30).map(|line| on_line(line, "major", "correctness")).collect();
+        let report = setting.review(&all).await;
+        assert_eq!(done(&setting.publish(&report).await), (29, true, 0));
+        assert_eq!(setting.own_reviews(), (1, 29));
+        let summary = setting.own_comments().remove(0);
+        assert!(summary.contains("These could not be placed at a line of the diff:\n\n- **Major**: Finding number 17 of many · `src/app.js:17`\n"), "{summary}");
+        let writes = setting.emulator.writes().len();
+        assert_eq!(done(&setting.publish(&report).await), (29, false, 0));
+        assert_eq!(setting.emulator.writes().len(), writes);
+    }
+
+    async fn grave_findings_off_the_diff_stand_on_top(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let mut elsewhere = finding("Password in the code", 1, "critical", "security");
+        elsewhere["path"] = json!("README.md");
+        let whole = json!({"title": "No licence", "path": "src/app.js", "severity": "major", "category": "correctness", "rule": "licence"});
+        let report = setting.review(&[elsewhere, whole]).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        let summary = setting.own_comments().remove(0);
+        assert!(summary.contains("- **Critical**: Password in the code · `README.md:1`\n- **Major**: No licence · `src/app.js`\n"), "{summary}");
+        assert_eq!(setting.own_reviews(), (0, 0));
+        assert_eq!(ItemNumber::new(i64::try_from(setting.number()).expect("small")).expect("a number"), setting.pull);
+        assert!(setting.emulator.world().pull(REPO, setting.number()).reviews.is_empty());
+    }
+}

@@ -1,0 +1,318 @@
+//! A store, an emulated GitHub with one pull request, and processes that review it and come and go.
+
+use std::ops::ControlFlow;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use canonry_config::RepoConfig;
+use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_github::outbox::{Outbox, OutboxError};
+use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret};
+use canonry_review::reviewers::CommandReviewer;
+use canonry_review::reviewers::llm::LlmReviewBudget;
+use canonry_review::{
+    Fetched, Outcome, Publication, PublicationError, PublicationRecheck, Published, Remote, Repository, ReviewReport,
+    ReviewRequest, ReviewerChoice, review,
+};
+use canonry_store::{Repo, Store};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Emulator, NewPull, Permission, ReviewState, TEST_APP_PRIVATE_KEY, World};
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::world_clock::WorldClock;
+
+pub(crate) const REPO: &str = "acme/widgets";
+/// The account of the App, and of the plain token.
+pub(crate) const APP: &str = "canonry[bot]";
+pub(crate) const OWN: &str = "canonry-bot";
+const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
+/// What an App may do so that everything works.
+pub(crate) const ALL: [&str; 4] = ["issues", "pull_requests", "checks", "contents"];
+
+pub(crate) struct Setting {
+    pub(crate) emulator: Arc<Emulator>,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) pull: ItemNumber,
+    pub(crate) settings: RepoConfig,
+    /// The account that writes.
+    pub(crate) own: &'static str,
+    auth: Auth,
+    files: TempDir,
+    counter: AtomicU32,
+    _database: TestDatabase,
+}
+
+impl Setting {
+    /// A pull request that makes `src/app.js` of these lines, and an App that may do what these areas need.
+    pub(crate) async fn with_app(database: TestDatabase, areas: &[&str], lines: &str) -> Self {
+        let key = AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key");
+        Self::with(database, APP, Auth::App(key), areas, lines).await
+    }
+
+    /// The same with a plain token.
+    pub(crate) async fn with_token(database: TestDatabase, lines: &str) -> Self {
+        Self::with(database, OWN, Auth::Token(Secret::new(TOKEN)), &ALL, lines).await
+    }
+
+    async fn with(database: TestDatabase, own: &'static str, auth: Auth, areas: &[&str], lines: &str) -> Self {
+        let mut world = World::new();
+        world.token(TOKEN, OWN);
+        let github_id = i64::try_from(world.repo(REPO).id).expect("small");
+        for login in ["ann", "mona"] {
+            world.user(login);
+        }
+        world.collaborator(REPO, OWN, Permission::Write);
+        world.collaborator(REPO, "mona", Permission::Write);
+        world.rate.limit = 10_000_000;
+        world.add_app(4711, "canonry");
+        let mut permissions: Vec<(&str, &str)> = areas.iter().map(|area| (*area, "write")).collect();
+        if !areas.contains(&"contents") {
+            permissions.push(("contents", "read"));
+        }
+        permissions.push(("metadata", "read"));
+        world.install_app("acme", &permissions);
+        world.commit(REPO, "main", &[("README.md", Some("# Widgets\n"))]);
+        world.commit(REPO, "topic", &[("src/app.js", Some(lines))]);
+        let pull = world.open_pull(REPO, "ann", "topic", NewPull::new("Add the app"));
+        let now = world.now;
+        let emulator = Arc::new(Emulator::start(world).await);
+        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
+        let known = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.identify_repo(known.id, GithubId(github_id), &known.name).await.expect("stored");
+        Self {
+            emulator,
+            store,
+            repo: repo.expect("a repository"),
+            pull: ItemNumber::new(i64::try_from(pull).expect("small")).expect("a number"),
+            settings: RepoConfig::default(),
+            own,
+            auth,
+            files: tempfile::tempdir().expect("a folder"),
+            counter: AtomicU32::new(0),
+            _database: database,
+        }
+    }
+
+    pub(crate) fn number(&self) -> u64 {
+        u64::try_from(self.pull.get()).expect("positive")
+    }
+
+    pub(crate) fn github(&self) -> GitHub {
+        let options = ClientOptions {
+            api: self.emulator.url().parse().expect("a URL"),
+            clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
+            jitter: Arc::new(|| 0.0),
+            request_timeout: Duration::from_secs(10),
+            ..ClientOptions::new(self.auth.clone())
+        };
+        GitHub::new(options).expect("a client")
+    }
+
+    pub(crate) fn push(&self, lines: &str) -> String {
+        self.emulator.world().push_pull(REPO, self.number(), "ann", &[("src/app.js", Some(lines))])
+    }
+
+    pub(crate) fn force_push(&self, lines: &str) -> String {
+        self.emulator.world().force_push_pull(REPO, self.number(), "ann", &[("src/app.js", Some(lines))])
+    }
+
+    fn another(&self, what: &str) -> String {
+        format!("{what}-{}", self.counter.fetch_add(1, Ordering::Relaxed))
+    }
+
+    fn file(&self, content: &str) -> PathBuf {
+        let path = self.files.path().join(self.another("file"));
+        std::fs::write(&path, content).expect("a file");
+        path
+    }
+
+    /// A program that reports these findings.
+    pub(crate) fn telling(&self, findings: &[Value]) -> ReviewerChoice {
+        let path = self.file(&json!({ "findings": findings }).to_string());
+        let folder = self.files.path().join(self.another("folder"));
+        std::fs::create_dir(&folder).expect("a folder");
+        let program = folder.join("linter");
+        std::fs::write(&program, format!("#!/bin/sh\ncat {}\n", path.display())).expect("a program");
+        std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).expect("a program");
+        let line = program.to_str().expect("UTF-8");
+        ReviewerChoice::Command(CommandReviewer::from_line(line).expect("a program"))
+    }
+
+    /// Reviews the live head with these findings.
+    pub(crate) async fn review(&self, findings: &[Value]) -> ReviewReport {
+        self.review_by(&[ReviewerChoice::Builtin, self.telling(findings)], true).await
+    }
+
+    pub(crate) async fn review_by(&self, reviewers: &[ReviewerChoice], requested: bool) -> ReviewReport {
+        match self.try_review(reviewers, requested).await {
+            Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report) => *report,
+            other => panic!("not reviewed: {other:?}"),
+        }
+    }
+
+    async fn try_review(&self, reviewers: &[ReviewerChoice], requested: bool) -> Outcome {
+        let github = self.github();
+        let live = github.pull(&self.repo.name, self.pull).await.expect("a pull request");
+        let sha = |text: &str| text.parse::<CommitSha>().expect("an id");
+        let (base, head) = (sha(&live.base.sha), sha(&live.head.sha));
+        let token = github.git_token(&self.repo.name).await.expect("a token");
+        let remote = Remote::new(&github.clone_url(&self.repo.name), Some(token.expose())).expect("an address");
+        let folder = self.files.path().join(self.another("clone"));
+        let fetched = Fetched::fetch(&folder, &remote, &base, &head).await.expect("fetched");
+        let request = ReviewRequest {
+            repo: self.repo.id,
+            name: &self.repo.name,
+            subject: &ReviewSubject::Pull(self.pull),
+            repository: &Repository::Fetched(fetched),
+            root: Some(self.files.path()),
+            base: &base,
+            base_branch: Some(&live.base.branch),
+            head: &head,
+            asked_at: self.tick(),
+            requested,
+            full: false,
+            settings: &self.settings,
+            notes: &[],
+            reviewers,
+            llm_budget: LlmReviewBudget::default(),
+            owner: &self.another("worker"),
+        };
+        review(&self.store, &request, None, None, &|| self.tick()).await.expect("a review")
+    }
+
+    fn tick(&self) -> Timestamp {
+        let mut world = self.emulator.world();
+        world.advance(1);
+        world.now
+    }
+
+    /// Publishes as a freshly started process does.
+    pub(crate) async fn publish(&self, report: &ReviewReport) -> Published {
+        let outbox = self.outbox().await;
+        self.publish_with(report, &outbox).await.expect("published")
+    }
+
+    pub(crate) async fn outbox(&self) -> Outbox {
+        Outbox::open(self.store.clone(), self.github(), [7; 32]).await.expect("an outbox")
+    }
+
+    /// Publishes until the process "dies" at its `steps`-th point; `None` when it died.
+    pub(crate) async fn publish_until(&self, report: &ReviewReport, steps: usize) -> Option<Published> {
+        let passed = AtomicUsize::new(0);
+        self.publish_while(report, move || passed.fetch_add(1, Ordering::SeqCst) < steps).await
+    }
+
+    /// Publishes until the process "dies" at the first point at which this does not hold; `None` when it died.
+    pub(crate) async fn publish_while(
+        &self,
+        report: &ReviewReport,
+        lives: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Option<Published> {
+        let checkpoint = move |_| if lives() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
+        let outbox = self.outbox().await.with_checkpoint(Arc::new(checkpoint));
+        match self.publish_with(report, &outbox).await {
+            Ok(published) => Some(published),
+            Err(PublicationError::Outbox(OutboxError::Stopped(_))) => None,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub(crate) async fn publish_with(
+        &self,
+        report: &ReviewReport,
+        outbox: &Outbox,
+    ) -> Result<Published, PublicationError> {
+        let github = self.github();
+        let recheck = PublicationRecheck { store: self.store.clone(), github: github.clone() };
+        self.publication(&github, outbox, &recheck).publish(report).await
+    }
+
+    pub(crate) fn publication<'a>(
+        &'a self,
+        github: &'a GitHub,
+        outbox: &'a Outbox,
+        recheck: &'a PublicationRecheck,
+    ) -> Publication<'a> {
+        Publication {
+            store: &self.store,
+            github,
+            outbox,
+            repo: &self.repo,
+            number: self.pull,
+            check_runs: github.is_app(),
+            recheck,
+            handle: "canonry",
+        }
+    }
+
+    /// What people see on the pull request.
+    pub(crate) fn conversation(&self) -> String {
+        self.emulator.world().conversation(REPO, self.number())
+    }
+
+    /// How many reviews of ours people see, and the comments at lines in them.
+    pub(crate) fn own_reviews(&self) -> (usize, usize) {
+        let world = self.emulator.world();
+        let reviews = world.reviews_by(REPO, self.number(), self.own);
+        let shown = reviews.iter().filter(|review| review.state == ReviewState::Commented).count();
+        (shown, world.review_comments_by(REPO, self.number(), self.own).len())
+    }
+
+    /// The texts of our comments in the conversation.
+    pub(crate) fn own_comments(&self) -> Vec<String> {
+        let world = self.emulator.world();
+        world.comments_by(REPO, self.number(), self.own).iter().map(|comment| comment.body.clone()).collect()
+    }
+
+    /// The state of the newest check run, and its title.
+    pub(crate) fn check(&self) -> Option<(String, Option<String>, String)> {
+        let world = self.emulator.world();
+        let head = world.pull(REPO, self.number()).head_sha.clone();
+        let run = world.get(REPO).check_runs.iter().rfind(|run| run.head_sha == head)?;
+        Some((run.status.clone(), run.conclusion.clone(), run.title.clone().unwrap_or_default()))
+    }
+
+    /// The comment at the line of the finding with this title.
+    pub(crate) fn comment_about(&self, title: &str) -> u64 {
+        let world = self.emulator.world();
+        let comments = world.review_comments_by(REPO, self.number(), self.own);
+        comments.iter().rfind(|comment| comment.body.contains(title)).expect("a comment").id
+    }
+}
+
+/// A finding as a program tells it.
+pub(crate) fn finding(title: &str, line: u32, severity: &str, category: &str) -> Value {
+    let rule = title.to_lowercase().replace(' ', "-");
+    json!({ "title": title, "path": "src/app.js", "line": line, "severity": severity, "category": category, "rule": rule })
+}
+
+/// The same with more to say.
+pub(crate) fn saying(mut finding: Value, message: &str) -> Value {
+    finding["message"] = json!(message);
+    finding
+}
+
+/// Lines of code, with some of one's own at their places.
+pub(crate) fn code(own: &[(u32, &str)]) -> String {
+    let line = |number| match own.iter().find(|(at, _)| *at == number) {
+        Some((_, code)) => format!("{code}\n"),
+        None => format!("step{number}();\n"),
+    };
+    (1..=40).map(line).collect()
+}
+
+pub(crate) fn done(published: &Published) -> (usize, bool, usize) {
+    match published {
+        Published::Done { inline, edited_summary, settled, refused } if refused.is_empty() => {
+            (*inline, *edited_summary, *settled)
+        }
+        other => panic!("not done: {other:?}"),
+    }
+}

@@ -1,0 +1,100 @@
+//! Pushes A, B (forced) and C, with a finding that is dismissed, one that is fixed, one that moves, and new ones.
+
+use canonry_domain::review::{CheckConclusion, DismissalKind, Dismisser};
+use canonry_github::api::CheckState;
+use canonry_review::{StoredDetails, written_check};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use serde_json::Value;
+
+use crate::publication::setting::{ALL, Setting, code, done, finding, saying};
+
+const EVAL: (u32, &str) = (5, "eval(input);");
+const OPEN: (u32, &str) = (12, "const file = open(path);");
+const UNUSED: (u32, &str) = (20, "let unused = 1;");
+
+fn eval(line: u32) -> Value {
+    let said = "Whoever controls `input` runs code here. Ask @mona, see #1 and <b>this</b>.";
+    let mut eval = saying(finding("Eval of input", line, "critical", "security"), said);
+    eval["fix"] = "JSON.parse(input);".into();
+    eval
+}
+
+fn open(line: u32) -> Value {
+    saying(finding("File stays open", line, "medium", "correctness"), "Nothing closes `file` when reading fails.")
+}
+
+fn unused(line: u32) -> Value {
+    finding("Unused variable `unused`", line, "minor", "style")
+}
+
+on_both_engines! {
+    async fn a_conversation_that_people_like_to_read(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[EVAL, OPEN, UNUSED])).await;
+        let first = setting.review(&[eval(5), open(12), unused(20)]).await;
+        assert_eq!(done(&setting.publish(&first).await), (3, true, 0));
+        insta::assert_snapshot!("push_a", setting.conversation());
+        // Whoever reads the store later finds what GitHub was told.
+        let run = first.review.expect("stored");
+        let check = written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads").expect("it");
+        assert_eq!((check.state, check.is_sent), (CheckState::Failure, true));
+        let stored = setting.store.review_of(setting.repo.id, run).await.expect("reads").expect("it");
+        let counts = setting.store.sighting_counts(run).await.expect("reads");
+        let details = StoredDetails::of(&stored, &counts).expect("this version's own");
+        assert_eq!((&details.coverage, &details.reviewers, &details.model), (&first.coverage, &first.reviewers, &first.model));
+        assert_eq!(details.scope.as_deref(), Some("Full review: none was completed before."));
+        assert_eq!(details.conclusion, Some(CheckConclusion::Failure));
+
+        // A maintainer has no use for one of them.
+        let unused_id = first.findings.iter().find(|one| one.sighting.finding.title.starts_with("Unused")).expect("it");
+        let (unused_id, mona) = (unused_id.id.expect("stored"), "mona".parse().expect("a login"));
+        let now = setting.emulator.world().now;
+        let said = setting.store.dismiss_finding(unused_id, first.review, DismissalKind::WontFix, Dismisser::Maintainer, &mona, now).await;
+        assert!(said.expect("stored"));
+
+        // Nobody evaluates input any more, one file moved down by a line, and there is something new.
+        let moved = code(&[(1, "step1();\nstep1b();"), OPEN, UNUSED, (30, "audit(secret);")]);
+        setting.force_push(&moved);
+        let new = finding("Secret is logged", 31, "major", "security");
+        let second = setting.review(&[open(13), unused(21), new.clone()]).await;
+        assert_eq!(done(&setting.publish(&second).await), (1, true, 1));
+        insta::assert_snapshot!("push_b", setting.conversation());
+
+        // The same head again: nothing is said anew, and what nobody asked for writes nothing at all.
+        let writes = setting.emulator.writes().len();
+        assert_eq!(done(&setting.publish(&second).await), (1, false, 0));
+        assert!(setting.emulator.writes().split_off(writes).iter().all(|write| !write.path.starts_with("/repos/")));
+        let again = setting.review(&[open(13), unused(21), new.clone()]).await;
+        let published = setting.publish(&again).await;
+        assert_eq!((done(&published).0, done(&published).2), (0, 0));
+        let written = setting.emulator.writes().split_off(writes);
+        let anew = written.iter().filter(|write| write.path.starts_with("/repos/") && write.method != "PATCH");
+        assert_eq!(anew.map(|write| write.path.clone()).collect::<Vec<String>>(), Vec::<String>::new());
+
+        // The file is opened otherwise: that is said anew, where it is now.
+        setting.push(&moved.replace("open(path)", "open(path, 'r')"));
+        let third = setting.review(&[open(13), unused(21), new]).await;
+        assert_eq!(done(&setting.publish(&third).await), (1, true, 1));
+        insta::assert_snapshot!("push_c", setting.conversation());
+        assert_eq!(setting.own_reviews().0, 3);
+        assert_eq!(setting.own_comments().len(), 1);
+    }
+
+    async fn nothing_found_is_said_once_and_silently(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let report = setting.review(&[]).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 1));
+        let (status, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("success"), "Nothing found"));
+    }
+
+    async fn a_plain_token_has_no_check_run(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[EVAL])).await;
+        let report = setting.review(&[eval(5)]).await;
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+        assert_eq!((setting.own_reviews(), setting.check()), ((1, 1), None));
+        let run = report.review.expect("stored");
+        assert_eq!(written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads"), None);
+    }
+}

@@ -1,0 +1,209 @@
+//! What must not look like an approval, what comes too late, and what GitHub forbids.
+
+use canonry_config::Reviewer;
+use canonry_github::outbox::Write;
+use canonry_review::reviewers::CommandReviewer;
+use canonry_review::{PublicationRecheck, Published, ReviewerChoice};
+use canonry_store::{BrakeKind, OutboxState};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{CloseReason, Fault};
+use canonry_testkit::on_both_engines;
+
+use crate::publication::setting::{ALL, REPO, Setting, code, done, finding};
+
+on_both_engines! {
+    async fn an_incomplete_review_asks_for_action(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let broken = ReviewerChoice::Command(CommandReviewer::from_line("false").expect("a program"));
+        let report = setting.review_by(&[ReviewerChoice::Builtin, broken], true).await;
+        setting.publish(&report).await;
+        let (status, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((status.as_str(), conclusion.as_deref()), ("completed", Some("action_required")));
+        assert_eq!(title, "Nothing found, but the review is incomplete: 1 of 2 reviewers had problems");
+        let summary = setting.own_comments().remove(0);
+        assert!(summary.starts_with(&format!("**{title}.**")) && summary.contains("Problems:\n\n- false: "), "{summary}");
+    }
+
+    async fn a_check_run_begins_ends_and_never_dangles(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let (github, outbox) = (setting.github(), setting.outbox().await);
+        let recheck = PublicationRecheck { store: setting.store.clone(), github: github.clone() };
+        let publication = setting.publication(&github, &outbox, &recheck);
+        let head = |setting: &Setting| setting.emulator.world().pull(REPO, setting.number()).head_sha.parse().expect("an id");
+        let first = head(&setting);
+        publication.begin(&first, false).await.expect("told");
+        assert_eq!(setting.check().expect("a check run").0, "in_progress");
+        let writes = setting.emulator.writes().len();
+        publication.begin(&first, false).await.expect("told");
+        assert_eq!(setting.emulator.writes().len(), writes);
+        // A push comes before it ends.
+        setting.push(&code(&[(3, "more();")]));
+        publication.begin(&head(&setting), false).await.expect("told");
+        let old = setting.emulator.world().get(REPO).check_runs[0].clone();
+        assert_eq!((old.head_sha.as_str(), old.conclusion.as_deref()), (first.as_str(), Some("action_required")));
+        publication.could_not(&head(&setting), "failed to fetch @mona's <commits>", "1").await.expect("told");
+        let (status, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "The review could not be completed"));
+        // The next try works out.
+        publication.begin(&head(&setting), false).await.expect("told");
+        assert_eq!(setting.check().expect("a check run").0, "in_progress");
+        let report = setting.review(&[]).await;
+        setting.publish(&report).await;
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("success"));
+        assert_eq!(setting.emulator.world().get(REPO).check_runs.len(), 2);
+        // Asked for once more it stays so, and another change of the same commit is not reviewed by that.
+        publication.begin(&head(&setting), false).await.expect("told");
+        assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("success"));
+        publication.begin(&head(&setting), true).await.expect("told");
+        assert_eq!(setting.check().expect("a check run").0, "in_progress");
+        // Nobody ends that review.
+        setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
+        for _ in 0..2 {
+            publication.leave("It was closed before the review was complete.").await.expect("told");
+        }
+        let (status, conclusion, title) = setting.check().expect("a check run");
+        assert_eq!((status.as_str(), conclusion.as_deref(), title.as_str()), ("completed", Some("action_required"), "Not reviewed"));
+        let writes = setting.emulator.writes().len();
+        publication.leave("It was closed before the review was complete.").await.expect("told");
+        assert_eq!(setting.emulator.writes().len(), writes);
+    }
+
+    async fn a_reviewer_that_is_demanded_and_missing_is_no_approval(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let reviewers = [ReviewerChoice::Builtin, ReviewerChoice::Missing(Reviewer::Command)];
+        // The second time nothing new came.
+        for _ in 0..2 {
+            let report = setting.review_by(&reviewers, true).await;
+            assert!(report.notes.is_empty(), "{:?}", report.notes);
+            setting.publish(&report).await;
+            assert_eq!(setting.check().expect("a check run").1.as_deref(), Some("action_required"));
+            let summary = setting.own_comments().remove(0);
+            assert!(summary.contains("- command: the settings name this reviewer, and there is no program to ask\n"), "{summary}");
+        }
+    }
+
+    async fn a_pause_in_the_middle_holds_everything_back(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        let (mona, now) = ("mona".parse().expect("a login"), setting.emulator.world().now);
+        setting.store.set_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), "holidays", now).await.expect("stored");
+        let Published::Waiting { reason, .. } = setting.publish(&report).await else { panic!("something was said") };
+        assert_eq!((reason.as_str(), setting.own_reviews(), setting.check()), ("paused", (0, 0), None));
+        let now = setting.emulator.world().now;
+        setting.store.lift_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), now).await.expect("stored");
+        setting.emulator.world().advance(3_600);
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+    }
+
+    async fn what_is_not_of_a_review_keeps_its_tries(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[])).await;
+        let outbox = setting.outbox().await;
+        let write = Write::Comment { body: "Hello".to_owned() };
+        let entry = outbox.enqueue(setting.repo.id, setting.pull, "triage:1:pr:1:1", write).await.expect("stored");
+        let report = setting.review(&[]).await;
+        let Published::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
+        assert_eq!(reason, "something else is to be written first, under triage:1:pr:1:1");
+        let entry = setting.store.outbox_entry(entry.id).await.expect("read").expect("stored");
+        assert_eq!((entry.state, setting.own_comments().len()), (OutboxState::Pending, 0));
+        assert_eq!(entry.attempts, 0);
+    }
+
+    async fn what_the_last_review_said_stands_below_a_failure(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[])).await;
+        let mut elsewhere = finding("Password in the code", 1, "critical", "security");
+        elsewhere["path"] = serde_json::json!("README.md");
+        let report = setting.review(&[elsewhere]).await;
+        setting.publish(&report).await;
+        let said = setting.own_comments().remove(0);
+        let (github, outbox) = (setting.github(), setting.outbox().await);
+        let recheck = PublicationRecheck { store: setting.store.clone(), github: github.clone() };
+        let publication = setting.publication(&github, &outbox, &recheck);
+        setting.push(&code(&[(3, "more();")]));
+        let head: canonry_domain::review::CommitSha =
+            setting.emulator.world().pull(REPO, setting.number()).head_sha.parse().expect("an id");
+        for (why, attempt) in [("No answer.", "1"), ("No place.", "2")] {
+            publication.could_not(&head, why, attempt).await.expect("told");
+        }
+        let told = setting.own_comments().remove(0);
+        let visible = |text: &str| text.split("<!--").next().map(|text| text.trim_end().to_owned()).expect("a text");
+        assert_eq!(told.matches("could not be completed").count(), 1, "{told}");
+        assert!(told.contains("\n\nNo place.\n\n"), "{told}");
+        assert!(visible(&told).ends_with(&format!("\n\n---\n\nThe last review said:\n\n{}", visible(&said))), "{told}");
+    }
+
+    async fn comments_that_may_not_be_posted_are_told_with_the_reason(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").always().answer(403));
+        let Published::Done { inline: 0, edited_summary: true, refused, .. } = setting.publish(&report).await else {
+            panic!("not as expected");
+        };
+        let why = refused[0].strip_prefix("comments at lines: ").expect("a refusal");
+        let summary = setting.own_comments().remove(0);
+        assert!(!why.is_empty() && summary.contains("These could not be posted at their lines ("), "{summary}");
+        // Once it is allowed they are at their lines, and only there.
+        setting.emulator.clear_faults();
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+        let summary = setting.own_comments().remove(0);
+        assert!(!summary.contains("These could not be posted"), "{summary}");
+    }
+
+    async fn without_check_runs_the_summary_says_that_there_is_no_review(database: TestDatabase) {
+        let setting = Setting::with_token(database, &code(&[])).await;
+        let (github, outbox) = (setting.github(), setting.outbox().await);
+        let recheck = PublicationRecheck { store: setting.store.clone(), github: github.clone() };
+        let publication = setting.publication(&github, &outbox, &recheck);
+        let head: canonry_domain::review::CommitSha =
+            setting.emulator.world().pull(REPO, setting.number()).head_sha.parse().expect("an id");
+        for attempt in ["1", "2"] {
+            publication.could_not(&head, "failed to ask @mona for the <commits>", attempt).await.expect("told");
+        }
+        let told = setting.own_comments();
+        assert_eq!(told.len(), 1, "{told:?}");
+        assert!(told[0].starts_with(&format!("**The review of `{}` could not be completed**", head.short())), "{}", told[0]);
+        assert!(told[0].contains("failed to ask @&ZeroWidthSpace;mona for the &lt;commits&gt;"), "{}", told[0]);
+        let report = setting.review(&[]).await;
+        assert_eq!(done(&setting.publish(&report).await), (0, true, 0));
+        let told = setting.own_comments();
+        assert!(told.len() == 1 && told[0].starts_with("**Nothing found.**"), "{told:?}");
+    }
+
+    async fn a_push_in_between_silences_the_review_of_before(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        setting.push(&code(&[(5, "leak();"), (6, "more();")]));
+        assert_eq!(setting.publish(&report).await, Published::Superseded);
+        assert_eq!((setting.own_reviews(), setting.own_comments().len(), setting.check()), ((0, 0), 0, None));
+        let second = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        assert_eq!(done(&setting.publish(&second).await), (1, true, 0));
+        // The one of before comes back late.
+        assert_eq!(setting.publish(&report).await, Published::Superseded);
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 1));
+    }
+
+    async fn on_a_closed_pull_request_nothing_is_said(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
+        let Published::Done { inline: 0, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+            panic!("something was said");
+        };
+        assert_eq!(refused, ["comments at lines: closed", "the summary: closed"]);
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((0, 0), 0));
+        setting.emulator.world().reopen(REPO, setting.number(), "ann");
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+    }
+
+    async fn a_permission_that_is_lost_in_the_middle_is_told_and_can_come_back(database: TestDatabase) {
+        let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
+        let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
+        let forbidden = Fault::on("POST", "/repos/*/*/issues/*/comments").times(1).answer(403);
+        setting.emulator.fault(forbidden);
+        let Published::Done { inline: 1, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+            panic!("not as expected");
+        };
+        assert!(refused.len() == 1 && refused[0].starts_with("the summary: "), "{refused:?}");
+        assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
+        assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 1));
+    }
+}

@@ -1,0 +1,24 @@
+//! The time of the emulated world.
+
+use std::sync::Arc;
+
+use canonry_github::Clock;
+use canonry_testkit::github::Emulator;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+/// The emulated world's clock: waiting moves it.
+pub(crate) struct WorldClock(pub(crate) Arc<Emulator>);
+
+impl Clock for WorldClock {
+    fn now(&self) -> Timestamp {
+        self.0.world().now
+    }
+
+    fn sleep_until(&self, until: Timestamp) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let mut world = self.0.world();
+            world.now = world.now.max(until);
+        })
+    }
+}

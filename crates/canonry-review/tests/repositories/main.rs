@@ -1,8 +1,0 @@
-//! Real git repositories, built by the tests: what differs, what a review reads, and what is fetched.
-
-mod changes;
-mod excerpts;
-mod fetches;
-mod scopes;
-mod story;
-mod test_repository;

@@ -1,0 +1,379 @@
+//! A store, an emulated GitHub with one repository, and processes that come and go.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use canonry_config::{Parsed, parse};
+use canonry_domain::{ItemNumber, ItemType, Probability, RowSnapshot, TargetPolicy, UndoReason};
+use canonry_github::outbox::Outbox;
+use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
+use canonry_store::{CloseRunId, MaintainerSource, NewPlan, NewPlanRow, Repo, Representation, Store};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Emulator, Event, EventKind, NewIssue, Permission, Pull, State, World};
+use canonry_triage::{
+    ApplyError, ApplyOptions, CloseReport, SyncOptions, UndoError, UndoOptions, apply_close, sync, undo_close,
+};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::world_clock::WorldClock;
+
+pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
+pub(crate) const REPO: &str = "acme/widgets";
+pub(crate) const OWN: &str = "canonry-bot";
+pub(crate) const FACT: &str = "the error `E0599`";
+
+pub(crate) struct Setting {
+    pub(crate) emulator: Arc<Emulator>,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) config: Parsed,
+    run: AtomicUsize,
+    url: String,
+    /// Removed when the test is over.
+    _database: TestDatabase,
+}
+
+/// A world with a repository, a maintainer, and somebody who opens issues.
+pub(crate) fn world() -> World {
+    let mut world = World::new();
+    world.token(TOKEN, OWN);
+    world.repo(REPO);
+    world.repo("acme/attic");
+    world.user("ann");
+    world.user("zoe");
+    world.bot("stale[bot]");
+    world.collaborator(REPO, OWN, Permission::Write);
+    world.collaborator(REPO, "maint", Permission::Maintain);
+    world.rate.limit = 10_000_000;
+    world
+}
+
+pub(crate) fn client(emulator: &Emulator, clock: Arc<dyn Clock>) -> GitHub {
+    let options = ClientOptions {
+        api: emulator.url().parse().expect("a URL"),
+        clock,
+        jitter: Arc::new(|| 0.0),
+        request_timeout: Duration::from_secs(10),
+        ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
+    };
+    GitHub::new(options).expect("a client")
+}
+
+/// What GitHub shows of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) open: bool,
+    /// How often we closed it.
+    pub(crate) closes: usize,
+    /// Our comments, without their markers.
+    pub(crate) comments: Vec<String>,
+    pub(crate) labels: Vec<String>,
+}
+
+impl Setting {
+    pub(crate) async fn new(database: TestDatabase) -> Self {
+        let world = world();
+        let now = world.now;
+        let emulator = Arc::new(Emulator::start(world).await);
+        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
+        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let maintainers = ["maint".parse().expect("a login")];
+        store.set_maintainers(repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+        let url = database.url().to_owned();
+        Self { emulator, store, repo, config: parse(""), run: AtomicUsize::new(0), url, _database: database }
+    }
+
+    /// The same with these settings in the repository's file.
+    pub(crate) fn with_config(mut self, text: &str) -> Self {
+        self.config = parse(text);
+        self
+    }
+
+    pub(crate) fn github(&self) -> GitHub {
+        client(&self.emulator, Arc::new(WorldClock(Arc::clone(&self.emulator))))
+    }
+
+    /// A name that no other run has.
+    pub(crate) fn run_id(&self) -> String {
+        format!("run-{}", self.run.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// Somebody opens an issue. A second later than the last one, so that times can tell them apart.
+    pub(crate) fn open(&self, title: &str) -> ItemNumber {
+        let mut world = self.emulator.world();
+        world.advance(1);
+        number(world.open(REPO, "ann", NewIssue::new(title, "It stops with the error E0599 at once.")))
+    }
+
+    pub(crate) fn open_pull(&self, title: &str) -> ItemNumber {
+        let mut world = self.emulator.world();
+        world.advance(1);
+        number(world.open(REPO, "ann", NewIssue::new(title, "It mends the error E0599.").pull(Pull::default())))
+    }
+
+    /// An original and so many duplicates of it.
+    pub(crate) fn cluster(&self, duplicates: usize) -> (ItemNumber, Vec<ItemNumber>) {
+        let original = self.open("Sync stops");
+        (original, (0..duplicates).map(|_| self.open("Sync stops too")).collect())
+    }
+
+    /// Lets time pass.
+    pub(crate) fn later(&self, seconds: i64) {
+        self.emulator.world().advance(seconds);
+    }
+
+    pub(crate) async fn sync(&self) {
+        sync(&self.store, &self.github(), &self.repo.name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
+    }
+
+    /// Takes in what GitHub has, and plans to close each first item in favour of the second.
+    pub(crate) async fn plan(&self, pairs: &[(ItemNumber, ItemNumber)]) -> CloseRunId {
+        self.sync().await;
+        // Snapshots and what follows them happen at different times.
+        self.later(5);
+        let mut rows = Vec::new();
+        for (source, target) in pairs {
+            rows.push(self.row(*source, *target).await);
+        }
+        self.store_plan(&rows).await
+    }
+
+    pub(crate) async fn store_plan(&self, rows: &[NewPlanRow]) -> CloseRunId {
+        let new = NewPlan {
+            representation: Representation::Raw,
+            target_policy: TargetPolicy::CanonicalOnly,
+            min_close: Probability::new(0.9).expect("a probability"),
+            config_hash: "hash",
+            run_id: "planned",
+        };
+        let now = self.emulator.world().now;
+        self.store.create_plan(self.repo.id, &new, rows, now).await.expect("stored")
+    }
+
+    /// A row that closes, by what the store knows now.
+    pub(crate) async fn row(&self, source: ItemNumber, target: ItemNumber) -> NewPlanRow {
+        let (one, other) = (self.item(source).await, self.item(target).await);
+        NewPlanRow {
+            item_type: one.item_type,
+            number: source,
+            target: Some(target),
+            skip: None,
+            confidence: Some(Probability::new(0.95).expect("a probability")),
+            evidence: json!({ "facts": [FACT] }),
+            snapshot: serde_json::to_value(RowSnapshot::of(&one, &other)).expect("plain data"),
+        }
+    }
+
+    pub(crate) async fn item(&self, number: ItemNumber) -> canonry_domain::Item {
+        for item_type in [ItemType::Issue, ItemType::Pr] {
+            if let Some(item) = self.store.item(self.repo.id, item_type, number).await.expect("reads") {
+                return item;
+            }
+        }
+        panic!("#{number} is not in the store");
+    }
+
+    /// The same world seen by another process, with connections of its own that end with it.
+    pub(crate) async fn another_process(&self) -> Process<'_> {
+        let now = self.emulator.world().now;
+        let store = Store::open(&self.url.parse().expect("a URL"), now).await.expect("opens");
+        let github = self.github();
+        let outbox = Outbox::open(store.clone(), github.clone(), [7; 32]).await.expect("an outbox");
+        Process { setting: self, store, github, outbox }
+    }
+
+    pub(crate) async fn outbox(&self, github: &GitHub) -> Outbox {
+        Outbox::open(self.store.clone(), github.clone(), [7; 32]).await.expect("an outbox")
+    }
+
+    pub(crate) async fn try_apply(&self, plan: CloseRunId, approved_only: bool) -> Result<CloseReport, ApplyError> {
+        let github = self.github();
+        let outbox = self.outbox(&github).await;
+        self.apply_with(&github, &outbox, plan, approved_only).await
+    }
+
+    pub(crate) async fn apply_with(
+        &self,
+        github: &GitHub,
+        outbox: &Outbox,
+        plan: CloseRunId,
+        approved_only: bool,
+    ) -> Result<CloseReport, ApplyError> {
+        let run_id = self.run_id();
+        let options = ApplyOptions { plan, approved_only, config: &self.config, run_id: &run_id, most_rows: None };
+        apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
+    }
+
+    /// Closes so many more rows, and no more.
+    pub(crate) async fn apply_part(
+        &self,
+        github: &GitHub,
+        outbox: &Outbox,
+        plan: CloseRunId,
+        most: usize,
+    ) -> Result<CloseReport, ApplyError> {
+        let run_id = self.run_id();
+        let most_rows = Some(most);
+        let options = ApplyOptions { plan, approved_only: false, config: &self.config, run_id: &run_id, most_rows };
+        apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
+    }
+
+    /// Opens so many more items, and no more.
+    pub(crate) async fn undo_part(
+        &self,
+        github: &GitHub,
+        outbox: &Outbox,
+        run: CloseRunId,
+        most: usize,
+    ) -> Result<CloseReport, UndoError> {
+        let (run_id, config, reason) = (self.run_id(), &self.config.config, UndoReason::NotDuplicate);
+        let most_rows = Some(most);
+        let options = UndoOptions { run, item: None, reason, note: None, by: None, config, run_id: &run_id, most_rows };
+        undo_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
+    }
+
+    pub(crate) async fn apply(&self, plan: CloseRunId) -> CloseReport {
+        self.try_apply(plan, false).await.expect("applied")
+    }
+
+    pub(crate) async fn try_undo(
+        &self,
+        run: CloseRunId,
+        item: Option<ItemNumber>,
+        reason: UndoReason,
+    ) -> Result<CloseReport, UndoError> {
+        let github = self.github();
+        let outbox = self.outbox(&github).await;
+        self.undo_with(&github, &outbox, run, item, reason).await
+    }
+
+    pub(crate) async fn undo_with(
+        &self,
+        github: &GitHub,
+        outbox: &Outbox,
+        run: CloseRunId,
+        item: Option<ItemNumber>,
+        reason: UndoReason,
+    ) -> Result<CloseReport, UndoError> {
+        let run_id = self.run_id();
+        let config = &self.config.config;
+        let options = UndoOptions { run, item, reason, note: None, by: None, config, run_id: &run_id, most_rows: None };
+        undo_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
+    }
+
+    pub(crate) async fn undo(&self, run: CloseRunId) -> CloseReport {
+        self.try_undo(run, None, UndoReason::NotDuplicate).await.expect("undone")
+    }
+
+    /// An outbox that stops at its `points`-th point, as if it was killed there.
+    pub(crate) async fn outbox_until(&self, github: &GitHub, points: usize) -> Outbox {
+        let passed = AtomicUsize::new(0);
+        let checkpoint = move |_| match passed.fetch_add(1, Ordering::SeqCst) {
+            passed if passed < points => ControlFlow::Continue(()),
+            _ => ControlFlow::Break(()),
+        };
+        self.outbox(github).await.with_checkpoint(Arc::new(checkpoint))
+    }
+
+    pub(crate) fn shown(&self, item: ItemNumber) -> Shown {
+        let world = self.emulator.world();
+        let issue = world.issue(REPO, plain(item));
+        let ours = |event: &&Event| event.actor == OWN && matches!(event.kind, EventKind::Closed { .. });
+        Shown {
+            open: issue.state == State::Open,
+            closes: issue.events.iter().filter(ours).count(),
+            comments: world.comments_by(REPO, plain(item), OWN).iter().filter_map(|c| text_of(&c.body)).collect(),
+            labels: issue.labels.clone(),
+        }
+    }
+
+    /// Nothing of ours is on the item.
+    pub(crate) fn assert_untouched(&self, item: ItemNumber, context: &str) {
+        let shown = self.shown(item);
+        assert_eq!((shown.closes, shown.comments.as_slice()), (0, &[][..]), "{context}: #{item}");
+        assert!(!shown.labels.contains(&"possible-duplicate".to_owned()), "{context}: #{item}");
+    }
+
+    /// The item is closed once in favour of the target, told so once, and labelled once.
+    pub(crate) fn assert_closed(&self, item: ItemNumber, target: ItemNumber, context: &str) {
+        let shown = self.shown(item);
+        assert_eq!((shown.open, shown.closes, shown.comments.len()), (false, 1, 1), "{context}: #{item} {shown:?}");
+        assert!(shown.comments[0].starts_with(&format!("Closing as duplicate of #{target}.")), "{context}: {shown:?}");
+        assert_eq!(shown.labels, ["possible-duplicate"], "{context}: #{item}");
+        let world = self.emulator.world();
+        let issue = world.issue(REPO, plain(item));
+        if issue.pull.is_none() {
+            assert_eq!(issue.state_reason.as_deref(), Some("duplicate"), "{context}");
+            assert_eq!(issue.duplicate_of, Some(world.issue(REPO, plain(target)).id), "{context}");
+        }
+    }
+
+    /// The canonical has one comment of ours, which lists exactly these.
+    pub(crate) fn assert_back_link(&self, canonical: ItemNumber, duplicates: &[ItemNumber], context: &str) {
+        let lines: Vec<String> = duplicates.iter().map(|number| format!("- #{number}")).collect();
+        let expected = format!("Closed as duplicates of this issue:\n\n{}", lines.join("\n"));
+        assert_eq!(self.shown(canonical).comments, [expected], "{context}");
+    }
+
+    /// Lets the hour of the write limits pass.
+    pub(crate) fn next_hour(&self) {
+        self.emulator.forget_requests();
+        self.emulator.world().now += SignedDuration::from_hours(2);
+    }
+}
+
+/// A process beside the test's own.
+pub(crate) struct Process<'a> {
+    setting: &'a Setting,
+    store: Store,
+    github: GitHub,
+    outbox: Outbox,
+}
+
+impl Process<'_> {
+    pub(crate) async fn apply(self, plan: CloseRunId) -> Result<CloseReport, ApplyError> {
+        let run_id = self.setting.run_id();
+        let options =
+            ApplyOptions { plan, approved_only: false, config: &self.setting.config, run_id: &run_id, most_rows: None };
+        apply_close(&self.store, &self.github, &self.outbox, &self.setting.repo, options, &mut |_| {}).await
+    }
+
+    pub(crate) async fn undo(self, run: CloseRunId, reason: UndoReason) -> Result<CloseReport, UndoError> {
+        let run_id = self.setting.run_id();
+        let config = &self.setting.config.config;
+        let options =
+            UndoOptions { run, item: None, reason, note: None, by: None, config, run_id: &run_id, most_rows: None };
+        undo_close(&self.store, &self.github, &self.outbox, &self.setting.repo, options, &mut |_| {}).await
+    }
+}
+
+/// What was reported, in short: number and result, with the reason if there is one.
+pub(crate) fn told(report: &CloseReport) -> Vec<String> {
+    let row = |row: &canonry_triage::ReportedRow| match &row.reason {
+        Some(reason) => format!("#{} {} {reason}", row.number, row.result.as_str()),
+        None => format!("#{} {}", row.number, row.result.as_str()),
+    };
+    report.rows.iter().map(row).collect()
+}
+
+pub(crate) fn counts(report: &CloseReport) -> (u64, u64, u64, u64) {
+    (report.attempted, report.applied, report.skipped, report.failed)
+}
+
+pub(crate) fn number(number: u64) -> ItemNumber {
+    ItemNumber::new(i64::try_from(number).expect("small")).expect("a number")
+}
+
+pub(crate) fn plain(item: ItemNumber) -> u64 {
+    u64::try_from(item.get()).expect("positive")
+}
+
+/// What a comment says; `None` when a person wrote it with our account.
+fn text_of(body: &str) -> Option<String> {
+    let (text, marker) = body.split_once("\n\n<!-- canonry:v1:")?;
+    assert!(!marker.contains("<!--"), "two markers: {body}");
+    Some(text.to_owned())
+}

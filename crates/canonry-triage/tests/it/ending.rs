@@ -1,0 +1,24 @@
+//! Work that is ended in its midst.
+
+use std::pin::pin;
+use std::task::Poll;
+
+/// Ends the work at its `polls`-th wait, wherever that is; `None` when it was ended. Answers with how
+/// often it waited, too.
+pub(crate) async fn until<T>(work: impl Future<Output = T>, polls: usize) -> (Option<T>, usize) {
+    let mut work = pin!(work);
+    let mut polled = 0;
+    let ended = std::future::poll_fn(|context| {
+        if polled == polls {
+            return Poll::Ready(None);
+        }
+        polled += 1;
+        work.as_mut().poll(context).map(Some)
+    })
+    .await;
+    (ended, polled)
+}
+
+pub(crate) fn soaking() -> bool {
+    std::env::var_os("CANONRY_SOAK").is_some()
+}

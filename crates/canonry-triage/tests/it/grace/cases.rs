@@ -1,0 +1,131 @@
+//! Suggestions that announce a close, and the sweeps that carry it out.
+
+use canonry_config::parse_bytes;
+use canonry_domain::{Extractor, ItemNumber, ItemType, Probability, TriageMode};
+use canonry_github::GitHub;
+use canonry_github::outbox::Outbox;
+use canonry_store::{Grace, GraceState, MaintainerSource};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{EventKind, State, World};
+use canonry_triage::{
+    EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, Judge, LlmBudget, begin_announced_graces,
+    close_due_grace, tell_ended_graces,
+};
+
+use crate::triage::setting::{ALPHA, OWN, REPO, Setting, plain};
+
+pub(crate) const FILE: &str = ".canonry.yml";
+pub(crate) const GRACE: &str = "triage: {mode: grace, excludeLabels: [question]}\n";
+/// What a suggestion says that announces a close.
+pub(crate) const ANNOUNCED: &str = "If nobody objects within 3 days, this issue will be closed as a duplicate.";
+
+/// A repository whose settings say `grace`.
+pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
+    let mut setting = Setting::new(database).await;
+    setting.rules.mode = TriageMode::Grace;
+    setting.rules.grace = Some(GraceRules {
+        hours: 72,
+        min_close: Probability::new(0.9).expect("a probability"),
+        protected_labels: vec!["security".to_owned()],
+        handle: "canonry".to_owned(),
+    });
+    setting.emulator.world().get_mut(REPO).file(FILE, GRACE);
+    let maintainers = ["maint".parse().expect("a login")];
+    let now = setting.now();
+    setting.store.set_maintainers(setting.repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+    setting
+}
+
+/// Somebody reports the first original again, and the suggestion announces that it will be closed.
+pub(crate) async fn announced(setting: &Setting) -> ItemNumber {
+    let item = setting.report(ALPHA, 0.95);
+    setting.triage(item).await;
+    begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+    let grace = grace(setting, item).await;
+    assert_eq!((grace.state, grace.target.get()), (GraceState::Waiting, 1));
+    assert!(said(setting, item).contains(ANNOUNCED), "{}", said(setting, item));
+    item
+}
+
+/// Lets people do something, two hours later.
+pub(crate) fn meanwhile<T>(setting: &Setting, act: impl FnOnce(&mut World) -> T) -> T {
+    setting.later(2);
+    act(&mut setting.emulator.world())
+}
+
+/// The last grace of an item.
+pub(crate) async fn grace(setting: &Setting, item: ItemNumber) -> Grace {
+    let mut graces = setting.store.graces_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+    assert!(!graces.is_empty(), "#{item} has no grace");
+    graces.remove(0)
+}
+
+/// Looks after everything that is due, and sends what is to be said about it.
+pub(crate) async fn sweep(setting: &Setting) -> Vec<(ItemNumber, GraceOutcome)> {
+    let github = setting.github();
+    let outbox = setting.outbox().await;
+    let swept = try_sweep(setting, &github, &outbox).await.expect("swept");
+    setting.publish().await;
+    swept
+}
+
+pub(crate) async fn try_sweep(
+    setting: &Setting,
+    github: &GitHub,
+    outbox: &Outbox,
+) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
+    let store = &setting.store;
+    begin_announced_graces(store, setting.now()).await?;
+    tell_ended_graces(store, outbox, setting.now()).await?;
+    let chat = setting.chat();
+    let key = ("main".to_owned(), FILE.to_owned());
+    let text = setting.emulator.world().get(REPO).files.get(&key).cloned().unwrap_or_default();
+    let config = parse_bytes(text.as_ref());
+    let mut outcomes = Vec::new();
+    for grace in store.waiting_graces(Some(setting.repo.id)).await? {
+        if grace.due_at > setting.now() {
+            continue;
+        }
+        let (budget, run_id) = (LlmBudget::default(), setting.run_id());
+        let parts = GraceParts {
+            store,
+            github,
+            outbox,
+            judge: Judge::Model { provider: Extractor::OpenAi, model: &chat },
+            budget: &budget,
+            source: EmbedSource::Raw,
+            config: &config,
+            run_id: &run_id,
+        };
+        outcomes.push((grace.number, close_due_grace(parts, &grace).await?));
+    }
+    Ok(outcomes)
+}
+
+/// What the suggestion on an item says.
+pub(crate) fn said(setting: &Setting, item: ItemNumber) -> String {
+    setting.comments(item).first().cloned().unwrap_or_default()
+}
+
+pub(crate) fn is_open(setting: &Setting, item: ItemNumber) -> bool {
+    setting.emulator.world().issue(REPO, plain(item)).state == State::Open
+}
+
+/// How often we closed an item.
+pub(crate) fn closes(setting: &Setting, item: ItemNumber) -> usize {
+    let world = setting.emulator.world();
+    let ours =
+        |event: &&canonry_testkit::github::Event| event.actor == OWN && matches!(event.kind, EventKind::Closed { .. });
+    world.issue(REPO, plain(item)).events.iter().filter(ours).count()
+}
+
+/// The item is closed once in favour of the first original, and told so once.
+pub(crate) fn assert_closed(setting: &Setting, item: ItemNumber, context: &str) {
+    let comments = setting.comments(item);
+    let told = comments.iter().filter(|comment| comment.starts_with("Closing as duplicate of #1.")).count();
+    assert_eq!((is_open(setting, item), closes(setting, item), told), (false, 1, 1), "{context}: {comments:?}");
+    assert_eq!(comments.len(), 2, "{context}: {comments:?}");
+    let world = setting.emulator.world();
+    let issue = world.issue(REPO, plain(item));
+    assert_eq!(issue.duplicate_of, Some(world.issue(REPO, 1).id), "{context}");
+}

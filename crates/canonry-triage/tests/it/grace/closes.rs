@@ -1,0 +1,245 @@
+//! What is announced and what is not, how it is closed, and that nobody's word is overruled.
+
+use canonry_domain::{DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason};
+use canonry_store::{GraceState, NewOverride, ObjectionKind};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Fault, NewIssue};
+use canonry_testkit::on_both_engines;
+use canonry_triage::{Begun, GraceOutcome, UndoneLast, begin_announced_graces, begin_grace_by_ruling, undo_last_close};
+
+use crate::grace::cases::{
+    ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep, try_sweep,
+};
+use crate::triage::setting::{ALPHA, BETA, LABEL, REPO, Setting, no, number, plain, yes};
+
+async fn undo(setting: &Setting, item: ItemNumber, reason: UndoReason) -> UndoneLast {
+    let (github, outbox) = (setting.github(), setting.outbox().await);
+    let by = "maint".parse().expect("a login");
+    let undone =
+        undo_last_close(&setting.store, &github, &outbox, &setting.repo, ItemType::Issue, item, &by, reason, "canonry");
+    undone.await.expect("undone")
+}
+
+on_both_engines! {
+    async fn from_the_suggestion_to_the_close_and_back(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        let began = grace(&setting, item).await;
+        assert_eq!(began.due_at.duration_since(began.began_at).as_hours(), 72);
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
+        assert_closed(&setting, item, "nobody objected");
+        let closing = setting.comments(item).remove(1);
+        insta::assert_snapshot!(closing, @"
+        Closing as duplicate of #1. If this is incorrect, reopen the issue (it will not be closed again). Its author can also write `/canonry not a duplicate`, and a maintainer `/canonry undo`: both open it again. A 👎 from its author, or from two people, is noted as an objection.
+
+        The problem is followed in #1: Original alpha: the exporter writes its summary twice
+
+        What both issues share (confidence 96 %):
+
+        - Both tell of the same summary that is written twice.
+        ");
+        let decisions = setting.store.decisions_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+        let decided: Vec<_> = decisions.iter().map(|one| (one.origin, one.status, one.target)).collect();
+        assert_eq!(decided, [(DecisionOrigin::Online, DecisionStatus::Accepted, Some(number(1)))]);
+        let plan = grace(&setting, item).await.plan.expect("a plan");
+        assert_eq!(setting.store.close_run_rows(plan).await.expect("reads").len(), 1, "a plan of one row");
+        assert_eq!(sweep(&setting).await, [], "that is all");
+
+        assert_eq!(undo(&setting, item, UndoReason::NotDuplicate).await, UndoneLast::Reopened);
+        assert!(is_open(&setting, item));
+        assert_eq!(undo(&setting, item, UndoReason::NotDuplicate).await, UndoneLast::AlreadyOpen);
+        let objections = setting.store.objections(setting.repo.id).await.expect("reads");
+        let kinds: Vec<_> = objections.iter().map(|one| (one.number, one.kind)).collect();
+        assert_eq!(kinds, [(item, ObjectionKind::NotADuplicate)], "noted once");
+        // An edit lets it be looked at again. It is suggested, and never announced.
+        setting.later(48);
+        setting.edit_title(item, &setting.title(ALPHA, 0.97));
+        setting.triage(item).await;
+        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        assert!(!said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
+        setting.later(24 * 7);
+        assert_eq!(sweep(&setting).await, []);
+        assert_eq!((is_open(&setting, item), closes(&setting, item)), (true, 1));
+        assert_eq!(undo(&setting, number(2), UndoReason::Other).await, UndoneLast::Nothing);
+    }
+
+    async fn only_sure_duplicates_of_strangers_are_announced(database: TestDatabase) {
+        let mut setting = in_grace(database).await;
+        let mut plainly = Vec::new();
+        let label = |setting: &Setting, label: &str| NewIssue::new(&setting.title(ALPHA, 0.95), LONG).label(label);
+        plainly.push(setting.report_as(ALPHA, 0.95, label(&setting, "security")));
+        plainly.push(setting.report_as(ALPHA, 0.95, NewIssue::new("Twice, case 0-0.95", "It does it twice.")));
+        let mine = { setting.emulator.world().open(REPO, "maint", NewIssue::new(&setting.title(ALPHA, 0.95), LONG)) };
+        plainly.push(number(mine));
+        let assigned = setting.report(ALPHA, 0.95);
+        setting.emulator.world().assign(REPO, plain(assigned), "ann", "ann");
+        plainly.push(assigned);
+        let reopened = setting.report(ALPHA, 0.95);
+        {
+            let mut world = setting.emulator.world();
+            world.close(REPO, plain(reopened), "ann", canonry_testkit::github::CloseReason::NotPlanned);
+            world.reopen(REPO, plain(reopened), "ann");
+        }
+        plainly.push(reopened);
+        // Sure enough to be called a duplicate, but not where the repository wants more.
+        if let Some(grace) = &mut setting.rules.grace {
+            grace.min_close = canonry_domain::Probability::new(0.97).expect("a probability");
+        }
+        plainly.push(setting.report(ALPHA, 0.95));
+        for item in &plainly[..5] {
+            setting.judge_says(yes(1, 0.99));
+            setting.triage(*item).await;
+        }
+        setting.judge_says(yes(1, 0.96));
+        setting.triage(plainly[5]).await;
+        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        for item in plainly {
+            let text = said(&setting, item);
+            assert!(text.contains("Nothing is closed because of this."), "#{item}: {text}");
+            let graces = setting.store.graces_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+            assert_eq!(graces, [], "#{item}");
+        }
+    }
+
+    async fn a_second_look_may_refuse(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.judge_says(no());
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("model_not_duplicate".to_owned()))]);
+        assert!(is_open(&setting, item));
+        assert!(said(&setting, item).ends_with("because a second look was not sure enough."), "{}", said(&setting, item));
+        assert_eq!(grace(&setting, item).await.state, GraceState::Refused);
+        setting.judge_says(yes(1, 0.96));
+        setting.later(24 * 7);
+        assert_eq!(sweep(&setting).await, [], "it is not asked again until it says yes");
+
+        // The judge does not answer: it is waited for.
+        let item = announced(&setting).await;
+        setting.judge_says("It depends.".to_owned());
+        setting.later(73);
+        let waits = GraceOutcome::Waiting("no_answer_of_the_judge".to_owned());
+        assert_eq!(sweep(&setting).await, [(item, waits)]);
+        setting.judge_says(yes(1, 0.96));
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
+    }
+
+    async fn what_a_person_reopened_is_never_closed_again(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.later(73);
+        sweep(&setting).await;
+        assert_closed(&setting, item, "nobody objected");
+        meanwhile(&setting, |world| world.reopen(REPO, plain(item), "ann"));
+        setting.sync().await;
+        for (title, hours) in [(0.96, 24), (0.97, 100), (0.98, 100)] {
+            setting.edit_title(item, &setting.title(ALPHA, title));
+            setting.triage(item).await;
+            setting.later(hours);
+            assert_eq!(sweep(&setting).await, []);
+        }
+        assert_eq!((is_open(&setting, item), closes(&setting, item)), (true, 1));
+        // A maintainer's word is another thing.
+        let by = "maint".parse().expect("a login");
+        let outbox = setting.outbox().await;
+        let (repo, now) = (&setting.repo, setting.now());
+        let ruled = NewOverride {
+            item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item, other: Some(number(1)), note: None,
+            by: None,
+        };
+        setting.store.add_override(repo.id, ruled, now).await.expect("ruled");
+        let begun = begin_grace_by_ruling(
+            &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(1), &by, now,
+        );
+        assert_eq!(begun.await.expect("begun"), Begun::Yes);
+        setting.later(1);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
+        assert_eq!(closes(&setting, item), 2);
+    }
+
+    async fn a_ruling_takes_the_place_of_what_was_announced(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        let by = "maint".parse().expect("a login");
+        let outbox = setting.outbox().await;
+        meanwhile(&setting, |world| world.comment(REPO, plain(item), "maint", "/canonry duplicate of #2"));
+        setting.sync().await;
+        let (repo, now) = (&setting.repo, setting.now());
+        let ruled = NewOverride {
+            item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item, other: Some(number(2)), note: None,
+            by: None,
+        };
+        setting.store.add_override(repo.id, ruled, now).await.expect("ruled");
+        let begun = begin_grace_by_ruling(
+            &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(2), &by, now,
+        );
+        assert_eq!(begun.await.expect("begun"), Begun::Yes);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
+        assert!(setting.comments(item)[1].starts_with("Closing as duplicate of #2."), "{:?}", setting.comments(item));
+        assert!(said(&setting, item).ends_with("because a maintainer has decided about it."));
+        assert_eq!(closes(&setting, item), 1);
+        assert_eq!(setting.store.closes_since(repo.id, now).await.expect("reads"), 0, "a person approved it");
+    }
+
+    async fn somebody_is_quicker_than_the_close(database: TestDatabase) {
+        // Between the comment that says so and the close itself.
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.later(73);
+        let (fault, mut gate) = Fault::on("PATCH", &format!("/repos/*/*/issues/{item}")).hold();
+        let (reactions, mut before_close) =
+            Fault::on("GET", "/repos/*/*/issues/comments/*/reactions").nth(4).hold();
+        setting.emulator.fault(fault);
+        setting.emulator.fault(reactions);
+        let (github, outbox) = (setting.github(), setting.outbox().await);
+        let objecting = async {
+            before_close.arrived().await;
+            let comment = setting.comment_id(item);
+            setting.emulator.world().react_to_comment(REPO, comment, "eve", "-1");
+            before_close.release();
+        };
+        let (swept, ()) = tokio::join!(try_sweep(&setting, &github, &outbox), objecting);
+        let ended = GraceOutcome::Cancelled(canonry_domain::GraceEnd::Reaction);
+        assert_eq!(swept.expect("swept"), [(item, ended)]);
+        assert_eq!((is_open(&setting, item), closes(&setting, item)), (true, 0));
+        let comments = setting.comments(item);
+        assert!(comments[1].contains("It stays open"), "{comments:?}");
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(1), gate.arrived()).await.is_err());
+    }
+
+    async fn two_sweeps_at_once_close_once(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        setting.later(73);
+        let (one, two) = (setting.github(), setting.github());
+        let (first, second) = (setting.outbox().await, setting.outbox().await);
+        let (first, second) = tokio::join!(try_sweep(&setting, &one, &first), try_sweep(&setting, &two, &second));
+        let outcomes: Vec<_> = [first.expect("swept"), second.expect("swept")].concat();
+        assert!(outcomes.iter().any(|(_, outcome)| *outcome == GraceOutcome::Closed), "{outcomes:?}");
+        assert_closed(&setting, item, "at once");
+        assert_eq!(sweep(&setting).await, []);
+        assert_eq!(grace(&setting, item).await.state, GraceState::Closed);
+        assert!(setting.labels(item).contains(&LABEL.to_owned()));
+    }
+
+    async fn no_other_row_slips_in(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        // A pair that a person ruled, which a plan of everything would close.
+        let other = setting.report(BETA, 0.95);
+        setting.sync().await;
+        let ruled = NewOverride {
+            item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item: other, other: Some(number(2)), note: None,
+            by: None,
+        };
+        setting.store.add_override(setting.repo.id, ruled, setting.now()).await.expect("ruled");
+        let item = announced(&setting).await;
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
+        assert!(is_open(&setting, other));
+        assert_closed(&setting, item, "alone");
+    }
+}
+
+const LONG: &str = "After the change of last week the exporter writes its summary twice to the console, once at the start and \
+    once at the end of each run.";

@@ -1,0 +1,13 @@
+//! The pipeline over the corpus: against the emulated GitHub, scripted models and real databases.
+
+mod analyze_intent;
+mod backtest;
+mod close_look;
+mod closing;
+mod ending;
+mod grace;
+mod intent_vectors;
+mod retrieval;
+mod sync;
+mod triage;
+mod world_clock;

@@ -1,0 +1,342 @@
+//! A store, an emulated GitHub with two originals, scripted models, and somebody who reports them again.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use canonry_domain::{Extractor, ItemNumber, ItemType, OnlineThresholds, TriageMode};
+use canonry_github::outbox::Outbox;
+use canonry_github::{Auth, ClientOptions, GitHub, Secret};
+use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat};
+use canonry_models::{ApiKey, Provider, RemoteEmbedder, RemoteSettings};
+use canonry_retrieval::RetrievalMode;
+use canonry_store::{OutboxEntry, Repo, Store, StoredTriageAction, StoredTriageRecord};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
+use canonry_testkit::models::ModelServer;
+use canonry_triage::{
+    DetectOptions, Detectors, EmbedOptions, IntentExtractor, Judge, LlmBudget, SyncOptions, TriageError, TriageRecheck,
+    TriageRules, Triaged, detect_new, embed, sync, triage_item,
+};
+use futures_util::future::BoxFuture;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+
+use crate::world_clock::WorldClock;
+
+pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
+pub(crate) const REPO: &str = "acme/widgets";
+pub(crate) const OWN: &str = "canonry-bot";
+pub(crate) const LABEL: &str = "possible-duplicate";
+const BODY: &str = "After the change of last week the exporter writes its summary twice to the console, once at the \
+    beginning and once at the end of each run, and the second copy carries the numbers of the first one.";
+
+/// Models do not make anybody wait.
+struct Hasty;
+
+impl canonry_models::Clock for Hasty {
+    fn now(&self) -> Timestamp {
+        Timestamp::UNIX_EPOCH
+    }
+
+    fn sleep(&self, _pause: Duration) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+}
+
+pub(crate) struct Setting {
+    pub(crate) emulator: Arc<Emulator>,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) models: ModelServer,
+    pub(crate) rules: TriageRules,
+    /// Who makes cards, when cards are compared.
+    pub(crate) extractor: Option<IntentExtractor<'static>>,
+    /// What the judge says.
+    answer: Arc<Mutex<String>>,
+    runs: AtomicUsize,
+    /// Removed when the test is over.
+    _database: TestDatabase,
+}
+
+/// The two originals, as vectors of their own and by number.
+pub(crate) const ALPHA: usize = 0;
+pub(crate) const BETA: usize = 1;
+
+impl Setting {
+    /// Two open issues that have nothing in common, in the store; the judge calls everything a duplicate of the first.
+    pub(crate) async fn new(database: TestDatabase) -> Self {
+        let mut world = World::new();
+        world.token(TOKEN, OWN);
+        world.repo(REPO);
+        for login in ["ann", "zoe", "bob", "eve"] {
+            world.user(login);
+        }
+        world.bot("stale[bot]");
+        world.collaborator(REPO, OWN, Permission::Write);
+        world.collaborator(REPO, "maint", Permission::Maintain);
+        world.rate.limit = 10_000_000;
+        world.open(REPO, "zoe", NewIssue::new("Original alpha: the exporter writes its summary twice", BODY));
+        world.open(REPO, "zoe", NewIssue::new("Original beta: the exporter writes its summary twice", BODY));
+        let now = world.now;
+        let emulator = Arc::new(Emulator::start(world).await);
+        let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
+        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let models = ModelServer::start().await;
+        models.vector_for("Original alpha", near(ALPHA, 1.0));
+        models.vector_for("Original beta", near(BETA, 1.0));
+        let answer = Arc::new(Mutex::new(yes(1, 0.96)));
+        let says = Arc::clone(&answer);
+        models.answer_by(move |_| Some(says.lock().unwrap_or_else(PoisonError::into_inner).clone()));
+        let rules = TriageRules {
+            mode: TriageMode::Suggest,
+            max_candidates: 3,
+            exclude_labels: Vec::new(),
+            cooldown: SignedDuration::from_hours(24),
+            grace: None,
+        };
+        let runs = AtomicUsize::new(0);
+        let setting = Self { emulator, store, repo, models, rules, extractor: None, answer, runs, _database: database };
+        setting.sync().await;
+        setting
+    }
+
+    pub(crate) fn github(&self) -> GitHub {
+        let options = ClientOptions {
+            api: self.emulator.url().parse().expect("a URL"),
+            clock: Arc::new(WorldClock(Arc::clone(&self.emulator))),
+            jitter: Arc::new(|| 0.0),
+            request_timeout: Duration::from_secs(10),
+            ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
+        };
+        GitHub::new(options).expect("a client")
+    }
+
+    pub(crate) async fn outbox(&self) -> Outbox {
+        Outbox::open(self.store.clone(), self.github(), [7; 32]).await.expect("an outbox")
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.emulator.world().now
+    }
+
+    pub(crate) fn later(&self, hours: i64) {
+        self.emulator.world().advance(hours * 3_600);
+    }
+
+    pub(crate) async fn sync(&self) {
+        let options = SyncOptions::default();
+        sync(&self.store, &self.github(), &self.repo.name, options, &mut |_| {}).await.expect("synced");
+    }
+
+    /// Somebody reports an original again, as alike to it as the cosine says.
+    pub(crate) fn report(&self, original: usize, cosine: f64) -> ItemNumber {
+        self.report_as(original, cosine, NewIssue::new(&self.title(original, cosine), BODY))
+    }
+
+    pub(crate) fn report_as(&self, original: usize, cosine: f64, issue: NewIssue) -> ItemNumber {
+        self.models.vector_for(&tag(original, cosine), near(original, cosine));
+        let mut world = self.emulator.world();
+        world.advance(1);
+        number(world.open(REPO, "ann", issue))
+    }
+
+    /// A title by which the scripted model knows how alike its issue is to an original.
+    pub(crate) fn title(&self, original: usize, cosine: f64) -> String {
+        let tag = tag(original, cosine);
+        self.models.vector_for(&tag, near(original, cosine));
+        format!("Seen by me, {tag}: the exporter writes its summary twice")
+    }
+
+    pub(crate) fn edit_title(&self, item: ItemNumber, title: &str) {
+        let mut world = self.emulator.world();
+        world.advance(1);
+        world.edit_title(REPO, plain(item), "ann", title);
+    }
+
+    pub(crate) fn judge_says(&self, answer: String) {
+        *self.answer.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+    }
+
+    /// A name that no other run has.
+    pub(crate) fn run_id(&self) -> String {
+        format!("run-{}", self.runs.fetch_add(1, Ordering::SeqCst))
+    }
+
+    /// Triages an issue and sends what is to be sent.
+    pub(crate) async fn triage(&self, item: ItemNumber) -> Triaged {
+        let triaged = self.triage_only(item).await;
+        self.publish().await;
+        triaged
+    }
+
+    pub(crate) async fn triage_only(&self, item: ItemNumber) -> Triaged {
+        self.try_triage(item, &self.run_id()).await.expect("triaged")
+    }
+
+    pub(crate) async fn try_triage(&self, item: ItemNumber, run_id: &str) -> Result<Triaged, TriageError> {
+        let outbox = self.outbox().await;
+        self.triage_with(Some(&outbox), true, item, run_id, LlmBudget::default()).await
+    }
+
+    pub(crate) async fn triage_with(
+        &self,
+        outbox: Option<&Outbox>,
+        asks_github: bool,
+        item: ItemNumber,
+        run_id: &str,
+        budget: LlmBudget,
+    ) -> Result<Triaged, TriageError> {
+        let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
+        let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
+        let (options, now) = (options(item, run_id, budget), self.now());
+        let item_type = self.item_type(item);
+        triage_item(&self.store, outbox, &self.repo, item_type, item, with, &options, &self.rules, now).await
+    }
+
+    /// Everything that a triage does up to its record, which has this id.
+    pub(crate) async fn detect_only(&self, item: ItemNumber, run_id: &str) -> i64 {
+        let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
+        let all = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
+        embed(&self.store, &embedder, &self.repo, all, self.now(), &mut |_| {}).await.expect("embedded");
+        let with = self.detectors(Some(&github), &embedder, &chat);
+        let options = options(item, run_id, LlmBudget::default());
+        let repo = Some(self.repo.clone());
+        let detected = detect_new(&self.store, &self.repo.name, repo, with, &options, self.now()).await;
+        detected.expect("detected").1.triage_id
+    }
+
+    fn detectors<'a>(
+        &self,
+        github: Option<&'a GitHub>,
+        embedder: &'a RemoteEmbedder,
+        chat: &'a RemoteChat,
+    ) -> Detectors<'a> {
+        let judge = Judge::Model { provider: Extractor::OpenAi, model: chat };
+        Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None }
+    }
+
+    fn item_type(&self, item: ItemNumber) -> ItemType {
+        let world = self.emulator.world();
+        let is_pull = world.get(REPO).issues.get(&plain(item)).is_some_and(|issue| issue.pull.is_some());
+        if is_pull { ItemType::Pr } else { ItemType::Issue }
+    }
+
+    pub(crate) fn embedder(&self) -> RemoteEmbedder {
+        let settings = RemoteSettings {
+            base_url: self.models.base_url(),
+            key: Some(ApiKey::new("sk-nobody-may-read-this")),
+            model: "scripted".to_owned(),
+            ..RemoteSettings::new(Provider::OpenAi)
+        };
+        RemoteEmbedder::with_clock(settings, Arc::new(Hasty)).expect("usable settings")
+    }
+
+    pub(crate) fn chat(&self) -> RemoteChat {
+        let settings = ChatSettings {
+            base_url: self.models.base_url(),
+            key: Some(ApiKey::new("sk-nobody-may-read-this")),
+            model: "scripted".to_owned(),
+            ..ChatSettings::new(ChatProvider::OpenAi)
+        };
+        RemoteChat::with_clock(settings, Arc::new(Hasty)).expect("usable settings")
+    }
+
+    /// Sends everything that a service may send by itself, waiting as long as it takes.
+    pub(crate) async fn publish(&self) {
+        let outbox = self.outbox().await;
+        let recheck = TriageRecheck::new(self.store.clone(), self.github());
+        for _ in 0..40 {
+            while outbox.publish_unattended(&recheck).await.expect("published") {}
+            self.emulator.world().advance(30);
+        }
+    }
+
+    /// Our comments on an issue, without their markers.
+    pub(crate) fn comments(&self, item: ItemNumber) -> Vec<String> {
+        let world = self.emulator.world();
+        let text = |body: &str| body.split("\n\n<!-- canonry:v1:").next().unwrap_or_default().to_owned();
+        world.comments_by(REPO, plain(item), OWN).iter().map(|comment| text(&comment.body)).collect()
+    }
+
+    pub(crate) fn comment_id(&self, item: ItemNumber) -> u64 {
+        self.emulator.world().comments_by(REPO, plain(item), OWN).first().expect("a comment").id
+    }
+
+    pub(crate) fn labels(&self, item: ItemNumber) -> Vec<String> {
+        self.emulator.world().issue(REPO, plain(item)).labels.clone()
+    }
+
+    pub(crate) async fn records(&self, item: ItemNumber) -> Vec<StoredTriageRecord> {
+        self.store.triage_records_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
+    }
+
+    pub(crate) async fn actions(&self, item: ItemNumber) -> Vec<StoredTriageAction> {
+        self.store.triage_actions_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
+    }
+
+    /// The entries of an issue's outbox: how each stands, and why.
+    pub(crate) async fn entries(&self, item: ItemNumber) -> Vec<String> {
+        let entries = self.store.outbox_entries(self.repo.id, item).await.expect("reads");
+        let line = |entry: &OutboxEntry| {
+            let reason = entry.reason.as_deref().map(|reason| format!(" {reason}")).unwrap_or_default();
+            format!("{} {}{reason}", entry.kind, entry.state.as_str())
+        };
+        entries.iter().map(line).collect()
+    }
+}
+
+fn options(item: ItemNumber, run_id: &str, budget: LlmBudget) -> DetectOptions {
+    DetectOptions {
+        item_type: None,
+        number: item,
+        k: 8,
+        thresholds: OnlineThresholds::default(),
+        mode: RetrievalMode::Dense,
+        budget,
+        run_id: run_id.to_owned(),
+    }
+}
+
+/// What came of a triage, in short.
+pub(crate) fn told(triaged: &Triaged) -> (Option<&'static str>, &str) {
+    (triaged.action.map(|action| action.as_str()), &triaged.reason)
+}
+
+/// A duplicate, with every structural key in favour.
+pub(crate) fn yes(of: i64, confidence: f64) -> String {
+    yes_because(of, confidence, "Both tell of the same summary that is written twice.")
+}
+
+pub(crate) fn yes_because(of: i64, confidence: f64, reasoning: &str) -> String {
+    json!({
+        "is_duplicate": true, "duplicate_of": of, "confidence": confidence, "reasoning": reasoning,
+        "relation": "same_instance", "root_cause_match": "same", "scope_relation": "same_scope",
+        "path_match": "same", "certainty": "sure",
+    })
+    .to_string()
+}
+
+pub(crate) fn no() -> String {
+    json!({"is_duplicate": false, "duplicate_of": 0, "confidence": 0.2, "reasoning": "Another cause."}).to_string()
+}
+
+pub(crate) fn number(number: u64) -> ItemNumber {
+    ItemNumber::new(i64::try_from(number).expect("small")).expect("a number")
+}
+
+pub(crate) fn plain(item: ItemNumber) -> u64 {
+    u64::try_from(item.get()).expect("positive")
+}
+
+/// A vector with this cosine to an original's, and none to the other's.
+fn near(original: usize, cosine: f64) -> Vec<f32> {
+    let mut vector = vec![0.0; 8];
+    vector[original] = cosine as f32;
+    vector[original + 4] = (1.0 - cosine * cosine).sqrt() as f32;
+    vector
+}
+
+fn tag(original: usize, cosine: f64) -> String {
+    format!("case {original}-{cosine}")
+}
