@@ -86,10 +86,18 @@ impl From<UndoError> for JobError {
     fn from(error: UndoError) -> Self {
         match error {
             UndoError::NothingToUndo(words) => Self::Hopeless(words),
-            UndoError::Ended(ClosingError::Store(error)) => error.into(),
-            UndoError::Ended(ClosingError::Outbox(error)) => error.into(),
-            UndoError::Ended(ClosingError::Identify(error)) => error.into(),
-            UndoError::Ended(ClosingError::Busy(words)) => Self::Unavailable(words),
+            UndoError::Ended(error) => error.into(),
+        }
+    }
+}
+
+impl From<ClosingError> for JobError {
+    fn from(error: ClosingError) -> Self {
+        match error {
+            ClosingError::Store(error) => error.into(),
+            ClosingError::Outbox(error) => error.into(),
+            ClosingError::Identify(error) => error.into(),
+            ClosingError::Busy(words) => Self::Unavailable(words),
         }
     }
 }

@@ -16,3 +16,13 @@ pub(crate) const RECOVER: &str = "recover";
 pub(crate) const GRACE: &str = "grace";
 /// Asking what people think of closes.
 pub(crate) const OBJECTIONS: &str = "objections";
+/// Carrying out a plan that a person has applied in the console.
+pub(crate) const APPLY_CLOSE: &str = "apply_close";
+/// Opening again what a plan closed.
+pub(crate) const UNDO_CLOSE: &str = "undo_close";
+/// Making a plan.
+pub(crate) const PLAN: &str = "plan";
+/// Bringing clusters up to date.
+pub(crate) const CANONICALIZE: &str = "canonicalize";
+/// Calling an announced close off.
+pub(crate) const CANCEL_GRACE: &str = "cancel_grace";

@@ -125,7 +125,11 @@ pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) 
 }
 
 /// What a repository is called now; `None` when nobody tells.
-async fn name_now(service: &Service, id: GithubId, known_as: &RepoName) -> Result<Option<RepoName>, JobError> {
+pub(crate) async fn name_now(
+    service: &Service,
+    id: GithubId,
+    known_as: &RepoName,
+) -> Result<Option<RepoName>, JobError> {
     let Some(github) = service.github() else { return Ok(None) };
     match github.repo_by_id(known_as, id).await {
         Ok(answer) => Ok(answer.full_name.parse().ok()),

@@ -163,6 +163,8 @@ mod tests {
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(3.0)), Some(3.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 5}", Some(9.0)), Some(5.0));
         assert_eq!(cost("budget: {monthlyCostUsd: 0}", Some(9.0)), Some(9.0));
+        // No limit of the repository's own is none at all where the operator has none either.
+        assert_eq!(cost("budget: {monthlyCostUsd: 0}", None), None);
         assert_eq!(cost("", None), None);
         assert_eq!(cost("budget: {monthlyCostUsd: a lot}", None), Some(0.0));
     }

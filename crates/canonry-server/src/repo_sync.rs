@@ -13,6 +13,7 @@ use serde_json::json;
 use crate::handler::{Handled, JobError, Work};
 use crate::job_errors::in_words;
 use crate::kinds::SYNC;
+use crate::known_repo::{name_now, renamed};
 use crate::planned_job::PlannedJob;
 use crate::service::Service;
 
@@ -44,23 +45,38 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
         return Err(JobError::Hopeless("the job does not say which repository it is about".to_owned()));
     };
     let store = service.store();
-    let by_id = match work.job.payload["github_id"].as_i64() {
-        Some(id) => store.repo_by_github_id(GithubId(id)).await?,
-        None => None,
-    };
-    let known = match by_id {
-        Some(repo) => Some(repo),
+    let id = work.job.payload["github_id"].as_i64().map(GithubId);
+    // With an id, the id alone says which repository it is: the name may be another's by now.
+    let known = match id {
+        Some(id) => store.repo_by_github_id(id).await?,
         None => store.repo(named).await?,
     };
-    // It may have been renamed since the job was queued.
-    let asked = known.as_ref().map_or(named, |repo| &repo.name);
+    if id.is_some() && known.is_none() {
+        return Ok(Handled::Ignored("the repository is not known any more".to_owned()));
+    }
     if let Some(repo) = &known {
         let access = store.repo_access(repo.id).await?;
         if access != RepoAccess::Active {
             return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
         }
     }
-    let synced = match sync(store, github, asked, SyncOptions::default(), &mut |_| {}).await {
+    let mut asked = known.as_ref().map_or_else(|| named.clone(), |repo| repo.name.clone());
+    let mut synced = sync(store, github, &asked, SyncOptions::default(), &mut |_| {}).await;
+    // Its name is another repository's by now, and no webhook has told what it is called.
+    if let (Some(repo), Err(failure)) = (&known, &synced)
+        && let Some(id) = repo.github_id
+        && has_lost_its_name(&failure.cause)
+    {
+        let Some(name) = name_now(service, id, &repo.name).await? else {
+            store.set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+            return Ok(Handled::Ignored(in_words(failure)));
+        };
+        if name.key() != repo.name.key() {
+            asked = renamed(service, repo, id, &name).await?.name;
+            synced = sync(store, github, &asked, SyncOptions::default(), &mut |_| {}).await;
+        }
+    }
+    let synced = match synced {
         Ok(report) => report,
         Err(failure) if is_out_of_sight(&failure.cause) => {
             if let Some(repo) = &known {
@@ -70,7 +86,7 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
         }
         Err(failure) => return Err(failure.cause.into()),
     };
-    let name = synced.repo.as_ref().unwrap_or(asked);
+    let name = synced.repo.as_ref().unwrap_or(&asked);
     let repo = store.repo(name).await?;
     let repo = repo.ok_or_else(|| JobError::Retry(format!("{name} was renamed while it was synced")))?;
     tracing::info!(repo = %repo.name, fetched = synced.fetched, inserted = synced.inserted, updated = synced.updated, "a repository is synced");
@@ -85,6 +101,12 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
 pub(crate) fn is_out_of_sight(error: &SyncError) -> bool {
     let SyncError::Identify(IdentifyError::GitHub(error)) = error else { return false };
     matches!(error, GitHubError::NotFound { .. } | GitHubError::NotInstalled { .. })
+}
+
+/// Whether GitHub means another repository by the name under which this one is stored, or by the one it has now.
+fn has_lost_its_name(error: &SyncError) -> bool {
+    let SyncError::Identify(error) = error else { return false };
+    matches!(error, IdentifyError::AnotherRepository { .. } | IdentifyError::NameTaken { .. })
 }
 
 /// Vectors, and cards where rules make them. A model makes cards of new items only: nobody is to pay for a whole

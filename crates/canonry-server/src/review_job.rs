@@ -16,7 +16,6 @@ use canonry_review::{
 use canonry_store::{BrakeKind, CompletedRun, Job, Repo, RepoAccess};
 use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 
 use crate::handler::{Handled, JobError};
 use crate::handlers::month_of;
@@ -24,6 +23,7 @@ use crate::job_errors::in_words;
 use crate::metered_model::{MeteredModel, ReviewModel};
 use crate::recheck::{PAUSED_FOR, ServiceRecheck};
 use crate::repo_rules::repo_rules;
+use crate::review_folder::ReviewFolder;
 use crate::review_settings::{ReviewWishes, review_settings};
 use crate::review_triggers::ReviewWish;
 use crate::service::Service;
@@ -331,7 +331,7 @@ impl<'a> Reviewing<'a> {
     }
 
     async fn review(&self, plan: &Plan<'_>) -> Result<Outcome, Failure> {
-        let folder = temporary_folder().map_err(|error| Failure::told(&NoFolder(error)))?;
+        let folder = ReviewFolder::make().map_err(|error| Failure::told(&NoFolder(error)))?;
         let reviewed = self.review_in(&folder, plan).await;
         if let Err(error) = folder.close() {
             tracing::warn!(%error, "a folder that a change was fetched into could not be removed");
@@ -339,7 +339,7 @@ impl<'a> Reviewing<'a> {
         reviewed
     }
 
-    async fn review_in(&self, folder: &TempDir, plan: &Plan<'_>) -> Result<Outcome, Failure> {
+    async fn review_in(&self, folder: &ReviewFolder, plan: &Plan<'_>) -> Result<Outcome, Failure> {
         let (service, store, live) = (self.service, self.service.store(), plan.live);
         let empty = folder.path().join("empty");
         std::fs::create_dir(&empty).map_err(|error| Failure::told(&NoFolder(error)))?;
@@ -379,7 +379,7 @@ impl<'a> Reviewing<'a> {
         }
     }
 
-    async fn fetch(&self, folder: &TempDir, base: &CommitSha, head: &CommitSha) -> Result<Fetched, Failure> {
+    async fn fetch(&self, folder: &ReviewFolder, base: &CommitSha, head: &CommitSha) -> Result<Fetched, Failure> {
         let token = self.github.git_token(&self.repo.name).await?;
         let remote = Remote::new(&self.github.clone_url(&self.repo.name), Some(token.expose()));
         let remote = remote.map_err(|error: InvalidRemote| Failure::told(&error))?;
@@ -437,11 +437,6 @@ impl<'a> Reviewing<'a> {
 #[derive(Debug, thiserror::Error)]
 #[error("make a folder to fetch into: {0}")]
 struct NoFolder(std::io::Error);
-
-/// Removed when it is dropped, also where the job is ended in the middle.
-fn temporary_folder() -> std::io::Result<TempDir> {
-    tempfile::Builder::new().prefix("canonry-review-").tempdir()
-}
 
 impl From<PublicationError> for JobError {
     fn from(error: PublicationError) -> Self {

@@ -20,11 +20,12 @@ use crate::intake::{Intake, webhook};
 use crate::job_signals::wake_on_signals;
 use crate::metrics::{Metrics, count_webhooks};
 use crate::publisher::{PUBLISHERS, Publish, keep_publishing};
+use crate::review_folder::remove_left_over_review_folders;
 use crate::scheduler::{Scheduler, Schedules};
 use crate::worker::Worker;
 
 /// How long work in hand may take to end after the service was told to stop.
-const DRAIN: Duration = Duration::from_secs(30);
+pub const DRAIN: Duration = Duration::from_secs(30);
 
 /// How long requests under way may take to be answered then. Storing a webhook takes milliseconds, and what was not
 /// answered GitHub can deliver again.
@@ -55,6 +56,8 @@ pub struct ServeParts {
     pub publisher: Option<Arc<dyn Publish>>,
     /// Rung by handlers that have put something there.
     pub wake_publisher: Arc<Notify>,
+    /// Rung by routes that have queued a job.
+    pub wake_worker: Arc<Notify>,
     /// Further routes, such as `/metrics`.
     pub routes: Router,
 }
@@ -67,6 +70,7 @@ impl ServeParts {
             metrics: Metrics::new(),
             publisher: None,
             wake_publisher: Arc::default(),
+            wake_worker: Arc::default(),
             routes: Router::new(),
         }
     }
@@ -94,7 +98,9 @@ pub async fn serve(
     options: ServiceOptions,
     stop: impl Future<Output = ()>,
 ) -> io::Result<Served> {
-    let wake = Arc::new(Notify::new());
+    // Nobody waits for it.
+    tokio::task::spawn_blocking(remove_left_over_review_folders);
+    let wake = parts.wake_worker;
     let (stopping, stopped) = watch::channel(false);
     let handler = parts.metrics.measured(parts.handler, Arc::clone(&clock));
     // Each counts the tries that it has brought to an end.

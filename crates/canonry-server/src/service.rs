@@ -16,7 +16,7 @@ use tracing::Instrument as _;
 use crate::handler::{Handled, JobError, JobHandler, Work};
 use crate::recheck::ServiceRecheck;
 use crate::review_job::{ReviewParts, review_given_up, review_pull};
-use crate::{grace_job, handlers, kinds, reactions_job, recover, repo_sync};
+use crate::{closing_job, grace_job, handlers, kinds, planning_job, reactions_job, recover, repo_sync};
 
 /// How often a job of a kind that this version does not know is looked at: a newer one may run beside it.
 const UNKNOWN_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -151,6 +151,11 @@ impl Service {
             (kinds::GRACE, _) => grace_job::sweep(self).await,
             (kinds::OBJECTIONS, _) => grace_job::hear_objections(self).await,
             (kinds::RECOVER, _) => recover::recover(self, work).await,
+            (kinds::APPLY_CLOSE, _) => closing_job::apply(self, &work.job).await,
+            (kinds::UNDO_CLOSE, _) => closing_job::undo(self, &work.job).await,
+            (kinds::PLAN, _) => planning_job::plan(self, &work.job).await,
+            (kinds::CANONICALIZE, _) => planning_job::cluster(self, &work.job).await,
+            (kinds::CANCEL_GRACE, _) => planning_job::call_off(self, &work.job).await,
             _ => Err(self.unknown(&work.job)),
         }
     }

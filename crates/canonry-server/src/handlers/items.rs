@@ -1,60 +1,58 @@
 //! Items as webhooks tell of them, taken into the corpus.
 
-use canonry_domain::{Gone, Item, ItemNumber, ItemRecord, OutcomeEvent};
-use canonry_github::{GitHubError, item_from_issue};
+use canonry_domain::{Change, Gone, Item, ItemNumber, ItemRecord, OutcomeEvent};
 use canonry_store::Repo;
+use canonry_triage::look_again;
 
 use super::webhook::Webhook;
 use crate::handler::{Handled, JobError};
 
 /// Takes in what a webhook says about an item; the item as it is now, or none when it has left the repository.
 ///
-/// A record that is older than what is known changes nothing: the store sees to that. One of the same second may be
-/// either ("close with comment" is two webhooks of one second, in any order), so that GitHub is asked. An item that was
+/// A record that is older than what is known changes nothing, and one that cannot be put in order neither ("close with
+/// comment" is two webhooks of one second, in any order): the store sees to that, and GitHub is asked. An item that was
 /// deleted or moved comes back only by a record that is newer than its leaving, because a webhook may be delivered again
 /// after it.
 pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord) -> Result<Option<Item>, JobError> {
-    let store = hook.service.store();
+    let (store, now) = (hook.service.store(), hook.service.now());
     let (item_type, number) = (record.item_type, record.number);
-    let record = match store.item(repo.id, item_type, number).await? {
-        Some(known) if known.gone.is_some() && record.updated_at <= known.last_synced_at => return Ok(None),
-        Some(known) if known.gone.is_none() && cannot_be_ordered(&known, &record) => {
-            match of_the_same_second(hook, repo, record).await? {
-                Some(record) => record,
+    let known = store.item(repo.id, item_type, number).await?;
+    if known.as_ref().is_some_and(|known| known.gone.is_some() && record.updated_at <= known.last_synced_at) {
+        return Ok(None);
+    }
+    let taken = store.take_in(repo, vec![record.clone()], now).await?;
+    if taken.changes.contains(&Change::Unordered) {
+        match hook.service.github() {
+            Some(github) => match look_again(store, github, repo, item_type, number).await? {
                 None => return Ok(None),
-            }
+                Some(Change::Unordered) => return Err(told_meanwhile()),
+                Some(_) => {}
+            },
+            None => take_blindly(hook, repo, known.as_ref(), record).await?,
         }
-        _ => record,
-    };
-    store.take_in(repo, vec![record], hook.service.now()).await?;
+    }
     Ok(store.item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none()))
 }
 
-/// Whether a record tells something else than what is known, at the same time: GitHub's times are whole seconds.
-fn cannot_be_ordered(known: &Item, record: &ItemRecord) -> bool {
-    let differs = record.state.is_some_and(|state| state != known.state)
-        || record.title != known.title
-        || record.body.as_ref().is_some_and(|body| *body != known.body)
-        || record.labels.as_ref().is_some_and(|labels| *labels != known.labels);
-    record.updated_at.is_some() && record.updated_at == known.updated_at && differs
+fn told_meanwhile() -> JobError {
+    JobError::Retry("somebody else told of the same item just now".to_owned())
 }
 
-/// What GitHub says now instead of a record that cannot be ordered; none when the item has left. When nobody can be
-/// asked, only a webhook about the state itself changes the state.
-async fn of_the_same_second(
+/// Takes in what cannot be put in order when nobody can be asked: only a webhook about the state itself changes the state.
+async fn take_blindly(
     hook: Webhook<'_>,
     repo: &Repo,
+    known: Option<&Item>,
     record: ItemRecord,
-) -> Result<Option<ItemRecord>, JobError> {
-    let Some(github) = hook.service.github() else {
-        let is_about_state = matches!(hook.action(), "closed" | "reopened");
-        let silent = ItemRecord { state: None, state_reason: None, closed_at: None, ..record.clone() };
-        return Ok(Some(if is_about_state { record } else { silent }));
+) -> Result<(), JobError> {
+    let is_about_state = matches!(hook.action(), "closed" | "reopened");
+    let record = match is_about_state {
+        true => record,
+        false => ItemRecord { state: None, state_reason: None, closed_at: None, ..record },
     };
-    match github.issue(&repo.name, record.number).await {
-        Ok(issue) => Ok(Some(item_from_issue(&issue, hook.service.now()).unwrap_or(record))),
-        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
+    match hook.service.store().take_in_answer(repo, known, record, hook.service.now()).await? {
+        Change::Unordered => Err(told_meanwhile()),
+        _ => Ok(()),
     }
 }
 

@@ -13,7 +13,7 @@ use canonry_github::{GitHub, quote_line};
 use canonry_review::{InThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report};
 use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
 use canonry_triage::{
-    Begun, RulingError, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
+    Begun, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
     ruled_since, undo_last_close, why_item,
 };
 
@@ -211,12 +211,13 @@ impl Deeds<'_> {
         let Said { item_type, number, .. } = self.said;
         let (service, store, now) = (self.hook.service, self.hook.service.store(), self.hook.service.now());
         let note = self.note();
+        let stated = Statement { note: Some(&note), by: Some(self.by) };
         let pair = (number, target);
         if ruled_since(store, self.repo, item_type, OverrideKind::Duplicate, pair, self.said_at).await? {
             return no(overtaken());
         }
         let at = self.said_at;
-        if let Err(error) = rule_duplicate(store, self.repo, item_type, number, target, Some(&note), at).await {
+        if let Err(error) = rule_duplicate(store, self.repo, item_type, number, target, stated, at).await {
             return self.not_ruled(error);
         }
         let is_open = self.is_open().await?;
@@ -242,12 +243,13 @@ impl Deeds<'_> {
         }
         let Some(target) = target else { return no(not_apart(self.handle())) };
         let note = self.note();
+        let stated = Statement { note: Some(&note), by: Some(self.by) };
         let pair = (number, target);
         if ruled_since(store, self.repo, item_type, OverrideKind::NotDuplicate, pair, self.said_at).await? {
             return no(overtaken());
         }
         let at = self.said_at;
-        if let Err(error) = rule_not_duplicate(store, self.repo, item_type, number, target, Some(&note), at).await {
+        if let Err(error) = rule_not_duplicate(store, self.repo, item_type, number, target, stated, at).await {
             return self.not_ruled(error);
         }
         let outbox = Some(self.hook.service.outbox().await?);

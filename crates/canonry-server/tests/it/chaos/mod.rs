@@ -1,0 +1,9 @@
+//! Chaos: the service as processes that are killed at random moments, a GitHub that fails in every way, and a database
+//! that goes away. Nothing is lost, nothing is said twice, nothing leaks.
+
+mod checks;
+mod child;
+mod kills;
+mod life;
+mod readiness;
+mod replica;

@@ -1,0 +1,91 @@
+//! A process whose database goes away says so, refuses what it cannot store, and is back when the database is.
+
+use std::time::Duration;
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Emulator, NewIssue};
+use canonry_testkit::on_both_engines;
+use canonry_testkit::proxy::Proxy;
+use jiff::Timestamp;
+use reqwest::Client;
+
+use crate::chaos::kills::post;
+use crate::chaos::life::{REPOS, world};
+use crate::chaos::replica::{Replica, Told};
+
+/// Longer than it may take to notice, or to connect again.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What lies between the process and its database.
+enum Way {
+    File(std::path::PathBuf),
+    Server(Proxy),
+}
+
+impl Way {
+    fn cut(&self) {
+        match self {
+            Self::File(file) => std::fs::rename(file, file.with_extension("aside")).expect("moved"),
+            Self::Server(proxy) => proxy.cut(),
+        }
+    }
+
+    fn restore(&self) {
+        match self {
+            Self::File(file) => std::fs::rename(file.with_extension("aside"), file).expect("moved back"),
+            Self::Server(proxy) => proxy.restore(),
+        }
+    }
+}
+
+on_both_engines! {
+    async fn readiness_follows_the_database(database: TestDatabase) {
+        let (way, url) = match database.folder() {
+            Some(folder) => (Way::File(folder.join("canonry.db")), database.url().to_owned()),
+            None => {
+                let (proxy, url) = database.proxied().await;
+                (Way::Server(proxy), url)
+            }
+        };
+        let anchor = Timestamp::now();
+        let emulator = Emulator::start(world(anchor)).await;
+        let logs = tempfile::tempdir().expect("a folder");
+        let told = Told { database: url, api: emulator.url(), anchor: anchor.to_string(), logs: logs.path().to_owned() };
+        let replica = Replica::start(&told, 0).await;
+        becomes(&replica, 200).await;
+        for round in 0..2 {
+            way.cut();
+            becomes(&replica, 503).await;
+            assert_eq!(status(&replica, "/healthz").await, 200, "the process lives");
+            assert_eq!(status(&replica, "/metrics").await, 200, "and tells what it can");
+            let delivery = {
+                let mut world = emulator.world();
+                world.open(REPOS[0], "ann", NewIssue::new("zanzititle", "zanzibody"));
+                world.deliveries.last().expect("one").clone()
+            };
+            if let Way::Server(_) = way {
+                // A file that was moved is still open, and what is written to it is there when it is back.
+                assert_eq!(post(&Client::new(), &replica.url, &delivery).await, 503, "what cannot be stored is not accepted");
+            }
+            way.restore();
+            becomes(&replica, 200).await;
+            assert_eq!(post(&Client::new(), &replica.url, &delivery).await, 202, "round {round}");
+        }
+        replica.kill();
+    }
+}
+
+async fn status(replica: &Replica, path: &str) -> u16 {
+    let answer = Client::new().get(format!("{}{path}", replica.url)).send().await.expect("it answers");
+    answer.status().as_u16()
+}
+
+/// Returns when `/readyz` answers so.
+async fn becomes(replica: &Replica, wanted: u16) {
+    let looking = async {
+        while status(replica, "/readyz").await != wanted {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, looking).await.unwrap_or_else(|_| panic!("/readyz does not become {wanted}"));
+}

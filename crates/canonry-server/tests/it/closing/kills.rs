@@ -1,0 +1,83 @@
+//! A job that is ended anywhere, and done again by another process.
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::Poll;
+
+use canonry_domain::UndoReason;
+use canonry_server::{ApplyOrder, JobHandler, PlanOrder, UndoOrder, Work, queue_apply, queue_plan, queue_undo};
+use canonry_store::{JobId, JobState};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use crate::closing::setting::{Setting, maintainer};
+
+/// How many places of a job are ended.
+const CASES: usize = 12;
+
+/// Ends the work at its `polls`-th wait, wherever that is; answers with how often it waited.
+async fn until<T>(work: impl Future<Output = T>, polls: usize) -> usize {
+    let mut work = pin!(work);
+    let mut polled = 0;
+    std::future::poll_fn(|context| {
+        if polled == polls {
+            return Poll::Ready(());
+        }
+        polled += 1;
+        work.as_mut().poll(context).map(drop)
+    })
+    .await;
+    polled
+}
+
+/// A process works on a job without a lease, as one does that lost it, and is killed; then another one does it.
+async fn killed_and_done_again(setting: &Setting, job: JobId, polls: usize, context: &str) -> usize {
+    let service = setting.service().await;
+    let work = Work { job: setting.job(job).await, delivery: None };
+    let polled = until(service.handle(&work), polls).await;
+    setting.work().await;
+    let (state, words) = setting.ended(job).await;
+    assert_eq!((state, words.as_deref()), (JobState::Done, None), "{context}");
+    polled
+}
+
+on_both_engines! {
+    async fn an_order_survives_an_end_at_any_wait(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let mut waits = [usize::MAX; 3];
+        for case in 0..=CASES {
+            // A whole one first, which tells how many waits there are; then ends all over it.
+            let at = |waits: usize| if case == 0 { waits } else { waits * (case - 1) / CASES };
+            let context = format!("case {case}, ended at {:?} of {waits:?}", waits.map(at));
+            setting.next_hour();
+            setting.emulator.world().advance(24 * 3_600);
+            let (plan, original, duplicates) = setting.plan(3).await;
+            setting.approve(plan, &duplicates).await;
+            let order = ApplyOrder { plan, approved_only: true, by: maintainer() };
+            let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+            let applied = killed_and_done_again(&setting, job, at(waits[0]), &context).await;
+            setting.assert_closed(&duplicates, &context);
+            assert_eq!(setting.shown(original).comments, 1, "{context}: one back-link");
+
+            setting.next_hour();
+            let order = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: maintainer() };
+            let job = queue_undo(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+            let undone = killed_and_done_again(&setting, job, at(waits[1]), &context).await;
+            for number in &duplicates {
+                let shown = setting.shown(*number);
+                let counted = (shown.open, shown.closes, shown.comments, shown.labels.len());
+                assert_eq!(counted, (true, 1, 2, 0), "{context}: #{number} {shown:?}");
+            }
+
+            let order = PlanOrder { item_type: None, min_close: None, policy: None, by: maintainer() };
+            let job = queue_plan(store, repo, &order, setting.now()).await.expect("queued");
+            let planned = killed_and_done_again(&setting, job, at(waits[2]), &context).await;
+            let run_id = setting.job(job).await.payload["run_id"].as_str().expect("fixed").to_owned();
+            assert_eq!(setting.plans_of(&run_id).await, 1, "{context}: one plan, however often it is made");
+            if case == 0 {
+                waits = [applied, undone, planned];
+            }
+        }
+    }
+}

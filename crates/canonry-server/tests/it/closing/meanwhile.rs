@@ -1,0 +1,155 @@
+//! What people say and order while an apply is under way: whoever leaves a row out never sees it closed after that, and an
+//! undo of the whole plan ends its apply, however much came after it.
+
+use canonry_domain::{ItemType, UndoReason};
+use canonry_server::{ApplyOrder, UndoOrder, closing_jobs_of, is_being_applied, queue_apply, queue_undo};
+use canonry_store::{JobCaps, JobEnd, JobId, JobLease, JobScope, JobState};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Fault, Permission};
+use canonry_testkit::on_both_engines;
+use futures_util::future::join_all;
+use jiff::SignedDuration;
+
+use crate::closing::setting::{MAINTAINER, REPO, Setting, maintainer};
+
+const DONE: (JobState, Option<String>) = (JobState::Done, None);
+
+/// The next job fails once too often.
+async fn given_up(setting: &Setting) -> JobId {
+    let (store, now) = (&setting.store, setting.now());
+    let caps = JobCaps { per_repo: 9, in_all: 9 };
+    let until = now + SignedDuration::from_mins(5);
+    let job = store.lease_job("unlucky", caps, JobScope::All, now, until).await.expect("reads").expect("due");
+    let lease = JobLease { id: job.id, owner: "unlucky" };
+    assert!(store.end_job(lease, JobEnd::Dead("GitHub was away"), now).await.expect("ended"));
+    job.id
+}
+
+on_both_engines! {
+    async fn what_is_excluded_during_an_apply_and_between_its_parts_stays_open(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (plan, original, duplicates) = setting.plan(15).await;
+        setting.approve(plan, &duplicates).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let order = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        assert!(is_being_applied(store, repo, plan).await.expect("reads"));
+        let exclude = async |at: usize| {
+            let noted = store.set_approved(plan, ItemType::Issue, &[duplicates[at]], Some(false), None, setting.now()).await;
+            assert_eq!(noted.expect("noted"), 1);
+        };
+        // The first row is being written, and people look at those behind it.
+        let comments = format!("/repos/*/*/issues/{}/comments", duplicates[0]);
+        let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
+        setting.emulator.fault(fault);
+        let person = async {
+            gate.arrived().await;
+            exclude(9).await;
+            gate.release();
+        };
+        tokio::join!(setting.one_try(), person);
+        let waiting = setting.job(job).await;
+        assert_eq!((waiting.state, waiting.error.as_deref()), (JobState::Queued, Some("4 rows are left")));
+        exclude(12).await;
+        setting.work().await;
+        assert_eq!(setting.ended(job).await, DONE);
+        assert!(!is_being_applied(store, repo, plan).await.expect("reads"));
+        let left: Vec<_> = [9, 12].map(|at| duplicates[at]).into();
+        setting.assert_untouched(&left, "excluded");
+        let closed: Vec<_> = duplicates.iter().copied().filter(|number| !left.contains(number)).collect();
+        setting.assert_closed(&closed, "the others");
+        assert_eq!(setting.shown(original).comments, 1, "one back-link");
+    }
+
+    async fn whoever_orders_the_same_at_once_orders_it_once(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (plan, _, duplicates) = setting.plan(2).await;
+        let (other, ..) = setting.plan(1).await;
+        let (store, repo, now) = (&setting.store, &setting.repo, setting.now());
+        let apply = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let queued = join_all((0..8).map(|_| queue_apply(store, repo, &apply, now))).await;
+        let queued: Vec<JobId> = queued.into_iter().filter_map(|job| job.expect("reads")).collect();
+        assert_eq!(queued.len(), 1, "{queued:?}");
+        let others = ApplyOrder { plan: other, ..apply.clone() };
+        assert!(queue_apply(store, repo, &others, now).await.expect("reads").is_some(), "of another plan");
+        let undo = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: None };
+        let queued = join_all((0..8).map(|_| queue_undo(store, repo, &undo, now))).await;
+        assert_eq!(queued.into_iter().filter(|job| job.as_ref().expect("reads").is_some()).count(), 1);
+        let one = UndoOrder { item: Some((ItemType::Issue, duplicates[0])), ..undo };
+        assert!(queue_undo(store, repo, &one, now).await.expect("reads").is_some(), "of one item");
+        assert_eq!(queue_undo(store, repo, &one, now).await.expect("reads"), None);
+    }
+
+    async fn an_apply_is_not_gone_on_with_whose_plan_was_undone(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        for thrown_away in [false, true] {
+            setting.next_hour();
+            let (plan, _, duplicates) = setting.plan(22).await;
+            setting.approve(plan, &duplicates).await;
+            let order = ApplyOrder { plan, approved_only: false, by: None };
+            let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+            setting.one_try().await;
+            assert_eq!(given_up(&setting).await, apply);
+            setting.emulator.world().advance(60);
+            let undo = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: None };
+            let undone = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
+            setting.work().await;
+            assert_eq!(setting.ended(undone).await, DONE);
+            // More than anybody would look through.
+            for number in &duplicates {
+                let one = UndoOrder { item: Some((ItemType::Issue, *number)), ..undo.clone() };
+                queue_undo(store, repo, &one, setting.now()).await.expect("reads").expect("queued");
+            }
+            setting.work().await;
+            let mut words = format!("plan {plan} was undone, so that nothing more of it is closed");
+            if thrown_away {
+                store.prune_service(setting.now() + SignedDuration::from_hours(1), 1_000).await.expect("thrown away");
+                assert_eq!(store.job(undone).await.expect("reads"), None);
+                words = format!("everything that plan {plan} closed was undone, so that nothing more of it is closed");
+            }
+            assert!(store.requeue_job(apply, setting.now()).await.expect("queued"));
+            let told = closing_jobs_of(store, repo, plan).await.expect("reads");
+            assert!(told.iter().any(|job| job.id == apply), "what goes on is told, whatever came after it");
+            setting.work().await;
+            assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
+            for number in &duplicates {
+                assert!(setting.shown(*number).open, "#{number}");
+            }
+        }
+    }
+
+    async fn an_undo_that_was_refused_ends_nothing_and_one_that_was_given_up_does(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let (plan, _, duplicates) = setting.plan(12).await;
+        setting.approve(plan, &duplicates).await;
+        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        setting.one_try().await;
+        let undo = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: maintainer() };
+        let refused = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
+        setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Read);
+        setting.work().await;
+        let told = setting.ended(refused).await.1.expect("told");
+        assert!(told.starts_with("maint may not push"), "{told}");
+        assert_eq!(setting.ended(apply).await, DONE);
+        setting.assert_closed(&duplicates, "nobody undid it");
+
+        let (plan, _, duplicates) = setting.plan(12).await;
+        setting.approve(plan, &duplicates).await;
+        let order = ApplyOrder { plan, ..order };
+        let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        setting.one_try().await;
+        // The apply waits a moment for the undo, which comes to nothing.
+        let undo = UndoOrder { plan, by: None, ..undo };
+        let undo = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
+        setting.one_try().await;
+        assert_eq!(setting.job(apply).await.error.as_deref(), Some("an undo goes first"));
+        assert_eq!(given_up(&setting).await, undo);
+        setting.work().await;
+        let words = format!("plan {plan} was to be undone (job {undo}, which was given up), so that nothing more of it is closed");
+        assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
+        setting.assert_untouched(&duplicates[10..], "behind the first part");
+    }
+}

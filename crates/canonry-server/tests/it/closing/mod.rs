@@ -1,0 +1,9 @@
+//! What people order in the console, done by jobs against the emulated GitHub on both engines: every item once, wherever a
+//! job is ended, and nothing that a rule or GitHub forbids.
+
+mod kills;
+mod late_listing;
+mod meanwhile;
+mod orders;
+mod refusals;
+mod setting;

@@ -1,0 +1,259 @@
+//! A store with an emulated repository, and workers that do what is ordered, in a time that moves when they wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use canonry_domain::{ItemNumber, ItemType, Login, Probability, RowSnapshot, TargetPolicy};
+use canonry_github::{Auth, ClientOptions, Clock as _, GitHub, Secret};
+use canonry_retrieval::RetrievalMode;
+use canonry_server::{ReviewParts, Service, ServiceParts, Worker};
+use canonry_store::{
+    CloseRunId, Job, JobCaps, JobFilter, JobId, JobScope, JobState, NewPlan, NewPlanRow, PlanOrigin, Repo,
+    Representation, Store,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Emulator, Event, EventKind, NewIssue, Permission, State, World};
+use canonry_triage::{SyncOptions, refresh_maintainers, sync};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::sync::Notify;
+
+use crate::clocks::WaitingMoves;
+use crate::topics::Topics;
+
+pub(crate) const REPO: &str = "acme/widgets";
+pub(crate) const OWN: &str = "canonry-bot";
+pub(crate) const MAINTAINER: &str = "maint";
+const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
+/// A job that is looked at more often than this has no end.
+const MOST_TRIES: usize = 200;
+
+pub(crate) struct Setting {
+    pub(crate) emulator: Arc<Emulator>,
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    clock: Arc<WaitingMoves>,
+    url: String,
+    _database: TestDatabase,
+}
+
+/// What GitHub shows of an item.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Shown {
+    pub(crate) open: bool,
+    /// How often we closed it.
+    pub(crate) closes: usize,
+    /// How often we commented.
+    pub(crate) comments: usize,
+    pub(crate) labels: Vec<String>,
+}
+
+impl Setting {
+    pub(crate) async fn new(database: TestDatabase) -> Self {
+        let mut world = World::new();
+        world.token(TOKEN, OWN);
+        world.repo(REPO);
+        world.user("ann");
+        world.collaborator(REPO, OWN, Permission::Admin);
+        world.collaborator(REPO, MAINTAINER, Permission::Maintain);
+        world.rate.limit = 10_000_000;
+        let emulator = Arc::new(Emulator::start(world).await);
+        let clock = Arc::new(WaitingMoves::new(&emulator, Some(Duration::from_millis(20))));
+        let url = database.url().to_owned();
+        let store = Store::open(&url.parse().expect("a URL"), clock.now()).await.expect("opens");
+        let name = REPO.parse().expect("a name");
+        store.ensure_repo(&name, clock.now()).await.expect("stored");
+        let github = client(&emulator, &clock);
+        sync(&store, &github, &name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
+        refresh_maintainers(&store, &github, &name).await.expect("told");
+        let repo = store.repo(&name).await.expect("reads").expect("known");
+        Self { emulator, store, repo, clock, url, _database: database }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// A maintainer puts settings on the default branch.
+    pub(crate) fn settings(&self, text: &str) {
+        self.emulator.world().push(REPO, "main", MAINTAINER, ".canonry.yml", text);
+    }
+
+    /// So many duplicates of one new item each, and a plan that closes them.
+    pub(crate) async fn plan(&self, duplicates: usize) -> (CloseRunId, ItemNumber, Vec<ItemNumber>) {
+        let open = |title: &str| {
+            let mut world = self.emulator.world();
+            world.advance(60);
+            item(world.open(REPO, "ann", NewIssue::new(title, "It stops with the error E0599 at once.")))
+        };
+        let original = open("Sync stops");
+        let duplicates: Vec<ItemNumber> = (0..duplicates).map(|_| open("Sync stops too")).collect();
+        self.sync().await;
+        let mut rows = Vec::new();
+        for duplicate in &duplicates {
+            let (one, other) = (self.item(*duplicate).await, self.item(original).await);
+            rows.push(NewPlanRow {
+                item_type: ItemType::Issue,
+                number: *duplicate,
+                target: Some(original),
+                skip: None,
+                confidence: Some(Probability::new(0.95).expect("a probability")),
+                evidence: json!({ "facts": ["the error `E0599`"] }),
+                snapshot: serde_json::to_value(RowSnapshot::of(&one, &other)).expect("plain data"),
+            });
+        }
+        let new = NewPlan {
+            representation: Representation::Raw,
+            target_policy: TargetPolicy::CanonicalOnly,
+            min_close: Probability::new(0.9).expect("a probability"),
+            config_hash: "hash",
+            run_id: "planned",
+        };
+        self.emulator.world().advance(5);
+        let plan = self.store.create_plan(self.repo.id, &new, &rows, self.now()).await.expect("stored");
+        (plan, original, duplicates)
+    }
+
+    /// A person approves all rows.
+    pub(crate) async fn approve(&self, plan: CloseRunId, numbers: &[ItemNumber]) {
+        let stored = self.store.set_approved(plan, ItemType::Issue, numbers, Some(true), None, self.now()).await;
+        assert_eq!(stored.expect("stored"), numbers.len());
+    }
+
+    pub(crate) async fn sync(&self) {
+        let github = client(&self.emulator, &self.clock);
+        sync(&self.store, &github, &self.repo.name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
+    }
+
+    async fn item(&self, number: ItemNumber) -> canonry_domain::Item {
+        self.store.item(self.repo.id, ItemType::Issue, number).await.expect("reads").expect("known")
+    }
+
+    /// A service with connections of its own, as another process has it.
+    pub(crate) async fn service(&self) -> Arc<Service> {
+        let store = Store::open(&self.url.parse().expect("a URL"), self.now()).await.expect("opens");
+        Arc::new(Service::new(ServiceParts {
+            store,
+            github: Some(client(&self.emulator, &self.clock)),
+            is_app: false,
+            detectors: Arc::new(Topics::new("Both stop at the same wave.")),
+            reviewers: ReviewParts::default(),
+            clock: self.clock.clone(),
+            monthly_cost: None,
+            prices: None,
+            retrieval: RetrievalMode::Dense,
+            wake_publisher: Arc::new(Notify::new()),
+        }))
+    }
+
+    async fn worker(&self) -> Worker {
+        Worker {
+            store: self.store.clone(),
+            handler: self.service().await,
+            clock: self.clock.clone(),
+            caps: JobCaps { per_repo: 2, in_all: 4 },
+            tries: 3,
+            scope: JobScope::All,
+        }
+    }
+
+    /// One try at the next job.
+    pub(crate) async fn one_try(&self) {
+        let ended = self.worker().await.work_once("one", 0.0).await.expect("works");
+        assert!(ended.is_some(), "nothing is due");
+    }
+
+    /// How many plans a run has made.
+    pub(crate) async fn plans_of(&self, run_id: &str) -> usize {
+        let plans = self.store.plans(self.repo.id, PlanOrigin::Person, None, 1_000).await.expect("reads");
+        plans.iter().filter(|plan| plan.run.run_id == run_id).count()
+    }
+
+    /// Does everything that is queued, and answers with how often a job was begun.
+    pub(crate) async fn work(&self) -> usize {
+        let worker = self.worker().await;
+        let mut begun = 0;
+        for tries in 0..MOST_TRIES {
+            if worker.work_once(&format!("worker-{tries}"), 0.0).await.expect("works").is_some() {
+                begun += 1;
+                continue;
+            }
+            let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
+            let jobs = self.store.jobs(&queued, 100).await.expect("reads");
+            match jobs.iter().map(|job| job.run_after).min() {
+                Some(next) => self.clock.sleep_until(next).await,
+                None => return begun,
+            }
+        }
+        panic!("it does not end: {:#?}", self.store.jobs(&JobFilter::default(), 5).await.expect("reads"));
+    }
+
+    pub(crate) async fn job(&self, id: JobId) -> Job {
+        self.store.job(id).await.expect("reads").expect("stored")
+    }
+
+    /// How a job ended, with its words.
+    pub(crate) async fn ended(&self, id: JobId) -> (JobState, Option<String>) {
+        let job = self.job(id).await;
+        (job.state, job.error)
+    }
+
+    pub(crate) fn shown(&self, number: ItemNumber) -> Shown {
+        let world = self.emulator.world();
+        let issue = world.issue(REPO, plain(number));
+        let ours = |event: &&Event| event.actor == OWN && matches!(event.kind, EventKind::Closed { .. });
+        Shown {
+            open: issue.state == State::Open,
+            closes: issue.events.iter().filter(ours).count(),
+            comments: world.comments_by(REPO, plain(number), OWN).len(),
+            labels: issue.labels.clone(),
+        }
+    }
+
+    /// Each is closed once, told so once, and labelled once.
+    pub(crate) fn assert_closed(&self, numbers: &[ItemNumber], context: &str) {
+        for number in numbers {
+            let shown = self.shown(*number);
+            assert_eq!((shown.open, shown.closes, shown.comments), (false, 1, 1), "{context}: #{number} {shown:?}");
+            assert_eq!(shown.labels, ["possible-duplicate"], "{context}: #{number}");
+        }
+    }
+
+    /// Nothing of ours is on any of them.
+    pub(crate) fn assert_untouched(&self, numbers: &[ItemNumber], context: &str) {
+        for number in numbers {
+            let shown = self.shown(*number);
+            let expected = Shown { open: true, closes: 0, comments: 0, labels: Vec::new() };
+            assert_eq!(shown, expected, "{context}: #{number}");
+        }
+    }
+
+    /// Lets the hour of the write limits pass.
+    pub(crate) fn next_hour(&self) {
+        self.emulator.forget_requests();
+        self.emulator.world().now += SignedDuration::from_hours(2);
+    }
+}
+
+fn client(emulator: &Emulator, clock: &Arc<WaitingMoves>) -> GitHub {
+    let options = ClientOptions {
+        api: emulator.url().parse().expect("a URL"),
+        clock: clock.clone(),
+        jitter: Arc::new(|| 0.0),
+        request_timeout: Duration::from_secs(10),
+        ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
+    };
+    GitHub::new(options).expect("a client")
+}
+
+pub(crate) fn maintainer() -> Option<Login> {
+    Some(MAINTAINER.parse().expect("a login"))
+}
+
+fn item(number: u64) -> ItemNumber {
+    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
+}
+
+pub(crate) fn plain(number: ItemNumber) -> u64 {
+    u64::try_from(number.get()).expect("positive")
+}

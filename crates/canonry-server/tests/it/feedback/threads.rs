@@ -1,0 +1,90 @@
+//! Resolving the thread of a finding says no to it, when a person does it who may.
+
+use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ShownAs};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use crate::feedback::reviewed::{
+    LEFTOVER, LEFTOVER_LINE, OWN, comment, dismissals, inline, key_line, pull_by, push_elsewhere, reviewed_pool, shown,
+};
+use crate::reviews::setting::{REPO as POOL, Setting};
+
+const RESOLVED: DismissalKind = DismissalKind::Resolved;
+
+async fn resolve(setting: &Setting, comment: u64, by: &str) {
+    setting.meanwhile(|world| world.resolve_thread(POOL, comment, by));
+    setting.settle().await;
+}
+
+async fn unresolve(setting: &Setting, comment: u64, by: &str) {
+    setting.meanwhile(|world| world.unresolve_thread(POOL, comment, by));
+    setting.settle().await;
+}
+
+on_both_engines! {
+    async fn an_author_resolves_a_thread_and_opens_it_again(database: TestDatabase) {
+        let setting = reviewed_pool(&database, "").await;
+        let number = pull_by(&setting, "ann", LEFTOVER_LINE).await;
+        let thread = comment(&setting, number, LEFTOVER);
+        resolve(&setting, thread, "stale[bot]").await;
+        assert_eq!(dismissals(&setting, thread).await, []);
+        unresolve(&setting, thread, "stale[bot]").await;
+        resolve(&setting, thread, "ann").await;
+        let by_ann = |stands| (RESOLVED, Dismisser::Author, "ann".to_owned(), stands);
+        assert_eq!(dismissals(&setting, thread).await, [by_ann(true)]);
+        push_elsewhere(&setting, number, "ann", "one();\n").await;
+        assert_eq!(shown(&setting, number, LEFTOVER).await, (ShownAs::Suppressed, Some(HiddenBy::Dismissal)));
+        assert_eq!(inline(&setting, number), 1, "nobody is told twice");
+
+        unresolve(&setting, thread, "ann").await;
+        assert_eq!(dismissals(&setting, thread).await, [by_ann(false)]);
+        push_elsewhere(&setting, number, "ann", "two();\n").await;
+        assert_eq!(shown(&setting, number, LEFTOVER).await.1, None);
+    }
+
+    async fn only_a_maintainer_silences_what_is_grave(database: TestDatabase) {
+        let setting = reviewed_pool(&database, "").await;
+        let number = pull_by(&setting, "ann", &key_line()).await;
+        let thread = comment(&setting, number, "AWS");
+        let title = {
+            let said = setting.emulator.world();
+            let body = &said.review_comments_by(POOL, number, OWN)[0].body;
+            assert!(body.contains("AWS"), "{body}");
+            drop(said);
+            let id = crate::feedback::reviewed::finding(&setting, thread).await;
+            let repo = setting.repo.id;
+            setting.store.finding(repo, id).await.expect("reads").expect("there").finding.title
+        };
+        resolve(&setting, thread, "ann").await;
+        push_elsewhere(&setting, number, "ann", "one();\n").await;
+        assert_eq!(shown(&setting, number, &title).await, (ShownAs::Inline, None), "its author may not");
+        unresolve(&setting, thread, "ann").await;
+        resolve(&setting, thread, "wren").await;
+        push_elsewhere(&setting, number, "ann", "two();\n").await;
+        assert_eq!(shown(&setting, number, &title).await, (ShownAs::Suppressed, Some(HiddenBy::Dismissal)));
+        let by_wren = (RESOLVED, Dismisser::Maintainer, "wren".to_owned(), true);
+        assert_eq!(dismissals(&setting, thread).await.last(), Some(&by_wren));
+    }
+
+    async fn canonrys_own_resolving_is_no_dismissal(database: TestDatabase) {
+        let setting = reviewed_pool(&database, "").await;
+        let number = pull_by(&setting, "ann", LEFTOVER_LINE).await;
+        let thread = comment(&setting, number, LEFTOVER);
+        let (path, resolved_by) = {
+            let world = setting.emulator.world();
+            (world.review_comments_by(POOL, number, OWN)[0].path.clone(), |setting: &Setting| {
+                let world = setting.emulator.world();
+                world.pull(POOL, number).threads.iter().find(|one| one.comment == thread).and_then(|one| one.resolved_by.clone())
+            })
+        };
+        setting.meanwhile(|world| world.push_pull(POOL, number, "ann", &[(&path, Some("first();\nlast();\n"))]));
+        setting.settle().await;
+        assert_eq!(resolved_by(&setting).as_deref(), Some(OWN));
+        assert_eq!(dismissals(&setting, thread).await, []);
+        // The same mistake again is told again.
+        let again = format!("first();\n{LEFTOVER_LINE}last();\n");
+        setting.meanwhile(|world| world.push_pull(POOL, number, "ann", &[(&path, Some(&again))]));
+        setting.settle().await;
+        assert_eq!(shown(&setting, number, LEFTOVER).await, (ShownAs::Inline, None));
+    }
+}

@@ -1,0 +1,293 @@
+//! From the first announcement to the breaker and back.
+
+use canonry_domain::{GithubId, ItemType, Probability, RowSnapshot, TargetPolicy};
+use canonry_github::outbox::{Close, CloseAs, Write};
+use canonry_server::queue_cancel_grace;
+use canonry_store::{
+    BrakeKind, Grace, GraceState, JobState, MaintainerSource, NewOutboxEntry, NewPlan, NewPlanRow, ObjectionKind,
+    OutboxState, Representation,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{NewIssue, Pull, State, World};
+use canonry_testkit::on_both_engines;
+use jiff::SignedDuration;
+
+use crate::story::setting::{OWN, Setting, item};
+
+const POOL: &str = "tide/pool";
+const SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48, maxPerDay: 3}\nreview: {enabled: false}\n";
+const BODY: &str =
+    "It stops with an error in the middle of the night and never comes back, whatever we try in the morning.";
+const ANNOUNCED: &str = "If nobody objects within 2 days, this issue will be closed as a duplicate.";
+
+/// Somebody reports again what the original of a topic is about.
+fn report(setting: &Setting, topic: u64) -> u64 {
+    setting.meanwhile(|world| world.open(POOL, "ann", NewIssue::new(&format!("It stops: topic{topic} alike95"), BODY)))
+}
+
+/// The same, and its close is announced.
+async fn announced(setting: &Setting, topic: u64) -> u64 {
+    let number = report(setting, topic);
+    setting.settle().await;
+    setting.assert_said(POOL, number, topic + 1);
+    let said = setting.said(POOL, number);
+    assert!(said[0].contains(ANNOUNCED), "{said:?}");
+    number
+}
+
+async fn grace(setting: &Setting, number: u64) -> Grace {
+    let repo = setting.repo(POOL).await.id;
+    let mut graces = setting.store.graces_of(repo, ItemType::Issue, item(number)).await.expect("reads");
+    assert!(!graces.is_empty(), "#{number} has no grace");
+    graces.remove(0)
+}
+
+fn is_open(setting: &Setting, number: u64) -> bool {
+    setting.emulator.world().issue(POOL, number).state == State::Open
+}
+
+async fn hours(setting: &Setting, hours: i64) {
+    setting.later(SignedDuration::from_hours(hours)).await;
+}
+
+type Act = fn(&mut World, u64);
+
+/// What people do, and how that is told under the item at once.
+const ACTS: [(&str, Act); 9] = [
+    ("somebody commented", |world, issue| {
+        world.comment(POOL, issue, "ben", "Ours stops at noon.");
+    }),
+    ("it was edited", |world, issue| world.edit_body(POOL, issue, "ann", "It stops at noon, which is another thing.")),
+    ("the label was removed", |world, issue| world.unlabel(POOL, issue, "ann", "possible-duplicate")),
+    ("somebody is assigned to it", |world, issue| world.assign(POOL, issue, "maint", "ben")),
+    ("it has a milestone", |world, issue| {
+        let milestone = world.milestone(POOL, "1.0");
+        world.set_milestone(POOL, issue, "maint", Some(milestone));
+    }),
+    ("a pull request is linked to it", |world, issue| {
+        let new = NewIssue::new("Let it go on", &format!("Fixes #{issue}."));
+        world.open(POOL, "ben", new.pull(Pull::default()));
+    }),
+    ("it has a label that keeps it open", |world, issue| world.label(POOL, issue, "maint", "security")),
+    ("its conversation is locked", |world, issue| world.lock(POOL, issue, "maint", None)),
+    ("somebody said that it is not a duplicate", |world, issue| {
+        world.comment(POOL, issue, "ann", "/canonry not a duplicate");
+    }),
+];
+
+/// A repository that closes after a grace.
+async fn in_grace(database: TestDatabase) -> Setting {
+    let setting = Setting::new(database, &[POOL]).await;
+    setting.settle().await;
+    setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SETTINGS));
+    setting.settle().await;
+    let repo = setting.repo(POOL).await.id;
+    let maintainers = ["maint".parse().expect("a login")];
+    let now = setting.emulator.world().now;
+    setting.store.set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+    setting
+}
+
+on_both_engines! {
+    async fn suggested_announced_called_off_closed_and_taken_back(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        is_called_off(&setting).await;
+        is_closed(&setting).await;
+        is_taken_back(&setting).await;
+        stands_still_in_a_pause(&setting).await;
+        setting.emulator.assert_no_unknown_routes();
+        setting.stop().await;
+    }
+
+    async fn a_maintainer_calls_it_off_in_the_console(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let (store, repo) = (&setting.store, setting.repo(POOL).await);
+        let number = announced(&setting, 0).await;
+        let (by, now) = (Some("maint".parse().expect("a login")), setting.emulator.world().now);
+        let order = queue_cancel_grace(store, &repo, ItemType::Issue, item(number), by.as_ref(), now).await;
+        let job = order.expect("queued");
+        setting.settle().await;
+        let job = store.job(job).await.expect("reads").expect("stored");
+        assert_eq!((job.state, job.error), (JobState::Done, None));
+        let ended = grace(&setting, number).await;
+        assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("called_off")));
+        let said = setting.said(POOL, number);
+        let told = "This will not be closed automatically, because a maintainer called it off.";
+        assert!(said.len() == 1 && said[0].contains(told), "{said:?}");
+        hours(&setting, 100).await;
+        assert!(is_open(&setting, number));
+        setting.stop().await;
+    }
+
+    async fn a_close_that_has_begun_is_ended_by_its_own_checks(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let (store, repo) = (&setting.store, setting.repo(POOL).await.id);
+        let number = announced(&setting, 0).await;
+        hours(&setting, 1).await;
+        let key = begin_close(&setting, number).await;
+        let now = setting.emulator.world().now;
+        store.set_brake(repo, BrakeKind::Breaker, None, "enough", now).await.expect("pulled");
+        hours(&setting, 1).await;
+        let ended = grace(&setting, number).await;
+        assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("breaker")));
+        let entry = store.outbox_entry_of_key(&key).await.expect("reads").expect("stored");
+        assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("grace:breaker")));
+        assert!(is_open(&setting, number));
+        setting.stop().await;
+    }
+}
+
+/// The close of an item is planned and stored, and whoever did that was killed.
+async fn begin_close(setting: &Setting, number: u64) -> String {
+    let (store, repo, now) = (&setting.store, setting.repo(POOL).await.id, setting.emulator.world().now);
+    let read = async |number| store.item(repo, ItemType::Issue, item(number)).await.expect("reads").expect("known");
+    let snapshot = RowSnapshot::of(&read(number).await, &read(1).await);
+    let probability = |value| Probability::new(value).expect("a probability");
+    let row = NewPlanRow {
+        item_type: ItemType::Issue,
+        number: item(number),
+        target: Some(item(1)),
+        skip: None,
+        confidence: Some(probability(0.96)),
+        evidence: serde_json::json!({}),
+        snapshot: serde_json::to_value(snapshot).expect("plain data"),
+    };
+    let new = NewPlan {
+        representation: Representation::Raw,
+        target_policy: TargetPolicy::CanonicalOnly,
+        min_close: probability(0.9),
+        config_hash: "",
+        run_id: "killed",
+    };
+    let waiting = grace(setting, number).await;
+    let plan = store.plan_grace(waiting.id, repo, &new, &row, now).await.expect("stored").expect("it waits");
+    let original = i64::try_from(setting.emulator.world().issue(POOL, 1).id).expect("small");
+    let write = Write::Close(Close {
+        close_as: CloseAs::DuplicateOf(GithubId(original)),
+        comment: "Closing as duplicate of #1.".to_owned(),
+        comment_if_refused: "It stays open.".to_owned(),
+    });
+    let (key, payload) = (format!("close:{plan}:issue:{number}"), serde_json::to_value(&write).expect("plain data"));
+    let entry =
+        NewOutboxEntry { repo, number: item(number), kind: "close", key: &key, payload: &payload, refused: None };
+    store.enqueue(&entry, now).await.expect("stored");
+    key
+}
+
+/// Each of these ends a grace at once, and the comment says so.
+async fn is_called_off(setting: &Setting) {
+    for (why, act) in ACTS {
+        let number = announced(setting, 0).await;
+        setting.meanwhile(|world| act(world, number));
+        setting.settle().await;
+        let ended = grace(setting, number).await;
+        assert_eq!(ended.state, GraceState::Cancelled, "{why}: {ended:?}");
+        let said = setting.said(POOL, number);
+        let told = format!("This will not be closed automatically, because {why}.");
+        // What was edited is looked at again, and suggested without a close.
+        let is_edited = why == "it was edited";
+        assert!(said[0].contains(&told) || is_edited && !said[0].contains(ANNOUNCED), "{why}: {said:?}");
+        hours(setting, 100).await;
+        assert!(is_open(setting, number), "{why}");
+        // People agree in the end: otherwise Canonry would learn to be silent.
+        setting.confirm(POOL, number);
+        setting.settle().await;
+    }
+    // A reaction has no webhook: it is found right before the close.
+    let number = announced(setting, 0).await;
+    let comment = setting.emulator.world().comments_by(POOL, number, OWN)[0].id;
+    setting.meanwhile(|world| world.react_to_comment(POOL, comment, "cleo", "confused"));
+    hours(setting, 49).await;
+    hours(setting, 1).await;
+    assert!(is_open(setting, number));
+    assert!(setting.said(POOL, number)[0].contains("because somebody disagreed."), "{:?}", setting.said(POOL, number));
+    setting.confirm(POOL, number);
+    setting.settle().await;
+}
+
+/// Nobody objects: closed after its time, not before, and no more in a day than allowed.
+async fn is_closed(setting: &Setting) {
+    let mut numbers = Vec::new();
+    for topic in 1..=4 {
+        numbers.push(announced(setting, topic).await);
+    }
+    hours(setting, 47).await;
+    assert!(numbers.iter().all(|number| is_open(setting, *number)), "an hour is left");
+    hours(setting, 2).await;
+    let open: Vec<bool> = numbers.iter().map(|number| is_open(setting, *number)).collect();
+    assert_eq!(open, [false, false, false, true]);
+    assert_eq!(grace(setting, numbers[3]).await.reason.as_deref(), Some("daily_limit"));
+    hours(setting, 25).await;
+    for (number, target) in numbers.into_iter().zip(2..) {
+        assert!(!is_open(setting, number));
+        let said = setting.said(POOL, number);
+        assert!(said[1].starts_with(&format!("Closing as duplicate of #{target}.")), "{said:?}");
+        assert_eq!(said.len(), 2, "{said:?}");
+        assert_eq!(grace(setting, number).await.state, GraceState::Closed);
+    }
+}
+
+/// Three people take three closes back, each in another way. Then nothing is closed any more until a maintainer says so.
+async fn is_taken_back(setting: &Setting) {
+    let repo = setting.repo(POOL).await.id;
+    let running = announced(setting, 0).await;
+    let [reopened, undone, denied] = {
+        let world = setting.emulator.world();
+        let closed = world.get(POOL).issues.values().filter(|issue| issue.state == State::Closed);
+        let ours = closed.filter(|issue| world.comments_by(POOL, issue.number, OWN).len() == 2);
+        let numbers: Vec<u64> = ours.map(|issue| issue.number).take(3).collect();
+        numbers.try_into().expect("three")
+    };
+    setting.meanwhile(|world| world.reopen(POOL, reopened, "ann"));
+    setting.settle().await;
+    setting.meanwhile(|world| world.comment(POOL, undone, "ben", "/canonry undo"));
+    setting.settle().await;
+    assert!(!is_open(setting, undone), "a stranger may not");
+    setting.meanwhile(|world| world.comment(POOL, undone, "maint", "/canonry undo"));
+    setting.settle().await;
+    assert!(is_open(setting, undone));
+    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+    setting.meanwhile(|world| world.comment(POOL, denied, "ann", "/canonry not a duplicate"));
+    setting.settle().await;
+    assert!(is_open(setting, denied));
+    let objections = setting.store.objections(repo).await.expect("reads");
+    let kinds: Vec<_> = objections.iter().map(|one| (one.number, one.kind)).collect();
+    let first = (item(reopened), ObjectionKind::Reopened);
+    assert_eq!((kinds.len(), kinds[0], kinds[2]), (3, first, (item(denied), ObjectionKind::NotADuplicate)));
+    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_some());
+    let said = setting.said(POOL, denied);
+    assert!(said.iter().any(|text| text.contains("`/canonry resume`")), "{said:?}");
+    assert_eq!(grace(setting, running).await.reason.as_deref(), Some("breaker"));
+    assert!(setting.said(POOL, running)[0].contains("because too many closes turned out to be wrong here lately."));
+    // It suggests, and no more than that.
+    let number = report(setting, 5);
+    setting.settle().await;
+    assert!(setting.said(POOL, number)[0].contains("Nothing is closed because of this."));
+    hours(setting, 200).await;
+    for number in [reopened, undone, denied, running, number] {
+        assert!(is_open(setting, number), "#{number}");
+    }
+    setting.meanwhile(|world| world.comment(POOL, denied, "maint", "/canonry resume"));
+    setting.settle().await;
+    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+    let again = announced(setting, 2).await;
+    hours(setting, 49).await;
+    assert!(!is_open(setting, again), "it is switched on again");
+    for number in [reopened, undone, denied] {
+        assert!(is_open(setting, number), "#{number} is never closed again");
+    }
+}
+
+/// A pause stops the close, and what is due then is closed once it is over.
+async fn stands_still_in_a_pause(setting: &Setting) {
+    let number = announced(setting, 3).await;
+    setting.meanwhile(|world| world.comment(POOL, 1, "maint", "/canonry pause"));
+    setting.settle().await;
+    hours(setting, 100).await;
+    assert!(is_open(setting, number));
+    assert_eq!(grace(setting, number).await.reason.as_deref(), Some("paused"));
+    setting.meanwhile(|world| world.comment(POOL, 1, "maint", "/canonry resume"));
+    setting.settle().await;
+    hours(setting, 1).await;
+    assert!(!is_open(setting, number));
+}

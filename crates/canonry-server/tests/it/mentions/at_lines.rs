@@ -1,0 +1,63 @@
+//! Mentions in threads at lines of a pull request: about the finding that the thread is about, or the item.
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use crate::mentions::setting::{AUTHOR, MAINTAINER, OWN, POOL, STRANGER, Setting, plain};
+
+/// What Canonry answered in a thread to one of its comments.
+fn answered(setting: &Setting, number: u64, comment: u64) -> (Vec<String>, Vec<String>) {
+    let world = setting.emulator.world();
+    let comments = &world.pull(POOL, number).review_comments;
+    let at = comments.iter().position(|one| one.id == comment).expect("it is there");
+    let after = comments[at + 1..].iter().take_while(|one| one.author == OWN);
+    let reactions = comments[at].reactions.iter().filter(|reaction| reaction.author == OWN);
+    (after.map(|one| plain(&one.body)).collect(), reactions.map(|reaction| reaction.content.clone()).collect())
+}
+
+on_both_engines! {
+    async fn a_finding_is_explained_and_dismissed_where_it_stands(database: TestDatabase) {
+        let setting = Setting::new(database, "").await;
+        let pull = setting.pull("flow");
+        setting.settle().await;
+        let finding = {
+            let world = setting.emulator.world();
+            let found = world.review_comments_by(POOL, pull, OWN);
+            found.first().unwrap_or_else(|| panic!("no finding:\n{}", world.conversation(POOL, pull))).id
+        };
+        let reply = async |by: &str, text: &str| {
+            let comment = setting.meanwhile(|world| world.reply_in_thread(POOL, finding, by, text));
+            setting.settle().await;
+            answered(&setting, pull, comment)
+        };
+        let (replies, reactions) = reply(STRANGER, "/canonry why").await;
+        assert_eq!((replies.len(), reactions.len()), (1, 0), "{replies:?} {reactions:?}");
+        assert!(replies[0].starts_with("**Merge conflict markers are committed**"), "{}", replies[0]);
+        assert!(replies[0].contains("Confidence 80 %"), "{}", replies[0]);
+        let (replies, _) = reply(STRANGER, "/canonry not useful").await;
+        assert_eq!(replies, ["Sorry, only maintainers and the author can ask for `not useful` here."]);
+        // A major one about correctness: the author's word alone does not silence it.
+        let (replies, _) = reply(AUTHOR, "/canonry not useful").await;
+        assert_eq!(replies, ["Noted. This one is serious, so it stays until a maintainer dismisses it too."]);
+        let (replies, reactions) = reply(MAINTAINER, "/canonry not useful, thanks").await;
+        assert_eq!((replies.len(), reactions), (0, vec!["+1".to_owned()]));
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn in_somebody_elses_thread_the_item_is_meant(database: TestDatabase) {
+        let setting = Setting::new(database, "review: {enabled: false}\n").await;
+        let pull = setting.pull("ebb");
+        setting.settle().await;
+        let thread = setting.meanwhile(|world| world.comment_on_line(POOL, pull, STRANGER, "src/ebb.rs", 1, "/canonry help"));
+        setting.settle().await;
+        let (replies, _) = answered(&setting, pull, thread);
+        assert!(replies.len() == 1 && replies[0].starts_with("What I can do"), "{replies:?}");
+        let comment = setting.meanwhile(|world| world.reply_in_thread(POOL, thread, MAINTAINER, "/canonry not useful"));
+        setting.settle().await;
+        let (replies, _) = answered(&setting, pull, comment);
+        assert_eq!(replies, ["`not useful` is meant for one finding: please say `/canonry not useful` as a reply to it."]);
+        setting.stop().await;
+    }
+}

@@ -1,0 +1,182 @@
+//! What each command does, and what it answers.
+
+use canonry_domain::mention::mention_help;
+use canonry_domain::{ItemType, OverrideKind};
+use canonry_store::{BrakeKind, MentionOutcome};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::CloseReason;
+use canonry_testkit::on_both_engines;
+
+use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting, item};
+
+const SUGGEST: &str = "triage: {mode: suggest}\nreview: {triggers: {onOpened: false}}\n";
+
+on_both_engines! {
+    async fn a_pause_holds_everything_back_until_it_is_lifted(database: TestDatabase) {
+        let setting = Setting::new(database, SUGGEST).await;
+        let number = setting.issue("Something else: topic500");
+        assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), "+1");
+        let repo = setting.repo().await;
+        let pause = setting.store.brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("in force");
+        assert_eq!((pause.set_by.expect("a person").as_str(), pause.why), (MAINTAINER, format!("asked for in #{number}")));
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1", "it is paused all the same");
+
+        let held = setting.issue("It stops again: topic2 alike96");
+        let pull = setting.pull("held");
+        setting.settle().await;
+        assert!(setting.emulator.world().comments(POOL, held).is_empty(), "nothing is said");
+        let answer = setting.ask(pull, MAINTAINER, "/canonry review").await;
+        assert_eq!(answer.only(), "I am paused in this repository. A maintainer can say `/canonry resume`.");
+        assert_eq!(setting.ask(number, STRANGER, "/canonry why").await.replies.len(), 1, "answers still come");
+
+        setting.store.set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pause.set_at).await.expect("writes");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "+1");
+        for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+            assert_eq!(setting.store.brake_in_force(repo.id, kind).await.expect("reads"), None);
+        }
+        setting.settle().await;
+        let said = setting.emulator.world().comments(POOL, held).len();
+        assert_eq!(said, 1, "what was held back is said");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Nothing is paused here.");
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn a_review_is_asked_for_where_it_makes_sense(database: TestDatabase) {
+        let setting = Setting::new(database, SUGGEST).await;
+        let issue = setting.issue("Something else: topic501");
+        let answer = setting.ask(issue, AUTHOR, "/canonry review").await;
+        assert_eq!(answer.only(), "`review` is for pull requests, and this is an issue.");
+        let pull = setting.pull("flow");
+        setting.settle().await;
+        let asked = setting.say(pull, AUTHOR, "@canonry review");
+        setting.settle().await;
+        assert_eq!(setting.noted(asked).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
+        let reactions = setting.answered(pull, asked).reactions;
+        assert_eq!(reactions, ["eyes"]);
+        let reviews = setting.emulator.world().reviews_by(POOL, pull, crate::mentions::setting::OWN).len();
+        assert_eq!(reviews, 1, "the review that was asked for");
+        setting.meanwhile(|world| world.close(POOL, pull, MAINTAINER, CloseReason::Completed));
+        let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
+        assert_eq!(answer.only(), "This pull request is closed. Reopen it and ask again.");
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn reviews_that_are_switched_off_stay_off(database: TestDatabase) {
+        let setting = Setting::new(database, "review: {enabled: false}\n").await;
+        let pull = setting.pull("off");
+        let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
+        assert_eq!(answer.only(), "Reviews are switched off in this repository's `.canonry.yml`.");
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn rulings_are_kept_and_the_last_word_holds(database: TestDatabase) {
+        let setting = Setting::new(database, SUGGEST).await;
+        let number = setting.issue("It stops again: topic2 alike96");
+        setting.settle().await;
+        assert_eq!(setting.emulator.world().comments(POOL, number).len(), 1, "it is named what it looks like");
+        let repo = setting.repo().await;
+        let rulings = async || {
+            let all = setting.store.overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
+            all.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect::<Vec<_>>()
+        };
+        let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate, it stops elsewhere").await;
+        assert_eq!(answer.only(), "Noted: this one and #3 are different. I won't bring it up again.");
+        assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
+
+        let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
+        assert_eq!(answer.only(), "Noted: this one and #3 are the same. The next plan can close this one.");
+        assert_eq!(rulings().await, [(OverrideKind::Duplicate, item(number), Some(item(3)))]);
+        let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate").await;
+        assert_eq!(answer.only(), "A maintainer ruled that this one and #3 are the same, so please ask them.");
+        let answer = setting.ask(number, MAINTAINER, "/canonry not a duplicate of #3!").await;
+        assert_eq!(answer.only(), "Noted: this one and #3 are different. I won't bring it up again.");
+        assert_eq!(rulings().await, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
+
+        for (said, answer) in [
+            (format!("/canonry duplicate of #{number}"), "That is the number of this one. Please name another.".to_owned()),
+            ("/canonry duplicate of #4000".to_owned(), "I know of no issue with the number 4000 here.".to_owned()),
+            ("/canonry undo".to_owned(), "I have not closed this one, so there is nothing to undo.".to_owned()),
+        ] {
+            assert_eq!(setting.ask(number, MAINTAINER, &said).await.only(), answer, "{said}");
+        }
+        let lonely = setting.issue("Something else: topic502");
+        let answer = setting.ask(lonely, AUTHOR, "/canonry not a duplicate").await;
+        assert_eq!(
+            answer.only(),
+            "I have not called this a duplicate. To rule about a pair, name the other: `/canonry not a duplicate of #12`."
+        );
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn why_tells_what_was_found_and_what_decided(database: TestDatabase) {
+        let setting = Setting::new(database, SUGGEST).await;
+        let named = setting.issue("It stops again: topic2 alike96");
+        let below = setting.issue("It stops again: topic1 alike80");
+        setting.settle().await;
+        let answer = setting.ask(named, STRANGER, "/canonry why?").await;
+        assert_eq!(
+            answer.only(),
+            "#3 is 96 % similar, the judge being 97 % sure, and looks like the same thing. I speak from 85 % on, as \
+             configured.
+
+> Both stop at the same wave."
+        );
+        let answer = setting.ask(below, STRANGER, "/canonry why did you say nothing").await;
+        assert_eq!(
+            answer.only(),
+            "#2 is 80 % similar, the judge being 97 % sure, and may be the same thing. I speak from 85 % on, as configured; \
+             this time I did not (below threshold).
+
+> Both stop at the same wave."
+        );
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn help_and_feedback_are_for_everybody(database: TestDatabase) {
+        let setting = Setting::new(database, SUGGEST).await;
+        let number = setting.issue("Something else: topic503");
+        assert_eq!(setting.ask(number, STRANGER, "/canonry help").await.only(), mention_help("canonry"));
+        let nothing = "Nobody reacted to a finding here, or all reactions were cleared.";
+        assert_eq!(setting.ask(number, STRANGER, "/canonry feedback status").await.only(), nothing);
+        assert_eq!(setting.ask(number, STRANGER, "/canonry feedback list").await.only(), nothing);
+        assert_eq!(
+            setting.ask(number, MAINTAINER, "/canonry feedback clear fp-79e99c7e").await.only(),
+            "No reaction counted for `fp-79e99c7e`: there was nothing to clear."
+        );
+        let answer = setting.ask(number, AUTHOR, "/canonry not useful").await;
+        assert_eq!(
+            answer.only(),
+            "`not useful` is meant for one finding: please say `/canonry not useful` as a reply to it."
+        );
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn a_ruled_duplicate_is_closed_in_the_mode_grace_and_opened_again(database: TestDatabase) {
+        let setting = Setting::new(database, "triage: {mode: grace}\n").await;
+        let number = setting.issue("It stops again: topic2 alike70");
+        setting.settle().await;
+        let answer = setting.ask(number, MAINTAINER, "/canonry duplicate of #3").await;
+        assert!(
+            answer.replies[0].starts_with("Noted: this one and #3 are the same. I close this one in a moment"),
+            "{answer:?}"
+        );
+        assert!(setting.emulator.world().issue(POOL, number).closed_at.is_some(), "it is closed");
+        let undone = setting.say(number, MAINTAINER, "/canonry undo");
+        setting.settle().await;
+        assert!(setting.emulator.world().issue(POOL, number).closed_at.is_none(), "it is open again");
+        assert_eq!(setting.answered(number, undone).reactions, ["+1"]);
+        setting.stop().await;
+    }
+}

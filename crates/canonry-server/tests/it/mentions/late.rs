@@ -1,0 +1,104 @@
+//! Comments whose webhooks arrive long after they were written: what was said or done since then wins.
+
+use canonry_domain::{ItemType, OverrideKind};
+use canonry_store::{BrakeKind, MentionOutcome};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+
+use crate::mentions::setting::{MAINTAINER, POOL, STRANGER, Setting, item};
+
+const OVERTAKEN: &str =
+    "Things have changed since this was written, so I left them as they are. Please say it again if you still want it.";
+
+on_both_engines! {
+    async fn a_late_ruling_loses_against_a_later_one(database: TestDatabase) {
+        let setting = Setting::new(database, "triage: {mode: grace}\n").await;
+        let number = setting.issue("It stops again: topic2 alike70");
+        setting.settle().await;
+        let (early, told) = setting.say_unheard(number, MAINTAINER, "/canonry duplicate of #3");
+        setting.ask(number, MAINTAINER, "/canonry not a duplicate of #3").await;
+        setting.deliver_late(told).await;
+        let repo = setting.repo().await;
+        let rulings = setting.store.overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
+        let rulings: Vec<_> = rulings.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect();
+        assert_eq!(rulings, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
+        assert!(setting.emulator.world().issue(POOL, number).closed_at.is_none(), "it stays open");
+        assert_eq!(setting.last_word(number).as_deref(), Some(OVERTAKEN));
+        assert_eq!(setting.noted(early).await.map(|noted| noted.outcome), Some(MentionOutcome::Refused));
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn late_words_hold_where_nothing_speaks_against_them(database: TestDatabase) {
+        let setting = Setting::new(database, "").await;
+        let number = setting.issue("It stops again: topic2 alike70");
+        setting.settle().await;
+        let (first, one) = setting.say_unheard(number, MAINTAINER, "/canonry not a duplicate of #3");
+        let (second, other) = setting.say_unheard(number, MAINTAINER, "/canonry duplicate of #3");
+        // In the order in which they were written, however late.
+        setting.deliver_late(one).await;
+        setting.deliver_late(other).await;
+        for comment in [first, second] {
+            assert_eq!(setting.noted(comment).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
+        }
+        let rulings = setting.store.overrides(setting.repo().await.id, None).await.expect("reads");
+        assert_eq!(rulings.iter().map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::Duplicate]);
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn a_late_pause_or_resume_loses_against_a_later_word(database: TestDatabase) {
+        let setting = Setting::new(database, "").await;
+        let number = setting.issue("Something else: topic500");
+        setting.settle().await;
+        let repo = setting.repo().await;
+        let is_paused =
+            async || setting.store.brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").is_some();
+
+        let (_, pause) = setting.say_unheard(number, MAINTAINER, "/canonry pause");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Nothing is paused here.");
+        setting.deliver_late(pause).await;
+        assert!(!is_paused().await, "it was resumed since");
+        assert_eq!(setting.last_word(number).as_deref(), Some(OVERTAKEN));
+
+        let (_, resume) = setting.say_unheard(number, MAINTAINER, "/canonry resume");
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1");
+        setting.deliver_late(resume).await;
+        assert!(is_paused().await, "it was paused since");
+
+        // Nobody who wrote before the breaker was pulled can have meant it.
+        assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "+1");
+        let (_, resume) = setting.say_unheard(number, MAINTAINER, "/canonry resume");
+        let pulled = setting.meanwhile(|world| world.now);
+        setting.store.set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pulled).await.expect("writes");
+        setting.deliver_late(resume).await;
+        assert!(setting.store.brake_in_force(repo.id, BrakeKind::Breaker).await.expect("reads").is_some());
+        setting.stop().await;
+    }
+}
+
+on_both_engines! {
+    async fn a_comment_that_was_taken_back_asks_for_nothing(database: TestDatabase) {
+        let setting = Setting::new(database, "").await;
+        let number = setting.issue("Something else: topic500");
+        setting.settle().await;
+        let (deleted, first) = setting.say_unheard(number, MAINTAINER, "/canonry pause");
+        setting.meanwhile(|world| world.delete_comment(POOL, deleted, MAINTAINER));
+        let (edited, second) = setting.say_unheard(number, MAINTAINER, "/canonry pause");
+        setting.meanwhile(|world| world.edit_comment(POOL, edited, MAINTAINER, "Never mind."));
+        let (stands, third) = setting.say_unheard(number, STRANGER, "/canonry why");
+        setting.meanwhile(|world| world.edit_comment(POOL, stands, STRANGER, "/canonry why\n\nPlease."));
+        for told in [first, second, third] {
+            setting.deliver_late(told).await;
+        }
+        let brake = setting.store.brake_in_force(setting.repo().await.id, BrakeKind::Pause).await.expect("reads");
+        assert_eq!(brake, None);
+        for comment in [deleted, edited] {
+            assert_eq!(setting.noted(comment).await, None, "nobody is answered");
+        }
+        assert_eq!(setting.noted(stands).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
+        setting.stop().await;
+    }
+}

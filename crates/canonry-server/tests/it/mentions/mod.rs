@@ -1,0 +1,10 @@
+//! What people ask Canonry for in comments, through webhooks and against the emulated GitHub.
+
+mod at_lines;
+mod deeds;
+mod hostile;
+mod late;
+mod once;
+mod permissions;
+mod setting;
+mod undoing;

@@ -1,0 +1,253 @@
+//! The whole service on an emulated GitHub with one repository: a maintainer, an author, a stranger, and bots.
+
+use std::ops::Deref;
+use std::time::Duration;
+
+use canonry_domain::{GithubId, ItemNumber};
+use canonry_github::{ClientOptions, Clock as _};
+use canonry_store::{JobFilter, JobState, Mention, MentionPlace, OutboxScope, Repo};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{Delivery, NewIssue, NewPull, Permission, World};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::whole_service::WholeService;
+
+pub(crate) const POOL: &str = "tide/pool";
+pub(crate) const OWN: &str = "canonry[bot]";
+pub(crate) const MAINTAINER: &str = "maint";
+pub(crate) const AUTHOR: &str = "ann";
+pub(crate) const STRANGER: &str = "ben";
+pub(crate) const BOT: &str = "stale[bot]";
+/// Issues that are there from the beginning: `topic0` is #1, and so on.
+const ORIGINALS: u64 = 4;
+
+pub(crate) struct Setting {
+    whole: WholeService,
+}
+
+impl Deref for Setting {
+    type Target = WholeService;
+
+    fn deref(&self) -> &WholeService {
+        &self.whole
+    }
+}
+
+/// What Canonry answered to one comment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Answered {
+    /// What it said under the item after the comment, without markers.
+    pub(crate) replies: Vec<String>,
+    /// How it reacted to the comment.
+    pub(crate) reactions: Vec<String>,
+}
+
+impl Answered {
+    /// The one thing that came back, whichever it was.
+    pub(crate) fn only(&self) -> &str {
+        let all: Vec<&String> = self.replies.iter().chain(&self.reactions).collect();
+        assert_eq!(all.len(), 1, "{self:?}");
+        all[0]
+    }
+}
+
+impl Setting {
+    /// The App is installed, with these settings on the default branch.
+    pub(crate) async fn new(database: TestDatabase, settings: &str) -> Self {
+        let permissions = [
+            ("issues", "write"),
+            ("pull_requests", "write"),
+            ("contents", "write"),
+            ("checks", "write"),
+            ("metadata", "read"),
+        ];
+        let longest_wait = SignedDuration::from_secs(5);
+        let adjust = |options: &mut ClientOptions| options.longest_wait = longest_wait;
+        let setting = Self { whole: WholeService::start(database, world(settings), &permissions, adjust).await };
+        setting.settle().await;
+        setting
+    }
+
+    /// Delivers what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
+    /// somebody waits for within the hour: a pause waits for people.
+    pub(crate) async fn settle(&self) {
+        self.settle_until(|_| false).await;
+    }
+
+    /// The same, or until the world is as wanted, whatever is still to be done then.
+    pub(crate) async fn settle_until(&self, is_enough: impl Fn(&World) -> bool) {
+        let settling = async {
+            let horizon = self.clock.now() + SignedDuration::from_hours(1);
+            let (mut idle, mut busy) = (0, 0);
+            while idle < 3 && !is_enough(&self.emulator.world()) {
+                let mut still = true;
+                self.clock.tell();
+                for delivery in self.emulator.deliver_pending().await {
+                    assert_eq!(delivery.attempt.map(|attempt| attempt.status), Some(202), "{}", delivery.event);
+                    still = false;
+                }
+                let now = self.clock.now();
+                let running = self.store.queue_status(now).await.expect("reads").running;
+                let next = self.next_moment().await.filter(|next| *next <= horizon);
+                busy = if running > 0 && still { busy + 1 } else { 0 };
+                // A job under way may itself wait for the clock, such as for its turn to write.
+                if busy > if self.clock.is_anybody_asleep() { 10 } else { 100 } {
+                    self.emulator.world().now += SignedDuration::from_secs(1);
+                    (idle, busy) = (0, 0);
+                } else if running > 0 || next.is_some_and(|next| next <= now) {
+                    idle = 0;
+                } else if let Some(next) = next {
+                    idle = 0;
+                    self.writer_rests().await;
+                    if still && self.next_moment().await == Some(next) && self.is_nobody_at_a_job().await {
+                        self.move_to(next);
+                    }
+                } else {
+                    idle += usize::from(still);
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(120), settling).await.is_err() {
+            let jobs = self.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+            panic!("it does not settle at {}: {jobs:#?}, next {:?}", self.clock.now(), self.next_moment().await);
+        }
+    }
+
+    /// When somebody has something to do next.
+    async fn next_moment(&self) -> Option<Timestamp> {
+        let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
+        let jobs = self.store.jobs(&queued, 1_000).await.expect("reads");
+        let write = self.store.next_outbox_moment(OutboxScope::Unattended).await.expect("reads");
+        // Jobs of one key come after each other: those behind one that waits have nothing to do yet.
+        let heads = jobs.iter().filter(|job| !jobs.iter().any(|other| other.key == job.key && other.id < job.id));
+        heads.map(|job| job.run_after).chain(write).min()
+    }
+
+    pub(crate) async fn repo(&self) -> Repo {
+        self.store.repo(&POOL.parse().expect("a name")).await.expect("reads").expect("known")
+    }
+
+    /// A new issue of the author's.
+    pub(crate) fn issue(&self, title: &str) -> u64 {
+        self.meanwhile(|world| world.open(POOL, AUTHOR, NewIssue::new(title, "It stops, and it never comes back.")))
+    }
+
+    /// A new pull request of the author's, with something that the built-in reviewer finds in it.
+    pub(crate) fn pull(&self, branch: &str) -> u64 {
+        self.meanwhile(|world| {
+            let text = "fn tide() {}\n<<<<<<< ours\nfn ebb() {}\n=======\nfn flow() {}\n>>>>>>> theirs\n";
+            world.commit(POOL, branch, &[(&format!("src/{branch}.rs"), Some(text))]);
+            world.open_pull(POOL, AUTHOR, branch, NewPull::new(&format!("Let it flow: {branch}")))
+        })
+    }
+
+    /// Somebody comments; nothing is delivered yet.
+    pub(crate) fn say(&self, number: u64, by: &str, text: &str) -> u64 {
+        self.meanwhile(|world| world.comment(POOL, number, by, text))
+    }
+
+    /// Somebody comments, and GitHub does not get it delivered; with what it would have delivered.
+    pub(crate) fn say_unheard(&self, number: u64, by: &str, text: &str) -> (u64, Delivery) {
+        let comment = self.say(number, by, text);
+        let told = self.emulator.pending_deliveries().pop().expect("a delivery");
+        self.emulator.world().deliveries.retain(|delivery| delivery.guid != told.guid);
+        (comment, told)
+    }
+
+    /// GitHub delivers an hour later what it could not, and everybody does what they have to.
+    pub(crate) async fn deliver_late(&self, told: Delivery) {
+        {
+            let mut world = self.emulator.world();
+            world.advance(3_600);
+            world.deliveries.push(told);
+        }
+        self.settle().await;
+    }
+
+    /// What Canonry wrote last on an item, if it had the last word.
+    pub(crate) fn last_word(&self, number: u64) -> Option<String> {
+        let world = self.emulator.world();
+        let comments = world.comments(POOL, number);
+        comments.last().filter(|comment| comment.author == OWN).map(|comment| plain(&comment.body))
+    }
+
+    /// Somebody comments, and everybody does what they have to.
+    pub(crate) async fn ask(&self, number: u64, by: &str, text: &str) -> Answered {
+        let comment = self.say(number, by, text);
+        self.settle().await;
+        self.answered(number, comment)
+    }
+
+    /// What Canonry wrote on an item after a comment and before the next person's, and how it reacted to it.
+    pub(crate) fn answered(&self, number: u64, comment: u64) -> Answered {
+        let world = self.emulator.world();
+        let comments = world.comments(POOL, number);
+        let at = comments.iter().position(|one| one.id == comment).expect("it is there");
+        let reactions = comments[at].reactions.iter().filter(|reaction| reaction.author == OWN);
+        let after = comments[at + 1..].iter().take_while(|one| one.author == OWN);
+        Answered {
+            replies: after.map(|one| plain(&one.body)).collect(),
+            reactions: reactions.map(|reaction| reaction.content.clone()).collect(),
+        }
+    }
+
+    /// What is noted about a comment of a conversation.
+    pub(crate) async fn noted(&self, comment: u64) -> Option<Mention> {
+        let repo = self.repo().await;
+        let id = GithubId(i64::try_from(comment).expect("small"));
+        self.store.mention_in(repo.id, MentionPlace::Issue, id).await.expect("reads")
+    }
+
+    pub(crate) async fn stop(self) {
+        let emulator = self.whole.stop().await;
+        emulator.assert_no_unknown_routes();
+        assert_clean(&emulator.bodies_sent());
+    }
+}
+
+pub(crate) fn item(number: u64) -> ItemNumber {
+    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
+}
+
+/// A text without the marker at its end.
+pub(crate) fn plain(body: &str) -> String {
+    let end = body.find("<!-- canonry:").unwrap_or(body.len());
+    body[..end].trim_end().to_owned()
+}
+
+/// Nothing that was ever sent pings anybody, renders what a stranger wrote, or tells a secret.
+pub(crate) fn assert_clean(bodies: &[String]) {
+    for body in bodies {
+        let said = plain(body);
+        assert!(body.matches("<!--").count() <= 1, "a marker of another's: {body}");
+        // Canonry's own texts have folded and small parts.
+        let own = ["<details>", "</details>", "<summary>", "</summary>", "<sub>", "</sub>"];
+        let markup = own.iter().fold(said, |text, tag| text.replace(tag, ""));
+        assert!(!markup.contains('<'), "markup: {body}");
+        assert!(!markup.replace("\\](", "").contains("]("), "a link: {body}");
+        let calls = markup.match_indices('@').any(|(at, _)| markup[at + 1..].starts_with(char::is_alphanumeric));
+        assert!(!calls, "somebody is called: {body}");
+        for forbidden in ["ghp_", "\u{1b}", "\u{202e}"] {
+            assert!(!body.contains(forbidden), "{forbidden:?}: {body}");
+        }
+        assert!(body.chars().count() < 20_000, "{} characters", body.chars().count());
+    }
+}
+
+fn world(settings: &str) -> World {
+    let mut world = World::new();
+    for name in [AUTHOR, STRANGER, "mallory"] {
+        world.user(name);
+    }
+    world.bot(BOT);
+    world.repo(POOL).file(".canonry.yml", settings);
+    world.collaborator(POOL, MAINTAINER, Permission::Write);
+    world.collaborator(POOL, "sorter", Permission::Triage);
+    for topic in 0..ORIGINALS {
+        world.advance(60);
+        let title = format!("The tide stops: topic{topic}");
+        world.open(POOL, MAINTAINER, NewIssue::new(&title, "It stops, and this is where it is looked into."));
+    }
+    world
+}

@@ -1,0 +1,148 @@
+//! People teach Canonry what they have no use for, it says so, and a maintainer takes it back.
+
+use canonry_server::{Scheduler, Schedules};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::NewPull;
+use jiff::SignedDuration;
+
+use crate::on_github::outbound::assert_clean;
+use crate::reviews::setting::{As, REPO, Setting};
+
+const SETTINGS: &str = "feedback: {autoSuppress: {enabled: true}}";
+const TITLE: &str = "Debugging code is left in";
+const CODE: &str = "export function fill(pool) {\n  debugger;\n  return pool;\n}\n";
+
+/// A pull request with the line in question, and its review.
+async fn opened(setting: &Setting, by: &str, branch: &str) -> u64 {
+    let number = setting.meanwhile(|world| {
+        world.commit(REPO, branch, &[(&format!("src/{branch}.js"), Some(CODE))]);
+        world.open_pull(REPO, by, branch, NewPull::new(&format!("Fill the pool: {branch}")))
+    });
+    setting.settle().await;
+    number
+}
+
+fn comment(setting: &Setting, number: u64) -> u64 {
+    let world = setting.emulator.world();
+    let said = world.review_comments_by(REPO, number, setting.who.login());
+    assert!(said.len() == 1 && said[0].body.contains(TITLE), "{said:?}");
+    said[0].id
+}
+
+/// The next time that reactions are counted.
+async fn next_round(setting: &Setting) {
+    setting.meanwhile(|world| world.now += SignedDuration::from_hours(5));
+    let (store, clock) = (setting.store.clone(), std::sync::Arc::clone(&setting.clock));
+    Scheduler { store, clock, schedules: Schedules::App }.tick().await.expect("ticks");
+    setting.settle().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_maintainer_clears_it() {
+    let database = TestDatabase::sqlite();
+    let setting = Setting::new(&database, As::App, SETTINGS).await;
+    for login in ["cleo", "dora"] {
+        setting.emulator.world().user(login);
+    }
+    let (first, second) = (opened(&setting, "ann", "east").await, opened(&setting, "ben", "west").await);
+    for (number, by) in [(first, "ben"), (first, "cleo"), (second, "dora")] {
+        let said = comment(&setting, number);
+        setting.meanwhile(|world| world.react_to_review_comment(REPO, said, by, "-1"));
+    }
+    next_round(&setting).await;
+    let third = opened(&setting, "ann", "north").await;
+    assert_eq!(setting.posted(third), (0, 0), "nothing at a line");
+    assert!(setting.said(third)[0].contains("1 pattern auto-suppressed based on prior feedback"));
+
+    // Anybody may look, and only a maintainer clears.
+    for (by, asked) in [
+        ("cleo", "/canonry feedback status"),
+        ("cleo", "/canonry feedback list"),
+        ("ann", "/canonry feedback clear"),
+        ("maint", "/canonry feedback clear"),
+        ("cleo", "/canonry feedback list"),
+    ] {
+        setting.meanwhile(|world| world.comment(REPO, third, by, asked));
+        setting.settle().await;
+    }
+    insta::assert_snapshot!(setting.emulator.world().conversation(REPO, third), @r#"
+    # Fill the pool: north (open, by ann)
+
+    ## check Canonry on cb8b67d: success
+    Nothing to show; 1 finding suppressed
+    - Full review: none was completed before.
+    - 1 of 1 changed file read, 4 lines.
+    - Reviewers: builtin (1 finding).
+    - 1 finding suppressed: 1 by feedback.
+    - 1 pattern auto-suppressed based on prior feedback.
+
+    | severity | shown | suppressed |
+    |---|--:|--:|
+    | medium | 0 | 1 |
+
+    ## canonry[bot] commented
+    **Nothing to show; 1 finding suppressed.** Last reviewed commit: `cb8b67d`.
+
+    <details>
+    <summary>Review details</summary>
+
+    - Full review: none was completed before.
+    - 1 of 1 changed file read, 4 lines.
+    - Reviewers: builtin (1 finding).
+    - 1 finding suppressed: 1 by feedback.
+    - 1 pattern auto-suppressed based on prior feedback.
+
+    | severity | shown | suppressed |
+    |---|--:|--:|
+    | medium | 0 | 1 |
+
+    `/canonry help` tells what can be asked for here.
+
+    </details>
+
+    ## cleo commented
+    /canonry feedback status
+
+    ## canonry[bot] commented
+    People reacted to 1 pattern; 1 pattern auto-suppressed based on prior feedback. A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+
+    ## cleo commented
+    /canonry feedback list
+
+    ## canonry[bot] commented
+    | pattern | title | 👍 | 👎 | rejected on | |
+    |---|---|--:|--:|---|---|
+    | `fp-35a30138` | Debugging code is left in | 0 | 3 | 2 pull requests | hidden |
+
+    A pattern is hidden once 3 people reject it on 2 pull requests, but never a critical finding, nor a major one about security or correctness.
+
+    ## ann commented
+    /canonry feedback clear
+
+    ## canonry[bot] commented
+    Sorry, only maintainers can ask for `feedback clear` here.
+
+    ## maint commented
+    /canonry feedback clear
+    [+1 canonry[bot]]
+
+    ## cleo commented
+    /canonry feedback list
+
+    ## canonry[bot] commented
+    Nobody reacted to a finding here, or all reactions were cleared.
+    "#);
+
+    let fourth = opened(&setting, "ann", "south").await;
+    comment(&setting, fourth);
+    assert!(!setting.said(fourth)[0].contains("auto-suppressed"));
+    // And where it was hidden, who asks again is told.
+    setting.meanwhile(|world| world.comment(REPO, third, "ann", "/canonry review"));
+    setting.settle().await;
+    comment(&setting, third);
+    // The old thumbs are still there, and teach nothing more.
+    next_round(&setting).await;
+    let fifth = opened(&setting, "ann", "deep").await;
+    comment(&setting, fifth);
+    assert_clean(&setting.emulator);
+}

@@ -1,0 +1,51 @@
+//! A pause stops all writes and loses nothing.
+
+use canonry_server::Ended;
+use canonry_store::{DeliveryState, JobScope};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{NewPull, World};
+use canonry_testkit::on_both_engines;
+
+use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting};
+
+on_both_engines! {
+    async fn what_comes_while_paused_waits(database: TestDatabase) {
+        let setting = Setting::new(&database, As::App, "").await;
+        setting.pause().await;
+        setting.emulator.world().commit(REPO, "one", &[("src/pool.js", Some(REMARKABLE))]);
+        let mut number = 0;
+        let open = |world: &mut World| number = world.open_pull(REPO, "ann", "one", NewPull::new("Fill"));
+        assert_eq!(setting.tell(open).await, (DeliveryState::Done, String::new()));
+        assert_eq!(setting.work_off().await, [Ended::Postponed]);
+        // Days later it still waits, and what is then reviewed is what stands there then.
+        setting.emulator.world().advance(10 * 86_400);
+        assert_eq!(setting.work_off().await, [Ended::Postponed]);
+        assert_eq!((setting.runs(number).await.len(), setting.writes()), (0, 0));
+        let head = setting.push(number, PLAIN);
+        setting.resume().await;
+        setting.settle().await;
+        assert_eq!(setting.reviewed(number).await, [head]);
+    }
+
+    async fn what_was_asked_for_before_waits(database: TestDatabase) {
+        let setting = Setting::new(&database, As::App, "").await;
+        let number = setting.open("ann", "one", REMARKABLE, NewPull::new("Fill the pool"));
+        setting.deliver().await;
+        assert_eq!(setting.work(JobScope::Caused).await, Some(Ended::Done));
+        setting.pause().await;
+        assert_eq!(setting.work_off().await, [Ended::Postponed]);
+        setting.emulator.world().advance(3_600);
+        assert_eq!(setting.work_off().await, [Ended::Postponed]);
+        assert_eq!((setting.runs(number).await.len(), setting.writes()), (0, 0));
+        setting.resume().await;
+        setting.settle().await;
+        assert_eq!((setting.posted(number), setting.reviewed(number).await.len()), ((1, 1), 1));
+    }
+}
+
+impl Setting {
+    /// How much was written to GitHub, but for tokens.
+    fn writes(&self) -> usize {
+        self.emulator.writes().iter().filter(|request| !request.path.ends_with("/access_tokens")).count()
+    }
+}

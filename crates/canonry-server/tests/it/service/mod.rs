@@ -1,0 +1,18 @@
+//! The service through its front door: HTTP in, rows out.
+
+mod api;
+mod draining;
+mod examples;
+mod exposition_page;
+mod handling;
+mod lessons;
+mod metrics;
+mod outage;
+mod publishing;
+mod races;
+mod recovering;
+mod scheduling;
+mod setting;
+mod syncing;
+mod taking_in;
+mod working;

@@ -1,0 +1,9 @@
+//! A story against the emulated GitHub with a moved clock: Canonry is installed, watches, speaks, and learns from what
+//! people do with what it says.
+
+mod calm_and_storm;
+mod outcomes;
+mod same_second;
+pub(crate) mod setting;
+mod shadow_and_suggest;
+mod without_webhooks;

@@ -1,0 +1,237 @@
+//! The whole service on an emulated GitHub, in a time that only the test moves.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+use std::time::Duration;
+
+use canonry_domain::{ItemNumber, ItemType, LessonKind, Thresholds};
+use canonry_github::Clock as _;
+use canonry_server::{Scheduler, Schedules};
+use canonry_store::{
+    DeliveryFilter, DeliveryState, JobFilter, JobState, NewTriageRecord, OutboxScope, Repo, StoredTriageAction,
+};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{CloseReason, NewIssue, Permission, World};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::whole_service::WholeService;
+
+pub(crate) const OWN: &str = "canonry[bot]";
+pub(crate) const SUGGEST: &str = "triage:\n  mode: suggest\n  excludeLabels: [question]\nreview: {enabled: false}\n";
+/// Topics of the issues that each repository has from the beginning, as their numbers less one.
+pub(crate) const ORIGINALS: u64 = 6;
+
+pub(crate) struct Setting {
+    whole: WholeService,
+    scheduler: Scheduler,
+}
+
+impl Deref for Setting {
+    type Target = WholeService;
+
+    fn deref(&self) -> &WholeService {
+        &self.whole
+    }
+}
+
+impl Setting {
+    /// The App is just being installed on these repositories; nothing has been delivered.
+    pub(crate) async fn new(database: TestDatabase, repos: &[&str]) -> Self {
+        let permissions = [("issues", "write"), ("pull_requests", "write"), ("contents", "read"), ("metadata", "read")];
+        let whole = WholeService::start(database, world(repos), &permissions, |_| {}).await;
+        let (store, clock) = (whole.store.clone(), whole.clock.clone());
+        let scheduler = Scheduler { store, clock, schedules: Schedules::App };
+        Self { whole, scheduler }
+    }
+
+    /// Lets time pass, and the schedules see it.
+    pub(crate) async fn later(&self, time: SignedDuration) {
+        self.move_to(self.clock.now() + time);
+        self.scheduler.tick().await.expect("ticks");
+        self.settle().await;
+    }
+
+    /// Delivers what GitHub has to tell until nobody has anything left to do. Time moves only to the next moment that
+    /// somebody waits for.
+    pub(crate) async fn settle(&self) {
+        let settling = async {
+            let mut idle = 0;
+            while idle < 2 {
+                let mut still = true;
+                self.clock.tell();
+                for delivery in self.emulator.deliver_pending().await {
+                    assert_eq!(delivery.attempt.map(|attempt| attempt.status), Some(202), "{}", delivery.event);
+                    still = false;
+                }
+                let now = self.clock.now();
+                let jobs = self.store.queue_status(now).await.expect("reads");
+                let next = [self.next_job().await, self.next_write().await].into_iter().flatten().min();
+                if jobs.running > 0 || next.is_some_and(|next| next <= now) {
+                    idle = 0;
+                } else if let Some(next) = next {
+                    idle = 0;
+                    self.writer_rests().await;
+                    let again = [self.next_job().await, self.next_write().await].into_iter().flatten().min();
+                    if still && again == Some(next) && self.is_nobody_at_a_job().await {
+                        self.move_to(next);
+                    }
+                } else {
+                    idle += usize::from(still);
+                }
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        };
+        if tokio::time::timeout(Duration::from_secs(90), settling).await.is_err() {
+            let jobs = self.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+            panic!("it does not settle at {}: {jobs:#?}, next write {:?}", self.clock.now(), self.next_write().await);
+        }
+    }
+
+    async fn next_job(&self) -> Option<Timestamp> {
+        let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
+        let jobs = self.store.jobs(&queued, 1_000).await.expect("reads");
+        jobs.iter().map(|job| job.run_after).min()
+    }
+
+    async fn next_write(&self) -> Option<Timestamp> {
+        self.store.next_outbox_moment(OutboxScope::Unattended).await.expect("reads")
+    }
+
+    pub(crate) async fn repo(&self, name: &str) -> Repo {
+        self.store.repo(&name.parse().expect("a name")).await.expect("reads").expect("known")
+    }
+
+    /// Somebody reports what `topic` is about, a minute after the last thing that happened.
+    pub(crate) fn report(&self, repo: &str, topic: u64, alike: u64) -> u64 {
+        self.report_as(repo, "ann", &format!("It stops: topic{topic} alike{alike}"), &[])
+    }
+
+    pub(crate) fn report_as(&self, repo: &str, by: &str, title: &str, labels: &[&str]) -> u64 {
+        let mut world = self.emulator.world();
+        world.advance(60);
+        let body = format!("It stops with the error E{} and never comes back.", world.now.as_second());
+        let new = labels.iter().fold(NewIssue::new(title, &body), |new, label| new.label(label));
+        world.open(repo, by, new)
+    }
+
+    /// Somebody closes it, a minute after the last thing that happened.
+    pub(crate) fn close(&self, repo: &str, number: u64, by: &str, reason: CloseReason) {
+        let mut world = self.emulator.world();
+        world.advance(60);
+        world.close(repo, number, by, reason);
+    }
+
+    /// A maintainer closes it as a duplicate of the original of its topic.
+    pub(crate) fn confirm(&self, repo: &str, number: u64) {
+        let id = {
+            let world = self.emulator.world();
+            let topic = world.issue(repo, number).title.split("topic").nth(1).expect("a topic");
+            let topic: String = topic.chars().take_while(char::is_ascii_digit).collect();
+            world.issue(repo, topic.parse::<u64>().expect("digits") + 1).id
+        };
+        self.close(repo, number, "maint", CloseReason::Duplicate(Some(id)));
+    }
+
+    /// What Canonry says under an issue.
+    pub(crate) fn said(&self, repo: &str, number: u64) -> Vec<String> {
+        self.emulator.world().comments_by(repo, number, OWN).iter().map(|comment| comment.body.clone()).collect()
+    }
+
+    pub(crate) fn is_labelled(&self, repo: &str, number: u64) -> bool {
+        self.emulator.world().issue(repo, number).labels.iter().any(|label| label == "possible-duplicate")
+    }
+
+    /// One comment that names the target, and the label.
+    pub(crate) fn assert_said(&self, repo: &str, number: u64, target: u64) {
+        let said = self.said(repo, number);
+        assert_eq!((said.len(), self.is_labelled(repo, number)), (1, true), "{repo}#{number}: {said:?}");
+        assert!(said[0].contains(&format!("#{target}")), "{repo}#{number}: {said:?}");
+    }
+
+    pub(crate) fn assert_silent(&self, repo: &str, number: u64) {
+        let said = self.said(repo, number);
+        assert_eq!((said.len(), self.is_labelled(repo, number)), (0, false), "{repo}#{number}: {said:?}");
+    }
+
+    /// What Canonry did about an issue last, and why.
+    pub(crate) async fn action(&self, repo: &str, number: u64) -> StoredTriageAction {
+        let id = self.repo(repo).await.id;
+        let mut actions = self.store.triage_actions_of(id, ItemType::Issue, item(number)).await.expect("reads");
+        assert!(!actions.is_empty(), "{repo}#{number} has no action");
+        actions.remove(0)
+    }
+
+    pub(crate) async fn records(&self, repo: &str, number: u64) -> Vec<NewTriageRecord> {
+        let id = self.repo(repo).await.id;
+        let stored = self.store.triage_records_of(id, ItemType::Issue, item(number)).await.expect("reads");
+        stored.into_iter().map(|stored| stored.record).collect()
+    }
+
+    /// What an issue teaches; `None` when nothing is known of an outcome.
+    pub(crate) async fn lesson(&self, repo: &str, number: u64) -> Option<LessonKind> {
+        let id = self.repo(repo).await.id;
+        let stored = self.store.issue_outcome(id, item(number)).await.expect("reads");
+        stored.map(|stored| stored.lesson.kind()).filter(|kind| *kind != LessonKind::Unknown)
+    }
+
+    /// The thresholds as they are stored, which is as the log says they are.
+    pub(crate) async fn thresholds(&self, repo: &str) -> Thresholds {
+        let id = self.repo(repo).await.id;
+        let stored = self.store.thresholds(id).await.expect("reads");
+        assert_eq!(stored, self.store.recomputed_thresholds(id).await.expect("reads"), "{repo}");
+        stored
+    }
+
+    /// The repository's current threshold; `None` when it has fallen silent.
+    pub(crate) async fn current(&self, repo: &str) -> Option<u8> {
+        self.thresholds(repo).await.repository.current.threshold().map(canonry_domain::Threshold::get)
+    }
+
+    /// How many lessons of each kind count: confirmed, false positives, missed, true negatives, all.
+    pub(crate) async fn counts(&self, repo: &str) -> [u64; 5] {
+        let counts = self.thresholds(repo).await.repository.counts;
+        [counts.confirmed, counts.false_positives, counts.missed, counts.true_negatives, counts.total]
+    }
+
+    /// How many deliveries ended in each state.
+    pub(crate) async fn deliveries(&self) -> BTreeMap<&'static str, usize> {
+        let mut counted = BTreeMap::new();
+        for delivery in self.store.deliveries(&DeliveryFilter::default(), 10_000).await.expect("reads") {
+            assert!(delivery.state != DeliveryState::Queued, "{delivery:?}");
+            *counted.entry(delivery.state.as_str()).or_default() += 1;
+        }
+        counted
+    }
+
+    /// What was written to GitHub, but for tokens.
+    pub(crate) fn writes(&self) -> Vec<String> {
+        let writes = self.emulator.writes().into_iter().filter(|request| !request.path.ends_with("/access_tokens"));
+        writes.map(|request| format!("{} {}", request.method, request.named_path)).collect()
+    }
+
+    pub(crate) async fn stop(self) {
+        self.whole.stop().await;
+    }
+}
+
+pub(crate) fn item(number: u64) -> ItemNumber {
+    ItemNumber::new(i64::try_from(number).expect("small")).expect("positive")
+}
+
+fn world(repos: &[&str]) -> World {
+    let mut world = World::new();
+    for name in ["ann", "ben", "cleo"] {
+        world.user(name);
+    }
+    world.bot("stale[bot]");
+    for repo in repos {
+        world.repo(repo);
+        world.collaborator(repo, "maint", Permission::Maintain);
+        for topic in 0..ORIGINALS {
+            world.advance(60);
+            let title = format!("The tide stops: topic{topic}");
+            world.open(repo, "maint", NewIssue::new(&title, "It stops, and this is where it is looked into."));
+        }
+    }
+    world
+}

@@ -1,0 +1,127 @@
+//! From the installation to the first suggestions: what is recorded, what is said, and how often.
+
+use canonry_domain::{ItemType, TriageMode, Verdict};
+use canonry_store::TriageActionKind;
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::Pull;
+use canonry_testkit::on_both_engines;
+
+use crate::story::setting::{ORIGINALS, SUGGEST, Setting, item};
+use crate::topics::UNJUDGEABLE;
+
+const POOL: &str = "tide/pool";
+
+on_both_engines! {
+    async fn after_the_installation_it_watches_and_then_it_speaks(database: TestDatabase) {
+        let setting = Setting::new(database, &[POOL]).await;
+        watches(&setting).await;
+        is_told_to_speak(&setting).await;
+        says_one_thing_once(&setting).await;
+        keeps_out(&setting).await;
+        takes_it_back(&setting).await;
+        setting.stop().await;
+    }
+}
+
+/// Shadow is what an installation begins with: everything is recorded, nothing is written.
+async fn watches(setting: &Setting) {
+    setting.settle().await;
+    let repo = setting.repo(POOL).await;
+    let taken_in = setting.store.item_numbers(repo.id).await.expect("reads");
+    let originals: Vec<_> = (1..=ORIGINALS).map(|number| (item(number), ItemType::Issue)).collect();
+    assert_eq!(taken_in, originals, "what was there was taken in");
+    let number = setting.report(POOL, 2, 95);
+    setting.settle().await;
+    let record = setting.records(POOL, number).await.remove(0);
+    assert_eq!((record.verdict, record.target.map(|target| target.get())), (Verdict::Duplicate, Some(3)));
+    assert_eq!(record.target_score.map(|score| score.get()), Some(0.95));
+    let action = setting.action(POOL, number).await.action;
+    assert_eq!(
+        (action.mode, action.action, action.reason.as_str()),
+        (TriageMode::Shadow, TriageActionKind::Recorded, "mode")
+    );
+    assert_eq!(setting.writes(), Vec::<String>::new());
+}
+
+/// The file on the default branch counts, and counts at once; one on another branch does not, and a broken one is shadow.
+async fn is_told_to_speak(setting: &Setting) {
+    setting.meanwhile(|world| world.push(POOL, "draft", "maint", ".canonry.yml", SUGGEST));
+    setting.settle().await;
+    let unheard = setting.report(POOL, 0, 95);
+    setting.settle().await;
+    setting.assert_silent(POOL, unheard);
+
+    setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SUGGEST));
+    setting.settle().await;
+    let heard = setting.report(POOL, 0, 96);
+    setting.settle().await;
+    setting.assert_said(POOL, heard, 1);
+    let action = setting.action(POOL, heard).await.action;
+    assert_eq!((action.mode, action.action), (TriageMode::Suggest, TriageActionKind::Commented));
+    setting.assert_silent(POOL, unheard);
+
+    setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", "triage:\n  mode: loud\n"));
+    setting.settle().await;
+    let broken = setting.report(POOL, 1, 96);
+    setting.settle().await;
+    setting.assert_silent(POOL, broken);
+    setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SUGGEST));
+    setting.settle().await;
+}
+
+/// One comment per item, whatever is delivered, however often.
+async fn says_one_thing_once(setting: &Setting) {
+    let number = setting.report(POOL, 4, 93);
+    let opened = setting.emulator.pending_deliveries().pop().expect("a delivery").guid;
+    setting.settle().await;
+    setting.assert_said(POOL, number, 5);
+    let first = setting.said(POOL, number);
+    setting.meanwhile(|world| world.redeliver(&opened));
+    setting.settle().await;
+    setting.meanwhile(|world| world.edit_body(POOL, number, "ann", "It stops, again and again."));
+    setting.settle().await;
+    setting.meanwhile(|world| world.edit_title(POOL, number, "ann", "It stops for good: topic4 alike94"));
+    setting.settle().await;
+    setting.assert_said(POOL, number, 5);
+    assert_ne!(setting.said(POOL, number), first, "the score is another one, and the comment says so");
+    assert!(setting.records(POOL, number).await.len() >= 3, "each content is judged");
+    let labels = setting.writes().iter().filter(|write| write.ends_with(&format!("/issues/{number}/labels"))).count();
+    assert_eq!(labels, 1);
+}
+
+/// What it says nothing about, and why.
+async fn keeps_out(setting: &Setting) {
+    let below = setting.report(POOL, 3, 84);
+    let lonely = setting.report_as(POOL, "ben", "Something else: topic500", &[]);
+    let excluded = setting.report_as(POOL, "ben", "It stops: topic3 alike97", &["question"]);
+    let by_a_bot = setting.report_as(POOL, "stale[bot]", "It stops: topic3 alike97", &[]);
+    let unjudgeable = setting.report_as(POOL, "ben", &format!("It stops: topic3 alike97 {UNJUDGEABLE}"), &[]);
+    let pull = setting.meanwhile(|world| {
+        let new = canonry_testkit::github::NewIssue::new("Lets it go on: topic3", "It goes on.");
+        world.open(POOL, "ben", new.pull(Pull::default()))
+    });
+    setting.settle().await;
+    for number in [below, lonely, excluded, by_a_bot, unjudgeable, pull] {
+        setting.assert_silent(POOL, number);
+    }
+    assert_eq!(setting.action(POOL, below).await.action.reason, "below_threshold");
+    assert_eq!(setting.action(POOL, lonely).await.action.reason, "not_duplicate");
+    assert_eq!((setting.records(POOL, excluded).await.len(), setting.records(POOL, by_a_bot).await.len()), (0, 0));
+    // Recorded, tried again, given up, and never said.
+    assert!(setting.records(POOL, unjudgeable).await.iter().all(|record| record.reason == "invalid_judge_response"));
+    assert_eq!(setting.deliveries().await.get("dead"), Some(&1));
+    assert!(setting.counts(POOL).await.iter().all(|count| *count == 0), "nobody has closed anything");
+}
+
+/// An edit that makes it another report takes the suggestion back, in its place.
+async fn takes_it_back(setting: &Setting) {
+    let number = setting.report(POOL, 5, 95);
+    setting.settle().await;
+    setting.assert_said(POOL, number, ORIGINALS);
+    setting.meanwhile(|world| world.edit_title(POOL, number, "ann", "It never began: topic501"));
+    setting.settle().await;
+    let said = setting.said(POOL, number);
+    assert_eq!((said.len(), setting.is_labelled(POOL, number)), (1, false), "{said:?}");
+    assert!(said[0].contains("no longer"), "{said:?}");
+    assert_eq!(setting.action(POOL, number).await.action.action, TriageActionKind::Withdrawn);
+}
