@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+#[cfg(feature = "browser")]
+pub mod browser;
 #[cfg(any(feature = "github", feature = "models"))]
 mod connection;
 #[cfg(feature = "database")]

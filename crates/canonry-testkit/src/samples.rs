@@ -1,4 +1,5 @@
-//! Two invented repositories in the import format, with the duplicates they really contain.
+//! Three invented repositories in the import format, with the duplicates they really contain, and what arrives in them in
+//! the week after.
 
 /// One sample repository: its items, its true duplicates and its people.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +12,10 @@ pub struct Sample {
     /// One JSON object per duplicate, `{"type","number","relevant"}`: the earlier items which report
     /// the same thing, also where nobody linked them.
     pub truth: &'static str,
+    /// The issues of the week after, one JSON object each: `{"key","minute","author","title","body","labels",
+    /// "duplicate_of"}`. `minute` counts from the beginning of that week, `key` names it for whoever tells the story, and
+    /// `duplicate_of` is the truth about it: the number of the first report of the same thing, or `null`.
+    pub week: &'static str,
     /// Logins with push access.
     pub maintainers: &'static [&'static str],
     /// Logins of automations, as GitHub spells them.
@@ -22,6 +27,7 @@ pub const TIDEPOOL: Sample = Sample {
     repo: "tidepool/tidepool",
     items: include_str!("../samples/tidepool/items.jsonl"),
     truth: include_str!("../samples/tidepool/truth.jsonl"),
+    week: include_str!("../samples/tidepool/week.jsonl"),
     maintainers: &["mirela-k", "jonasbrandt", "sadeo", "hwright-t"],
     bots: &["tidepool-bot[bot]", "dependabot[bot]"],
 };
@@ -31,12 +37,24 @@ pub const QUILLNOTE: Sample = Sample {
     repo: "quillnote/quillnote",
     items: include_str!("../samples/quillnote/items.jsonl"),
     truth: include_str!("../samples/quillnote/truth.jsonl"),
+    week: include_str!("../samples/quillnote/week.jsonl"),
     maintainers: &["annikav", "teodor-lind", "pguerra"],
     bots: &["quill-ci[bot]", "dependabot[bot]"],
 };
 
+/// A viewer of tables for the terminal, in Rust, `brindle/brindle`. Its crash reporter fills in titles and traces, so that
+/// many reports of one panic are nearly copies, as in every project that has such a button.
+pub const BRINDLE: Sample = Sample {
+    repo: "brindle/brindle",
+    items: include_str!("../samples/brindle/items.jsonl"),
+    truth: include_str!("../samples/brindle/truth.jsonl"),
+    week: include_str!("../samples/brindle/week.jsonl"),
+    maintainers: &["ottilie", "ramonvd", "kpetrov"],
+    bots: &["brindle-ci[bot]", "dependabot[bot]"],
+};
+
 /// All sample repositories.
-pub const ALL: [Sample; 2] = [TIDEPOOL, QUILLNOTE];
+pub const ALL: [Sample; 3] = [TIDEPOOL, QUILLNOTE, BRINDLE];
 
 #[cfg(test)]
 mod tests {
@@ -44,7 +62,7 @@ mod tests {
 
     use serde_json::Value;
 
-    use super::{ALL, QUILLNOTE, Sample, TIDEPOOL};
+    use super::{ALL, BRINDLE, QUILLNOTE, Sample, TIDEPOOL};
 
     fn lines(text: &str) -> Vec<Value> {
         text.lines()
@@ -196,8 +214,10 @@ mod tests {
                 linked += 1;
             }
             let unlinked = truth.len() - linked;
+            // Where a program files the reports, most of them lie there until somebody has the time.
+            let most = if sample == BRINDLE { truth.len() * 3 / 4 } else { truth.len() / 2 };
             assert!(
-                unlinked * 4 >= truth.len() && unlinked * 2 <= truth.len(),
+                unlinked * 4 >= truth.len() && unlinked <= most,
                 "{}: {unlinked} of {} duplicates are not linked",
                 sample.repo,
                 truth.len()
@@ -207,7 +227,11 @@ mod tests {
 
     #[test]
     fn people_agree_with_the_file_and_take_part() {
-        let files = [include_str!("../samples/tidepool/people.json"), include_str!("../samples/quillnote/people.json")];
+        let files = [
+            include_str!("../samples/tidepool/people.json"),
+            include_str!("../samples/quillnote/people.json"),
+            include_str!("../samples/brindle/people.json"),
+        ];
         for (sample, file) in ALL.iter().zip(files) {
             let people: Value = serde_json::from_str(file).expect("people.json is JSON");
             assert_eq!(people["repo"], sample.repo);
@@ -221,8 +245,33 @@ mod tests {
     }
 
     #[test]
+    fn the_week_is_in_order_and_its_truth_names_items() {
+        for sample in ALL {
+            let items = by_number(&sample);
+            let mut earlier = 0;
+            let mut keys = Vec::new();
+            for line in lines(sample.week) {
+                let minute = line["minute"].as_u64().expect("every line has its minute");
+                assert!((earlier..7 * 24 * 60).contains(&minute), "{}: {line}", sample.repo);
+                earlier = minute;
+                for key in ["key", "author", "title", "body"] {
+                    assert!(line[key].as_str().is_some_and(|text| !text.is_empty()), "{}: {key}", sample.repo);
+                }
+                assert!(line["labels"].as_array().is_some_and(|labels| labels.iter().all(Value::is_string)));
+                if let Some(target) = line["duplicate_of"].as_u64() {
+                    assert_eq!((&items[&target]["type"], &items[&target]["state"]), (&"issue".into(), &"open".into()));
+                }
+                assert!(!keys.contains(&line["key"]), "{}: {} comes twice", sample.repo, line["key"]);
+                keys.push(line["key"].clone());
+            }
+            assert!(!keys.is_empty(), "nothing arrives in {}", sample.repo);
+        }
+    }
+
+    #[test]
     fn the_samples_are_as_large_as_the_demo_needs() {
         assert_eq!((count_of(&TIDEPOOL, "issue"), count_of(&TIDEPOOL, "pr")), (178, 36));
         assert_eq!((count_of(&QUILLNOTE, "issue"), count_of(&QUILLNOTE, "pr")), (116, 25));
+        assert_eq!((count_of(&BRINDLE, "issue"), count_of(&BRINDLE, "pr")), (79, 8));
     }
 }

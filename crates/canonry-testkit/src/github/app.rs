@@ -211,6 +211,19 @@ pub(super) fn show(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(value))
 }
 
+/// `POST /app-manifests/{code}/conversions`: nobody signs in for it, the code is the secret. Any code that begins with
+/// `manifest-` buys the App.
+pub(super) fn convert_manifest(world: &mut World, call: &Call) -> Reply {
+    let mut value = world.app_json();
+    if value.is_null() || !call.param("code").starts_with("manifest-") {
+        return Err(Answer::not_found());
+    }
+    value["client_secret"] = json!("the-client-secret");
+    value["webhook_secret"] = json!("the-webhook-secret");
+    value["pem"] = json!(TEST_APP_PRIVATE_KEY);
+    Ok(Answer::json(201, value))
+}
+
 /// `GET /app/installations`
 pub(super) fn list_installations(world: &mut World, call: &Call) -> Reply {
     require_app(call)?;

@@ -7,7 +7,8 @@ use super::people::METADATA;
 use super::world::World;
 use super::{
     app, assignees, check_runs, collaborators, comments, commits, graphql, issue_list, issues, labels, milestones,
-    people, pulls, rate_limit, reactions, repositories, review_comments, reviews, smart_http, timeline, webhooks,
+    oauth, people, pulls, rate_limit, reactions, repositories, review_comments, reviews, smart_http, timeline,
+    webhooks,
 };
 
 /// One route of the emulator.
@@ -26,18 +27,23 @@ impl Route {
         self.template.starts_with("/{owner}/{repo}/")
     }
 
+    /// Whether it is one of the pages that browsers and programs sign in with: no part of the API, and no budget.
+    pub(super) fn is_sign_in(&self) -> bool {
+        self.template.starts_with("/login/")
+    }
+
     /// Whether a request to it may change something: what git fetches and what GraphQL asks is posted, too.
     pub(super) fn writes(&self, body: Option<&Value>) -> bool {
         let query = body.and_then(|body| body["query"].as_str()).unwrap_or_default();
         match self.template {
             "/graphql" => query.trim_start().starts_with("mutation"),
-            _ => self.method != "GET" && !self.is_git(),
+            _ => self.method != "GET" && !self.is_git() && !self.is_sign_in(),
         }
     }
 
     /// Whether it is part of the REST API that GitHub describes; GraphQL and git are not.
     pub fn is_rest(&self) -> bool {
-        !self.is_git() && self.template != "/graphql"
+        !self.is_git() && !self.is_sign_in() && self.template != "/graphql"
     }
 }
 
@@ -55,9 +61,12 @@ macro_rules! routes {
 // The first match wins: fixed words stand before parameters.
 const ROUTES: &[Route] = routes![
     "GET" "/rate_limit" => rate_limit::show,
+    "GET" "/login/oauth/authorize" => oauth::authorize,
+    "POST" "/login/oauth/access_token" => oauth::access_token,
     "GET" "/user" => people::show_me,
     "GET" "/users/{username}" => people::show_user,
     "GET" "/app" => app::show,
+    "POST" "/app-manifests/{code}/conversions" => app::convert_manifest,
     "GET" "/app/installations" => app::list_installations,
     "GET" "/app/installations/{installation_id}" => app::show_installation,
     "POST" "/app/installations/{installation_id}/access_tokens" => app::create_token,

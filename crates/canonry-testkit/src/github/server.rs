@@ -268,7 +268,7 @@ impl Inner {
     fn handle(&mut self, arrived: &Arrived) -> Result<Answer, Answer> {
         let mut call = arrived.call.clone()?;
         let Some(route) = arrived.route else { return Err(Answer::not_found()) };
-        if route.template != "/rate_limit" && !route.is_git() {
+        if route.template != "/rate_limit" && !route.is_git() && !route.is_sign_in() {
             self.world.charge(&arrived.actor)?;
         }
         if route.writes(call.body.as_ref()) && !route.template.starts_with("/app/") {

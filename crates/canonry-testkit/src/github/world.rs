@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 
 use super::app::{App, Installation};
+use super::oauth::OauthApp;
 use super::people::{Account, Permission, Token, TokenKind, User};
 use super::pulls::Pull;
 use super::rate_limit::RateLimits;
@@ -28,6 +29,8 @@ pub struct World {
     pub tokens: BTreeMap<String, Token>,
     /// The one GitHub App, when the test has one.
     pub app: Option<App>,
+    /// What people sign in to other programs with, when the test has it.
+    pub oauth: Option<OauthApp>,
     /// Where the App is installed.
     pub installations: Vec<Installation>,
     /// All repositories.
@@ -186,6 +189,7 @@ impl World {
             users: BTreeMap::new(),
             tokens: BTreeMap::new(),
             app: None,
+            oauth: None,
             installations: Vec::new(),
             repos: Vec::new(),
             rate: RateLimits::default(),

@@ -3,9 +3,9 @@
 use canonry_testkit::github::Emulator;
 use serde_json::{Value, json};
 
-use crate::REPO;
 use crate::client::{Client, jwt};
-use crate::pulls::{PULL, world_with_pull};
+use crate::github::pulls::{PULL, world_with_pull};
+use crate::github::setting::REPO;
 
 const RUNS: &str = "/repos/acme/widgets/check-runs";
 

@@ -1,13 +1,12 @@
 //! Every route of the emulator, with success and refusals, held against GitHub's own description.
 
-mod client;
-
 use std::collections::BTreeSet;
 
 use canonry_testkit::github::{CloseReason, Emulator, NewIssue, NewPull, Permission, Pull, Recorded, World, routes};
 use canonry_testkit::openapi::OpenApi;
-use client::{Client, jwt};
 use serde_json::{Value, json};
+
+use crate::client::{Client, jwt};
 
 /// Operations whose answers the description gets wrong, with what is wrong.
 const MISDESCRIBED: &[(&str, &str, &str)] =
@@ -246,6 +245,9 @@ async fn drive_app(emulator: &Emulator) {
     };
     let app = Client::new(emulator, Some(&jwt));
     expect(&app, 200, "GET", "/app", None).await;
+    let nobody = Client::new(emulator, None);
+    expect(&nobody, 201, "POST", "/app-manifests/manifest-1/conversions", None).await;
+    expect(&nobody, 404, "POST", "/app-manifests/another/conversions", None).await;
     expect(&app, 200, "GET", "/app/installations", None).await;
     let installation = expect(&app, 200, "GET", "/repos/acme/widgets/installation", None).await;
     let installation = format!("/app/installations/{}", installation["id"]);

@@ -7,7 +7,7 @@ use jiff::SignedDuration;
 use serde_json::json;
 
 use crate::client::Client;
-use crate::{ISSUES, REPO, small, small_world};
+use crate::github::setting::{ISSUES, REPO, small, small_world};
 
 const COMMENTS: &str = "/repos/acme/widgets/issues/1/comments";
 

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::{ISSUES, REPO, small};
+use crate::github::setting::{ISSUES, REPO, small};
 
 #[tokio::test]
 async fn a_renamed_repository_redirects_by_id() {

@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use canonry_testkit::github::{Emulator, Fault, NewPull, Permission};
 use tempfile::TempDir;
 
-use crate::pulls::{PULL, world_with_pull};
-use crate::{REPO, small_world};
+use crate::github::pulls::{PULL, world_with_pull};
+use crate::github::setting::{REPO, small_world};
 
 /// Git without anybody's settings.
 fn git(folder: &Path, arguments: &[&str]) -> Output {

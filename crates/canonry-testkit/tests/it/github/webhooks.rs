@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::Sha256;
 
 use crate::client::{Client, jwt};
-use crate::{REPO, small_world};
+use crate::github::setting::{REPO, small_world};
 
 type Log = Arc<Mutex<Vec<(String, String, Value)>>>;
 

@@ -4,8 +4,8 @@ use canonry_testkit::github::{Age, Emulator, Fault, Late, NewPull, ReviewState, 
 use serde_json::{Value, json};
 
 use crate::client::{Client, Reply};
-use crate::pulls::{PULL, world_with_pull};
-use crate::{REPO, small_world};
+use crate::github::pulls::{PULL, world_with_pull};
+use crate::github::setting::{REPO, small_world};
 
 const REVIEWS: &str = "/repos/acme/widgets/pulls/4/reviews";
 const COMMENTS: &str = "/repos/acme/widgets/pulls/4/comments";

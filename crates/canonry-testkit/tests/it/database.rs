@@ -1,5 +1,4 @@
 //! Temporary databases: empty, one's own, and gone afterwards.
-#![cfg(feature = "database")]
 
 use std::str::FromStr;
 

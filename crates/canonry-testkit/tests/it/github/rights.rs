@@ -4,7 +4,7 @@ use canonry_testkit::github::{Emulator, NewIssue, Permission, State};
 use serde_json::json;
 
 use crate::client::{Client, jwt};
-use crate::{ISSUES, REPO, small, small_world};
+use crate::github::setting::{ISSUES, REPO, small, small_world};
 
 #[tokio::test]
 async fn a_token_expires_by_the_worlds_clock() {

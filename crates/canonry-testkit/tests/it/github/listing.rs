@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use canonry_testkit::github::{CloseReason, Emulator, NewIssue, World};
 
 use crate::client::Client;
-use crate::{ISSUES, REPO, small};
+use crate::github::setting::{ISSUES, REPO, small};
 
 fn large_world(count: u64) -> World {
     let mut world = World::new();

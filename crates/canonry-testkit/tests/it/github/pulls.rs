@@ -4,7 +4,7 @@ use canonry_testkit::github::{Emulator, NewPull, World};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::{REPO, small_world};
+use crate::github::setting::{REPO, small_world};
 
 pub(crate) const PULL: u64 = 4;
 const NEW: &str = "one\ntwo\nthree\nfour\n";

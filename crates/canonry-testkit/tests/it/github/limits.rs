@@ -3,7 +3,7 @@
 use canonry_testkit::github::SecondaryLimit;
 use serde_json::json;
 
-use crate::{ISSUES, small};
+use crate::github::setting::{ISSUES, small};
 
 #[tokio::test]
 async fn an_exhausted_budget_refuses_until_it_resets() {

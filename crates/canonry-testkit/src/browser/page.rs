@@ -1,0 +1,275 @@
+//! A tab: where it is, what is pressed in it, what it shows and complains about.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::accessibility::{self, Violation};
+use super::connection::Connection;
+use super::keys;
+use super::problems::problem;
+
+/// How long a page may take to load, and a condition to come true.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// Pictures of longer pages end here.
+const TALLEST: f64 = 4_000.0;
+
+/// The size of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Viewport {
+    /// 1280 by 900.
+    Desktop,
+    /// 390 by 844, touched instead of clicked.
+    Phone,
+}
+
+/// Whether the reader prefers light or dark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scheme {
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// A tab with cookies of its own.
+#[derive(Debug)]
+pub struct Page {
+    connection: Arc<Connection>,
+    session: String,
+}
+
+impl Page {
+    pub(super) fn open(connection: &Arc<Connection>) -> Self {
+        let context = connection.call(None, "Target.createBrowserContext", &json!({}))["browserContextId"].take();
+        let target = json!({"url": "about:blank", "browserContextId": context});
+        let target = connection.call(None, "Target.createTarget", &target)["targetId"].take();
+        let attach = json!({"targetId": target, "flatten": true});
+        let session = connection.call(None, "Target.attachToTarget", &attach)["sessionId"].take();
+        let session = session.as_str().expect("a session has an id").to_owned();
+        let page = Self { connection: Arc::clone(connection), session };
+        for domain in ["Page", "Runtime", "Log", "Network"] {
+            page.call(&format!("{domain}.enable"), &json!({}));
+        }
+        page.call("Page.setLifecycleEventsEnabled", &json!({"enabled": true}));
+        page.look_as(Viewport::Desktop, Scheme::Light);
+        page
+    }
+
+    /// Loads an address and waits until all of it is there; the answer's status.
+    ///
+    /// # Panics
+    /// When it does not load.
+    pub fn goto(&self, url: &str) -> u16 {
+        let answer = self.call("Page.navigate", &json!({"url": url}));
+        assert!(answer.get("errorText").is_none(), "{url}: {}", answer["errorText"]);
+        // Without a loader only the part behind `#` changed.
+        let Some(loader) = answer["loaderId"].as_str() else { return 200 };
+        let is_loaded = |events: &[Value]| {
+            events.iter().any(|event| {
+                let parameters = &event["params"];
+                event["method"] == "Page.lifecycleEvent"
+                    && parameters["name"] == "load"
+                    && parameters["loaderId"] == loader
+            })
+        };
+        assert!(self.connection.wait_for(&self.session, LIMIT, is_loaded), "{url} was not loaded in time");
+        let status = self.connection.events(&self.session, |events| {
+            let answers = events.iter().filter(|event| event["method"] == "Network.responseReceived");
+            let mut answers = answers.map(|event| &event["params"]);
+            answers
+                .find(|answer| answer["requestId"] == loader)
+                .and_then(|answer| answer["response"]["status"].as_u64())
+        });
+        status.and_then(|status| u16::try_from(status).ok()).unwrap_or_else(|| panic!("{url} was not answered"))
+    }
+
+    /// Presses a key: a character, or `Enter`, `Shift+Tab`, `Escape` and the like.
+    pub fn press(&self, key: &str) {
+        for event in keys::press(key) {
+            self.call("Input.dispatchKeyEvent", &event);
+        }
+    }
+
+    /// Presses keys, and types what is none, as fast as the browser takes them: nothing is waited for in between.
+    pub fn press_all(&self, keys: &[&str]) {
+        let mut calls = Vec::new();
+        for key in keys {
+            if keys::is_key(key) {
+                calls.extend(keys::press(key).map(|event| ("Input.dispatchKeyEvent", event)));
+            } else {
+                calls.push(("Input.insertText", json!({"text": key})));
+            }
+        }
+        self.connection.call_all(&self.session, &calls);
+    }
+
+    /// Holds a key down until it has been repeated so often.
+    pub fn hold(&self, key: &str, repeated: usize) {
+        let [down, up] = keys::press(key);
+        let mut again = down.clone();
+        again["autoRepeat"] = json!(true);
+        let downs = std::iter::once(down).chain(std::iter::repeat_n(again, repeated));
+        let calls: Vec<_> = downs.chain([up]).map(|event| ("Input.dispatchKeyEvent", event)).collect();
+        self.connection.call_all(&self.session, &calls);
+    }
+
+    /// What was posted since [`Self::problems`] was last asked: the address and the fields, as they were sent.
+    pub fn posted(&self) -> Vec<(String, String)> {
+        // A request is told before the answer that was asked for after it.
+        self.eval("0");
+        let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        self.connection.events(&self.session, |events| {
+            let requests = events.iter().filter(|event| event["method"] == "Network.requestWillBeSent");
+            let requests = requests.map(|event| &event["params"]["request"]);
+            let posts = requests.filter(|request| request["method"] == "POST");
+            posts.map(|request| (word(&request["url"]), word(&request["postData"]))).collect()
+        })
+    }
+
+    /// Types into what has the focus.
+    pub fn type_text(&self, text: &str) {
+        self.call("Input.insertText", &json!({"text": text}));
+    }
+
+    /// Clicks in the middle of the first element that a selector finds.
+    ///
+    /// # Panics
+    /// When there is none.
+    pub fn click(&self, selector: &str) {
+        let found = self.eval(&format!(
+            "(() => {{ const one = document.querySelector({}); if (!one) return null; \
+             one.scrollIntoView({{block: 'center', behavior: 'instant'}}); const box = one.getBoundingClientRect(); \
+             return [box.x + box.width / 2, box.y + box.height / 2]; }})()",
+            json!(selector)
+        ));
+        let (Some(x), Some(y)) = (found[0].as_f64(), found[1].as_f64()) else { panic!("there is no {selector}") };
+        for (kind, buttons) in [("mouseMoved", 0), ("mousePressed", 1), ("mouseReleased", 0)] {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({"type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1});
+            self.call("Input.dispatchMouseEvent", &event);
+        }
+    }
+
+    /// The value of an expression, as JSON; a promise is waited for.
+    ///
+    /// # Panics
+    /// When it throws.
+    pub fn eval(&self, expression: &str) -> Value {
+        self.try_eval(expression).unwrap_or_else(|error| panic!("{expression}\n{error}"))
+    }
+
+    fn try_eval(&self, expression: &str) -> Result<Value, String> {
+        let parameters =
+            json!({"expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true});
+        let mut answer = self.connection.try_call(Some(&self.session), "Runtime.evaluate", &parameters)?;
+        match answer.get("exceptionDetails") {
+            Some(details) => Err(details["exception"]["description"].as_str().unwrap_or("it threw").to_owned()),
+            None => Ok(answer["result"]["value"].take()),
+        }
+    }
+
+    /// Waits until an expression is true, through as many loadings as it takes.
+    ///
+    /// # Panics
+    /// When it does not become true in 20 seconds.
+    pub fn wait_for(&self, condition: &str) {
+        let patience = Instant::now() + LIMIT;
+        let mut last = Err("it was never asked".to_owned());
+        while Instant::now() < patience {
+            // While a page is being left there is nothing to ask.
+            last = self.try_eval(condition);
+            if last == Ok(Value::Bool(true)) {
+                return;
+            }
+            let heard = self.connection.events(&self.session, <[Value]>::len);
+            self.connection.wait_for(&self.session, Duration::from_millis(50), |events| events.len() > heard);
+        }
+        let place = self.try_eval("location.href + '\\n' + document.body.innerText");
+        panic!("not true in time: {condition}\n{last:?}\n{place:?}");
+    }
+
+    /// Does something that leads to another page, and waits until that is loaded.
+    ///
+    /// # Panics
+    /// When no other page comes.
+    pub fn follow(&self, deed: impl FnOnce(&Self)) {
+        let loads = |events: &[Value]| {
+            let loaded = |event: &&Value| event["method"] == "Page.lifecycleEvent" && event["params"]["name"] == "load";
+            events.iter().filter(loaded).count()
+        };
+        let before = self.connection.events(&self.session, loads);
+        deed(self);
+        let came = self.connection.wait_for(&self.session, LIMIT, |events| loads(events) > before);
+        assert!(came, "no other page came; this is {:?}", self.try_eval("location.href"));
+    }
+
+    /// The words that can be seen.
+    pub fn text(&self) -> String {
+        self.eval("document.body.innerText").as_str().unwrap_or_default().to_owned()
+    }
+
+    /// The window's size and the reader's preference, from now on.
+    pub fn look_as(&self, viewport: Viewport, scheme: Scheme) {
+        let (width, height, mobile) = match viewport {
+            Viewport::Desktop => (1_280, 900, false),
+            Viewport::Phone => (390, 844, true),
+        };
+        let metrics = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": mobile});
+        self.call("Emulation.setDeviceMetricsOverride", &metrics);
+        let preferred = match scheme {
+            Scheme::Light => "light",
+            Scheme::Dark => "dark",
+        };
+        let features = json!([
+            {"name": "prefers-color-scheme", "value": preferred},
+            {"name": "prefers-reduced-motion", "value": "reduce"},
+        ]);
+        self.call("Emulation.setEmulatedMedia", &json!({"features": features}));
+    }
+
+    /// Whether pages' own scripts run, from the next loading on.
+    pub fn run_scripts(&self, wanted: bool) {
+        self.call("Emulation.setScriptExecutionDisabled", &json!({"value": !wanted}));
+    }
+
+    /// Everything the browser has complained about since this was last asked.
+    pub fn problems(&self) -> Vec<String> {
+        // What a page does right after its loading is told a moment later; an answer comes behind it.
+        self.eval("0");
+        let found = self.connection.events(&self.session, |events| events.iter().filter_map(problem).collect());
+        self.connection.forget(&self.session);
+        found
+    }
+
+    /// The accessibility rules that the page breaks, by axe-core.
+    pub fn violations(&self) -> Vec<Violation> {
+        self.eval(&format!("{};0", accessibility::source()));
+        accessibility::violations(&self.eval(accessibility::QUESTION))
+    }
+
+    /// A picture of the whole page, as a PNG file.
+    ///
+    /// # Panics
+    /// When it cannot be taken or written.
+    pub fn screenshot(&self, path: &Path) {
+        let size = self.call("Page.getLayoutMetrics", &json!({}))["cssContentSize"].take();
+        let (width, height) = (size["width"].as_f64().unwrap_or(1.0), size["height"].as_f64().unwrap_or(1.0));
+        let clip = json!({"x": 0, "y": 0, "width": width, "height": height.min(TALLEST), "scale": 1});
+        let wanted = json!({"format": "png", "captureBeyondViewport": true, "clip": clip});
+        let picture = self.call("Page.captureScreenshot", &wanted)["data"].take();
+        let bytes = STANDARD.decode(picture.as_str().unwrap_or_default()).expect("the picture is base64");
+        fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder can be made");
+        fs::write(path, bytes).expect("the picture can be written");
+    }
+
+    fn call(&self, method: &str, parameters: &Value) -> Value {
+        self.connection.call(Some(&self.session), method, parameters)
+    }
+}

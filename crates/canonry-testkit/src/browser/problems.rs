@@ -1,0 +1,35 @@
+//! What a browser complains about: errors of scripts, refused resources, answers that are errors.
+
+use serde_json::Value;
+
+/// The complaint in an event, as one line.
+pub(super) fn problem(event: &Value) -> Option<String> {
+    let parameters = &event["params"];
+    match event["method"].as_str()? {
+        "Runtime.exceptionThrown" => {
+            let details = &parameters["exceptionDetails"];
+            let words = details["exception"]["description"].as_str().or(details["text"].as_str());
+            Some(format!("a script failed: {}", words.unwrap_or_default()))
+        }
+        "Runtime.consoleAPICalled" if ["error", "assert", "warning"].contains(&parameters["type"].as_str()?) => {
+            let words: Vec<String> = parameters["args"].as_array()?.iter().map(argument).collect();
+            Some(format!("console.{}: {}", parameters["type"].as_str()?, words.join(" ")))
+        }
+        // A policy that refuses something and an answer of 404 are told here.
+        "Log.entryAdded" if ["error", "warning"].contains(&parameters["entry"]["level"].as_str()?) => {
+            let entry = &parameters["entry"];
+            Some(format!("{} ({})", entry["text"].as_str()?, entry["url"].as_str().unwrap_or_default()))
+        }
+        "Network.loadingFailed" if parameters["canceled"] != true => {
+            Some(format!("not loaded: {}", parameters["errorText"].as_str().unwrap_or_default()))
+        }
+        _ => None,
+    }
+}
+
+fn argument(value: &Value) -> String {
+    match value["value"].as_str().or(value["description"].as_str()) {
+        Some(words) => words.to_owned(),
+        None => value["value"].to_string(),
+    }
+}

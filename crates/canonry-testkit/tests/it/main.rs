@@ -1,0 +1,12 @@
+//! The test kit itself: the browser, databases, and the emulated GitHub seen from outside.
+
+#[cfg(feature = "browser")]
+mod browser;
+#[cfg(feature = "github")]
+mod client;
+#[cfg(feature = "database")]
+mod database;
+#[cfg(feature = "github")]
+mod github;
+#[cfg(all(feature = "github", feature = "openapi"))]
+mod github_openapi;
