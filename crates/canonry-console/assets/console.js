@@ -1,0 +1,218 @@
+// Keys, and nothing else that a page needs: every key presses a control that can be seen.
+"use strict";
+(() => {
+  const field = (element) => element && (element.isContentEditable || /^(input|select|textarea)$/i.test(element.tagName));
+  const seen = (element) => element && element.offsetParent !== null && !element.disabled;
+  const find = (name, key) => [...document.querySelectorAll(`[${name}]`)].find((element) => element.getAttribute(name) === key && seen(element));
+
+  // What is on its way. Until it is there a key would act on what the reader no longer means, so it does nothing.
+  const awaited = new Map(); // requests of htmx, each with the part of the page that its answer replaces
+  const overtaken = new WeakSet(); // those whose answer comes too late to be shown
+  let word = null; // the one among them that changes something
+  let left = 0; // when the page was left for another one
+
+  const LEAVING = 5000; // a download leaves the page where it is
+  const isLeaving = () => Date.now() - left < LEAVING;
+  const leave = (when) => {
+    left = when;
+    document.documentElement.toggleAttribute("data-leaving", when > 0);
+  };
+  const markAwaited = () => {
+    for (const part of document.querySelectorAll("[aria-busy]")) part.removeAttribute("aria-busy");
+    for (const part of awaited.values()) part.setAttribute("aria-busy", "true");
+  };
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, xhr, target, requestConfig } = event.detail;
+    const changes = requestConfig.verb !== "get";
+    // What only tells itself again is in nobody's way.
+    if (!changes && elt === target) return;
+    // A word is never overtaken: its answer says what became of it, and what comes next.
+    if (word) {
+      event.preventDefault();
+      return;
+    }
+    for (const [older, part] of awaited) {
+      if (!part.contains(target) && !target.contains(part)) continue;
+      overtaken.add(older);
+      awaited.delete(older);
+    }
+    awaited.set(xhr, target);
+    if (changes) word = xhr;
+    markAwaited();
+    // Comes after the answer was swapped in, and also when there was none.
+    xhr.addEventListener("loadend", () => {
+      awaited.delete(xhr);
+      if (word === xhr) word = null;
+      markAwaited();
+      // Whoever moved on meanwhile sees where they are now. What could not be had is not asked for again and again.
+      if (xhr.status >= 200 && xhr.status < 400) show();
+    });
+  });
+
+  // Where there is no room beside the list, what a finger has opened is below it and comes into sight.
+  let byHand = false;
+  document.addEventListener("pointerdown", () => (byHand = true), true);
+  const revealed = (swapped) => {
+    const part = swapped.matches("[data-shown]") ? swapped : swapped.querySelector("[data-shown]");
+    const isBelow = part?.previousElementSibling?.getBoundingClientRect().bottom <= part?.getBoundingClientRect().top;
+    if (byHand && isBelow) part.scrollIntoView({ block: "start" });
+  };
+
+  // What somebody writes stays, and so does the place where they write, when the part around it is replaced.
+  let before = { writing: null, kept: [] };
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const { xhr, target, requestConfig } = event.detail;
+    if (overtaken.has(xhr)) {
+      event.preventDefault();
+      return;
+    }
+    const active = document.activeElement;
+    const writes = field(active) && active.type !== "checkbox";
+    before = {
+      writing: writes ? { id: active.id, start: active.selectionStart, end: active.selectionEnd } : null,
+      kept: [...target.querySelectorAll("[data-keep]")].map(({ id, value, checked }) => ({ id, value, checked })),
+    };
+    // What was said before is not what was said just now.
+    if (requestConfig.verb !== "get") document.querySelector("main > .flash")?.remove();
+  });
+  document.addEventListener("htmx:afterSettle", (event) => {
+    const { writing, kept } = before;
+    // Where a choice is no longer offered, what was written for it is not meant for another one.
+    const isLost = kept.some(({ id, checked }) => checked && !document.getElementById(id));
+    for (const { id, value, checked } of kept) {
+      const again = document.getElementById(id);
+      if (again?.type === "radio") again.checked ||= checked;
+      else if (again && !isLost) again.value = value;
+    }
+    if (!writing) {
+      event.target.querySelector("[data-focus]")?.focus();
+      revealed(event.target);
+      return;
+    }
+    const again = writing.id && document.getElementById(writing.id);
+    if (!again) return;
+    again.focus({ preventScroll: true });
+    // Only texts have a selection.
+    if (typeof writing.start === "number") again.setSelectionRange(writing.start, writing.end);
+  });
+
+  document.addEventListener("submit", (event) => {
+    if (event.defaultPrevented) return;
+    if (isLeaving()) event.preventDefault();
+    else leave(Date.now());
+  });
+  document.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || event.defaultPrevented || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    if (!link.hasAttribute("download") && !link.hasAttribute("target") && !link.getAttribute("href").includes("#")) leave(Date.now());
+  });
+  window.addEventListener("pageshow", (event) => {
+    if (event.persisted) leave(0);
+  });
+
+  // A part that is about one row acts on no other, even if that row's own part never came.
+  const isOfCurrent = (element) => {
+    const item = element.closest("[data-item]")?.dataset.item;
+    const current = document.querySelector("[data-row][data-current]")?.dataset.item;
+    return item === undefined || current === undefined || item === current;
+  };
+  const press = (element) => {
+    if (!seen(element)) return false;
+    if (field(element)) element.focus();
+    else if (!isLeaving() && awaited.size === 0 && isOfCurrent(element)) element.click();
+    return true;
+  };
+
+  // Rows: j and k move, Enter opens. The row in focus stays marked while a part of the page is swapped.
+  const rows = () => [...document.querySelectorAll("[data-row]")].filter(seen);
+  const move = (by) => {
+    const all = rows();
+    if (all.length === 0) return false;
+    if (word || isLeaving()) return true;
+    const focused = all.findIndex((row) => row.contains(document.activeElement));
+    const at = focused < 0 ? all.findIndex((row) => row.hasAttribute("data-current")) : focused;
+    const next = all[Math.min(all.length - 1, Math.max(0, at < 0 ? 0 : at + by))];
+    if (!next.hasAttribute("tabindex")) next.tabIndex = -1;
+    next.focus();
+    next.scrollIntoView({ block: "nearest" });
+    if (next.querySelector("[data-opens]")) mark(next);
+    show();
+    return true;
+  };
+
+  // The row whose part is shown stays marked when only that part is swapped.
+  const mark = (row) => {
+    for (const other of document.querySelectorAll("[data-current]")) {
+      other.removeAttribute("data-current");
+      other.removeAttribute("aria-current");
+    }
+    row.setAttribute("data-current", "");
+    row.setAttribute("aria-current", "true");
+  };
+  document.addEventListener("click", (event) => {
+    const row = event.target.closest?.("[data-opens]")?.closest("[data-row]");
+    if (row && !word) mark(row);
+  });
+
+  // Shows the part of the current row. One at a time is asked for, so that a key held down asks for the first and the last.
+  const show = () => {
+    const row = document.querySelector("[data-row][data-current]");
+    const isShown = row?.dataset.item === document.querySelector("[data-shown]")?.dataset.item;
+    if (row && !isShown && awaited.size === 0) row.querySelector("[data-opens]")?.click();
+  };
+
+  let going = 0;
+  document.addEventListener("keydown", (event) => {
+    byHand = false;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+    const active = document.activeElement;
+    if (event.key === "Escape") {
+      // It also stops a page from being loaded.
+      leave(0);
+      if (field(active)) active.blur();
+      return;
+    }
+    if (field(active) && active.type !== "checkbox" && active.type !== "radio") return;
+    let done = false;
+    if (going && Date.now() - going < 1500) {
+      going = 0;
+      done = press(find("data-go", event.key));
+    } else if (event.key === "g") {
+      going = Date.now();
+      done = true;
+    } else if (event.key === "j" || event.key === "k") {
+      done = move(event.key === "j" ? 1 : -1);
+    } else if (event.key === "Enter" && active && active.hasAttribute("data-row")) {
+      done = press(active.querySelector("a[href]"));
+    } else if (event.key === "/") {
+      done = press(document.querySelector("[data-search]"));
+    } else if (event.key.length === 1) {
+      // A key that is held down says its word once.
+      const pressed = find("data-key", event.key);
+      done = event.repeat && pressed ? true : press(pressed);
+    }
+    if (done) event.preventDefault();
+  });
+
+  // A link like /sign-in#TOKEN fills the field: what is behind # is never sent to a server or written to a log.
+  const token = document.querySelector("input[data-from-hash]");
+  if (token && location.hash.length > 1) {
+    token.value = decodeURIComponent(location.hash.slice(1));
+    history.replaceState(null, "", location.pathname + location.search);
+    token.form.querySelector("button").focus();
+  }
+
+  // A slider and its number say the same.
+  document.addEventListener("input", (event) => {
+    const twin = event.target.getAttribute && event.target.getAttribute("data-twin");
+    const other = twin && document.getElementById(twin);
+    if (other && other.value !== event.target.value) other.value = event.target.value;
+  });
+
+  // "All of these": one box for the rows of a table.
+  document.addEventListener("change", (event) => {
+    if (!event.target.hasAttribute("data-all")) return;
+    for (const box of event.target.form.querySelectorAll("input[type=checkbox][name=item]")) box.checked = event.target.checked;
+  });
+})();

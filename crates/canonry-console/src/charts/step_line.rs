@@ -1,0 +1,204 @@
+//! The threshold over time, and below it how sure it is: the share of right predictions with its band.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::charts::Svg;
+use crate::charts::axes::{Plot, inside, nothing, open, percent_marks, put};
+use crate::words::percent;
+
+/// What held from a moment on, and what it rested on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct StepPoint {
+    /// The moment.
+    pub(crate) at: Timestamp,
+    /// The threshold in points; none is silence.
+    pub(crate) threshold: Option<u8>,
+    /// The share of right predictions that it rests on.
+    pub(crate) share: f64,
+    /// The lower end of where that share lies.
+    pub(crate) low: f64,
+    /// The upper end.
+    pub(crate) high: f64,
+}
+
+/// A threshold over time.
+pub(crate) struct StepLine<'a> {
+    /// When it began.
+    pub(crate) from: Timestamp,
+    /// The points, earliest first.
+    pub(crate) points: &'a [StepPoint],
+    /// The configured threshold, in points.
+    pub(crate) configured: u8,
+    /// The share that should be right; none where the rule wants none.
+    pub(crate) wanted: Option<f64>,
+    /// When people were told of a move.
+    pub(crate) moves: &'a [Timestamp],
+}
+
+const HEIGHT: f64 = 400.0;
+/// Points at the lower edge, at the upper edge, and where silence is drawn: above every threshold.
+const LOWEST: f64 = 46.0;
+const HIGHEST: f64 = 106.0;
+const SILENT: f64 = 102.0;
+
+/// The picture; kind words when there is nothing to draw.
+pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
+    let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
+        return nothing(
+            "No outcome is known yet. The line begins when the first issue that Canonry looked at is closed.",
+        );
+    };
+    let span = Span { from: line.from.min(first.at), until: last.at };
+    let now = last.threshold.map_or_else(|| "silent".to_owned(), |points| points.to_string());
+    let mut svg = open(
+        HEIGHT,
+        &format!(
+            "The threshold over time. It is {now} now; {} is configured. Below, {} of predictions were right, between {} and {}.",
+            line.configured,
+            percent(inside(last.share)),
+            percent(inside(last.low)),
+            percent(inside(last.high))
+        ),
+    );
+    let above = Plot::at(28.0, 150.0);
+    above.heading(&mut svg, "Threshold: it speaks from this score on");
+    let mut marks: Vec<(f64, String)> =
+        [50.0, 60.0, 70.0, 80.0, 90.0].map(|points| (height(points), format!("{points:.0}"))).to_vec();
+    marks.push((height(SILENT), "silent".to_owned()));
+    above.rows(&mut svg, &marks);
+    above.columns(&mut svg, &[]);
+    above.level(&mut svg, "line-soft", height(f64::from(line.configured)), "configured");
+    let drawn = |point: &StepPoint| height(point.threshold.map_or(SILENT, f64::from));
+    put(&mut svg, format_args!(r#"<path class="line" d="{}"/>"#, steps(&above, &span, line.points, drawn)));
+    for at in line.moves.iter().filter(|at| (span.from..=span.until).contains(at)) {
+        let held = line.points.iter().find(|point| point.at >= *at).unwrap_or(last);
+        let (x, y) = (above.x(span.share(*at)), above.y(drawn(held)));
+        put(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="5"/>"#));
+    }
+    let below = Plot::at(236.0, 126.0);
+    below.heading(&mut svg, "Share of right predictions from there up");
+    below.rows(&mut svg, &percent_marks());
+    below.columns(&mut svg, &span.marks());
+    put(&mut svg, format_args!(r#"<path class="band" d="{}"/>"#, band(&below, &span, line.points)));
+    if let Some(wanted) = line.wanted {
+        below.level(&mut svg, "line-wanted", wanted, "wanted");
+    }
+    put(
+        &mut svg,
+        format_args!(
+            r#"<path class="line" d="{}"/>"#,
+            steps(&below, &span, line.points, |point: &StepPoint| point.share)
+        ),
+    );
+    svg.push_str("</svg>");
+    Svg::new(svg)
+}
+
+fn height(points: f64) -> f64 {
+    (points - LOWEST) / (HIGHEST - LOWEST)
+}
+
+/// What holds at a moment held since the one before it: a line of steps.
+fn steps(plot: &Plot, span: &Span, points: &[StepPoint], drawn: impl Fn(&StepPoint) -> f64) -> String {
+    let mut path = String::new();
+    for (index, point) in points.iter().enumerate() {
+        let y = plot.y(drawn(point));
+        if index == 0 {
+            put(&mut path, format_args!("M{:.1} {y:.1}", plot.x(0.0)));
+        } else {
+            put(&mut path, format_args!("V{y:.1}"));
+        }
+        put(&mut path, format_args!("H{:.1}", plot.x(span.share(point.at))));
+    }
+    path
+}
+
+/// The area between both ends, there along the upper and back along the lower.
+fn band(plot: &Plot, span: &Span, points: &[StepPoint]) -> String {
+    let mut path = steps(plot, span, points, |point| point.high);
+    for (index, point) in points.iter().enumerate().rev() {
+        let begins = index.checked_sub(1).map_or(0.0, |before| span.share(points[before].at));
+        put(&mut path, format_args!("V{:.1}H{:.1}", plot.y(point.low), plot.x(begins)));
+    }
+    path.push('Z');
+    path
+}
+
+/// A stretch of time along the lower edge.
+struct Span {
+    from: Timestamp,
+    until: Timestamp,
+}
+
+impl Span {
+    fn share(&self, at: Timestamp) -> f64 {
+        let whole = self.from.duration_until(self.until).as_secs_f64();
+        if whole <= 0.0 { 1.0 } else { self.from.duration_until(at).as_secs_f64() / whole }
+    }
+
+    /// The beginning, the end and what is between, in words as coarse as the span is long.
+    fn marks(&self) -> Vec<(f64, String)> {
+        let whole = self.from.duration_until(self.until);
+        let format = if whole <= SignedDuration::from_hours(48) {
+            "%b %-d, %H:%M"
+        } else if whole <= SignedDuration::from_hours(24 * 400) {
+            "%b %-d"
+        } else {
+            "%b %Y"
+        };
+        [0, 1, 2, 3]
+            .map(|third| {
+                let at = self.from + whole * third / 3;
+                (f64::from(third) / 3.0, at.strftime(format).to_string())
+            })
+            .to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+    use proptest::collection::vec;
+    use proptest::prelude::{any, proptest};
+
+    use super::{HEIGHT, StepLine, StepPoint, step_line};
+    use crate::charts::axes::checks::assert_drawn;
+
+    fn hour(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    fn line(points: &[StepPoint]) -> String {
+        let line =
+            StepLine { from: hour(0), points, configured: 85, wanted: Some(0.8), moves: &[hour(2), hour(9_999_999)] };
+        step_line(&line).as_str().to_owned()
+    }
+
+    #[test]
+    fn a_line_of_steps_with_its_band() {
+        let point = |hours, threshold| StepPoint { at: hour(hours), threshold, share: 0.8, low: 0.6, high: 0.9 };
+        let svg = line(&[point(1, Some(85)), point(2, Some(90)), point(3, None)]);
+        assert_drawn(&svg, HEIGHT);
+        assert!(svg.contains("It is silent now; 85 is configured.") && svg.contains(">silent</text>"), "{svg}");
+        assert_eq!(svg.matches("<circle").count(), 1, "the move that is in the picture");
+        assert_eq!(svg.matches(r#"class="band""#).count(), 1);
+    }
+
+    #[test]
+    fn nothing_to_draw_is_said_kindly() {
+        let svg = line(&[]);
+        assert!(svg.starts_with(r#"<p class="empty">"#) && svg.contains("No outcome is known yet"), "{svg}");
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_stays_inside(points in vec((0_i64..90_000, any::<Option<u8>>(), -1.0..2.0_f64), 1..60)) {
+            let mut points: Vec<StepPoint> = points
+                .into_iter()
+                .map(|(hours, threshold, share)| StepPoint { at: hour(hours), threshold, share, low: f64::NAN, high: share + 1.0 })
+                .collect();
+            points.sort_by_key(|point| point.at);
+            assert_drawn(&line(&points), HEIGHT);
+        }
+    }
+}

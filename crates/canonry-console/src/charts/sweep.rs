@@ -1,0 +1,129 @@
+//! Precision against recall with many gates, and with those that were chosen.
+
+use canonry_domain::{AuditTally, Share};
+
+use crate::charts::Svg;
+use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
+
+/// What an audit comes to: as stored, with many gates, and with those that were chosen.
+pub(crate) struct Sweep<'a> {
+    /// With many gates.
+    pub(crate) others: &'a [AuditTally],
+    /// As stored.
+    pub(crate) stored: AuditTally,
+    /// With those that were chosen.
+    pub(crate) chosen: AuditTally,
+}
+
+const HEIGHT: f64 = 310.0;
+
+/// The picture; kind words when there is nothing to compare.
+pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
+    let Some(stored) = place(&plot.stored) else {
+        return nothing("Neither judge accepted anything in this sample, so there is no precision or recall to plot.");
+    };
+    let area = Plot::at(30.0, 236.0);
+    let chosen = place(&plot.chosen);
+    let words = chosen.map_or_else(
+        || "Precision against recall. With the chosen gates nothing is accepted.".to_owned(),
+        |(recall, precision)| {
+            format!(
+                "Precision against recall. With the chosen gates {:.0} % of what is accepted is right, and {:.0} % of the duplicates are found.",
+                precision * 100.0,
+                recall * 100.0
+            )
+        },
+    );
+    let mut svg = open(HEIGHT, &words);
+    area.heading(&mut svg, "Precision: accepted ones that are right");
+    area.rows(&mut svg, &percent_marks());
+    area.columns(&mut svg, &percent_marks());
+    area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 6.0, "middle", "recall: duplicates that are found");
+    for (recall, precision) in plot.others.iter().filter_map(place) {
+        put(
+            &mut svg,
+            format_args!(r#"<circle class="other" cx="{:.1}" cy="{:.1}" r="4"/>"#, area.x(recall), area.y(precision)),
+        );
+    }
+    let (x, y) = (area.x(stored.0), area.y(stored.1));
+    put(&mut svg, format_args!(r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="7"/>"#));
+    if let Some((recall, precision)) = chosen {
+        let (x, y) = (area.x(recall), area.y(precision));
+        let (found, right) = (recall_of(&plot.chosen).interval(), precision_of(&plot.chosen).interval());
+        put(
+            &mut svg,
+            format_args!(
+                r#"<path class="whisker" d="M{:.1} {y:.1}H{:.1}M{x:.1} {:.1}V{:.1}"/>"#,
+                area.x(found.low),
+                area.x(found.high),
+                area.y(right.low),
+                area.y(right.high)
+            ),
+        );
+        put(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="6"/>"#));
+    }
+    svg.push_str("</svg>");
+    Svg::new(svg)
+}
+
+/// The accepted ones that are right, and those that are not.
+pub(crate) fn precision_of(tally: &AuditTally) -> Share {
+    Share { right: tally.tp, wrong: tally.fp }
+}
+
+/// The duplicates that are found, and those that are not.
+pub(crate) fn recall_of(tally: &AuditTally) -> Share {
+    Share { right: tally.tp, wrong: tally.missed }
+}
+
+/// Recall and precision.
+fn place(tally: &AuditTally) -> Option<(f64, f64)> {
+    tally.recall.zip(tally.precision)
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{AuditClass, AuditTally};
+    use proptest::collection::vec;
+    use proptest::prelude::proptest;
+    use proptest::sample::select;
+
+    use super::{HEIGHT, Sweep, sweep};
+    use crate::charts::axes::checks::assert_drawn;
+
+    fn tally(classes: &[AuditClass]) -> AuditTally {
+        classes.iter().copied().collect()
+    }
+
+    #[test]
+    fn the_chosen_point_stands_out_and_has_its_intervals() {
+        use AuditClass::{Fn, Fp, Tn, Tp};
+        let stored = tally(&[Tp, Tp, Fp, Fn]);
+        let others = [stored, tally(&[Tp, Fn, Fn, Tn]), tally(&[Fn, Fn, Tn])];
+        let svg = sweep(&Sweep { others: &others, stored, chosen: others[1] }).as_str().to_owned();
+        assert_drawn(&svg, HEIGHT);
+        assert_eq!(svg.matches(r#"class="other""#).count(), 2, "one of them has no precision");
+        assert_eq!((svg.matches(r#"class="ring""#).count(), svg.matches(r#"class="dot""#).count()), (1, 1));
+        assert!(svg.contains("100 % of what is accepted is right, and 33 % of the duplicates are found"), "{svg}");
+        let none = sweep(&Sweep { others: &[], stored, chosen: others[2] }).as_str().to_owned();
+        assert!(none.contains("nothing is accepted") && !none.contains(r#"class="dot""#), "{none}");
+    }
+
+    #[test]
+    fn nothing_to_draw_is_said_kindly() {
+        let stored = tally(&[AuditClass::Tn]);
+        let svg = sweep(&Sweep { others: &[], stored, chosen: stored });
+        assert!(svg.as_str().contains("Neither judge accepted anything"));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_comes_stays_inside(classes in vec(select(AuditClass::ALL), 0..40), fewer in 0_usize..40) {
+            let (stored, chosen) = (tally(&classes), tally(&classes[..fewer.min(classes.len())]));
+            let svg = sweep(&Sweep { others: &[stored, chosen], stored, chosen });
+            if svg.as_str().starts_with("<svg") {
+                assert_drawn(svg.as_str(), HEIGHT);
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! What somebody sees when there is no page to show, and what to do next.
+
+use askama::Template;
+use axum::Extension;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Redirect, Response};
+use canonry_store::StoreError;
+
+use crate::page::{Page, html_with};
+
+/// Why there is no page.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum PageError {
+    /// The database did not answer, or not sensibly.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// There is none, or it is not for this reader: nobody learns which.
+    #[error("there is no such page, or you may not see it")]
+    NotFound,
+    /// It is for somebody else.
+    #[error("this is for {0}")]
+    Forbidden(&'static str),
+    /// Nobody is signed in.
+    #[error("you are signed out; sign in and do it again")]
+    SignedOut,
+    /// Nobody is signed in, and the page can be shown after that.
+    #[error("sign in first")]
+    SignIn {
+        /// The page they wanted.
+        then: String,
+    },
+    /// The form does not come from a page of this session.
+    #[error("the form is not from a page of this session; reload the page and send it again")]
+    Forged,
+    /// The form says something that cannot be done.
+    #[error("{0}")]
+    BadForm(String),
+    /// GitHub was asked and did not answer.
+    #[error("GitHub cannot be asked now: {0}; nothing was changed, try again in a minute")]
+    Github(String),
+    /// The template failed.
+    #[error("the page could not be written: {0}")]
+    Render(#[from] askama::Error),
+}
+
+/// Goes with an answer to somebody who has no session, or no longer has one.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoSession;
+
+#[derive(Template)]
+#[template(path = "error.html")]
+struct ErrorPage<'a> {
+    page: Page,
+    heading: &'a str,
+    message: String,
+    next: &'a str,
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let (status, heading, next) = match &self {
+            Self::SignIn { then } => {
+                let to = Redirect::to(&crate::paging::link("/sign-in", &[("then", then.as_str())]));
+                return (Extension(NoSession), to).into_response();
+            }
+            Self::Store(error) => {
+                tracing::warn!(%error, "a page could not be shown");
+                (
+                    StatusCode::SERVICE_UNAVAILABLE,
+                    "The database does not answer",
+                    "Nothing was changed. Reload the page in a moment; `canonry doctor` checks the database.",
+                )
+            }
+            Self::NotFound => (
+                StatusCode::NOT_FOUND,
+                "Nothing to see here",
+                "Look whether the address is right, and whether you are signed in as who you want to be.",
+            ),
+            Self::Forbidden(_) => (
+                StatusCode::FORBIDDEN,
+                "Not for you",
+                "Roles come from GitHub: whoever may push to the repository is a maintainer here.",
+            ),
+            Self::SignedOut => (StatusCode::UNAUTHORIZED, "Signed out", "Nothing was changed."),
+            Self::Forged => (StatusCode::FORBIDDEN, "Refused", "Nothing was changed."),
+            Self::BadForm(_) => (StatusCode::BAD_REQUEST, "That cannot be done", "Nothing was changed."),
+            Self::Github(_) => (StatusCode::BAD_GATEWAY, "GitHub does not answer", "Nothing was changed."),
+            Self::Render(error) => {
+                tracing::error!(%error, "a page could not be written");
+                (
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "The page could not be written",
+                    "This is a mistake in Canonry; please report it.",
+                )
+            }
+        };
+        // What the database says about itself is for the log.
+        let message = match &self {
+            Self::Store(_) => "the page could not be read from the database".to_owned(),
+            other => other.to_string(),
+        };
+        let page = ErrorPage { page: Page::bare(heading), heading, message, next };
+        let mut answer = html_with(status, &page).unwrap_or_else(|_| (status, heading.to_owned()).into_response());
+        if matches!(self, Self::SignedOut) {
+            answer.extensions_mut().insert(NoSession);
+        }
+        answer
+    }
+}

@@ -1,0 +1,109 @@
+//! A stranger's text with the evidence marked that another text shares: escaped, and marks that hide are shown.
+
+use std::fmt::{self, Write as _};
+use std::ops::Range;
+
+use askama::filters::HtmlSafe;
+use canonry_domain::printable::block;
+use canonry_retrieval::Span;
+
+/// Colours that marks have; more facts begin with the first again.
+const COLOURS: usize = 6;
+
+/// A text ready for a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MarkedText(String);
+
+impl fmt::Display for MarkedText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.0)
+    }
+}
+
+// Every part of the text went through `push`.
+impl HtmlSafe for MarkedText {}
+
+/// A part of a text with its marks, each with the words of its facts.
+pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[Span], words: &[String]) -> MarkedText {
+    let mut html = String::with_capacity(part.len() + 64 * spans.len());
+    let mut at = part.start;
+    let mut last: Option<&Span> = None;
+    for span in spans.iter().filter(|span| part.start <= span.range.start && span.range.end <= part.end) {
+        push(&mut html, &text[at..span.range.start]);
+        let Some(&fact) = span.facts.first() else { continue };
+        let told: Vec<&str> = span.facts.iter().filter_map(|fact| words.get(*fact)).map(String::as_str).collect();
+        // A fact that goes on behind another one inside of it has had its number.
+        let goes_on = last.is_some_and(|last| last.range.end == span.range.start && last.facts.contains(&fact));
+        let number = if goes_on { String::new() } else { format!(" data-fact=\"{}\"", fact + 1) };
+        write!(html, "<mark class=\"{}\"{number} title=\"", colour(fact))
+            .expect("invariant: a String takes everything");
+        push(&mut html, &told.join("; "));
+        html.push_str("\">");
+        push(&mut html, &text[span.range.clone()]);
+        html.push_str("</mark>");
+        at = span.range.end;
+        last = Some(span);
+    }
+    push(&mut html, &text[at..part.end]);
+    MarkedText(html)
+}
+
+/// The class of a fact's marks.
+pub(crate) fn colour(fact: usize) -> &'static str {
+    ["e0", "e1", "e2", "e3", "e4", "e5"][fact % COLOURS]
+}
+
+fn push(html: &mut String, text: &str) {
+    for character in block(text).chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_retrieval::{Facts, Span, marked, shared_facts};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    use super::marked_text;
+
+    const RIGHT_TO_LEFT: char = '\u{202e}';
+
+    #[test]
+    fn marks_are_right_in_a_hostile_text() {
+        let text = "error: `<b>open_file</b>` failed\u{202e} & \"so\"";
+        let spans = vec![
+            Span { range: 0..8, facts: vec![0] },
+            Span { range: 8..24, facts: vec![1, 0] },
+            Span { range: 24..32, facts: vec![0] },
+        ];
+        let words = vec!["both show `\"><script>`".to_owned(), "both name it".to_owned()];
+        let html = marked_text(text, 0..text.len(), &spans, &words).to_string();
+        assert_eq!(
+            html,
+            "<mark class=\"e0\" data-fact=\"1\" title=\"both show `&quot;&gt;&lt;script&gt;`\">error: `</mark>\
+             <mark class=\"e1\" data-fact=\"2\" title=\"both name it; both show `&quot;&gt;&lt;script&gt;`\">&lt;b&gt;open_file&lt;/b&gt;</mark>\
+             <mark class=\"e0\" title=\"both show `&quot;&gt;&lt;script&gt;`\">` failed</mark>\\u{202e} &amp; &quot;so&quot;"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_an_element_of_its_own(one in "[ -~\n\u{202e}ü]{0,200}", other in "[ -~\n]{0,200}") {
+            let facts = shared_facts(&Facts::of(&one), &Facts::of(&other));
+            let words: Vec<String> = facts.iter().map(ToString::to_string).collect();
+            let spans = marked(&one, &facts);
+            let html = marked_text(&one, 0..one.len(), &spans, &words).to_string();
+            let tags: Vec<&str> = html.split('<').skip(1).collect();
+            prop_assert_eq!(tags.len(), 2 * spans.len());
+            prop_assert!(tags.iter().all(|tag| tag.starts_with("mark class=\"e") || tag.starts_with("/mark>")));
+            prop_assert!(!html.contains(RIGHT_TO_LEFT));
+        }
+    }
+}

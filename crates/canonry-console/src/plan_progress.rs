@@ -1,0 +1,93 @@
+//! How far an apply or an undo of a plan has come, told again every two seconds while it goes on.
+
+use canonry_domain::ItemNumber;
+use canonry_server::{ClosingDeed, closing_deed, closing_jobs_of};
+use canonry_store::{Job, JobState, PlanSummary};
+
+use crate::console::Console;
+use crate::errors::PageError;
+use crate::visit::At;
+use crate::words::{When, counted, thousands, when};
+
+/// The latest work on a plan.
+pub(crate) struct ProgressView {
+    /// Where it is told again.
+    pub(crate) path: String,
+    pub(crate) is_active: bool,
+    pub(crate) class: &'static str,
+    pub(crate) heading: String,
+    pub(crate) words: String,
+    pub(crate) done: u64,
+    pub(crate) all: u64,
+    /// What it waits for, or why it ended.
+    pub(crate) note: Option<String>,
+    pub(crate) by: String,
+    pub(crate) since: When,
+    pub(crate) job: String,
+}
+
+/// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
+pub(crate) async fn progress_view(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+) -> Result<Option<ProgressView>, PageError> {
+    let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
+    // What goes on is told before what came after it and is over.
+    let job = jobs.iter().find(|job| is_active(job)).or(jobs.first());
+    Ok(job.and_then(|job| view(console, at, plan, job)))
+}
+
+/// Whether a job waits or runs.
+pub(crate) const fn is_active(job: &Job) -> bool {
+    matches!(job.state, JobState::Queued | JobState::Running)
+}
+
+fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<ProgressView> {
+    let totals = &plan.totals;
+    let (deed, by, words, done, all) = match closing_deed(job)? {
+        ClosingDeed::Apply(order) => {
+            let left = if order.approved_only { totals.left_approved } else { totals.left };
+            let words = format!(
+                "{} closed, {} skipped, {} failed, {} left.",
+                thousands(totals.applied),
+                thousands(totals.skipped),
+                thousands(totals.failed),
+                thousands(left)
+            );
+            ("Applying the plan".to_owned(), order.by, words, totals.ended(), totals.ended() + left)
+        }
+        ClosingDeed::Undo(order) => {
+            let number = order.item.map(|(_, number): (_, ItemNumber)| number);
+            let deed =
+                number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Opening #{number} again"));
+            let words =
+                format!("{} of {} opened again.", thousands(totals.undone), counted(totals.applied, "closed item"));
+            let all = if number.is_some() { totals.applied.min(totals.undone + 1) } else { totals.applied };
+            (deed, order.by, words, totals.undone, all)
+        }
+        ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_) | ClosingDeed::CancelGrace(_) => return None,
+    };
+    let (class, heading) = match job.state {
+        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{deed}: about to begin")),
+        JobState::Queued => ("warn", format!("{deed}: waiting until it may go on")),
+        JobState::Running => ("info", deed),
+        JobState::Done if job.error.is_some() => ("warn", format!("{deed}: ended")),
+        JobState::Done => ("good", format!("{deed}: done")),
+        JobState::Dead => ("bad", format!("{deed}: given up")),
+    };
+    let base = crate::page::repo_path(&at.repo);
+    Some(ProgressView {
+        path: format!("{base}/plans/{}/progress", plan.run.id),
+        is_active: is_active(job),
+        class,
+        heading,
+        words,
+        done,
+        all,
+        note: job.error.clone(),
+        by: by.map_or_else(|| "an operator".to_owned(), |by| format!("@{by}")),
+        since: when(job.created_at, console.now()),
+        job: job.id.to_string(),
+    })
+}

@@ -1,0 +1,165 @@
+//! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
+
+use canonry_config::{Parsed, Section};
+use canonry_domain::PlanAge;
+use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::console::Console;
+use crate::errors::PageError;
+use crate::plan_progress::ProgressView;
+use crate::visit::At;
+use crate::words::{counted, length, thousands, when};
+
+/// A day's closes without approval are counted over so long.
+const DAY: SignedDuration = SignedDuration::from_hours(24);
+
+/// Why a plan is not begun again.
+pub(crate) const WORKED_ON: &str = "it is being worked on already; wait until that has ended";
+
+/// A sentence in its colour.
+pub(crate) struct Banner {
+    pub(crate) class: &'static str,
+    pub(crate) words: String,
+}
+
+/// What applying would do, and why it may not be done.
+pub(crate) struct ApplyView {
+    pub(crate) left: u64,
+    pub(crate) left_approved: u64,
+    pub(crate) phrase: String,
+    pub(crate) phrase_approved: String,
+    pub(crate) refused: Option<String>,
+    pub(crate) waits: Option<String>,
+}
+
+/// What undoing the whole plan would do.
+pub(crate) struct UndoView {
+    pub(crate) count: String,
+    pub(crate) phrase: String,
+}
+
+/// What somebody types to apply a plan.
+pub(crate) fn apply_phrase(at: &At, count: u64) -> String {
+    format!("close {count} in {}", at.repo.name)
+}
+
+/// What somebody types to undo a plan.
+pub(crate) fn undo_phrase(at: &At, count: u64) -> String {
+    format!("reopen {count} in {}", at.repo.name)
+}
+
+/// Why a plan may not be applied now; `None` when it may.
+pub(crate) async fn why_not_applied(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    settings: &Parsed,
+    age: &PlanAge<CloseRunId>,
+    progress: Option<&ProgressView>,
+) -> Result<Option<String>, PageError> {
+    let store = &console.store;
+    if plan.totals.left == 0 {
+        return Ok(Some("nothing of this plan is left to close".to_owned()));
+    }
+    if progress.is_some_and(|progress| progress.is_active) {
+        return Ok(Some(WORKED_ON.to_owned()));
+    }
+    if let Some(grace) = store.grace_of_plan(plan.run.id).await?.filter(|grace| grace.state == GraceState::Waiting) {
+        return Ok(Some(format!("it belongs to the grace of #{}, which closes it by itself", grace.number)));
+    }
+    if let Some(words) = age.refusal(plan.run.id) {
+        return Ok(Some(words));
+    }
+    if store.brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some() {
+        return Ok(Some("Canonry is paused in this repository; resume it on the summary page first".to_owned()));
+    }
+    if let Some(section) = [Section::Close, Section::Triage].into_iter().find(|section| settings.fell_back(*section)) {
+        return Ok(Some(format!(
+            "the section `{section}` of `.canonry.yml` has a mistake, and nothing is closed by guesses; the settings page names it"
+        )));
+    }
+    if store.maintainers(at.repo.id).await?.is_none() {
+        return Ok(Some(format!(
+            "nobody knows who maintains {}, and maintainers' items are never closed; run `canonry maintainers refresh`",
+            at.repo.name
+        )));
+    }
+    Ok(None)
+}
+
+/// How the plan stands, and what holds Canonry back.
+pub(crate) async fn banners(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    age: &PlanAge<CloseRunId>,
+) -> Result<Vec<Banner>, PageError> {
+    let (store, now) = (&console.store, console.now());
+    let mut banners = Vec::new();
+    if plan.totals.left > 0 {
+        banners.push(match (age, age.refusal(plan.run.id)) {
+            (PlanAge::Good { until }, _) => Banner {
+                class: "good",
+                words: format!(
+                    "This plan is good for another {}, as long as nobody rules about its items.",
+                    left(*until, now)
+                ),
+            },
+            (_, words) => Banner { class: "bad", words: format!("{}.", words.unwrap_or_default()) },
+        });
+    }
+    for (kind, words) in [
+        (BrakeKind::Pause, "Paused: nothing is written to GitHub in this repository"),
+        (BrakeKind::Breaker, "People objected to several closes: without an approval nothing is closed"),
+    ] {
+        if let Some(brake) = store.brake_in_force(at.repo.id, kind).await? {
+            let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
+            banners.push(Banner {
+                class: "warn",
+                words: format!("{words}{by}, since {}.", when(brake.set_at, now).in_words()),
+            });
+        }
+    }
+    Ok(banners)
+}
+
+fn left(until: Timestamp, now: Timestamp) -> String {
+    match length(now.duration_until(until)) {
+        length if length.is_empty() => "moment".to_owned(),
+        length => length,
+    }
+}
+
+/// What applying would do.
+pub(crate) async fn apply_view(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    settings: &Parsed,
+    age: &PlanAge<CloseRunId>,
+    progress: Option<&ProgressView>,
+) -> Result<ApplyView, PageError> {
+    let totals = &plan.totals;
+    let refused = why_not_applied(console, at, plan, settings, age, progress).await?;
+    let most = u64::from(settings.config.close.max_per_day);
+    let closed = console.store.closes_since(at.repo.id, console.now() - DAY).await?;
+    let free = most.saturating_sub(closed);
+    let waits = (totals.undecided() > free).then(|| {
+        format!(
+            "Without a person's approval at most {} are closed in a day, and {} were: of the {} that nobody approved, {} can be closed now. Approved rows do not count.",
+            counted(most, "item"),
+            thousands(closed),
+            thousands(totals.undecided()),
+            thousands(free)
+        )
+    });
+    Ok(ApplyView {
+        left: totals.left,
+        left_approved: totals.left_approved,
+        phrase: apply_phrase(at, totals.left),
+        phrase_approved: apply_phrase(at, totals.left_approved),
+        refused,
+        waits: waits.filter(|_| totals.left > 0),
+    })
+}

@@ -1,0 +1,254 @@
+//! What holds in a repository: its own file as last read, its brakes, rulings and maintainers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::get;
+use canonry_config::{SETTINGS_FILE, to_yaml};
+use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
+use canonry_store::{Brake, BrakeKind, MaintainerSource};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::console::Console;
+use crate::deeds::DeedLine;
+use crate::errors::PageError;
+use crate::filters;
+use crate::page::{Page, Section, html, repo_path};
+use crate::paging::{PAGE, Pager, cut, number, sift, word};
+use crate::visit::ReaderOf;
+use crate::words::{Badge, When, dollars, item_path, when};
+use crate::{badge, deeds};
+
+/// What people did and pulled, newest first: so many of each.
+const LATEST: u32 = 12;
+/// Rulings that one page of a search looks at.
+const RULINGS_LOOKED_AT: u32 = 5_000;
+/// Objections are counted over as many days as the breaker looks back.
+const A_WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/r/{owner}/{name}/settings", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "settings.html")]
+struct SettingsPage {
+    page: Page,
+    path: String,
+    can_maintain: bool,
+    file: &'static str,
+    fetched: Fetched,
+    lines: Vec<FileLine>,
+    problems: Vec<String>,
+    in_force: String,
+    brakes: Vec<BrakeLine>,
+    brake_pager: Pager,
+    rulings: Vec<RulingLine>,
+    asked: AskedRulings,
+    pager: Pager,
+    repo: String,
+    maintainers: Option<Maintainers>,
+    objections: u64,
+    spent: String,
+    budget: String,
+    deeds: Vec<DeedLine>,
+}
+
+/// Which rulings are asked for.
+struct AskedRulings {
+    kind: Option<OverrideKind>,
+    by: String,
+    /// As it was written.
+    item: String,
+}
+
+impl AskedRulings {
+    fn of(query: &HashMap<String, String>) -> Self {
+        Self {
+            kind: word(query, "kind").parse().ok(),
+            by: word(query, "by").trim_start_matches('@').to_owned(),
+            item: word(query, "item").trim_start_matches('#').to_owned(),
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.kind.is_some() || !self.by.is_empty() || !self.item.is_empty()
+    }
+
+    fn is_kind(&self, word: &str) -> bool {
+        self.kind.is_some_and(|kind| kind.as_str() == word)
+    }
+
+    fn fits(&self, ruling: &Override) -> bool {
+        let names = |item: ItemNumber| item.to_string() == self.item;
+        self.kind.is_none_or(|kind| ruling.kind == kind)
+            && (self.by.is_empty()
+                || ruling.created_by.as_ref().is_some_and(|by| by.as_str().eq_ignore_ascii_case(&self.by)))
+            && (self.item.is_empty() || names(ruling.item) || ruling.other.is_some_and(names))
+    }
+}
+
+/// What is known of the file.
+enum Fetched {
+    Never,
+    /// It is known to have changed since.
+    Outdated,
+    At(When),
+}
+
+struct FileLine {
+    number: usize,
+    text: String,
+    is_wrong: bool,
+}
+
+struct BrakeLine {
+    kind: &'static str,
+    why: String,
+    set_by: String,
+    set_at: When,
+    lifted: Option<(String, When)>,
+}
+
+struct RulingLine {
+    id: i64,
+    words: &'static str,
+    item: (ItemNumber, String),
+    other: Option<(ItemNumber, String)>,
+    note: Option<String>,
+    by: String,
+    at: When,
+}
+
+struct Maintainers {
+    source: Badge,
+    is_set: bool,
+    logins: Vec<String>,
+    at: When,
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (store, repo, now) = (&console.store, at.repo.id, console.now());
+    let path = repo_path(&at.repo);
+    let stored = store.repo_settings(repo).await?;
+    let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
+    let parsed = canonry_config::parse(&text);
+    let here = format!("{path}/settings");
+    let (asked, before) = (AskedRulings::of(&query), number(&query, "rulings"));
+    let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
+    let rulings = store.override_pages(repo, before, looked_at + 1).await?;
+    let rulings = sift(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
+    let kind = asked.kind.map(OverrideKind::as_str).unwrap_or_default();
+    let kept = [("kind", kind), ("by", asked.by.as_str()), ("item", asked.item.as_str())];
+    let next = rulings.next.map(|id| ("rulings", id.to_string()));
+    let pager = Pager::new("Pages of rulings", &here, &kept, before.is_none(), next).in_section("rulings");
+    let before = number(&query, "brakes");
+    let mut brakes = store.brake_pages(repo, before, LATEST + 1).await?;
+    let more = cut(&mut brakes, LATEST);
+    let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
+    let maintainers = store.maintainers(repo).await?.map(|list| Maintainers {
+        source: badge::maintainers(list.source),
+        is_set: list.source == MaintainerSource::Set,
+        logins: list.logins.iter().map(|login| format!("@{login}")).collect(),
+        at: when(list.written_at, now),
+    });
+    html(&SettingsPage {
+        page: at.page(&console, "Settings", Section::Settings),
+        can_maintain: at.can_maintain(),
+        file: SETTINGS_FILE,
+        fetched: match &stored {
+            None => Fetched::Never,
+            Some(stored) if stored.fetched_at == Timestamp::UNIX_EPOCH => Fetched::Outdated,
+            Some(stored) => Fetched::At(when(stored.fetched_at, now)),
+        },
+        lines: file_lines(&text, &parsed.problems),
+        problems: parsed.problems.iter().map(ToString::to_string).collect(),
+        in_force: to_yaml(&parsed.config),
+        brakes: brakes.into_iter().map(|brake| brake_line(brake, now)).collect(),
+        brake_pager: Pager::new("Pages of brakes", &here, &[], before.is_none(), next).of_section("brakes"),
+        rulings: rulings.rows.into_iter().map(|ruling| ruling_line(&path, ruling, now)).collect(),
+        asked,
+        pager: pager.stopped(rulings.stopped_after),
+        repo: at.repo.name.to_string(),
+        maintainers,
+        objections: store.objections_since(repo, now - A_WEEK).await?,
+        spent: dollars(store.spent_since(repo, month_of(now)).await?),
+        budget: match parsed.config.budget.monthly_cost_usd {
+            own if own > 0.0 => dollars(own),
+            _ => "0, which sets no limit of its own".to_owned(),
+        },
+        deeds: deeds::latest(&console, repo, LATEST).await?,
+        path,
+    })
+}
+
+fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<FileLine> {
+    let line = |(number, text): (usize, &str)| FileLine {
+        number,
+        text: text.to_owned(),
+        is_wrong: problems.iter().any(|problem| problem.line == number),
+    };
+    (1..).zip(text.lines()).map(line).collect()
+}
+
+fn brake_line(brake: Brake, now: Timestamp) -> BrakeLine {
+    let who = |by: Option<canonry_domain::Login>| {
+        by.map_or_else(|| "Canonry or an operator".to_owned(), |by| format!("@{by}"))
+    };
+    BrakeLine {
+        kind: match brake.kind {
+            BrakeKind::Pause => "pause",
+            BrakeKind::Breaker => "breaker",
+        },
+        why: brake.why,
+        set_by: who(brake.set_by),
+        set_at: when(brake.set_at, now),
+        lifted: brake.lifted_at.map(|at| (who(brake.lifted_by), when(at, now))),
+    }
+}
+
+fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingLine {
+    let kind: ItemType = ruling.item_type;
+    let linked = |number: ItemNumber| (number, item_path(path, kind, number));
+    RulingLine {
+        id: ruling.id,
+        words: match ruling.kind {
+            OverrideKind::Duplicate => "is a duplicate of",
+            OverrideKind::NotDuplicate => "is not a duplicate of",
+            OverrideKind::Canonical => "stands for its cluster",
+        },
+        item: linked(ruling.item),
+        other: ruling.other.map(linked),
+        note: ruling.note,
+        by: ruling.created_by.map(|login| format!("@{login}")).unwrap_or_default(),
+        at: when(ruling.created_at, now),
+    }
+}
+
+/// When the month began that a budget is counted by.
+fn month_of(now: Timestamp) -> Timestamp {
+    let day = now.to_zoned(jiff::tz::TimeZone::UTC).date();
+    day.first_of_month().to_zoned(jiff::tz::TimeZone::UTC).map_or(now, |first| first.timestamp())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::month_of;
+
+    #[test]
+    fn a_month_begins_on_its_first_day() {
+        let moment = |text: &str| text.parse::<Timestamp>().expect("a moment");
+        assert_eq!(month_of(moment("2026-02-28T23:59:59Z")), moment("2026-02-01T00:00:00Z"));
+        assert_eq!(month_of(moment("2026-03-01T00:00:00Z")), moment("2026-03-01T00:00:00Z"));
+    }
+}

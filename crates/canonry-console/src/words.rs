@@ -1,0 +1,262 @@
+//! Words for people: times, counts, shares.
+
+use std::fmt;
+
+use askama::filters::HtmlSafe;
+use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, Severity, ShownAs};
+use canonry_domain::{ItemNumber, ItemType, Share};
+use canonry_github::api::CheckState;
+use jiff::{SignedDuration, Timestamp};
+
+/// A moment as `<time>`: how long ago, with the exact time on hovering.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct When {
+    at: Timestamp,
+    now: Timestamp,
+}
+
+/// A moment as seen from now.
+pub(crate) const fn when(at: Timestamp, now: Timestamp) -> When {
+    When { at, now }
+}
+
+impl When {
+    /// `3 hours ago`, `in 2 days`, `now`.
+    pub(crate) fn in_words(&self) -> String {
+        let apart = self.at.duration_until(self.now);
+        let length = length(apart.abs());
+        match (length.as_str(), apart.is_negative()) {
+            ("", _) => "now".to_owned(),
+            (length, false) => format!("{length} ago"),
+            (length, true) => format!("in {length}"),
+        }
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let exact = self.at.strftime("%Y-%m-%d %H:%M UTC");
+        write!(
+            formatter,
+            r#"<time datetime="{}" title="{exact}">{}</time>"#,
+            self.at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            self.in_words()
+        )
+    }
+}
+
+// Made of digits and words of ours.
+impl HtmlSafe for When {}
+
+/// `3 hours`, `2 days`; nothing below a minute.
+pub(crate) fn length(of: SignedDuration) -> String {
+    let minutes = of.as_secs() / 60;
+    let (amount, unit) = match minutes {
+        0 => return String::new(),
+        1..60 => (minutes, "minute"),
+        60..2_880 => (minutes / 60, "hour"),
+        2_880..86_400 => (minutes / 1_440, "day"),
+        86_400..1_051_200 => (minutes / 43_200, "month"),
+        _ => (minutes / 525_600, "year"),
+    };
+    format!("{amount} {unit}{}", if amount == 1 { "" } else { "s" })
+}
+
+/// `1 item`, `1,204 items`.
+pub(crate) fn counted(count: u64, thing: &str) -> String {
+    format!("{} {thing}{}", thousands(count), if count == 1 { "" } else { "s" })
+}
+
+/// `1,204`.
+pub(crate) fn thousands(count: u64) -> String {
+    let digits = count.to_string();
+    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
+}
+
+/// `.87`, `1.00`: how scores and confidences are written everywhere.
+pub(crate) fn score(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.strip_prefix("0.").map_or_else(|| text.clone(), |rest| format!(".{rest}"))
+}
+
+/// `$12.50`, and below a dollar `$0.0134`.
+pub(crate) fn dollars(amount: f64) -> String {
+    if amount > 0.0 && amount < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
+}
+
+/// Where an item's story is.
+pub(crate) fn item_path(repo_path: &str, item_type: ItemType, number: ItemNumber) -> String {
+    let kind = match item_type {
+        ItemType::Issue => "issues",
+        ItemType::Pr => "pulls",
+    };
+    format!("{repo_path}/{kind}/{number}")
+}
+
+/// `81 %`, not to be broken; what is not quite all or nothing is never called that.
+pub(crate) fn percent(share: f64) -> String {
+    let whole = (share * 100.0).round();
+    if whole >= 100.0 && share < 1.0 {
+        return "over 99\u{a0}%".to_owned();
+    }
+    if whole <= 0.0 && share > 0.0 {
+        return "below 1\u{a0}%".to_owned();
+    }
+    format!("{whole:.0}\u{a0}%")
+}
+
+/// `81 % of 26 (between 62 % and 92 %)`: a share never stands without how many it is of, and how sure that is.
+pub(crate) fn share(share: Share) -> String {
+    let Some(value) = share.value() else { return "unknown: none of 0".to_owned() };
+    let interval = share.interval();
+    format!(
+        "{} of {} (between {} and {})",
+        percent(value),
+        thousands(share.all()),
+        percent(interval.low),
+        percent(interval.high)
+    )
+}
+
+/// A short word with a colour; the word alone says everything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Badge {
+    /// `good`, `warn`, `bad`, `info` or nothing.
+    pub(crate) class: &'static str,
+    pub(crate) words: String,
+}
+
+impl Badge {
+    pub(crate) fn new(class: &'static str, words: impl Into<String>) -> Self {
+        Self { class, words: words.into() }
+    }
+}
+
+impl fmt::Display for Badge {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, r#"<span class="badge {}">{}</span>"#, self.class, crate::charts::text(&self.words))
+    }
+}
+
+// The class is a word of ours, and the words are escaped.
+impl HtmlSafe for Badge {}
+
+/// How much a finding matters.
+pub(crate) fn severity_badge(severity: Severity) -> Badge {
+    let class = match severity {
+        Severity::Critical => "bad",
+        Severity::Major => "warn",
+        Severity::Medium => "info",
+        Severity::Minor => "",
+    };
+    Badge::new(class, severity.as_str())
+}
+
+/// What became of a finding.
+pub(crate) fn status_badge(status: FindingStatus) -> Badge {
+    let class = match status {
+        FindingStatus::New => "info",
+        FindingStatus::Reopened => "warn",
+        FindingStatus::Fixed => "good",
+        FindingStatus::Same | FindingStatus::Moved | FindingStatus::Dismissed => "",
+    };
+    Badge::new(class, status.as_str())
+}
+
+/// Where a finding is shown.
+pub(crate) const fn shown_in_words(shown: ShownAs) -> &'static str {
+    match shown {
+        ShownAs::Inline => "at its line",
+        ShownAs::Details => "in the details",
+        ShownAs::LowConfidence => "folded away",
+        ShownAs::Suppressed => "hidden",
+    }
+}
+
+/// What hides a finding.
+pub(crate) fn hidden_by_in_words(by: &HiddenBy) -> String {
+    match by {
+        HiddenBy::Dismissal => "a person said no to it".to_owned(),
+        HiddenBy::Feedback => "people keep rejecting its pattern".to_owned(),
+        HiddenBy::Pattern(pattern) => format!("review.suppressions: {pattern}"),
+        HiddenBy::Area => "its category is not wanted".to_owned(),
+        HiddenBy::Severity => "below review.severity.minLevel".to_owned(),
+    }
+}
+
+/// How a check run stands.
+pub(crate) fn check_badge(state: CheckState) -> Badge {
+    match state {
+        CheckState::InProgress => Badge::new("info", "in progress"),
+        CheckState::Success => Badge::new("good", "success"),
+        CheckState::Neutral => Badge::new("", "neutral"),
+        CheckState::Failure => Badge::new("bad", "failure"),
+        CheckState::ActionRequired => Badge::new("warn", "action required"),
+    }
+}
+
+/// Who judged: Canonry itself, or a model and whose it is.
+pub(crate) fn judge_in_words(provider: &str, model: &str) -> String {
+    match (provider, model) {
+        ("local", _) => format!("Canonry’s own judge ({model})"),
+        (_, "") => provider.to_owned(),
+        _ if model == provider => provider.to_owned(),
+        _ => format!("{model} by {provider}"),
+    }
+}
+
+/// What a review is about, as a link's words.
+pub(crate) fn subject_in_words(subject: &ReviewSubject) -> String {
+    match subject {
+        ReviewSubject::Pull(number) => format!("#{number}"),
+        ReviewSubject::Branch(name) => format!("branch {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use canonry_domain::Share;
+
+    use super::{counted, dollars, percent, score, share, when};
+
+    #[test]
+    fn moments_are_told_as_people_tell_them() {
+        let now: Timestamp = "2026-05-04T12:00:00Z".parse().expect("time");
+        let told = |seconds: i64| when(now - SignedDuration::from_secs(seconds), now).in_words();
+        assert_eq!(told(20), "now");
+        assert_eq!(told(60), "1 minute ago");
+        assert_eq!(told(3_600 * 47), "47 hours ago");
+        assert_eq!(told(86_400 * 3), "3 days ago");
+        assert_eq!(told(-7_200), "in 2 hours");
+        assert_eq!(told(86_400 * 800), "2 years ago");
+        let page = when(now, now).to_string();
+        assert_eq!(page, r#"<time datetime="2026-05-04T12:00:00Z" title="2026-05-04 12:00 UTC">now</time>"#);
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_scores_are_short() {
+        assert_eq!(counted(1, "item"), "1 item");
+        assert_eq!(counted(1_234_567, "item"), "1,234,567 items");
+        assert_eq!([0.0, 0.01344, 1.005, 20.0].map(dollars), ["$0.00", "$0.0134", "$1.00", "$20.00"]);
+        assert_eq!((score(0.874), score(1.0), score(0.0)), (".87".to_owned(), "1.00".to_owned(), ".00".to_owned()));
+    }
+
+    #[test]
+    fn a_share_comes_with_its_count_and_its_interval() {
+        assert_eq!(share(Share { right: 8, wrong: 2 }), "80\u{a0}% of 10 (between 48\u{a0}% and 94\u{a0}%)");
+        assert_eq!(share(Share::default()), "unknown: none of 0");
+        assert_eq!(
+            [0.0, 0.001, 0.5, 0.9999, 1.0].map(percent),
+            ["0\u{a0}%", "below 1\u{a0}%", "50\u{a0}%", "over 99\u{a0}%", "100\u{a0}%"]
+        );
+    }
+}

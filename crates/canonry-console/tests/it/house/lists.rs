@@ -1,0 +1,262 @@
+//! Lists go on where they ended, lead back to their first page, and show only what was asked for.
+
+use canonry_domain::{ContentVersion, ItemRecord, ItemType, Login, OverrideKind};
+use canonry_store::{BrakeKind, NewConsoleAction, NewGrace, NewOverride};
+use jiff::SignedDuration;
+use reqwest::StatusCode;
+
+use crate::house::setting::House;
+use crate::reading::{flash_of, linked, words};
+use crate::setting::{ISSUE, Who, number};
+
+fn rows(page: &str) -> usize {
+    page.matches("<tr data-row").count()
+}
+
+impl House {
+    /// A page of the repository for a reader.
+    async fn list(&self, tail: &str) -> String {
+        self.page(Who::Rita, &format!("/r/tide/pool{tail}")).await
+    }
+
+    /// The page that a link of another one leads to.
+    async fn follow(&self, page: &str, words: &str) -> String {
+        let tail = linked(page, words).unwrap_or_else(|| panic!("there is “{words}”"));
+        self.list(&tail).await
+    }
+
+    async fn announce(&self, of: i64, hours: i64) {
+        let grace = NewGrace {
+            item_type: ISSUE,
+            number: number(of),
+            target: number(3),
+            triage_id: None,
+            comment_key: None,
+            approved_by: None,
+            content_version: ContentVersion::stored(1),
+            began_at: self.now,
+            due_at: self.now + SignedDuration::from_hours(hours),
+        };
+        assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
+    }
+}
+
+#[tokio::test]
+async fn no_link_names_a_repository_that_its_reader_may_not_see() {
+    let setting = House::new().await;
+    for of in 0..60 {
+        let name = format!("secret/part-{of:02}").parse().expect("a name");
+        setting.store.ensure_repo(&name, setting.now).await.expect("stored");
+    }
+    let page = setting.page(Who::Stranger, "/").await;
+    assert!(!page.contains("secret"), "{page}");
+    let (before, _) = page.split_once(r#"" data-key="n""#).expect("there are more");
+    let (_, next) = before.rsplit_once("href=\"").expect("a link");
+    assert!(next.strip_prefix("/?after=").is_some_and(|key| key.parse::<i64>().is_ok()), "{next}");
+}
+
+#[tokio::test]
+async fn repositories_are_found_by_their_names_and_by_their_trouble() {
+    let setting = House::new().await;
+    for name in ["quill/note", "quill/ink"] {
+        setting.store.ensure_repo(&name.parse().expect("a name"), setting.now).await.expect("stored");
+    }
+    let overview = async |query: &str| words(&setting.page(Who::Operator, &format!("/{query}")).await);
+    let all = overview("").await;
+    assert!(all.contains("tide/ pool") && all.contains("quill/ note") && all.contains("quill/ ink"), "{all}");
+    let quill = overview("?text=QUILL+ink").await;
+    assert!(quill.contains("quill/ ink") && !quill.contains("quill/ note") && !quill.contains("tide/ pool"), "{quill}");
+    let trouble = overview("?trouble=1").await;
+    assert!(
+        trouble.contains("tide/ pool") && !trouble.contains("quill/"),
+        "one has a job that was given up: {trouble}"
+    );
+    let none = overview("?text=nobody").await;
+    assert!(none.contains("No repository is like that."), "{none}");
+}
+
+#[tokio::test]
+async fn announced_closes_are_all_to_be_seen_and_called_off() {
+    let setting = House::new().await;
+    for of in 10..=60 {
+        setting.announce(of, of).await;
+    }
+    let summary = setting.list("").await;
+    assert!(words(&summary).contains("All announced closes (52)"), "{summary}");
+    let first = setting.list("/announced").await;
+    assert_eq!(rows(&first), 50);
+    assert!(words(&first).find("#10 Issue 10") < words(&first).find("#11 Issue 11"), "the first to close comes first");
+    let second = setting.follow(&first, "Next page").await;
+    assert_eq!(rows(&second), 2);
+    assert!(words(&second).contains("#60 Issue 60") && linked(&second, "Next page").is_none(), "{second}");
+    assert_eq!(setting.follow(&second, "First page").await, first);
+    assert_eq!(rows(&setting.list("/announced?type=pr").await), 0);
+    let grace = setting.store.waiting_grace(setting.repo.id, ISSUE, number(7)).await.expect("reads").expect("waits");
+    setting.store.note_grace(grace.id, Some("a maintainer's word")).await.expect("noted");
+    let late = setting.list("/announced?late=1").await;
+    assert_eq!((rows(&late), words(&late).contains("a maintainer's word")), (1, true), "{late}");
+
+    // A reader has no button; a maintainer comes back to the list.
+    let cancel = format!("/r/tide/pool/graces/{}/cancel", grace.id);
+    assert!(!first.contains("/cancel\""), "{first}");
+    let own = setting.page(Who::Mona, "/r/tide/pool/announced?late=1").await;
+    assert!(own.contains(&cancel) && own.contains(r#"name="then" value="/r/tide/pool/announced?late=1""#), "{own}");
+    assert!(setting.page(Who::Mona, "/r/tide/pool").await.contains("/cancel\""));
+    let fields = [("then", "/r/tide/pool/announced?late=1")];
+    assert_eq!(setting.press(Who::Rita, &cancel, &fields).await.status(), StatusCode::FORBIDDEN);
+    let answer = setting.press(Who::Mona, &cancel, &fields).await;
+    assert_eq!(answer.headers()["location"], "/r/tide/pool/announced?late=1");
+    assert_eq!(flash_of(&answer), "The close of #7 is to be called off; it leaves the list when it was.");
+    let elsewhere = setting.press(Who::Mona, &cancel, &[("then", "//evil.example")]).await;
+    assert_eq!(elsewhere.headers()["location"], "/", "nobody is led elsewhere");
+}
+
+#[tokio::test]
+async fn every_deed_is_to_be_found() {
+    let setting = House::new().await;
+    let mona: Login = "mona".parse().expect("a login");
+    for of in 1..=60 {
+        let (action, subject) = if of == 1 { ("rule", "issue/7 duplicate") } else { ("approve", "plan 3") };
+        let deed =
+            NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(setting.repo.id), action, subject };
+        setting.store.record_console_action(&deed, setting.now).await.expect("written");
+    }
+    for tail in ["", "/settings"] {
+        let page = setting.list(tail).await;
+        let (_, deeds) = page.split_once("Done in the console").expect("the section");
+        assert_eq!(linked(deeds, "All of them").as_deref(), Some("/deeds"), "{tail}");
+    }
+    let first = setting.list("/deeds").await;
+    assert_eq!(rows(&first), 50);
+    let second = setting.follow(&first, "Next page").await;
+    assert_eq!((rows(&second), linked(&second, "Next page")), (11, None));
+    assert_eq!(setting.follow(&second, "First page").await, first);
+    for (query, expected) in [
+        ("?by=MONA&text=rule", 1),
+        ("?by=@mona&text=DUPLICATE+issue", 1),
+        ("?by=operator", 1),
+        ("?by=rita", 0),
+        ("?text=plan", 50),
+        ("?text=nothing", 0),
+    ] {
+        assert_eq!(rows(&setting.list(&format!("/deeds{query}")).await), expected, "{query}");
+    }
+    let filtered = setting.list("/deeds?text=plan").await;
+    assert_eq!(rows(&setting.follow(&filtered, "Next page").await), 9, "the filter is kept");
+}
+
+#[tokio::test]
+async fn items_are_found_by_what_they_say() {
+    let setting = House::new().await;
+    let item = ItemRecord {
+        author: Some("mona".parse().expect("a login")),
+        labels: Some(vec!["bug".to_owned()]),
+        ..ItemRecord::new(ItemType::Pr, number(70), "Reader crashes")
+    };
+    setting.store.take_in(&setting.repo, vec![item], setting.now).await.expect("taken in");
+    for (query, expected) in [
+        ("?title=CRASHES+reader", 1),
+        ("?label=Bug", 1),
+        ("?author=@Mona", 1),
+        ("?author=mona&title=issue", 0),
+        ("?title=issue", 50),
+        ("?title=issue&state=closed", 1),
+    ] {
+        assert_eq!(rows(&setting.list(&format!("/items{query}")).await), expected, "{query}");
+    }
+    let first = setting.list("/items?title=issue").await;
+    let second = setting.follow(&first, "Next page").await;
+    assert_eq!(rows(&second), 10, "the filter is kept");
+    assert_eq!(setting.follow(&second, "First page").await, first);
+}
+
+#[tokio::test]
+async fn rulings_and_brakes_go_on_beside_each_other() {
+    let setting = House::new().await;
+    let hubot: Login = "hubot".parse().expect("a login");
+    for of in 10..=60 {
+        let (kind, other) =
+            if of == 10 { (OverrideKind::Canonical, None) } else { (OverrideKind::Duplicate, Some(number(3))) };
+        let ruling = NewOverride { item_type: ISSUE, kind, item: number(of), other, note: None, by: Some(&hubot) };
+        setting.store.add_override(setting.repo.id, ruling, setting.now).await.expect("ruled");
+    }
+    for of in 0..14 {
+        let why = format!("pulled {of}");
+        let (repo, now) = (setting.repo.id, setting.now);
+        setting.store.set_brake(repo, BrakeKind::Pause, None, &why, now).await.expect("set");
+        setting.store.lift_brake(repo, BrakeKind::Pause, None, now).await.expect("lifted");
+    }
+    let first = setting.list("/settings").await;
+    assert_eq!((rows(&first), first.matches("pulled ").count()), (50, 12));
+    let second = setting.follow(&first, "Next page <kbd>").await;
+    assert_eq!(rows(&second), 2, "the rulings have the keys");
+    assert_eq!(setting.follow(&second, "First page").await, first);
+    let (_, brakes) = first.split_once(r#"id="brakes""#).expect("the section");
+    let older = setting.follow(brakes, "Next page").await;
+    assert_eq!((rows(&older), older.matches("pulled ").count()), (50, 2));
+    for (query, expected) in [
+        ("?kind=canonical", 1),
+        ("?by=MONA", 1),
+        ("?by=hubot&kind=duplicate", 50),
+        ("?item=%238", 1),
+        ("?item=3", 50),
+        ("?item=999", 0),
+        ("?kind=nonsense", 50),
+    ] {
+        assert_eq!(rows(&setting.list(&format!("/settings{query}")).await), expected, "{query}");
+    }
+}
+
+#[tokio::test]
+async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
+    let setting = House::new().await;
+    let keys = words(&setting.page(Who::Rita, "/help/keys").await);
+    assert!(keys.contains("n next page p first page"), "{keys}");
+    for path in [
+        "/?after=1",
+        "/jobs?before=99",
+        "/deliveries?before=9-a",
+        "/r/tide/pool/jobs?before=99",
+        "/r/tide/pool/items?before=12-issue",
+        "/r/tide/pool/announced?after=1-1",
+        "/r/tide/pool/deeds?before=99",
+        "/r/tide/pool/plans?before=99",
+        "/r/tide/pool/settings?rulings=99&brakes=99",
+        "/r/tide/pool/learning?lessons=9-9&moves=99",
+        "/r/tide/pool/patterns?after=99&hidden=9-9&cleared=99",
+    ] {
+        let page = setting.page(Who::Operator, path).await;
+        assert_eq!(page.matches(r#"data-key="p""#).count(), 1, "{path}: {page}");
+        let (before, _) = page.split_once(r#"" data-key="p""#).expect("the key");
+        let (_, address) = before.rsplit_once("href=\"").expect("a link");
+        let bare = path.split('?').next().expect("a path");
+        assert_eq!(address.split('#').next(), Some(bare), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_command_is_named_only_where_it_tells_the_same() {
+    let setting = House::new().await;
+    let command = async |path: &str| {
+        let page = words(&setting.page(Who::Operator, path).await);
+        let (_, rest) = page.rsplit_once("On the command line: ")?;
+        Some(rest.split(" Canonry test").next().unwrap_or_default().to_owned())
+    };
+    let repo = |tail: &str| format!("/r/tide/pool{tail}");
+    for (path, expected) in [
+        ("/".to_owned(), None),
+        (repo(""), None),
+        (repo("/announced"), None),
+        (repo("/deeds"), None),
+        (repo("/items?type=pr&state=open"), Some("canonry export --repo tide/pool --type pr --state open")),
+        (repo("/learning"), Some("canonry thresholds --repo tide/pool")),
+        (repo("/learning?check=1"), Some("canonry thresholds --repo tide/pool --check")),
+        (repo("/patterns"), Some("canonry feedback list --repo tide/pool")),
+        (repo("/jobs?state=dead"), Some("canonry jobs list --state dead --repo tide/pool")),
+        ("/deliveries?event=issues".to_owned(), Some("canonry deliveries list --event issues")),
+        // Nothing that somebody put into a link is led into a shell.
+        ("/deliveries?event=%24%28rm%29&repo=a%3Bb".to_owned(), Some("canonry deliveries list")),
+    ] {
+        assert_eq!(command(&path).await.as_deref(), expected, "{path}");
+    }
+}

@@ -1,0 +1,8 @@
+//! The house pages against a filled store and an emulated GitHub: who sees what, what is refused, and how people sign in.
+
+mod lists;
+mod pages;
+mod refusals;
+mod setting;
+mod setup;
+mod signing_in;

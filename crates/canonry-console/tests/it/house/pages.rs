@@ -1,0 +1,183 @@
+//! Every page for everybody: who sees it, what it says, and that nothing a stranger wrote becomes part of it.
+
+use reqwest::StatusCode;
+
+use crate::house::setting::{DELIVERY, EVERYBODY, House};
+use crate::reading::assert_harmless;
+use crate::setting::{HOSTILE, Who, number};
+
+/// What operator, maintainer, reader, stranger and nobody get.
+type Answers = [u16; 5];
+
+const ANYBODY: Answers = [200, 200, 200, 200, 200];
+const SIGNED_IN: Answers = [200, 200, 200, 200, 303];
+const READERS: Answers = [200, 200, 200, 404, 303];
+const MAINTAINERS: Answers = [200, 200, 403, 404, 303];
+const OPERATORS: Answers = [200, 403, 403, 403, 303];
+/// What is about no repository is the operators'.
+const HIDDEN: Answers = [200, 404, 404, 404, 303];
+const ABSENT: Answers = [404, 404, 404, 404, 303];
+
+fn pages(setting: &House) -> Vec<(String, Answers)> {
+    let repo = "/r/tide/pool";
+    let of_repo = |tail: &str| format!("{repo}{tail}");
+    vec![
+        ("/help/keys".to_owned(), ANYBODY),
+        ("/".to_owned(), SIGNED_IN),
+        ("/?text=tide&trouble=1&after=nonsense".to_owned(), SIGNED_IN),
+        ("/setup".to_owned(), OPERATORS),
+        (repo.to_owned(), READERS),
+        (of_repo("/items"), READERS),
+        (of_repo("/items?type=issue&state=open&verdict=duplicate&cluster=yes"), READERS),
+        (of_repo("/items?state=nonsense&before=nonsense"), READERS),
+        (of_repo("/items?title=%3Cscript%3E&label=%22&author=%00"), READERS),
+        (of_repo("/announced"), READERS),
+        (of_repo("/announced?type=issue&late=1&after=nonsense"), READERS),
+        (of_repo("/deeds"), READERS),
+        (of_repo("/deeds?by=operator&text=pause&before=nonsense"), READERS),
+        (of_repo("/settings"), READERS),
+        (of_repo("/settings?kind=not_duplicate&by=%3Cscript%3E&item=8&rulings=nonsense&brakes=nonsense"), READERS),
+        (of_repo("/jobs"), MAINTAINERS),
+        (of_repo("/jobs?state=dead&kind=webhook"), MAINTAINERS),
+        (of_repo("/deliveries"), MAINTAINERS),
+        (of_repo("/deliveries?state=dead&event=issues"), MAINTAINERS),
+        ("/jobs".to_owned(), OPERATORS),
+        ("/jobs?state=dead&repo=tide/pool".to_owned(), OPERATORS),
+        (format!("/jobs/{}", setting.dead), MAINTAINERS),
+        (format!("/jobs/{}", setting.dead.get() + 1), HIDDEN),
+        ("/jobs/999".to_owned(), ABSENT),
+        ("/jobs/nonsense".to_owned(), ABSENT),
+        ("/deliveries".to_owned(), OPERATORS),
+        (format!("/deliveries/{DELIVERY}"), MAINTAINERS),
+        (format!("/deliveries/{DELIVERY}?body=1"), MAINTAINERS),
+        ("/deliveries/nonsense".to_owned(), ABSENT),
+        ("/r/tide/absent".to_owned(), ABSENT),
+        ("/r/tide/po%20ol".to_owned(), ABSENT),
+    ]
+}
+
+#[tokio::test]
+async fn every_page_is_for_whom_it_is_for() {
+    let setting = House::new().await;
+    for (path, expected) in pages(&setting) {
+        for (who, status) in EVERYBODY.into_iter().zip(expected) {
+            let answer = setting.ask(who, &path).await;
+            assert_eq!(answer.status().as_u16(), status, "{path} for {who:?}");
+            let policy = answer.headers()["content-security-policy"].to_str().expect("text").to_owned();
+            assert!(policy.starts_with("default-src 'none'"), "{path}: {policy}");
+            if status == 303 {
+                let then = answer.headers()["location"].to_str().expect("text");
+                assert!(then.starts_with("/sign-in?then=%2F"), "{path}: {then}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn nothing_that_a_stranger_wrote_becomes_part_of_a_page() {
+    let setting = House::new().await;
+    let mut seen = 0;
+    for (path, expected) in pages(&setting) {
+        if expected[0] != 200 {
+            continue;
+        }
+        let page = setting.page(Who::Operator, &path).await;
+        seen += page.matches("alert(1)").count();
+        assert_harmless(&page);
+        assert_eq!(page.matches("<h1").count(), 1, "{path}");
+    }
+    assert!(seen > 100, "the hostile texts are shown, as texts: {seen}");
+}
+
+#[tokio::test]
+async fn the_overview_tells_of_each_repository_in_a_line() {
+    let setting = House::new().await;
+    let page = setting.page(Who::Operator, "/").await;
+    for told in
+        ["tide/<strong>pool</strong>", ">59</a>", "grace", "1 given up", "1 mistake in settings", "jobs given up"]
+    {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let reader = setting.page(Who::Rita, "/").await;
+    assert!(reader.contains("tide/<strong>pool</strong>") && !reader.contains("jobs given up"), "{reader}");
+    let stranger = setting.page(Who::Stranger, "/").await;
+    assert!(stranger.contains("Nothing for you here yet") && !stranger.contains("tide"), "{stranger}");
+}
+
+#[tokio::test]
+async fn the_summary_says_how_a_repository_is_and_offers_deeds_to_maintainers_alone() {
+    let setting = House::new().await;
+    let page = setting.page(Who::Mona, "/r/tide/pool").await;
+    for told in [
+        "likely duplicates are closed after a grace",
+        "1 mistake in .canonry.yml",
+        "#7 Issue 7",
+        "in 3 days",
+        ".93",
+        "Sync now",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    assert!(page.contains(r#"action="/r/tide/pool/pause""#), "{page}");
+    let reader = setting.page(Who::Rita, "/r/tide/pool").await;
+    assert!(!reader.contains(r#"method="post" action="/r/"#), "{reader}");
+}
+
+#[tokio::test]
+async fn items_are_filtered_and_paged_by_the_address() {
+    let setting = House::new().await;
+    let items = |query: &str| format!("/r/tide/pool/items{query}");
+    let first = setting.page(Who::Rita, &items("")).await;
+    assert_eq!(first.matches("<tr data-row>").count(), 50);
+    assert!(first.contains("#61 A fix") && first.contains("before=12-issue"), "{first}");
+    let second = setting.page(Who::Rita, &items("?before=12-issue")).await;
+    assert_eq!(second.matches("<tr data-row>").count(), 11);
+    assert!(second.contains("First page") && !second.contains("Next page"), "{second}");
+    let duplicates = setting.page(Who::Rita, &items("?verdict=duplicate")).await;
+    assert_eq!(duplicates.matches("<tr data-row>").count(), 1);
+    assert!(duplicates.contains("#7 Issue 7") && duplicates.contains("/clusters/issue/3"), "{duplicates}");
+    let none = setting.page(Who::Rita, &items("?verdict=maybe_duplicate")).await;
+    assert!(none.contains("No item is left with these filters"), "{none}");
+    let closed = setting.page(Who::Rita, &items("?state=closed&type=issue")).await;
+    assert_eq!(closed.matches("<tr data-row>").count(), 1);
+    for (told, path) in [("7", "/r/tide/pool/issues/7"), ("%2361", "/r/tide/pool/pulls/61")] {
+        let found = setting.ask(Who::Rita, &items(&format!("?number={told}"))).await;
+        assert_eq!(
+            (found.status(), found.headers()["location"].to_str().expect("text")),
+            (StatusCode::SEE_OTHER, path)
+        );
+    }
+    let missing = setting.page(Who::Rita, &items("?number=999")).await;
+    assert!(missing.contains("There is no item 999 here"), "{missing}");
+}
+
+#[tokio::test]
+async fn settings_show_the_file_its_mistakes_and_the_rulings() {
+    let setting = House::new().await;
+    let page = setting.page(Who::Mona, "/r/tide/pool/settings").await;
+    for told in [
+        "One mistake",
+        "line 5, column",
+        "the section `mentions` uses its defaults",
+        "is not a duplicate of",
+        "@mona",
+        "from GitHub",
+        "/remove",
+    ] {
+        assert!(page.contains(told), "{told}: {page}");
+    }
+    let reader = setting.page(Who::Rita, "/r/tide/pool/settings").await;
+    assert!(!reader.contains("/remove"), "{reader}");
+    assert_eq!(setting.store.override_pages(setting.repo.id, None, 9).await.expect("reads")[0].item, number(8));
+}
+
+#[tokio::test]
+async fn bodies_and_payloads_are_for_operators() {
+    let setting = House::new().await;
+    let path = format!("/deliveries/{DELIVERY}?body=1");
+    let whole = setting.page(Who::Operator, &path).await;
+    assert!(whole.contains("&#34;title&#34;") && whole.contains("alert(1)"), "{whole}");
+    let maintainer = setting.page(Who::Mona, &path).await;
+    assert!(!maintainer.contains("&#34;title&#34;") && maintainer.contains("Do it again"), "{maintainer}");
+    assert!(HOSTILE.contains("alert(1)"));
+}

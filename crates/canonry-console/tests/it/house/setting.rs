@@ -1,0 +1,199 @@
+//! A console whose repository, jobs and deliveries are full of what strangers wrote.
+
+use std::collections::BTreeMap;
+use std::ops::Deref;
+
+use canonry_console::ConsoleParts;
+use canonry_domain::{ContentVersion, ItemRecord, ItemState, ItemType, Login, OverrideKind, Similarity, Verdict};
+use canonry_github::Clock as _;
+use canonry_store::{
+    Fate, JobCaps, JobEnd, JobId, JobLease, JobScope, MaintainerSource, NewConsoleAction, NewDelivery, NewGrace,
+    NewJob, NewOverride, NewTriageRecord, PackedText, Repo, Representation, Store,
+};
+use jiff::{SignedDuration, Timestamp};
+use reqwest::Response;
+use serde_json::json;
+
+use crate::setting::{HOSTILE, ISSUE, REPO, Setting, Who, number, text};
+
+/// A delivery about the repository.
+pub(crate) const DELIVERY: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
+
+/// Everybody for whom a page may differ.
+pub(crate) const EVERYBODY: [Who; 5] = [Who::Operator, Who::Mona, Who::Rita, Who::Stranger, Who::Nobody];
+
+/// Its pages are named from the root on.
+pub(crate) struct House {
+    setting: Setting,
+    /// The job that was given up.
+    pub(crate) dead: JobId,
+}
+
+impl Deref for House {
+    type Target = Setting;
+
+    fn deref(&self) -> &Setting {
+        &self.setting
+    }
+}
+
+impl House {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// A house whose console differs from the usual one.
+    pub(crate) async fn with(adjust: impl FnOnce(&mut ConsoleParts)) -> Self {
+        let setting = Setting::with(adjust).await;
+        let dead = fill(&setting.store, &setting.repo, setting.now).await;
+        Self { setting, dead }
+    }
+
+    pub(crate) async fn ask(&self, who: Who, path: &str) -> Response {
+        self.get(who, path).send().await.expect("answered")
+    }
+
+    pub(crate) async fn page(&self, who: Who, path: &str) -> String {
+        text(self.ask(who, path).await).await
+    }
+
+    /// Sends a form with this token, from a page at `origin`.
+    pub(crate) async fn send(
+        &self,
+        who: Who,
+        path: &str,
+        csrf: Option<&str>,
+        origin: &str,
+        fields: &[(&str, &str)],
+    ) -> Response {
+        self.form(who, path, csrf, origin, fields).send().await.expect("answered")
+    }
+
+    /// Has a job given up that was queued just now.
+    pub(crate) async fn give_up(&self, job: JobId) {
+        let (now, caps) = (self.clock.now(), JobCaps { per_repo: 9, in_all: 9 });
+        let lease = self.store.lease_job("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
+        assert_eq!(lease.expect("leases").expect("due").id, job);
+        let ended = self.store.end_job(JobLease { id: job, owner: "w" }, JobEnd::Dead("no"), now).await;
+        assert!(ended.expect("ends"));
+    }
+
+    /// Stores a webhook about a repository with that id under the usual name.
+    pub(crate) async fn deliver(&self, delivery: &str, repo_id: i64, is_ignored: bool) {
+        let repository = json!({ "id": repo_id, "full_name": REPO });
+        let body = PackedText::pack(&json!({ "action": "opened", "repository": repository }).to_string());
+        let (key, payload) = (format!("repo/{repo_id}#7"), json!({ "event": "issues" }));
+        let job = NewJob { key: &key, repo: Some(&self.repo.name), kind: "webhook", payload: &payload };
+        let delivery = NewDelivery {
+            id: delivery,
+            event: "issues",
+            action: Some("opened"),
+            repo: Some(&self.repo.name),
+            number: Some(number(7)),
+            payload: &body,
+            fate: if is_ignored { Fate::Ignored("of no use") } else { Fate::Job(job) },
+        };
+        self.store.accept_delivery(&delivery, self.clock.now()).await.expect("accepted");
+    }
+
+    /// Sends a form as somebody's browser does.
+    pub(crate) async fn press(&self, who: Who, path: &str, fields: &[(&str, &str)]) -> Response {
+        let csrf = self.csrf(who).await;
+        self.send(who, path, Some(&csrf), &self.address, fields).await
+    }
+}
+
+/// Items with hostile titles, verdicts, a cluster, a ruling, an announced close, jobs, a delivery, a file with a mistake.
+async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
+    let issue = ISSUE;
+    let mut records: Vec<_> =
+        (1..=60).map(|of| ItemRecord::new(issue, number(of), format!("Issue {of} {HOSTILE}"))).collect();
+    records.push(ItemRecord::new(ItemType::Pr, number(61), "A fix"));
+    for record in &mut records {
+        record.labels = Some(vec![HOSTILE.to_owned()]);
+        record.state = Some(if record.number.get() == 2 { ItemState::Closed } else { ItemState::Open });
+    }
+    store.take_in(repo, records, now).await.expect("taken in");
+    let record = NewTriageRecord {
+        item_type: issue,
+        number: number(7),
+        verdict: Verdict::Duplicate,
+        target: Some(number(3)),
+        target_score: Similarity::new(0.93).ok(),
+        is_duplicate: true,
+        confidence: None,
+        reason: "duplicate".to_owned(),
+        reasoning: HOSTILE.to_owned(),
+        effective_source: Representation::Raw,
+        source_fallback_reason: None,
+        provider: "local".to_owned(),
+        model: "evidence".to_owned(),
+        prompt_version: 1,
+        config_hash: "c".to_owned(),
+        content_version: ContentVersion::stored(1),
+        embed_model: "local".to_owned(),
+        run_id: "run".to_owned(),
+        candidates: Vec::new(),
+    };
+    let triage = store.write_triage_record(repo.id, &record, now).await.expect("written");
+    let canonicals = BTreeMap::from([(number(3), number(3)), (number(7), number(3))]);
+    store.set_canonicals(repo.id, issue, Representation::Raw, &canonicals, now).await.expect("written");
+    let grace = NewGrace {
+        item_type: issue,
+        number: number(7),
+        target: number(3),
+        triage_id: Some(triage),
+        comment_key: None,
+        approved_by: None,
+        content_version: ContentVersion::stored(1),
+        began_at: now,
+        due_at: now + SignedDuration::from_hours(72),
+    };
+    store.begin_grace(repo.id, &grace).await.expect("begun");
+    let mona: Login = "mona".parse().expect("a login");
+    let ruling = NewOverride {
+        item_type: issue,
+        kind: OverrideKind::NotDuplicate,
+        item: number(8),
+        other: Some(number(9)),
+        note: Some(HOSTILE),
+        by: Some(&mona),
+    };
+    store.add_override(repo.id, ruling, now).await.expect("ruled");
+    store.set_maintainers(repo.id, MaintainerSource::Github, &[mona], now).await.expect("written");
+    // One mistake, in another section than the mode.
+    let file = format!("# {HOSTILE}\ntriage:\n  mode: grace\nmentions:\n  handle: '{}'\n", HOSTILE.replace('\'', "''"));
+    store.write_repo_settings(repo.id, Some(&file), now).await.expect("written");
+    let action =
+        NewConsoleAction { by: None, is_operator: true, repo: Some(repo.id), action: "pause", subject: HOSTILE };
+    store.record_console_action(&action, now).await.expect("written");
+    jobs(store, repo, now).await
+}
+
+/// A delivery whose job was given up, and a job about no repository.
+async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
+    let id = repo.github_id.expect("identified").0;
+    let (issue, repository) = (json!({ "number": 7, "title": HOSTILE }), json!({ "id": id, "full_name": REPO }));
+    let body = PackedText::pack(&json!({ "action": "opened", "issue": issue, "repository": repository }).to_string());
+    let (key, repo) = (format!("repo/{id}#7"), &repo.name);
+    let payload = json!(null);
+    let job = NewJob { key: &key, repo: Some(repo), kind: "webhook", payload: &payload };
+    let delivery = NewDelivery {
+        id: DELIVERY,
+        event: "issues",
+        action: Some("opened"),
+        repo: Some(repo),
+        number: Some(number(7)),
+        payload: &body,
+        fate: Fate::Job(job),
+    };
+    store.accept_delivery(&delivery, now).await.expect("accepted");
+    let caps = JobCaps { per_repo: 9, in_all: 9 };
+    let lease = store.lease_job("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
+    let job = lease.expect("leases").expect("due");
+    let ended = store.end_job(JobLease { id: job.id, owner: "w" }, JobEnd::Dead(HOSTILE), now).await;
+    assert!(ended.expect("ends"));
+    let recover = NewJob { key: "recover", repo: None, kind: "recover", payload: &payload };
+    store.queue_job(&recover, now + SignedDuration::from_hours(1), now).await.expect("queued");
+    job.id
+}

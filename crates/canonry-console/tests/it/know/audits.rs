@@ -1,0 +1,149 @@
+//! Audits: what they found, and what other gates would have made of it.
+
+use canonry_domain::{
+    AdjudicationWord, AuditCandidate, AuditClass, AuditItem, LaneResult, LaneStatus, Probability, Similarity, Verdict,
+};
+use canonry_store::{AdjudicationKind, AuditedItem, NewAudit, Representation};
+
+use crate::reading::{assert_harmless, linked, words};
+use crate::setting::{ISSUE, REPO, Setting, Who, number};
+
+#[tokio::test]
+async fn sliders_change_the_figures_and_nothing_else() {
+    let setting = Setting::new().await;
+    let none = words(&setting.page(Who::Rita, "/audits").await);
+    assert!(none.contains("No audit yet. Make one with canonry judge-audit --repo tide/pool"), "{none}");
+    setting.issues(10).await;
+    let id = setting.audited().await;
+    let list = setting.page(Who::Rita, "/audits").await;
+    assert_harmless(&list);
+    assert!(words(&list).contains("67 % of 3 (between "), "{}", words(&list));
+    let path = format!("/audits/{id}");
+    let page = setting.page(Who::Rita, &path).await;
+    assert_harmless(&page);
+    assert_eq!(page.matches(r#"type="range""#).count(), 3);
+    assert_eq!(page.matches(r#"type="number""#).count(), 3);
+    let stored = words(&page);
+    assert!(stored.contains("As stored") && stored.contains("None yet. Move a slider."), "{stored}");
+
+    let part = setting.ask(Who::Rita, &format!("{path}?score=0.92&score_at=0.92&score_was=0.5"), true).await;
+    assert_eq!(part.headers()["vary"], "HX-Request");
+    let part = part.text().await.expect("a part");
+    assert!(!part.contains("<html") && !part.contains("<nav"), "{part}");
+    assert_harmless(&part);
+    let told = words(&part);
+    assert!(told.contains("With these gates") && told.contains("Precision 100 % of 1 (between "), "{told}");
+    assert!(told.contains("stored: 67 % of 3 (between "), "{told}");
+    assert!(
+        told.contains("Items whose class changes: 2") && told.contains("wrongly accepted rightly refused"),
+        "{told}"
+    );
+    assert!(part.contains(&format!("/r/{REPO}/issues/3")) && part.contains(&format!("/r/{REPO}/issues/4")));
+    assert!(told.contains(&format!("canonry report-audit --repo tide/pool --run {id} --min-score 0.92")), "{told}");
+
+    // The same without scripts: the slider was moved, the number beside it was not.
+    let whole = setting.page(Who::Rita, &format!("{path}?score=0.5&score_at=0.92&score_was=0.5")).await;
+    assert!(whole.contains("<html") && words(&whole).contains("Items whose class changes: 2"));
+    let odd = setting.page(Who::Rita, &format!("{path}?score=%3Cscript%3Ealert&rank=NaN&gap=-1")).await;
+    assert_harmless(&odd);
+    assert!(words(&odd).contains("As stored"));
+
+    // People stand beside the judges, by verdict and score.
+    for of in [2, 3] {
+        setting.said(of, Verdict::Duplicate, 0.93).await;
+    }
+    let drawn = setting.store.draw_adjudications(setting.repo.id, AdjudicationKind::Triage, 1, 5, setting.now).await;
+    assert_eq!(drawn.expect("drawn"), 2);
+    for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
+        let case = setting.store.next_adjudication(setting.repo.id, None).await.expect("reads").expect("a case");
+        assert!(setting.store.adjudicate(setting.repo.id, case.id, word, None, setting.now).await.expect("kept"));
+    }
+    for path in ["/audits", path.as_str()] {
+        let told = words(&setting.page(Who::Rita, path).await);
+        assert!(told.contains("2 sampled verdicts have an answer"), "{told}");
+        assert!(told.contains("called a duplicate 1 1 0 50 %") && told.contains("score 90 to 94 1 1"), "{told}");
+    }
+}
+
+/// An audit of issues 2 to 121, all accepted by both judges at .8, with these judges.
+async fn audited(setting: &Setting, strong: &str, representation: Representation) -> i64 {
+    let lane = LaneResult { status: LaneStatus::Accepted, target: Some(number(1)), confidence: None, reason: None };
+    let score = Similarity::new(0.8).expect("a score");
+    let item = |of: i64| AuditedItem {
+        item_type: ISSUE,
+        number: number(of),
+        candidate_set: None,
+        item: AuditItem {
+            candidates: vec![AuditCandidate { number: number(1), rank: 1, score, same_as: Vec::new() }],
+            cheap: lane.clone(),
+            strong: lane.clone(),
+        },
+        class: AuditClass::Tp,
+    };
+    let items: Vec<AuditedItem> = (2..=121).map(item).collect();
+    let audit = NewAudit {
+        representation,
+        seed: 1,
+        sample_size: 120,
+        cheap_provider: "local".to_owned(),
+        cheap_model: "evidence".to_owned(),
+        strong_provider: strong.to_owned(),
+        strong_model: "strong-1".to_owned(),
+        min_edge: Probability::new(0.85).expect("in range"),
+        run_id: "run".to_owned(),
+    };
+    setting.store.write_audit(setting.repo.id, &audit, &items, setting.now).await.expect("written")
+}
+
+#[tokio::test]
+async fn every_item_whose_class_changes_is_reached_with_the_same_gates() {
+    let setting = Setting::new().await;
+    setting.issues(121).await;
+    let id = audited(&setting, "anthropic", Representation::Raw).await;
+    let mut told: Vec<i64> = Vec::new();
+    let mut page = setting.page(Who::Rita, &format!("/audits/{id}?score=0.9&gap=0.01")).await;
+    loop {
+        let changes = page.split("id=\"changes\"").nth(1).and_then(|rest| rest.split("</section>").next());
+        let changes = changes.expect("the list");
+        assert!(words(changes).contains("Items whose class changes: 120"));
+        let rows = changes.split("<tr data-row>").skip(1);
+        told.extend(rows.filter_map(|row| row.split(">#").nth(1)?.split('<').next()?.parse::<i64>().ok()));
+        let Some(next) = linked(&page, "Next page") else { break };
+        assert!(next.contains("score=0.9") && next.contains("gap=0.01"), "{next}");
+        page = setting.page(Who::Rita, &next).await;
+    }
+    assert_eq!(told, (2..=121).collect::<Vec<_>>());
+    assert_eq!(linked(&page, "First page"), Some(format!("/audits/{id}?score=0.9&gap=0.01")));
+}
+
+#[tokio::test]
+async fn audits_are_filtered_by_the_address() {
+    let setting = Setting::new().await;
+    setting.issues(121).await;
+    let mut ids = Vec::new();
+    for (strong, of) in [("anthropic", Representation::Raw), ("openai", Representation::Intent)] {
+        ids.push(audited(&setting, strong, of).await);
+    }
+    let listed = async |query: &str| -> Vec<usize> {
+        let page = setting.page(Who::Rita, &format!("/audits{query}")).await;
+        let is_in = |at: &usize| page.contains(&format!("/audits/{}\"", ids[*at]));
+        (0..ids.len()).filter(is_in).collect()
+    };
+    for (query, expected) in [
+        ("", vec![0, 1]),
+        ("?judge=anthropic", vec![0]),
+        ("?judge=local", vec![0, 1]),
+        ("?judge=gemini", vec![]),
+        ("?source=intent", vec![1]),
+        ("?judge=anthropic&source=intent", vec![]),
+        ("?judge=nobody&source=x", vec![0, 1]),
+    ] {
+        assert_eq!(listed(query).await, expected, "{query}");
+    }
+    let none = setting.page(Who::Rita, "/audits?judge=gemini").await;
+    assert!(none.contains("No audit is like that.") && none.contains("<option value=\"gemini\" selected>"));
+    let all = setting.told("/audits").await;
+    assert!(all.contains("strong-1 by anthropic") && all.contains("Canonry’s own judge (evidence)"), "{all}");
+    // The command tells of audits and makes none.
+    assert!(all.contains("canonry report-audit --repo tide/pool") && !all.contains("judge-audit"), "{all}");
+}

@@ -1,0 +1,123 @@
+//! A store that knows something: verdicts, outcomes, an audit.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    AuditCandidate, AuditClass, AuditItem, ContentVersion, EventBy, ItemRecord, ItemState, LaneResult, LaneStatus,
+    OutcomeEvent, OutcomeKind, Probability, Similarity, StateReason, Verdict,
+};
+use canonry_store::{AuditedItem, NewAudit, NewTriageRecord, Representation, TriageCandidate};
+use jiff::SignedDuration;
+
+use crate::setting::{HOSTILE, ISSUE, Setting, number};
+
+impl Setting {
+    pub(crate) async fn issues(&self, issues: i64) {
+        let issue = |of: i64| ItemRecord {
+            body: Some(format!("What happens in {of}: {HOSTILE}")),
+            ..ItemRecord::new(ISSUE, number(of), format!("Issue {of} {HOSTILE}"))
+        };
+        self.store.take_in(&self.repo, (1..=issues).map(issue).collect(), self.now).await.expect("taken in");
+    }
+
+    /// A verdict on an issue, its nearest neighbour being issue 1.
+    pub(crate) async fn said(&self, of: i64, verdict: Verdict, value: f64) {
+        let named = verdict != Verdict::NotDuplicate;
+        let record = NewTriageRecord {
+            item_type: ISSUE,
+            number: number(of),
+            verdict,
+            target: named.then(|| number(1)),
+            target_score: named.then(|| score(value)),
+            is_duplicate: named,
+            confidence: Some(Probability::ONE),
+            reason: "duplicate".to_owned(),
+            reasoning: String::new(),
+            effective_source: Representation::Raw,
+            source_fallback_reason: None,
+            provider: "local".to_owned(),
+            model: "evidence".to_owned(),
+            prompt_version: 1,
+            config_hash: "c".to_owned(),
+            content_version: ContentVersion::stored(1),
+            embed_model: "local".to_owned(),
+            run_id: format!("run-{of}"),
+            candidates: vec![TriageCandidate {
+                number: number(1),
+                score: score(value),
+                parts: BTreeMap::new(),
+                state: ItemState::Open,
+                judged: true,
+            }],
+        };
+        self.store.write_triage_record(self.repo.id, &record, self.now).await.expect("written");
+    }
+
+    /// Closed by mona as a duplicate of issue 1, or as done.
+    pub(crate) async fn closed(&self, of: i64, duplicate: bool, component: &str, hours: i64) {
+        let at = self.now + SignedDuration::from_hours(hours);
+        let event = OutcomeEvent {
+            delivery_id: format!("closed {of}"),
+            number: number(of),
+            kind: OutcomeKind::Closed,
+            state_reason: Some(if duplicate { StateReason::Duplicate } else { StateReason::Completed }),
+            actor: Some("mona".parse().expect("a login")),
+            by: EventBy::Maintainer,
+            duplicate_of: duplicate.then(|| number(1)),
+            in_body: None,
+            comment: None,
+            labels: Some(vec![format!("area/{component}")]),
+            cluster: Vec::new(),
+            occurred_at: at,
+        };
+        self.store.record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
+    }
+
+    /// An audit: .95 right, .90 wrong, .85 right, and one that only the strong judge finds.
+    pub(crate) async fn audited(&self) -> i64 {
+        let lane = |target: Option<i64>| LaneResult {
+            status: if target.is_some() { LaneStatus::Accepted } else { LaneStatus::Rejected },
+            target: target.map(number),
+            confidence: None,
+            reason: None,
+        };
+        let item = |of, value, cheap, strong, class| AuditedItem {
+            item_type: ISSUE,
+            number: number(of),
+            candidate_set: None,
+            item: AuditItem {
+                candidates: vec![AuditCandidate {
+                    number: number(1),
+                    rank: 1,
+                    score: score(value),
+                    same_as: Vec::new(),
+                }],
+                cheap: lane(cheap),
+                strong: lane(strong),
+            },
+            class,
+        };
+        let items = [
+            item(2, 0.95, Some(1), Some(1), AuditClass::Tp),
+            item(3, 0.90, Some(1), None, AuditClass::Fp),
+            item(4, 0.85, Some(1), Some(1), AuditClass::Tp),
+            item(5, 0.85, None, Some(1), AuditClass::Fn),
+        ];
+        let audit = NewAudit {
+            representation: Representation::Raw,
+            seed: 7,
+            sample_size: 10,
+            cheap_provider: "local".to_owned(),
+            cheap_model: HOSTILE.to_owned(),
+            strong_provider: "command".to_owned(),
+            strong_model: "strong".to_owned(),
+            min_edge: Probability::new(0.85).expect("in range"),
+            run_id: "run".to_owned(),
+        };
+        self.store.write_audit(self.repo.id, &audit, &items, self.now).await.expect("written")
+    }
+}
+
+fn score(score: f64) -> Similarity {
+    Similarity::new(score).expect("a score")
+}

@@ -1,0 +1,133 @@
+//! Twenty issues of which six say the same, and what may be known about them.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    Certainty, ContentVersion, DecisionOrigin, DecisionStatus, ItemRecord, ItemState, Probability, Relation,
+    RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict,
+};
+use canonry_store::{DecidedCandidate, NewDecision, NewTriageRecord, Representation, TriageCandidate};
+use jiff::SignedDuration;
+
+use crate::setting::{HOSTILE, ISSUE, Setting, number};
+
+pub(crate) const RAW: Representation = Representation::Raw;
+
+impl Setting {
+    /// Issues 1 to 6 say the same, 7 to 20 say something else; 9 has a text of a hostile stranger.
+    pub(crate) async fn filled() -> Self {
+        let setting = Self::new().await;
+        let text = |of: i64| match of {
+            9 => HOSTILE.to_owned(),
+            1..=6 => format!("The tide table stops at noon ({of}), with error E0512 in table.rs"),
+            _ => format!("Something else {of}"),
+        };
+        let records = (1..=20).map(|of| ItemRecord {
+            body: Some(if of == 9 { HOSTILE.repeat(60).replace(' ', "\n") } else { text(of) }),
+            state: Some(ItemState::Open),
+            author: Some("ann".parse().expect("a login")),
+            created_at: Some(setting.now - SignedDuration::from_hours(100 - of)),
+            labels: Some(if of == 9 { vec![HOSTILE.to_owned()] } else { Vec::new() }),
+            ..ItemRecord::new(ISSUE, number(of), text(of))
+        });
+        setting.store.take_in(&setting.repo, records.collect(), setting.now).await.expect("taken in");
+        setting
+    }
+
+    pub(crate) async fn decide(&self, decision: NewDecision) {
+        self.store.write_decisions(self.repo.id, &[decision], self.now).await.expect("written");
+    }
+
+    pub(crate) async fn map(&self, pairs: &[(i64, i64)]) {
+        let mapping = pairs.iter().map(|(item, canonical)| (number(*item), number(*canonical))).collect();
+        self.store.set_canonicals(self.repo.id, ISSUE, RAW, &mapping, self.now).await.expect("written");
+    }
+}
+
+pub(crate) fn decision(
+    source: i64,
+    target: Option<i64>,
+    status: DecisionStatus,
+    reason: Option<&str>,
+    confidence: f64,
+) -> NewDecision {
+    let candidate = |of: i64, score: f64| DecidedCandidate {
+        number: number(of),
+        score: alike(score),
+        content_version: ContentVersion::FIRST,
+    };
+    NewDecision {
+        item_type: ISSUE,
+        number: number(source),
+        target: target.map(number),
+        representation: RAW,
+        candidate_set: None,
+        origin: DecisionOrigin::Batch,
+        status,
+        replaces: false,
+        model_is_duplicate: Some(target.is_some()),
+        confidence: Some(probability(confidence)),
+        reasoning: Some("Both stop at noon, at the same line.".to_owned()),
+        structure: Some(Structure {
+            relation: Some(Relation::SameInstance),
+            root_cause_match: Some(RootCauseMatch::Same),
+            scope_relation: Some(ScopeRelation::SameScope),
+            path_match: None,
+            certainty: Some(Certainty::Sure),
+        }),
+        reason: reason.map(str::to_owned),
+        answer: Some("{\"is_duplicate\": true}".to_owned()),
+        provider: "local".to_owned(),
+        model: "evidence".to_owned(),
+        prompt_version: 1,
+        config_hash: "c".to_owned(),
+        input_hash: "i".to_owned(),
+        source_version: ContentVersion::FIRST,
+        target_version: target.map(|_| ContentVersion::FIRST),
+        candidates: vec![candidate(1, 0.951), candidate(8, 0.902)],
+        run_id: "run".to_owned(),
+    }
+}
+
+pub(crate) fn record(of: i64, verdict: Verdict, reason: &str, target: Option<i64>) -> NewTriageRecord {
+    let candidate = |of: i64, score: f64, judged| TriageCandidate {
+        number: number(of),
+        score: alike(score),
+        parts: BTreeMap::from([
+            ("dense".to_owned(), 0.83),
+            ("lexical".to_owned(), 0.41),
+            ("by_vectors".to_owned(), 1.3),
+        ]),
+        state: ItemState::Open,
+        judged,
+    };
+    NewTriageRecord {
+        item_type: ISSUE,
+        number: number(of),
+        verdict,
+        target: target.map(number),
+        target_score: target.map(|_| alike(0.93)),
+        is_duplicate: target.is_some(),
+        confidence: Some(probability(0.97)),
+        reason: reason.to_owned(),
+        reasoning: format!("The same stop. {HOSTILE}"),
+        effective_source: RAW,
+        source_fallback_reason: None,
+        provider: "local".to_owned(),
+        model: "evidence".to_owned(),
+        prompt_version: 1,
+        config_hash: "c".to_owned(),
+        content_version: ContentVersion::FIRST,
+        embed_model: "local".to_owned(),
+        run_id: "run".to_owned(),
+        candidates: vec![candidate(1, 0.93, true), candidate(9, 0.6, false)],
+    }
+}
+
+pub(crate) fn probability(value: f64) -> Probability {
+    Probability::new(value).expect("a probability")
+}
+
+fn alike(value: f64) -> Similarity {
+    Similarity::new(value).expect("a score")
+}

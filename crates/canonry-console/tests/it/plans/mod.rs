@@ -1,0 +1,6 @@
+//! Plans in the console: who sees what, whose word is stored, what is queued and what is refused.
+
+mod deeds;
+mod pages;
+mod scripts;
+mod setting;

@@ -1,0 +1,149 @@
+//! What the pages of plans show, and to whom.
+
+use canonry_store::PlanTotals;
+use jiff::SignedDuration;
+use reqwest::StatusCode;
+
+use crate::plans::setting::{Planned, body, issue};
+use crate::reading::assert_harmless;
+use crate::setting::{HOSTILE, ISSUE, Who, number};
+
+#[tokio::test]
+async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
+    let setting = Planned::new().await;
+    let paths = ["/plans".to_owned(), setting.path(""), setting.path("/rows/issue/3")];
+    for path in &paths {
+        for (who, status) in [
+            (Who::Operator, StatusCode::OK),
+            (Who::Mona, StatusCode::OK),
+            (Who::Rita, StatusCode::OK),
+            (Who::Stranger, StatusCode::NOT_FOUND),
+            (Who::Nobody, StatusCode::SEE_OTHER),
+        ] {
+            assert_eq!(setting.ask(who, path, false).await.status(), status, "{who:?} {path}");
+        }
+    }
+    let (mona, rita) =
+        (setting.page(Who::Mona, &setting.path("")).await, setting.page(Who::Rita, &setting.path("")).await);
+    for deed in ["data-key=\"a\"", "name=\"confirm\"", "Approve all 3 undecided", "type=\"checkbox\"", "/export."] {
+        assert!(mona.contains(deed) && !rita.contains(deed), "{deed}");
+    }
+    assert!(mona.contains("close 3 in tide/pool"));
+    assert!(setting.page(Who::Mona, "/plans").await.contains("Make a plan"));
+    assert!(!setting.page(Who::Rita, "/plans").await.contains("Make a plan"));
+    for unknown in ["/plans/999", "/plans/x", "/plans/1/rows/issue/99", "/plans/1/rows/bug/2", "/plans/999/export.csv"]
+    {
+        assert_eq!(setting.ask(Who::Mona, unknown, false).await.status(), StatusCode::NOT_FOUND, "{unknown}");
+    }
+}
+
+#[tokio::test]
+async fn a_row_shows_both_texts_with_what_they_share_and_nothing_hostile() {
+    let setting = Planned::new().await;
+    let page = setting.page(Who::Rita, &setting.path("/rows/issue/3")).await;
+    assert!(page.contains("Close issue #3 in favour of #1"));
+    // The error line is marked in both texts, with the identifier and the quote inside of it.
+    assert_eq!(page.matches("<mark class=\"e0\" data-fact=\"1\"").count(), 2, "{page}");
+    let escaped = "&lt;could&gt; not be &quot;</mark>";
+    assert_eq!(page.matches(escaped).count(), 2, "{page}");
+    assert_eq!(page.matches(">lock_file</mark>").count(), 2);
+    assert!(page.contains("both show `error: lock_file"));
+    assert!(page.contains("They fail alike.") && page.contains("was found to be the same as #4"));
+    for list in
+        [page, setting.page(Who::Mona, &setting.path("?show=all")).await, setting.page(Who::Mona, "/plans").await]
+    {
+        assert_harmless(&list);
+    }
+    let shown = setting.page(Who::Mona, &setting.path("")).await;
+    assert!(shown.contains("\\u{202e}") && shown.contains("{{ 7*7 }}") && HOSTILE.contains("7*7"));
+}
+
+#[tokio::test]
+async fn rows_are_filtered_and_grouped_by_what_stays_open() {
+    let setting = Planned::new().await;
+    let rows = async |show: &str| {
+        let page = setting.page(Who::Mona, &setting.path(&format!("?show={show}"))).await;
+        let mut found: Vec<i64> = (1..=6).filter(|of| page.contains(&format!("id=\"row-issue-{of}\""))).collect();
+        found.sort_unstable();
+        found
+    };
+    assert_eq!(rows("all").await, [2, 3, 5, 6]);
+    assert_eq!(rows("closes").await, [2, 3, 5]);
+    assert_eq!(rows("skips").await, [6]);
+    assert_eq!(rows("skips&reason=not_open").await, [0; 0]);
+    assert_eq!(rows("skips&reason=pinned").await, [6]);
+    assert_eq!(rows("closes&after=issue/3").await, [5]);
+    setting.store.set_approved(setting.plan, ISSUE, &[number(3)], Some(true), None, setting.now).await.expect("noted");
+    assert_eq!(rows("undecided").await, [2, 5]);
+    assert_eq!(rows("approved").await, [3]);
+    let page = setting.page(Who::Mona, &setting.path("")).await;
+    assert_eq!(page.matches("scope=\"rowgroup\"").count(), 2);
+    assert!(
+        page.contains("it is pinned")
+            || setting.page(Who::Mona, &setting.path("?show=skips")).await.contains("it is pinned")
+    );
+    // Line by line, what both have is there once.
+    let lines = setting.page(Who::Mona, &setting.path("/rows/issue/3?view=lines")).await;
+    assert!(lines.contains("<del>What I did in 3") && lines.contains("<ins>What I did in 1"), "{lines}");
+}
+
+#[tokio::test]
+async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
+    let setting = Planned::new().await;
+    let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
+    assert!(page.contains("This plan is good for another 7 days") && !page.contains("Changed since"));
+    let edited = format!("{} and more", body(3));
+    setting.store.take_in(&setting.repo, vec![issue(3, &edited)], setting.now).await.expect("taken in");
+    let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
+    assert!(page.contains("Changed since the plan was made: its text was changed."), "{page}");
+    assert!(page.contains("the plan was made with another"));
+
+    let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;
+    assert!(setting.page(Who::Mona, &format!("/plans/{old}")).await.contains("is older than 7 days"));
+    let page = setting.page(Who::Mona, &setting.path("")).await;
+    assert!(page.contains(&format!("plan {old} is newer and has items of plan {}", setting.plan)), "{page}");
+    assert!(page.contains("It cannot be applied now"));
+    let by = "mona".parse().expect("a login");
+    let kind = canonry_store::BrakeKind::Pause;
+    setting.store.set_brake(setting.repo.id, kind, Some(&by), "so", setting.now).await.expect("set");
+    assert!(
+        setting
+            .page(Who::Rita, &setting.path(""))
+            .await
+            .contains("Paused: nothing is written to GitHub in this repository by @mona")
+    );
+}
+
+#[tokio::test]
+async fn a_plan_can_be_kept_as_a_file() {
+    let setting = Planned::new().await;
+    setting.store.set_approved(setting.plan, ISSUE, &[number(3)], Some(false), None, setting.now).await.expect("noted");
+    let file = async |ending: &str| {
+        let path = setting.path(&format!("/export.{ending}"));
+        for (who, status) in [(Who::Rita, StatusCode::FORBIDDEN), (Who::Stranger, StatusCode::NOT_FOUND)] {
+            assert_eq!(setting.ask(who, &path, false).await.status(), status, "{path} by {who:?}");
+        }
+        let answer = setting.ask(Who::Mona, &path, false).await;
+        let header = |name: &str| answer.headers()[name].to_str().expect("a text").to_owned();
+        let kind = header("content-type");
+        assert_eq!(header("content-disposition"), format!("attachment; filename=\"plan-{}.{ending}\"", setting.plan));
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        (kind, answer.text().await.expect("a text"))
+    };
+    let (kind, markdown) = file("md").await;
+    assert!(kind.starts_with("text/markdown") && markdown.contains("| excluded |"), "{markdown}");
+    let (kind, csv) = file("csv").await;
+    assert!(kind.starts_with("text/csv"));
+    assert_eq!(csv.lines().count(), 5);
+    assert!(csv.lines().skip(1).all(|line| line.starts_with("issue,") && line.contains(",\"'=HYPERLINK(")), "{csv}");
+    let (kind, document) = file("json").await;
+    let document: serde_json::Value = serde_json::from_str(&document).expect("JSON");
+    assert_eq!((kind.as_str(), document["items"].as_array().map(Vec::len)), ("application/json", Some(4)));
+    assert_eq!((&document["items"][1]["number"], &document["items"][1]["approved"]), (&3.into(), &false.into()));
+}
+
+#[test]
+fn what_was_undone_while_it_was_counted_is_no_mistake() {
+    let totals = |applied, undone| PlanTotals { applied, undone, ..PlanTotals::default() };
+    assert_eq!((totals(3, 1).can_be_undone(), totals(1, 2).can_be_undone()), (2, 0));
+}

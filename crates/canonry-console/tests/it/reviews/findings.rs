@@ -1,0 +1,131 @@
+//! Findings: the list of them, and the life of one.
+
+use canonry_domain::Login;
+use canonry_domain::review::{Category, DismissalKind, Dismisser, Finding, FindingStatus, Fingerprint, HiddenBy};
+use canonry_store::FindingRecord;
+use reqwest::StatusCode;
+use serde_json::json;
+
+use crate::reading::{linked, words};
+use crate::reviews::setting::{details, finding, hidden, new, sha, story};
+use crate::setting::{Setting, Who};
+
+#[tokio::test]
+async fn findings_are_filtered_by_the_address() {
+    let setting = Setting::on_github().await;
+    let story = story(&setting).await;
+    let ids = [("eval", story.eval), ("nasty", story.nasty), ("rejected", story.rejected)];
+    for (query, expected) in [
+        ("", vec!["eval", "nasty", "rejected"]),
+        ("?severity=major", vec!["eval", "rejected"]),
+        ("?severity=minor", vec!["nasty"]),
+        ("?category=correctness", vec!["eval"]),
+        ("?status=fixed", vec!["eval"]),
+        ("?shown=suppressed", vec!["nasty"]),
+        ("?path=src/", vec!["eval", "rejected"]),
+        ("?path=src/&status=new", vec!["rejected"]),
+        ("?pull=1", vec!["eval", "nasty"]),
+        (&format!("?pattern={}", Fingerprint::of_title("Odd name")), vec!["rejected"]),
+        ("?pull=44", vec![]),
+    ] {
+        let page = setting.page(Who::Rita, &format!("/findings{query}")).await;
+        let listed: Vec<&str> =
+            ids.iter().filter(|(_, id)| page.contains(&format!("/findings/{id}\""))).map(|(name, _)| *name).collect();
+        assert_eq!(listed, expected, "{query}");
+        if expected.is_empty() {
+            assert!(page.contains("No finding fits these filters."), "{query}");
+        }
+    }
+    for query in ["?severity=huge", "?status=x", "?pattern=fp-1", "?pull=a/b/c"] {
+        let answer = setting.ask(Who::Rita, &format!("/findings{query}"), false).await;
+        assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
+    }
+    let mistake = setting.ask(Who::Rita, "/findings?severity=huge", true).await;
+    assert_eq!(mistake.status(), StatusCode::OK);
+    assert!(mistake.text().await.expect("a part").contains("huge"), "htmx is told in the list's place");
+    let part = setting.ask(Who::Rita, "/findings?status=fixed", true).await.text().await.expect("a part");
+    assert!(!part.contains("<html") && part.contains("Call of eval"), "{part}");
+}
+
+#[tokio::test]
+async fn a_long_list_goes_on_where_it_ended() {
+    let setting = Setting::on_github().await;
+    let findings: Vec<Finding> = (1..=60).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
+    let records: Vec<FindingRecord<'_>> = findings.iter().map(new).collect();
+    setting.reviewed(1, 'a', 1, &json!({}), &records).await;
+    let first = setting.page(Who::Rita, "/findings?severity=major").await;
+    assert!(first.contains("Remark 60") && first.contains("Remark 11<") && !first.contains("Remark 10<"));
+    let next = linked(&first, "Next page").expect("a link");
+    assert!(next.contains("severity=major"), "{next}");
+    let second = setting.page(Who::Rita, &next).await;
+    assert!(second.contains("Remark 10<") && second.contains("Remark 1<") && !second.contains("Remark 11<"));
+    assert!(!second.contains("data-key=\"n\"") && second.contains("data-key=\"p\""));
+}
+
+#[tokio::test]
+async fn a_long_life_comes_page_by_page() {
+    let setting = Setting::on_github().await;
+    let eval = finding("src/run.js", 3, "Call of eval");
+    let (first, ids) = setting.reviewed(1, 'a', 60, &json!({}), &[new(&eval)]).await;
+    let same = FindingRecord { earlier: Some(ids[0]), status: FindingStatus::Same, ..new(&eval) };
+    for at in 0..54 {
+        setting.reviewed(1, if at % 2 == 0 { 'b' } else { 'a' }, 59 - at, &json!({}), &[same]).await;
+    }
+    let path = format!("/findings/{}", ids[0]);
+    let newest = setting.page(Who::Rita, &path).await;
+    assert_eq!(newest.matches("<tr data-row").count(), 50);
+    let oldest = setting.page(Who::Rita, &linked(&newest, "Next page").expect("more")).await;
+    assert_eq!(oldest.matches("<tr data-row").count(), 5);
+    assert!(oldest.contains(&format!("/reviews/{first}\"")) && !newest.contains(&format!("/reviews/{first}\"")));
+    assert_eq!(linked(&oldest, "First page"), Some(path));
+    assert!(words(&oldest).contains("canonry why src/run.js:3 --repo tide/pool --pr 1"));
+}
+
+#[tokio::test]
+async fn a_life_is_understood_at_once() {
+    let setting = Setting::on_github().await;
+    let story = story(&setting).await;
+    let page = setting.page(Who::Rita, &format!("/findings/{}", story.eval)).await;
+    let told = words(&page);
+    for part in [
+        "Fixed.",
+        "did not find it any more. If the same code comes back, it is told again as reopened.",
+        "Confidence 60 %",
+        "50 to begin with",
+        "+20 it is major",
+        "+10 it is about correctness",
+        "+10 reactions to its pattern",
+        "-30 what was known at the time",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // Four reviews: said, not repeated, not looked at, gone.
+    assert!(
+        page.contains("new at aaaaaaa (commented), same at bbbbbbb (not repeated), fixed at ddddddd (gone)"),
+        "{page}"
+    );
+    assert_eq!((page.matches("life-said").count(), page.matches("life-tick").count()), (1, 1));
+    assert!(page.contains("https://github.com/tide/pool/pull/1#discussion_r71"), "{page}");
+    assert!(page.contains(&format!("https://github.com/tide/pool/blob/{}/src/run.js#L3", sha('b'))), "{page}");
+    assert!(told.contains("Thumbs up by @ada") && told.contains("counts"), "{told}");
+
+    let told = setting.told(&format!("/findings/{}", story.nasty)).await;
+    assert!(told.contains("Hidden by the configuration.") && told.contains("once that entry is taken out"), "{told}");
+
+    // A maintainer says no; then the next push says nothing, and the page says why.
+    let mona: Login = "mona".parse().expect("a login");
+    let kind = DismissalKind::Resolved;
+    let dismissed =
+        setting.store.dismiss_finding(story.rejected, None, kind, Dismisser::Maintainer, &mona, setting.now);
+    assert!(dismissed.await.expect("stored"));
+    let odd = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
+    let quiet = FindingRecord {
+        earlier: Some(story.rejected),
+        status: FindingStatus::Dismissed,
+        ..hidden(&odd, &HiddenBy::Dismissal)
+    };
+    setting.reviewed(2, 'b', 1, &details(), &[quiet]).await;
+    let told = setting.told(&format!("/findings/{}", story.rejected)).await;
+    assert!(told.contains("Not repeated: @mona resolved its thread."), "{told}");
+    assert!(told.contains("when the flagged code changes, or when the thread is opened again."), "{told}");
+}

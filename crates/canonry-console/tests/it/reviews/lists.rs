@@ -1,0 +1,173 @@
+//! Reviews as they are summed up and listed, and who may read it.
+
+use canonry_domain::review::{Finding, FindingStatus, HiddenBy, ShownAs};
+use canonry_store::FindingRecord;
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+
+use crate::reading::{assert_harmless, linked, words};
+use crate::reviews::setting::{details, finding, hidden, new, story};
+use crate::setting::{HOSTILE, Setting, Who};
+
+#[tokio::test]
+async fn each_page_is_for_readers_and_for_nobody_else() {
+    let setting = Setting::on_github().await;
+    let story = story(&setting).await;
+    let (review, finding) = (format!("/reviews/{}", story.first), format!("/findings/{}", story.eval));
+    for path in ["/reviews", &review, "/findings", &finding, "/patterns"] {
+        for who in [Who::Operator, Who::Mona, Who::Rita] {
+            assert_eq!(setting.ask(who, path, false).await.status(), StatusCode::OK, "{who:?} {path}");
+        }
+        assert_eq!(setting.ask(Who::Stranger, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
+        let nobody = setting.ask(Who::Nobody, path, false).await;
+        assert!(nobody.status().is_redirection(), "{path}");
+    }
+    for path in ["/reviews/999", "/reviews/x", "/findings/999", "/findings/-", "/findings/1e3"] {
+        assert_eq!(setting.ask(Who::Rita, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+    // What another repository has is not found here, whatever its number.
+    let other = setting.store.ensure_repo(&"tide/other".parse().expect("a name"), setting.now).await.expect("stored");
+    for path in [review, finding] {
+        let path = format!("/r/{}{path}", other.name);
+        let answer = setting.get(Who::Operator, &path).send().await.expect("answered");
+        assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_strangers_text_stays_text() {
+    let setting = Setting::on_github().await;
+    let story = story(&setting).await;
+    for path in [
+        "/reviews".to_owned(),
+        format!("/reviews/{}", story.first),
+        format!("/reviews/{}", story.last),
+        "/findings".to_owned(),
+        format!("/findings/{}", story.nasty),
+        "/patterns".to_owned(),
+        format!("/findings?path={}", url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>()),
+        format!(
+            "/reviews?pull=branch/{}",
+            url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>()
+        ),
+    ] {
+        let page = setting.page(Who::Mona, &path).await;
+        assert_harmless(&page);
+        assert!(
+            page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;") || path == "/reviews",
+            "{path}: it is shown as text"
+        );
+    }
+}
+
+#[tokio::test]
+async fn reviews_are_summed_up_and_listed() {
+    let setting = Setting::on_github().await;
+    assert!(setting.told("/reviews").await.contains("Nothing was reviewed in the last 30 days."));
+    let story = story(&setting).await;
+    let told = setting.told("/reviews?days=7").await;
+    for part in [
+        "5 reviews",
+        "2 pull requests",
+        "3 new findings",
+        "1 of them hidden",
+        "50 % of the shown ones fixed",
+        "60 % mean confidence",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert!(told.contains("major") && told.contains("src/run.js"), "{told}");
+    let page = setting.page(Who::Rita, "/reviews").await;
+    assert!(page.contains("3 new findings in 30 days, 1 of them hidden; 1 earlier ones fixed"), "{page}");
+    // One pull request alone, and only the list for htmx.
+    let part = setting.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
+    assert!(!part.contains("<html") && part.contains("#2") && !part.contains("#1<"), "{part}");
+    assert!(setting.told("/reviews?pull=77").await.contains("No review of 77 was completed."));
+    assert_eq!(setting.ask(Who::Rita, "/reviews?pull=x", false).await.status(), StatusCode::BAD_REQUEST);
+
+    let told = setting.told(&format!("/reviews/{}", story.first)).await;
+    for part in [
+        "Full review: none was completed before.",
+        "2 of 3 changed files read, 40 lines; 1 skipped.",
+        "neutral no check run was written; this is what it would conclude",
+        "m-1: 2 calls, 10 tokens in, 5 tokens out, $0.0123",
+        "Shown at its line 1 finding",
+        "Call of eval src/run.js:3",
+        "Hidden: review.suppressions:",
+        "big.bin it is too large",
+        "builtin",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    // Details that cannot be read do not hide the rest.
+    let told = setting.told(&format!("/reviews/{}", story.last)).await;
+    assert!(told.contains("its details cannot be read") && told.contains("Fixed since the last review 1"), "{told}");
+}
+
+#[tokio::test]
+async fn a_review_with_many_findings_and_files_comes_page_by_page() {
+    let setting = Setting::on_github().await;
+    let findings: Vec<Finding> = (1..=120).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
+    let by = HiddenBy::Area;
+    // By turns at its line, hidden, and in the details: each place is told of on its own.
+    let record = |(at, finding)| match at % 3 {
+        0 => new(finding),
+        1 => hidden(finding, &by),
+        _ => FindingRecord { shown: ShownAs::Details, ..new(finding) },
+    };
+    let records: Vec<FindingRecord<'_>> = findings.iter().enumerate().map(record).collect();
+    let skipped: Vec<Value> =
+        (0..120).map(|of| json!({ "path": format!("gen/{of:03}.js"), "why": "generated", "gap": of == 119 })).collect();
+    let mut told = details();
+    told["coverage"]["skipped"] = Value::Array(skipped);
+    let (review, ids) = setting.reviewed(1, 'a', 2, &told, &records).await;
+    let again: Vec<FindingRecord<'_>> = (ids.iter().zip(&findings).take(1))
+        .map(|(id, finding)| FindingRecord { earlier: Some(*id), status: FindingStatus::Fixed, ..new(finding) })
+        .collect();
+    let (second, _) = setting.reviewed(1, 'b', 1, &details(), &again).await;
+
+    let listed = |page: &str| -> Vec<String> {
+        let part =
+            page.split("id=\"findings\"").nth(1).and_then(|rest| rest.split("id=\"skipped\"").next()).expect("it");
+        part.split("\">Remark ").skip(1).filter_map(|rest| rest.split('<').next()).map(str::to_owned).collect()
+    };
+    let mut all = Vec::new();
+    let mut page = setting.page(Who::Rita, &format!("/reviews/{review}")).await;
+    assert!(
+        words(&page).contains("Shown at its line 40") && words(&page).contains("Shown in the details 40"),
+        "{page}"
+    );
+    assert!(words(&page).contains("canonry why PATH --repo tide/pool --pr 1"), "{page}");
+    loop {
+        let on_page = listed(&page);
+        assert!(on_page.len() <= 50);
+        all.extend(on_page);
+        let part = page.split("id=\"skipped\"").next().expect("a part");
+        let Some(next) = linked(part, "Next page") else { break };
+        page = setting.page(Who::Rita, &next).await;
+    }
+    let expected: Vec<String> = [0, 2, 1]
+        .into_iter()
+        .flat_map(|of| (0..120).filter(move |at| at % 3 == of))
+        .map(|at| (at + 1).to_string())
+        .collect();
+    assert_eq!(all, expected, "at their lines, in the details, hidden; each in the order of the review");
+    assert!(words(&page).contains("Hidden: its category is not wanted 40"), "the whole count, on the last page too");
+
+    // The files that were not read have pages of their own; gaps come first.
+    let mut files = Vec::new();
+    let mut page = setting.page(Who::Rita, &format!("/reviews/{review}")).await;
+    loop {
+        let part = page.split("id=\"skipped\"").nth(1).expect("a part").to_owned();
+        files.extend(part.split("<code>gen/").skip(1).filter_map(|rest| rest.split('.').next()?.parse::<u32>().ok()));
+        let Some(next) = linked(&part, "Next page") else { break };
+        page = setting.page(Who::Rita, &next).await;
+    }
+    assert_eq!(files, std::iter::once(119).chain(0..119).collect::<Vec<_>>());
+    let odd = setting.page(Who::Rita, &format!("/reviews/{review}?files=-9&after=x")).await;
+    assert_eq!(listed(&odd).len(), 50);
+    let elsewhere = setting.told(&format!("/reviews/{second}?after={}", ids[5])).await;
+    assert!(elsewhere.contains("No finding comes behind that one."), "{elsewhere}");
+    let fixed = setting.told(&format!("/reviews/{second}")).await;
+    assert!(fixed.contains("Fixed since the last review 1"), "{fixed}");
+}

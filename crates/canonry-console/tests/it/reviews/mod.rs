@@ -1,0 +1,6 @@
+//! Reviews, findings, a finding's life and patterns: what the pages say about a filled store, to whom, and what clearing does.
+
+mod findings;
+mod lists;
+mod patterns;
+mod setting;

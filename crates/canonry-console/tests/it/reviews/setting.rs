@@ -1,0 +1,185 @@
+//! Reviews of two pull requests in the store, with what people said to them.
+
+use canonry_domain::review::{
+    Category, CodeHash, CommitSha, Finding, FindingStatus, Fingerprint, HiddenBy, LineRange, PatternKey, RepoPath,
+    ReviewMode, ReviewSubject, ReviewerName, Severity, ShownAs, Witness,
+};
+use canonry_domain::{GithubId, Login};
+use canonry_store::{Claimed, FindingId, FindingRecord, NewReaction, ReviewClaim, ReviewId, ReviewRecord};
+use jiff::SignedDuration;
+use serde_json::{Value, json};
+
+use crate::setting::{HOSTILE, Setting, number};
+
+impl Setting {
+    /// Links lead to where people would find GitHub.
+    pub(crate) async fn on_github() -> Self {
+        Self::with(|parts| parts.github_api = "https://api.github.com".parse().expect("a URL")).await
+    }
+
+    /// How many patterns have votes that count, and how many deeds were written down.
+    pub(crate) async fn patterns_and_deeds(&self) -> (usize, usize) {
+        let patterns = self.store.pattern_feedback(self.repo.id).await.expect("reads").len();
+        (patterns, self.store.console_actions(self.repo.id, 99).await.expect("reads").len())
+    }
+
+    /// A completed review of a pull request, so many hours ago.
+    pub(crate) async fn reviewed(
+        &self,
+        pull: i64,
+        head: char,
+        hours: i64,
+        reviewers: &Value,
+        findings: &[FindingRecord<'_>],
+    ) -> (ReviewId, Vec<FindingId>) {
+        let at = self.now - SignedDuration::from_hours(hours);
+        let subject = ReviewSubject::Pull(number(pull));
+        let (base, head) = (sha('0'), sha(head));
+        let claim = ReviewClaim {
+            repo: self.repo.id,
+            subject: &subject,
+            base: &base,
+            base_branch: None,
+            head: &head,
+            requested: true,
+            full: false,
+            asked_at: at,
+            owner: "test",
+            until: at + SignedDuration::from_mins(5),
+        };
+        let Claimed::Run(run) = self.store.claim_review(&claim, at).await.expect("claims") else {
+            panic!("nothing stands in the way")
+        };
+        let record = ReviewRecord {
+            run: run.id,
+            owner: "test",
+            mode: ReviewMode::Full,
+            reason: "no-prior-review",
+            files_read: 2,
+            lines_read: 40,
+            notes: &[HOSTILE.to_owned()],
+            reviewers,
+            model: Some("m-1"),
+            cost_usd: 0.0123,
+            findings,
+        };
+        let ids = self.store.complete_review(&record, at).await.expect("stores").expect("its own");
+        (run.id, ids)
+    }
+
+    pub(crate) async fn thumb(&self, id: i64, finding: FindingId, by: &str, up: bool) {
+        let by: Login = by.parse().expect("a login");
+        let at = self.now - SignedDuration::from_mins(id);
+        let reaction =
+            NewReaction { repo: self.repo.id, reaction: GithubId(id), finding, by: &by, up, at, teaches: true };
+        assert!(self.store.keep_reaction(&reaction).await.expect("kept"), "new");
+    }
+}
+
+/// The story that most tests look at.
+pub(crate) struct Story {
+    pub(crate) first: ReviewId,
+    pub(crate) last: ReviewId,
+    pub(crate) eval: FindingId,
+    pub(crate) nasty: FindingId,
+    pub(crate) rejected: FindingId,
+}
+
+/// Four pushes of one pull request: said, not repeated, not looked at, fixed; beside it a hidden one with a hostile name,
+/// and on another pull request one that people reject.
+pub(crate) async fn story(setting: &Setting) -> Story {
+    let eval = finding("src/run.js", 3, "Call of eval");
+    let nasty = Finding {
+        severity: Severity::Minor,
+        category: Category::Style,
+        message: HOSTILE.to_owned(),
+        fix: Some(HOSTILE.to_owned()),
+        ..finding(&format!("docs/{}", HOSTILE.replace('/', "_")), 9, HOSTILE)
+    };
+    let by = HiddenBy::Pattern(HOSTILE.to_owned());
+    let (first, ids) = setting.reviewed(1, 'a', 50, &details(), &[new(&eval), hidden(&nasty, &by)]).await;
+    let posted = [(ids[0], GithubId(71))];
+    setting
+        .store
+        .record_posted_findings(setting.repo.id, number(1), first, &posted, setting.now)
+        .await
+        .expect("stored");
+    let same = |id, finding| FindingRecord {
+        earlier: Some(id),
+        status: FindingStatus::Same,
+        said_inline: true,
+        code_unchanged: true,
+        ..new(finding)
+    };
+    let still = FindingRecord { earlier: Some(ids[1]), status: FindingStatus::Same, ..hidden(&nasty, &by) };
+    setting.reviewed(1, 'b', 40, &json!({}), &[same(ids[0], &eval), still]).await;
+    setting.reviewed(1, 'c', 30, &json!({}), &[still]).await;
+    let fixed = FindingRecord { status: FindingStatus::Fixed, ..same(ids[0], &eval) };
+    let (last, _) = setting.reviewed(1, 'd', 20, &json!({}), &[fixed, still]).await;
+
+    let loud = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
+    let (_, others) = setting.reviewed(2, 'a', 26, &details(), &[new(&loud)]).await;
+    for (id, by) in [(1, "ada"), (2, "bob"), (3, "eve")] {
+        setting.thumb(id, others[0], by, false).await;
+    }
+    setting.thumb(9, ids[0], "ada", true).await;
+    Story { first, last, eval: ids[0], nasty: ids[1], rejected: others[0] }
+}
+
+pub(crate) fn details() -> Value {
+    json!({
+        "reviewers": [{ "name": "builtin", "findings": 2, "files": 2, "problems": [], "notes": [HOSTILE] }],
+        "coverage": {
+            "files_changed": 3, "files_read": 2, "lines_read": 40,
+            "skipped": [{ "path": "big.bin", "why": "it is too large", "gap": false }],
+        },
+        "hidden_patterns": 0,
+        "since": null,
+        "model": { "model": "m-1", "calls": 2, "input_tokens": 10, "output_tokens": 5, "cost_usd": 0.0123 },
+        "moved_from": [],
+        "read": {},
+    })
+}
+
+/// A commit whose id is one letter, many times.
+pub(crate) fn sha(letter: char) -> CommitSha {
+    letter.to_string().repeat(40).parse().expect("an id")
+}
+
+pub(crate) fn finding(path: &str, line: u32, title: &str) -> Finding {
+    Finding {
+        title: title.to_owned(),
+        message: format!("{title}, at length."),
+        path: RepoPath::exact(path).expect("a path"),
+        lines: LineRange::new(line, line),
+        severity: Severity::Major,
+        category: Category::Correctness,
+        fingerprint: Fingerprint::of_title(title),
+        code: Some(CodeHash::of([title])),
+        around: None,
+        witnesses: vec![Witness { reviewer: ReviewerName::builtin(), rule: None, key: PatternKey::of_title(title) }],
+        partial: Default::default(),
+        tags: Default::default(),
+        fix: None,
+    }
+}
+
+/// What a review says about a new finding that is shown.
+pub(crate) fn new(finding: &Finding) -> FindingRecord<'_> {
+    FindingRecord {
+        earlier: None,
+        finding,
+        status: FindingStatus::New,
+        shown: ShownAs::Inline,
+        hidden_by: None,
+        confidence: serde_json::from_value(json!(60)).expect("points"),
+        grounded: true,
+        said_inline: false,
+        reported: true,
+        code_unchanged: false,
+    }
+}
+
+pub(crate) fn hidden<'a>(finding: &'a Finding, by: &'a HiddenBy) -> FindingRecord<'a> {
+    FindingRecord { shown: ShownAs::Suppressed, hidden_by: Some(by), ..new(finding) }
+}
