@@ -1,6 +1,8 @@
 //! Which database a command uses, and how it opens it.
 
-use std::path::PathBuf;
+use std::fs::DirBuilder;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use canonry_store::{DatabaseUrl, OpenError, OpenOptions, Store};
@@ -31,10 +33,21 @@ impl DatabaseOption {
         if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
             return Ok(ChosenDatabase { url: url.parse()?, data_folder: None });
         }
-        let folders = etcetera::choose_base_strategy()
-            .context("there is no home folder to keep the database in; name a database with --db")?;
-        let folder = folders.data_dir().join("canonry");
+        let folder =
+            data_folder().context("there is no home folder to keep the database in; name a database with --db")?;
         Ok(ChosenDatabase { url: DatabaseUrl::Sqlite(folder.join("canonry.db")), data_folder: Some(folder) })
+    }
+
+    /// The folder for what a database's service leaves on this machine: beside a SQLite database, else the data folder,
+    /// which is made.
+    pub(crate) fn local_folder(&self) -> Result<PathBuf> {
+        if let DatabaseUrl::Sqlite(file) = self.choose()?.url {
+            return Ok(std::path::absolute(file)?.with_file_name(""));
+        }
+        let folder = data_folder()?;
+        create_private_folder(&folder)
+            .with_context(|| format!("the data folder {} cannot be created", folder.display()))?;
+        Ok(folder)
     }
 
     /// Opens the database to write: creates what is not there, and brings the schema up to date.
@@ -76,4 +89,15 @@ impl ChosenDatabase {
             format!("the data folder {} cannot be created; name a database with --db", folder.display())
         })
     }
+}
+
+fn data_folder() -> Result<PathBuf, etcetera::HomeDirError> {
+    Ok(etcetera::choose_base_strategy()?.data_dir().join("canonry"))
+}
+
+fn create_private_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(folder)
 }

@@ -57,7 +57,8 @@ impl RunRepoOption {
 /// More names than this do not help to find a misspelling.
 const NAMED: usize = 8;
 
-fn listed(known: &[Repo]) -> String {
+/// Some of the known names, in words.
+pub(crate) fn listed(known: &[Repo]) -> String {
     let mut names: Vec<String> = known.iter().take(NAMED).map(|repo| repo.name.to_string()).collect();
     if known.len() > NAMED {
         names.push(format!("{} more", known.len() - NAMED));

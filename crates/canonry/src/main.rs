@@ -2,12 +2,16 @@
 
 use std::process::ExitCode;
 
+mod admin_token;
 mod arguments;
 mod chat_options;
 mod commands;
+mod console_secrets;
 mod context;
 mod database;
 mod detector_source;
+#[cfg(test)]
+mod documented_commands;
 mod error_message;
 mod exit;
 mod github;

@@ -3,11 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
-use canonry_config::{
-    MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, Section, TargetPolicy as ConfiguredPolicy, config_hash,
-    parse_bytes,
-};
-use canonry_domain::{PlanRules, Probability, TargetPolicy};
+use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, Section, config_hash, parse_bytes};
+use canonry_domain::Probability;
 use canonry_store::Repo;
 
 use crate::exit::Refused;
@@ -68,19 +65,6 @@ pub(crate) fn refuse_what_fell_back(parsed: &Parsed, file: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The rules of a plan by these settings; a policy that was asked for comes first.
-pub(crate) fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<PlanRules> {
-    let configured = match config.close.target_policy {
-        ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
-        ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
-    };
-    Ok(PlanRules {
-        min_close: Probability::new(config.close.min_close)?,
-        policy: policy.unwrap_or(configured),
-        protected_labels: config.close.protected_labels.clone(),
-    })
 }
 
 /// The hash of the settings that judging goes by.

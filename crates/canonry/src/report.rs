@@ -69,6 +69,11 @@ impl Report {
         self.document.as_ref().map_or(Value::Null, |document| document.envelope(context, None))
     }
 
+    /// The words for a person, for a command that prints them before its end.
+    pub(crate) fn text(&self) -> &str {
+        self.document.as_ref().map_or("", Document::text)
+    }
+
     /// Ends with another status.
     pub(crate) fn ending(mut self, exit: Exit) -> Self {
         self.exit = exit;

@@ -195,10 +195,21 @@ pub(crate) fn snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>>
     Ok(snapshot_folder(&database.choose()?.url))
 }
 
-/// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.
-/// `None` when there is no such place; then every run builds its index.
+/// The same, where any index was ever kept; nothing is made.
+pub(crate) fn present_snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
+    Ok(snapshot_place(&database.choose()?.url).filter(|folder| folder.is_dir()))
+}
+
+/// The folder for indexes, made when it is not there. `None` when that cannot be; then every run builds its index.
 fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
-    let folder = match url {
+    let folder = snapshot_place(url)?;
+    std::fs::create_dir_all(&folder).ok()?;
+    Some(folder)
+}
+
+/// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.
+fn snapshot_place(url: &DatabaseUrl) -> Option<PathBuf> {
+    Some(match url {
         DatabaseUrl::Sqlite(file) => {
             let mut name = file.file_name()?.to_owned();
             name.push(".index");
@@ -209,7 +220,5 @@ fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
                 url.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
             etcetera::choose_base_strategy().ok()?.cache_dir().join("canonry").join(place)
         }
-    };
-    std::fs::create_dir_all(&folder).ok()?;
-    Some(folder)
+    })
 }

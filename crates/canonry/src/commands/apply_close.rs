@@ -80,7 +80,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
     let outbox = Outbox::open(store.clone(), github.clone(), rand::random()).await?;
     let run_id = context.run_id.to_string();
-    let options = ApplyOptions { plan: args.run, approved_only: args.approved_only, config: &config, run_id: &run_id };
+    let options = ApplyOptions {
+        plan: args.run,
+        approved_only: args.approved_only,
+        config: &config,
+        run_id: &run_id,
+        most_rows: None,
+    };
     let mut on_row = |_: &ReportedRow| bar.inc(1);
     let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();

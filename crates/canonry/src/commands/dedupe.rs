@@ -5,7 +5,7 @@ use canonry_config::config_hash;
 use canonry_domain::{ItemState, ItemType, Probability, Similarity, TargetPolicy};
 use canonry_triage::{
     DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, PlanOptions, SyncOptions, Wanted,
-    dedupe, sync,
+    dedupe, plan_rules, sync,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ use crate::exit::Exit;
 use crate::github::{GithubOption, has_credentials};
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
-use crate::repo_settings::{SettingsOption, plan_rules};
+use crate::repo_settings::SettingsOption;
 use crate::report::Report;
 use crate::retrieval_options::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
 use crate::tables::counted;

@@ -75,7 +75,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 async fn list(args: ListArgs) -> Result<Report> {
     let store = args.database.open_existing().await?;
-    let filter = DeliveryFilter { state: args.state, event: args.event, repo: args.repo };
+    let filter = DeliveryFilter { state: args.state, event: args.event, repo: args.repo, before: None };
     let deliveries = store.deliveries(&filter, args.limit).await?;
     store.close().await;
     let text = if deliveries.is_empty() { "There are none.\n".to_owned() } else { shown(&deliveries) };

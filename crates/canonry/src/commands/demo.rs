@@ -1,169 +1,150 @@
-//! `demo`: the sample repositories in a store of their own.
+//! `demo`: a week of three sample repositories on a GitHub of their own, with the whole service and its console.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+mod after_the_week;
+mod clock;
+mod code;
+mod expectations;
+mod folder;
+mod open_in_browser;
+mod outcome;
+mod pull_story;
+mod running;
+mod story;
+mod tour;
+mod truth;
+mod world;
 
-use anyhow::{Context as _, Result};
-use canonry_domain::{Item, ItemNumber, ItemType, Login, RepoName};
-use canonry_store::{DatabaseUrl, ItemCounts, MaintainerSource, Repo, Store};
-use canonry_testkit::samples::{ALL, Sample};
-use canonry_triage::import;
-use comfy_table::CellAlignment;
-use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::Instant;
 
-use crate::commands::show::item_document;
+use anyhow::{Context as _, Result, bail};
+use jiff::SignedDuration;
+use tokio::net::TcpListener;
+
+use self::folder::DemoFolder;
+use self::outcome::{Outcome, Plan};
+use self::running::Running;
+use self::story::{B, Q, T, Week};
+use self::truth::Truth;
 use crate::context::Context;
-use crate::printable::one_line;
+use crate::exit::Exit;
 use crate::report::Report;
-use crate::tables::{counted, table};
+use crate::run::interruption;
 
-/// Show Canonry at work on sample repositories, without an account or a key.
+/// Where it listens unless it is told: a port that is easy to remember, or another one when it is taken.
+const USUAL_PORT: u16 = 7414;
+/// The week ends now.
+const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
+
+/// Show Canonry at work for a week on sample repositories, without an account, a key or a network.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Show Canonry at work on sample repositories, without an account or a key.\n\n\
-        Two invented repositories are imported into a temporary database, which is removed at the end.",
-    after_help = "Example:\n  canonry demo\n  canonry demo --keep demo"
+    long_about = "Show Canonry at work for a week on sample repositories, without an account, a key or a network.\n\n\
+        A GitHub is started on this machine, with three invented projects, their people, issues, pull requests and code. \
+        The service is installed on it and does what it would do elsewhere: it is told of everything by signed webhooks, \
+        in a time that passes faster. A week is played: reports arrive and are compared, some are suggested as \
+        duplicates, one is closed after its grace and another one reopened by its author, maintainers agree and \
+        disagree, pushes are reviewed, and remarks that nobody wants are not made again. Then the console is open at \
+        the address that is printed, and in your browser, until Ctrl-C. What it closes, reopens and writes is only on the \
+        GitHub of this machine.\n\n\
+        The database is a temporary one, which is removed at the end. Commits are made and fetched with git.",
+    after_help = "Example:\n  canonry demo\n  canonry demo --headless --json\n  canonry demo --keep demo --listen 127.0.0.1:9000"
 )]
 pub(crate) struct Args {
-    /// Keep the database and the sample files in this folder, which is created
+    /// Play the week, check how it ended, print that, and end
+    #[arg(long)]
+    headless: bool,
+    /// Do not open the console in a browser; without a terminal and a desktop none is opened anyway
+    #[arg(long)]
+    no_open: bool,
+    /// Keep the database in this folder, which is created
     #[arg(long, value_name = "FOLDER")]
     keep: Option<PathBuf>,
+    /// The address to listen at, on this machine [default: 127.0.0.1:7414, or a free port when that is taken]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    require_git()?;
+    let stop = interruption()?;
+    let began = Instant::now();
     let folder = DemoFolder::create(args.keep, context)?;
-    let url = DatabaseUrl::Sqlite(folder.path.join("canonry.db"));
-    let store = Store::open(&url, context.now).await?;
-    let mut filled = Vec::new();
-    for sample in &ALL {
-        filled.push(fill(&store, sample, &folder.path, context).await?);
-    }
-    let example = example(&store, &filled).await?;
-    store.close().await;
-
-    let items: u64 = filled.iter().map(|(_, counts)| counts.total()).sum();
-    let stats = json!({ "repositories": filled.len(), "items": items });
-    let kept = folder.is_kept.then(|| url.to_string());
-    let repos: Vec<Value> = filled.iter().map(|(repo, counts)| counts_document(&repo.name, *counts)).collect();
-    Ok(Report::new(stats, text(&filled, example.as_ref(), kept.as_deref()))
-        .with("repositories", repos)
-        .with("example", example.as_ref().map(|(duplicate, _)| item_document(duplicate)))
-        .with("database", kept))
-}
-
-/// The demo's folder; one that nobody wanted to keep is removed, also when the demo fails.
-struct DemoFolder {
-    path: PathBuf,
-    is_kept: bool,
-}
-
-impl DemoFolder {
-    fn create(keep: Option<PathBuf>, context: &Context) -> Result<Self> {
-        let is_kept = keep.is_some();
-        let path = keep.unwrap_or_else(|| std::env::temp_dir().join(format!("canonry-demo-{}", context.run_id)));
-        // Not made with its parents, and never one that exists: what is in it would be overwritten.
-        fs::create_dir(&path).with_context(|| {
-            format!("the folder {} cannot be created; name one that does not exist yet with --keep", path.display())
-        })?;
-        Ok(Self { path, is_kept })
-    }
-}
-
-impl Drop for DemoFolder {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            // A leftover in the system's folder for temporary files is no reason to fail.
-            let _ = fs::remove_dir_all(&self.path);
-        }
-    }
-}
-
-async fn fill(store: &Store, sample: &Sample, folder: &Path, context: &Context) -> Result<(Repo, ItemCounts)> {
-    let name: RepoName = sample.repo.parse()?;
-    let file = folder.join(format!("{}.jsonl", name.name()));
-    fs::write(&file, sample.items).with_context(|| format!("{} cannot be written", file.display()))?;
-    import(store, vec![file], None, context.now, &mut |_| {}).await?;
-    let repo = store.ensure_repo(&name, context.now).await?;
-    let logins: Vec<Login> = sample.maintainers.iter().map(|login| login.parse()).collect::<Result<_, _>>()?;
-    store.set_maintainers(repo.id, MaintainerSource::Set, &logins, context.now).await?;
-    let counts = store.item_counts(repo.id).await?;
-    Ok((repo, counts))
-}
-
-/// The first issue that people closed as a duplicate, and the one that it repeats.
-async fn example(store: &Store, filled: &[(Repo, ItemCounts)]) -> Result<Option<(Item, Item)>> {
-    let Some((repo, _)) = filled.first() else {
-        return Ok(None);
+    let listener = listen(args.listen).await?;
+    let bar = context.counter("minutes of the week played");
+    let demo = Running::start(listener, folder.path(), context.now - WEEK).await?;
+    let playing = async {
+        let told = whole_week(&demo, &context.run_id.to_string(), &bar).await;
+        bar.finish_and_clear();
+        told
     };
-    for (number, item_type) in store.item_numbers(repo.id).await? {
-        if let Some(pair) = duplicate_and_target(store, repo, item_type, number).await? {
-            return Ok(Some(pair));
-        }
-    }
-    Ok(None)
-}
-
-async fn duplicate_and_target(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    number: ItemNumber,
-) -> Result<Option<(Item, Item)>> {
-    let Some(item) = store.item(repo.id, item_type, number).await? else {
-        return Ok(None);
+    tokio::pin!(stop);
+    let (week, outcome) = tokio::select! {
+        told = playing => told?,
+        () = &mut stop => bail!("stopped before the week was over"),
     };
-    let Some(target) = item.duplicate_of else {
-        return Ok(None);
-    };
-    Ok(store.item(repo.id, item_type, target).await?.map(|target| (item, target)))
+    if args.headless {
+        // Whoever looks at it in a browser sees how it went; a machine with other rounding may differ by a verdict.
+        expectations::check_story(&demo, &week, &outcome).await?;
+        demo.stop().await?;
+        return tour::headless(&week, &outcome, &folder, began.elapsed());
+    }
+    demo.clock.follow_the_machine();
+    let opens = !args.no_open && open_in_browser::is_wanted(context);
+    tour::print(&tour::guided(&demo, &week, &outcome, &folder, began.elapsed(), opens).await?, context)?;
+    if opens {
+        // Where it fails nothing is said: the address was printed.
+        let _ = open_in_browser::open(&tour::sign_in(&demo)).await;
+    }
+    stop.await;
+    demo.stop().await?;
+    Ok(Report::written(Exit::Done))
 }
 
-fn counts_document(name: &RepoName, counts: ItemCounts) -> Value {
-    json!({
-        "repo": name,
-        "open_issues": counts.open_issues, "closed_issues": counts.closed_issues,
-        "open_prs": counts.open_prs, "closed_prs": counts.closed_prs,
-    })
+/// The week, and what maintainers do before and after it. It went as it is told, or this fails.
+async fn whole_week(demo: &Running, run_id: &str, bar: &indicatif::ProgressBar) -> Result<(Week, Outcome)> {
+    demo.settle().await?;
+    for repo in [B, T, Q] {
+        after_the_week::find_duplicates(demo, repo, run_id).await?;
+    }
+    let week = story::play(demo, bar).await?;
+    let mut plan = Plan::default();
+    for repo in [T, Q, B] {
+        plan = Plan::of(&after_the_week::find_duplicates(demo, repo, run_id).await?);
+    }
+    let mut outcome = outcome::count(demo, &week).await?;
+    outcome.plan = plan;
+    after_the_week::audit(demo, T, Truth::of(&week)?, run_id).await?;
+    outcome.audit = after_the_week::audit(demo, B, Truth::of(&week)?, run_id).await?.into();
+    outcome.adjudicated = after_the_week::adjudicate(demo, T, &week, "mirela-k").await?
+        + after_the_week::adjudicate(demo, B, &week, "ottilie").await?;
+    demo.check_health().await?;
+    expectations::check_safety(demo, &week)?;
+    Ok((week, outcome))
 }
 
-fn text(filled: &[(Repo, ItemCounts)], example: Option<&(Item, Item)>, kept: Option<&str>) -> String {
-    let items: u64 = filled.iter().map(|(_, counts)| counts.total()).sum();
-    let mut text = format!(
-        "Imported {} with {} into a database of their own.\n",
-        counted(filled.len() as u64, "sample repository"),
-        counted(items, "item")
-    );
-    let mut counts = table(["repository", "open issues", "closed issues", "open PRs", "closed PRs"]);
-    for (repo, count) in filled {
-        let numbers = [count.open_issues, count.closed_issues, count.open_prs, count.closed_prs];
-        let mut row = vec![repo.name.to_string()];
-        row.extend(numbers.map(|number| number.to_string()));
-        counts.add_row(row);
-    }
-    for column in counts.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    text.push_str(&format!("{}\n", counts.trim_fmt()));
-    if let Some((duplicate, target)) = example {
-        text.push_str("\nTwo reports of one problem, as people found out:\n");
-        for (item, end) in [(duplicate, "closed as its duplicate"), (target, "the first report")] {
-            text.push_str(&format!("  #{:<5}{}  ({end})\n", item.number.get(), one_line(&item.title)));
+async fn listen(wanted: Option<SocketAddr>) -> Result<TcpListener> {
+    if let Some(address) = wanted {
+        if !address.ip().is_loopback() {
+            bail!("the demo is for this machine only; name an address such as 127.0.0.1:9000 with --listen");
         }
+        return TcpListener::bind(address)
+            .await
+            .with_context(|| format!("the address {address} cannot be listened at; name another one with --listen"));
     }
-    text.push_str("\nTry next:\n");
-    match (kept, filled.first(), example) {
-        (Some(url), Some((repo, _)), Some((duplicate, _))) => text.push_str(&format!(
-            "  canonry show --db {url} --repo {name} --number {number}\n  \
-             canonry export --db {url} --repo {name} --state open\n  \
-             canonry maintainers list --db {url} --repo {name}\n",
-            name = repo.name,
-            number = duplicate.number
-        )),
-        _ => text.push_str(
-            "  canonry demo --keep demo                   the same, with a database to look into\n  \
-             canonry init                               a database of your own\n  \
-             canonry import --repo OWNER/NAME FILE      with your own items\n",
-        ),
+    match TcpListener::bind(("127.0.0.1", USUAL_PORT)).await {
+        Ok(listener) => Ok(listener),
+        Err(_) => Ok(TcpListener::bind("127.0.0.1:0").await?),
     }
-    text
+}
+
+/// The reviews need it, and so does the GitHub that is started.
+fn require_git() -> Result<()> {
+    let found = Command::new("git").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    match found {
+        Ok(status) if status.success() => Ok(()),
+        _ => bail!("the demo's repositories have commits, and git is not found; install it and run the demo again"),
+    }
 }

@@ -2,12 +2,14 @@
 
 use anyhow::{Result, bail};
 use canonry_domain::RepoName;
+use canonry_server::{ApplyOrder, ClosingDeed, Retried, UndoOrder, closing_deed, ordered_plan, retry_job, retry_jobs};
 use canonry_store::{Job, JobFilter, JobId, JobState};
 use comfy_table::Table;
 use serde_json::{Value, json};
 
 use crate::context::Context;
 use crate::database::DatabaseOption;
+use crate::exit::Refused;
 use crate::printable::one_line;
 use crate::report::Report;
 use crate::tables::{counted, table};
@@ -84,7 +86,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     match args.action {
         Action::List(args) => {
             let store = args.database.open_existing().await?;
-            let filter = JobFilter { state: args.state, repo: args.repo, delivery: None };
+            let filter = JobFilter { state: args.state, repo: args.repo, ..JobFilter::default() };
             let jobs = store.jobs(&filter, args.limit).await?;
             store.close().await;
             Ok(report(&jobs).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
@@ -107,35 +109,67 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
-    let filter = JobFilter { state: args.state, repo: args.repo.clone(), delivery: None };
-    let mut queued = 0;
-    // The oldest first, in the order in which they came.
-    for job in store.jobs(&filter, u32::MAX).await?.iter().rev() {
-        queued += u64::from(store.requeue_job(job.id, context.now).await?);
-    }
+    let filter = JobFilter { state: args.state, repo: args.repo.clone(), ..JobFilter::default() };
+    let retried = retry_jobs(&store, filter, |_| true, usize::MAX, context.now).await?;
     store.close().await;
-    Ok(Report::new(json!({ "queued": queued }), format!("Queued {} again.\n", counted(queued, "job"))))
+    let mut text = format!("Queued {} again.\n", counted(retried.queued, "job"));
+    if retried.orders > 0 {
+        let orders = counted(retried.orders, "order");
+        text += &format!(
+            "Left alone: {orders} to close or to open items again, each for the day it was given; `canonry jobs retry ID` \
+             tells how to give one anew.\n"
+        );
+    }
+    Ok(Report::new(json!({ "queued": retried.queued, "orders_left": retried.orders }), text))
 }
 
 async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Result<Report> {
     let store = database.open_known(context).await?;
-    let queued = store.requeue_job(id, context.now).await?;
-    let job = store.job(id).await?;
+    let Some(job) = store.job(id).await? else { bail!("there is no job {id}; see `canonry jobs list`") };
+    let retried = retry_job(&store, &job, context.now).await?;
+    let job = store.job(id).await?.unwrap_or(job);
     store.close().await;
-    match (queued, job) {
-        (true, Some(job)) => {
+    match (retried, job.state, &job.delivery_id) {
+        (Retried::Queued, ..) => {
             Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))
         }
-        (false, Some(job)) => match (job.state, job.delivery_id) {
-            (JobState::Done, Some(delivery)) => {
-                bail!("job {id} is done; to do it once more: canonry deliveries replay {delivery}")
-            }
-            (state, _) => {
-                bail!("job {id} is {}; only one that waits or was given up can be tried again", state.as_str())
-            }
-        },
-        (_, None) => bail!("there is no job {id}; see `canonry jobs list`"),
+        (Retried::Order, ..) => bail!(Refused(give_anew(&job))),
+        (Retried::LeftAlone, JobState::Done, Some(delivery)) => {
+            bail!("job {id} is done; to do it once more: canonry deliveries replay {delivery}")
+        }
+        (Retried::LeftAlone, state, _) => {
+            bail!("job {id} is {}; only one that waits or was given up can be tried again", state.as_str())
+        }
     }
+}
+
+/// Why an order is not tried again, and what to do instead.
+fn give_anew(job: &Job) -> String {
+    let id = job.id;
+    let why = format!(
+        "job {id} is an order to close or to open items again, which was for the day it was given ({}), so that nothing \
+         was queued",
+        job.created_at
+    );
+    let (Some(repo), Some(plan)) = (&job.repo, ordered_plan(job)) else {
+        return format!("{why}; make a new plan with `canonry plan-close`");
+    };
+    let command = match closing_deed(job) {
+        Some(ClosingDeed::Undo(UndoOrder { item: Some((_, number)), reason, .. })) => {
+            format!("undo-close --repo {repo} --run {plan} --item {number} --reason {reason}")
+        }
+        Some(ClosingDeed::Undo(UndoOrder { reason, .. })) => {
+            format!("undo-close --repo {repo} --run {plan} --reason {reason}")
+        }
+        Some(ClosingDeed::Apply(ApplyOrder { approved_only: true, .. })) => {
+            format!("apply-close --repo {repo} --run {plan} --approved-only --yes")
+        }
+        _ => format!("apply-close --repo {repo} --run {plan} --yes"),
+    };
+    format!(
+        "{why}; if plan {plan} still says what you want (`canonry plan show --repo {repo} --run {plan}`), give it anew: \
+         canonry {command}"
+    )
 }
 
 fn report(jobs: &[Job]) -> Report {

@@ -115,7 +115,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         .with("simulations", json!([]))
         .with("stopped", done.stopped.as_deref())
         .with("items", done.items.iter().map(item_document).collect::<Vec<_>>());
-    Ok(if done.tally.incomplete > 0 { report.ending(Exit::SomeFailed) } else { report })
+    // A vague text or an answer that says nothing is a class of its own, not a failure: each was looked at by both.
+    let some_failed = done.stopped.is_some() || done.items.iter().any(|audited| audited.item.has_failed());
+    Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
 }
 
 /// An audit for a program.

@@ -33,6 +33,7 @@ mod overrides;
 mod pause;
 mod plan;
 mod plan_close;
+mod purge;
 mod reference;
 mod refresh;
 mod report_audit;
@@ -64,7 +65,7 @@ macro_rules! commands {
         impl Command {
             /// Whether it ends by itself when it is told to, and says how it ended.
             pub(crate) const fn ends_when_told(&self) -> bool {
-                matches!(self, Self::Serve(_))
+                matches!(self, Self::Serve(_) | Self::Demo(_))
             }
 
             /// Whether it is asked for the JSON document in another way than by `--json`.
@@ -129,6 +130,7 @@ commands! {
     Serve => serve,
     Deliveries => deliveries,
     Jobs => jobs,
+    Purge => purge,
     Config => config,
     Completions => completions,
     Man => man,

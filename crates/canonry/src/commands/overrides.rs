@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store};
-use canonry_triage::{RulingError, rule_duplicate, rule_not_duplicate};
+use canonry_triage::{RulingError, Statement, rule_duplicate, rule_not_duplicate};
 use serde_json::{Value, json};
 
 use crate::commands::show::find;
@@ -130,12 +130,13 @@ async fn rule(
     let repo = common.repo.find(&store).await?;
     let item_type = type_of(&store, &repo, common.item_type, item, other).await?;
     let (note, now) = (common.note.as_deref(), context.now);
+    let stated = Statement { note, by: None };
     let ruled = match (kind, other) {
-        (OverrideKind::Duplicate, Some(of)) => rule_duplicate(&store, &repo, item_type, item, of, note, now).await?,
+        (OverrideKind::Duplicate, Some(of)) => rule_duplicate(&store, &repo, item_type, item, of, stated, now).await?,
         (OverrideKind::NotDuplicate, Some(other)) => {
-            rule_not_duplicate(&store, &repo, item_type, item, other, note, now).await?
+            rule_not_duplicate(&store, &repo, item_type, item, other, stated, now).await?
         }
-        _ => store.add_override(repo.id, NewOverride { item_type, kind, item, other, note }, now).await?,
+        _ => store.add_override(repo.id, NewOverride { item_type, kind, item, other, note, by: None }, now).await?,
     };
     store.close().await;
     let words = match (kind, other) {
@@ -191,6 +192,7 @@ pub(crate) fn document(ruled: &Override) -> Value {
         "other": ruled.other,
         "note": ruled.note,
         "created_at": ruled.created_at,
+        "created_by": ruled.created_by,
     })
 }
 
@@ -198,7 +200,7 @@ fn list(overrides: &[Override]) -> String {
     if overrides.is_empty() {
         return "No rulings are in force.\n".to_owned();
     }
-    let mut shown = table(["id", "ruling", "note", "since"]);
+    let mut shown = table(["id", "ruling", "note", "by", "since"]);
     for ruled in overrides {
         let (kind, item) = (ruled.item_type.in_words(), ruled.item);
         let words = match (ruled.kind, ruled.other) {
@@ -207,7 +209,8 @@ fn list(overrides: &[Override]) -> String {
             _ => format!("{kind} #{item} stays open"),
         };
         let note = ruled.note.as_deref().map(one_line).unwrap_or_default();
-        shown.add_row([ruled.id.to_string(), words, note, ruled.created_at.to_string()]);
+        let by = ruled.created_by.as_ref().map(ToString::to_string).unwrap_or_default();
+        shown.add_row([ruled.id.to_string(), words, note, by, ruled.created_at.to_string()]);
     }
     format!("{}:\n{shown}\n", counted(overrides.len() as u64, "ruling"))
 }

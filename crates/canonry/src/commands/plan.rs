@@ -4,15 +4,16 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use canonry_domain::{ItemNumber, ItemType};
+use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
+use canonry_server::is_word_taken_now;
 use canonry_store::{CloseRunId, Repo, Store};
-use canonry_triage::{PlannedRow, StoredPlan, stored_plan};
+use canonry_triage::{PlannedRow, StoredPlan, plan_csv, plan_json, plan_markdown, row_document, stored_plan};
 use serde_json::{Value, json};
 
-use crate::commands::plan_close::{row_document, rows_table};
+use crate::commands::plan_close::rows_table;
 use crate::context::Context;
 use crate::database::DatabaseOption;
-use crate::exit::Exit;
+use crate::exit::{Exit, Refused};
 use crate::known_repo::RunRepoOption;
 use crate::output_file::OutputFile;
 use crate::report::Report;
@@ -145,17 +146,25 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
             name = repo.name
         );
     }
+    let word = Some(approved);
+    if !is_word_taken_now(&store, &repo, args.plan.run, word, context.now).await? {
+        bail!(Refused(format!(
+            "nothing was changed. {ONLY_EXCLUDE} Wait until it has ended; `canonry plan show --repo {} --run {}` tells what \
+             became of each row",
+            repo.name, args.plan.run
+        )));
+    }
     for item_type in ItemType::ALL {
         let of_type = rows.iter().filter(|row| row.item_type == *item_type);
         let numbers: Vec<ItemNumber> = of_type.map(|row| row.number).collect();
         if !numbers.is_empty() {
-            store.set_approved(args.plan.run, *item_type, &numbers, Some(approved), context.now).await?;
+            store.set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
         }
     }
     let plan = find(&store, &repo, args.plan.run).await?;
     store.close().await;
-    let word = if approved { "Approved" } else { "Excluded" };
-    let text = format!("{word} {} of plan {}.\n", counted(rows.len() as u64, "row"), args.plan.run);
+    let said = if approved { "Approved" } else { "Excluded" };
+    let text = format!("{said} {} of plan {}.\n", counted(rows.len() as u64, "row"), args.plan.run);
     Ok(report(&repo, &plan, text))
 }
 
@@ -164,13 +173,9 @@ async fn export(args: &ExportArgs, context: &Context) -> Result<Report> {
     let repo = args.plan.repo.find(&store, args.plan.run).await?;
     let plan = find(&store, &repo, args.plan.run).await?;
     let written = match args.format {
-        Format::Markdown => markdown(&repo, &plan),
-        Format::Csv => csv(&plan),
-        Format::Json => {
-            let items: Vec<Value> = plan.rows.iter().map(row_document).collect();
-            let document = json!({ "repo": repo.name, "plan": { "id": plan.run.id.get(), "created_at": plan.run.created_at }, "items": items });
-            format!("{}\n", serde_json::to_string_pretty(&document)?)
-        }
+        Format::Markdown => plan_markdown(&plan),
+        Format::Csv => plan_csv(&plan),
+        Format::Json => plan_json(&plan),
     };
     let Some(file) = &args.output else {
         if context.json {
@@ -184,96 +189,4 @@ async fn export(args: &ExportArgs, context: &Context) -> Result<Report> {
     output.finish()?;
     let text = format!("Wrote plan {} to {}.\n", args.plan.run, file.display());
     Ok(report(&repo, &plan, text))
-}
-
-fn markdown(repo: &Repo, plan: &StoredPlan) -> String {
-    let mut text = format!(
-        "# Plan {} of {}\n\nMade on {}. Nothing is closed until it is applied.\n\n\
-         | item | action | in favour of | confidence | evidence or reason | approved |\n|---|---|---|---:|---|---|\n",
-        plan.run.id, repo.name, plan.run.created_at
-    );
-    for row in &plan.rows {
-        let action = if row.skip.is_none() { "close" } else { "leave open" };
-        let why = match row.skip {
-            Some(reason) => format!("`{}`: {}", reason.as_str(), reason.in_words()),
-            None => row
-                .evidence
-                .facts
-                .iter()
-                .chain(&row.evidence.reasoning)
-                .map(|fact| cell(fact))
-                .collect::<Vec<_>>()
-                .join("; "),
-        };
-        let approved = match row.approved {
-            Some(true) => "yes",
-            Some(false) => "excluded",
-            None => "",
-        };
-        let confidence = row.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get()));
-        text += &format!(
-            "| #{} {} | {action} | #{} {} | {confidence} | {why} | {approved} |\n",
-            row.number,
-            cell(&row.title),
-            row.target,
-            cell(&row.target_title)
-        );
-    }
-    text
-}
-
-/// Text of strangers as one cell: it can neither end the cell nor ping anybody.
-fn cell(text: &str) -> String {
-    canonry_github::quote_line(text, 200).replace('|', "\\|")
-}
-
-fn csv(plan: &StoredPlan) -> String {
-    let mut text = String::from(
-        "type,number,title,action,target,target_title,skip_reason,confidence,approved,reasoning,facts,result\r\n",
-    );
-    for row in &plan.rows {
-        let optional = |value: Option<String>| value.unwrap_or_default();
-        let fields = [
-            row.item_type.to_string(),
-            row.number.to_string(),
-            row.title.clone(),
-            if row.skip.is_none() { "close" } else { "skip" }.to_owned(),
-            row.target.to_string(),
-            row.target_title.clone(),
-            optional(row.skip.map(|reason| reason.as_str().to_owned())),
-            optional(row.confidence.map(|confidence| confidence.to_string())),
-            optional(row.approved.map(|approved| approved.to_string())),
-            optional(row.evidence.reasoning.clone()),
-            row.evidence.facts.join("; "),
-            optional(row.result.clone()),
-        ];
-        text += &fields.map(|field| quoted(&field)).join(",");
-        text += "\r\n";
-    }
-    text
-}
-
-/// A field of a CSV file. One that a spreadsheet would take for a formula gets a quote in front: titles are written by
-/// strangers.
-fn quoted(field: &str) -> String {
-    let tame = if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field.to_owned() };
-    if tame.contains([',', '"', '\n', '\r']) { format!("\"{}\"", tame.replace('"', "\"\"")) } else { tame }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn fields_can_neither_break_a_row_nor_be_a_formula() {
-        for (field, expected) in [
-            ("plain", "plain"),
-            ("a,b", "\"a,b\""),
-            ("say \"hi\"\nthere", "\"say \"\"hi\"\"\nthere\""),
-            ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
-            ("-1,2", "\"'-1,2\""),
-        ] {
-            assert_eq!(quoted(field), expected);
-        }
-    }
 }

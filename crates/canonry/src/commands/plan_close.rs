@@ -4,7 +4,10 @@ use anyhow::{Result, bail};
 use canonry_config::config_hash;
 use canonry_domain::{ItemType, Probability, TargetPolicy};
 use canonry_store::{CloseRunId, MaintainerSource, Repo, Store};
-use canonry_triage::{JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, refresh_maintainers};
+use canonry_triage::{
+    JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, plan_rules, refresh_maintainers,
+    row_document,
+};
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
@@ -18,7 +21,7 @@ use crate::github::GithubOption;
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
 use crate::printable::one_line;
-use crate::repo_settings::{SettingsOption, plan_rules};
+use crate::repo_settings::SettingsOption;
 use crate::report::Report;
 use crate::retrieval_options::SourceOptions;
 use crate::tables::{counted, table};
@@ -189,23 +192,6 @@ fn stats(planned: &PlanReport) -> Value {
     })
 }
 
-/// A row for a program.
-pub(crate) fn row_document(row: &PlannedRow) -> Value {
-    json!({
-        "number": row.number,
-        "type": row.item_type,
-        "title": row.title,
-        "target": row.target,
-        "target_title": row.target_title,
-        "action": if row.skip.is_none() { "close" } else { "skip" },
-        "skip_reason": row.skip.map(|reason| reason.as_str()),
-        "confidence": row.confidence,
-        "approved": row.approved,
-        "evidence": row.evidence,
-        "result": row.result,
-    })
-}
-
 fn text(planned: &PlanReport, repo: &str) -> String {
     if planned.rows.is_empty() {
         return format!(
@@ -252,11 +238,13 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
     ordered.sort_by_key(|row| (row.skip.is_some(), row.item_type, row.target, row.number));
     let mut shown = table(["item", "", "in favour of", "sure", "why"]);
     for row in ordered {
+        let by = row.approved_by.as_ref().map(|by| format!(" by {}", one_line(by.as_str()))).unwrap_or_default();
         let action = match (row.skip, row.approved) {
-            (Some(_), _) => "leave",
-            (None, Some(false)) => "excluded",
-            (None, Some(true)) => "close ✓",
-            (None, None) => "close",
+            (Some(_), _) => "leave".to_owned(),
+            (None, Some(false)) => format!("excluded{by}"),
+            (None, Some(true)) if by.is_empty() => "close ✓".to_owned(),
+            (None, Some(true)) => format!("close ✓ approved{by}"),
+            (None, None) => "close".to_owned(),
         };
         let why = match row.skip {
             Some(reason) => reason.in_words().to_owned(),
@@ -265,7 +253,7 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
         let why = row.result.as_ref().map_or(why, Clone::clone);
         shown.add_row([
             format!("#{} {}", row.number, short(&row.title)),
-            action.to_owned(),
+            action,
             format!("#{} {}", row.target, short(&row.target_title)),
             row.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get())),
             one_line(&why),

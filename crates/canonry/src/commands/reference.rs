@@ -46,7 +46,8 @@ fn commands() -> String {
     root.build();
     let mut page = String::from(
         "# Commands\n\nWith `--json` each command prints exactly one JSON document on stdout; logs and progress go to \
-         stderr. Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed.\n",
+         stderr. Exit status: 0 done, 1 failed, 2 wrong usage, 3 done but some items failed, 4 refused by a safety \
+         rule, 5 findings that `review --fail-on` asks for.\n",
     );
     for command in root.get_subcommands().filter(|command| !command.is_hide_set()) {
         describe(command, "canonry", &mut page);

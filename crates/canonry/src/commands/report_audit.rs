@@ -1,7 +1,10 @@
 //! `report-audit`: a stored audit, and what tighter gates would have made of it.
 
 use anyhow::{Result, bail};
-use canonry_domain::{AuditItem, AuditTally, Similarity, Simulation, TighterGates, simulate_audit, sweep_audit};
+use canonry_domain::{
+    AuditItem, AuditTally, PeoplesWord, Share, Similarity, Simulation, TighterGates, Verdict, simulate_audit,
+    sweep_audit,
+};
 use serde_json::json;
 
 use crate::commands::candidates::score;
@@ -10,7 +13,7 @@ use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::known_repo::RepoOption;
 use crate::report::Report;
-use crate::tables::table;
+use crate::tables::{counted, table};
 
 /// Show a stored audit, and what tighter gates would have made of it; no model is asked.
 #[derive(Debug, clap::Args)]
@@ -55,6 +58,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         }
     };
     let audited = store.audit_items(audit.id).await?;
+    let people = PeoplesWord::of(&store.adjudication_totals(repo.id).await?);
     let tally: AuditTally = audited.iter().map(|item| item.class).collect();
     let items: Vec<AuditItem> = audited.iter().map(|audited| audited.item.clone()).collect();
     let gates =
@@ -70,7 +74,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         "The cheap judge was {} {}, the strong one {} {}.\n",
         audit.audit.cheap_provider, audit.audit.cheap_model, audit.audit.strong_provider, audit.audit.strong_model
     );
-    let text = tally_text(audit.id, &tally) + &judges + &simulations_text(&simulations);
+    let text = tally_text(audit.id, &tally) + &judges + &people_text(&people) + &simulations_text(&simulations);
     Ok(Report::new(json!({ "sampled": audited.len(), "simulations": simulations.len() }), text)
         .of(&repo.name)
         .with("audit", audit_document(audit.id, &tally))
@@ -78,7 +82,35 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         .with("cheap", json!({ "provider": audit.audit.cheap_provider, "model": audit.audit.cheap_model }))
         .with("strong", json!({ "provider": audit.audit.strong_provider, "model": audit.audit.strong_model }))
         .with("simulations", &simulations)
+        .with("people", &people)
         .with("items", audited.iter().map(item_document).collect::<Vec<_>>()))
+}
+
+/// What people said in the console about sampled verdicts, by verdict; the levels are for programs.
+fn people_text(people: &PeoplesWord) -> String {
+    if people.answered == 0 {
+        return String::new();
+    }
+    let mut shown = table(["sampled verdicts", "confirmed", "refuted", "cannot tell", "precision", "95 % between"]);
+    for one in &people.verdicts {
+        let called = match one.verdict {
+            Verdict::Duplicate => "called a duplicate",
+            Verdict::MaybeDuplicate => "called a maybe",
+            Verdict::NotDuplicate => "called no duplicate",
+        };
+        let (precision, between) = shares(one.share);
+        let cells = [one.share.right, one.share.wrong, one.unsure].map(|count| count.to_string());
+        let [confirmed, refuted, unsure] = cells;
+        shown.add_row([called.to_owned(), confirmed, refuted, unsure, precision, between]);
+    }
+    format!("\nPeople looked at {} in the console:\n\n{shown}\n", counted(people.answered, "sampled verdict"))
+}
+
+fn shares(share: Share) -> (String, String) {
+    let Some(value) = share.value() else { return ("–".to_owned(), "–".to_owned()) };
+    let interval = share.interval();
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    (percent(value), format!("{} and {}", percent(interval.low), percent(interval.high)))
 }
 
 fn simulations_text(simulations: &[Simulation]) -> String {

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context as _, Result, bail};
-use canonry_github::{Clock, Secret, SystemClock};
+use canonry_console::{ConsoleParts, console_routes};
+use canonry_github::{Clock, SystemClock};
 use canonry_server::{
     Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
     operations_routes, serve,
@@ -15,8 +16,11 @@ use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use url::Url;
 
+use crate::admin_token::{ADMIN_TOKEN, admin_token};
 use crate::chat_options::{Models, ProviderOptions, amount};
+use crate::console_secrets::{form_key, oauth_app, secret_of};
 use crate::context::Context;
 use crate::database::DatabaseOption;
 use crate::detector_source::ServiceModels;
@@ -32,7 +36,6 @@ use crate::tables::counted;
 /// The variables that hold secrets. Never options: arguments are seen by every process.
 const WEBHOOK_SECRET: &str = "CANONRY_WEBHOOK_SECRET";
 const METRICS_TOKEN: &str = "CANONRY_METRICS_TOKEN";
-const ADMIN_TOKEN: &str = "CANONRY_ADMIN_TOKEN";
 
 /// Connections to the database beside one for each worker: for webhooks, publishers, schedules and whoever asks.
 const OTHER_CONNECTIONS: u32 = 8;
@@ -62,6 +65,11 @@ const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
         CANONRY_METRICS_TOKEN only on this machine, with it whoever shows it), and \
         /api/repos/OWNER/NAME/triage/threshold-state tells what \
         `canonry thresholds --json` tells, to GitHub tokens that may read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
+        The console is at the same address. An operator signs in with CANONRY_ADMIN_TOKEN; where that is not set the first \
+        start makes a token and leaves it in the file admin-token, which only its user can read, beside a SQLite database \
+        or with PostgreSQL in the data folder; on a terminal it is shown once. Others sign in with GitHub when \
+        CANONRY_OAUTH_CLIENT_ID and CANONRY_OAUTH_CLIENT_SECRET are set, and see and do there what GitHub lets them: \
+        whoever may push to a repository is its maintainer.\n\n\
         SIGTERM and Ctrl-C stop it: nothing new is taken in, and work in hand may end within 30 seconds.",
     after_help = "Example:\n  CANONRY_WEBHOOK_SECRET=... GITHUB_TOKEN=... canonry serve --listen 0.0.0.0:8080\n  \
         CANONRY_WEBHOOK_SECRET=... canonry serve --db postgres://canonry@db/canonry --provider anthropic \\\n    \
@@ -71,6 +79,9 @@ pub(crate) struct Args {
     /// The address to listen at
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
     listen: SocketAddr,
+    /// The address people reach the console at, when it is another one, such as https://HOST
+    #[arg(long, value_name = "URL", env = "CANONRY_PUBLIC_URL")]
+    public_url: Option<Url>,
     /// How many jobs this process does at once; with 0 it only takes webhooks in, for other processes to work on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
     workers: u32,
@@ -145,10 +156,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let listener = TcpListener::bind(args.listen).await.with_context(|| {
         format!("the address {} cannot be listened at; name another one with --listen", args.listen)
     })?;
-    let (parts, schedules) = parts(&args, models, reviewers, &store).await?;
+    let address = listener.local_addr()?;
+    let (parts, schedules) = parts(&args, models, reviewers, &store, address).await?;
     let caps = JobCaps { per_repo: args.max_per_repo, in_all: args.max_jobs };
     let options = ServiceOptions { secret, workers: args.workers, caps, tries: args.tries, schedules };
-    let address = listener.local_addr()?;
     tracing::info!(%address, run_id = %context.run_id, workers = args.workers, "listening at http://{address}");
     let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, stop).await?;
     store.close().await;
@@ -160,7 +171,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 }
 
 /// What the service is made of, and what it does by the clock.
-async fn parts(args: &Args, models: Models, reviewers: ReviewParts, store: &Store) -> Result<(ServeParts, Schedules)> {
+async fn parts(
+    args: &Args,
+    models: Models,
+    reviewers: ReviewParts,
+    store: &Store,
+    address: SocketAddr,
+) -> Result<(ServeParts, Schedules)> {
+    let console_url = args.public_url.clone().map_or_else(|| Url::parse(&format!("http://{address}")), Ok)?;
     let github = args.github.service_client()?;
     let (is_app, clock): (bool, Arc<dyn Clock>) = (is_app(), Arc::new(SystemClock));
     let schedules = match (&github, is_app) {
@@ -177,7 +195,20 @@ async fn parts(args: &Args, models: Models, reviewers: ReviewParts, store: &Stor
         local_embedder: OnceLock::new(),
         snapshots: snapshots_of(&args.database)?,
     };
-    let (metrics, wake_publisher) = (Metrics::new(), Arc::new(Notify::new()));
+    let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let console = console_routes(ConsoleParts {
+        store: store.clone(),
+        github: github.clone(),
+        github_api: args.github.api().clone(),
+        clock: Arc::clone(&clock),
+        oauth: oauth_app()?,
+        public_url: args.public_url.clone(),
+        admin_token: admin_token(store, &args.database, &console_url).await?,
+        form_key: form_key(store).await?,
+        wake_worker: Arc::clone(&wake_worker),
+        wake_publisher: Arc::clone(&wake_publisher),
+        version: env!("CARGO_PKG_VERSION"),
+    });
     let routes = operations_routes(Operations {
         store: store.clone(),
         github: github.clone(),
@@ -186,7 +217,8 @@ async fn parts(args: &Args, models: Models, reviewers: ReviewParts, store: &Stor
         metrics: metrics.clone(),
         metrics_token: secret_of(METRICS_TOKEN),
         admin_token: secret_of(ADMIN_TOKEN),
-    });
+    })
+    .merge(console);
     let writes = github.is_some();
     let service = Arc::new(Service::new(ServiceParts {
         store: store.clone(),
@@ -201,7 +233,7 @@ async fn parts(args: &Args, models: Models, reviewers: ReviewParts, store: &Stor
         wake_publisher: Arc::clone(&wake_publisher),
     }));
     let publisher = writes.then(|| Arc::clone(&service) as Arc<dyn Publish>);
-    Ok((ServeParts { handler: service, metrics, publisher, wake_publisher, routes }, schedules))
+    Ok((ServeParts { handler: service, metrics, publisher, wake_publisher, wake_worker, routes }, schedules))
 }
 
 /// Processes whose clocks differ take each other's jobs for abandoned. Each is compared with the database's clock.
@@ -214,11 +246,6 @@ fn check_clock(skew: SignedDuration) -> Result<()> {
         tracing::warn!(seconds, "this machine's clock and the database's differ; set both by a time server (NTP)");
     }
     Ok(())
-}
-
-fn secret_of(variable: &str) -> Option<Secret> {
-    let secret = Secret::new(&std::env::var(variable).ok()?);
-    (!secret.expose().is_empty()).then_some(secret)
 }
 
 #[cfg(test)]

@@ -57,8 +57,10 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         item: args.item,
         reason: args.reason,
         note: args.note.as_deref(),
+        by: None,
         config: &config,
         run_id: &run_id,
+        most_rows: None,
     };
     let mut on_row = |_: &ReportedRow| bar.inc(1);
     let done = undo_close(&store, &github, &outbox, &repo, options, &mut on_row).await;

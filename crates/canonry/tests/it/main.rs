@@ -1,18 +1,27 @@
 //! The program through its front door: arguments in, stdout, stderr, exit status and database out.
 
+mod action;
+mod admin_token;
 mod analyze_intent;
 mod backtest;
 mod bad_files;
 mod both_engines;
 mod corpus;
-mod demo_and_manual;
+mod dedupe;
+mod demo;
+mod documents;
 mod from_github;
 mod large_repository;
 mod lessons;
+mod manual;
+mod orders;
+mod packages;
 mod pausing;
 mod place;
 mod publishing;
+mod purge;
 mod references;
+mod release;
 mod retrieval;
 mod review_bad_input;
 mod review_history;

@@ -176,19 +176,20 @@ fn a_database_that_is_none_is_named_and_not_touched() {
 fn a_server_that_does_not_answer_is_one_sentence_without_the_password() {
     let place = Place::new();
     let url = "postgres://me:s3cret@127.0.0.1:1/canonry?password=s3cret";
-    let by_option = place.canonry(&["init", "--db", url]);
-    let by_variable =
-        Ran::of(place.command(&["init", "-vv"]).env("CANONRY_DATABASE_URL", url).output().expect("the program starts"));
+    // Each gives the server its time to come, so they wait together.
+    let [by_option, by_variable, doctor] = std::thread::scope(|scope| {
+        let mut by_variable = place.command(&["init", "-vv"]);
+        by_variable.env("CANONRY_DATABASE_URL", url);
+        let by_variable = scope.spawn(move || Ran::of(by_variable.output().expect("the program starts")));
+        let by_option = scope.spawn(|| place.canonry(&["init", "--db", url]));
+        let doctor = scope.spawn(|| place.canonry(&["doctor", "--db", url, "--json"]));
+        [by_option, by_variable, doctor].map(|ran| ran.join().expect("it ran"))
+    });
     assert!(
         by_option.failed().starts_with("the database at postgres://me@127.0.0.1:1/canonry cannot be opened: "),
         "{by_option:?}"
     );
-    for ran in [
-        &by_option,
-        &by_variable,
-        &place.canonry(&["doctor", "--db", url, "--json"]),
-        &place.canonry(&["init", "--help"]),
-    ] {
+    for ran in [&by_option, &by_variable, &doctor, &place.canonry(&["init", "--help"])] {
         assert!(!format!("{ran:?}").contains("s3cret"), "{ran:?}");
     }
     assert_eq!(by_variable.exit, Some(1));

@@ -6,6 +6,7 @@ use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_domain::{ItemNumber, ItemType, Login, RepoName};
 use canonry_github::GitHub;
 use canonry_review::{ReadSettings, Repository, read_settings};
+use canonry_server::ReviewFolder;
 use canonry_store::{Repo, Store};
 
 use super::Args;
@@ -31,7 +32,7 @@ pub(super) struct Asked {
     /// Where the review is published.
     pub(super) pull: Option<PublishedPull>,
     /// What was fetched goes away with it.
-    _fetched: Option<tempfile::TempDir>,
+    _fetched: Option<ReviewFolder>,
 }
 
 /// What is known of a change in a clone before anything else is looked at.
@@ -128,8 +129,8 @@ impl Asked {
             Some(settings) => settings,
             None => live_settings(&github, &pull.repo.name).await?,
         };
-        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
-        let repository = pull.repository(clone, &base, folder.path()).await?;
+        let folder = ReviewFolder::make().context("no temporary folder can be made")?;
+        let repository = pull.repository(clone, &base, &folder.path().join("git")).await?;
         Ok(Self {
             repo: pull.repo.clone(),
             subject: ReviewSubject::Pull(number),

@@ -1,0 +1,44 @@
+//! What is wrong with a page, in the light, in the dark and on a phone.
+
+use std::path::{Path, PathBuf};
+
+use canonry_testkit::browser::{Page, Scheme, Viewport};
+
+/// Where a picture of this name is kept.
+pub(crate) fn picture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/screenshots").join(format!("{name}.png"))
+}
+
+/// Opens a page as often as it takes, keeps a picture of each look, and says what is wrong with it: another status than
+/// this, a complaint of the browser, a width that a phone does not have, a serious problem for whoever cannot see it.
+pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) -> u16) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (viewport, scheme, look) in [
+        (Viewport::Desktop, Scheme::Light, "light"),
+        (Viewport::Phone, Scheme::Light, "phone"),
+        (Viewport::Desktop, Scheme::Dark, "dark"),
+    ] {
+        page.look_as(viewport, scheme);
+        if look != "dark" {
+            let answered = open(page);
+            if answered != status {
+                wrong.push(format!("{name} ({look}): answered with {answered}"));
+            }
+        }
+        let too_wide = page.eval("document.documentElement.scrollWidth - innerWidth").as_i64().unwrap_or_default();
+        if too_wide > 1 {
+            wrong.push(format!("{name} ({look}): {too_wide} pixels too wide"));
+        }
+        // The browser complains about every page that is a refusal.
+        let expected = format!("status of {status} ");
+        let told = page.problems().into_iter().filter(|told| status == 200 || !told.contains(&expected));
+        wrong.extend(told.map(|problem| format!("{name} ({look}): {problem}")));
+        page.screenshot(&picture(&format!("{name}-{look}")));
+        let grave = page.violations().into_iter().filter(|one| ["serious", "critical"].contains(&&*one.impact));
+        wrong.extend(grave.map(|one| {
+            let first: Vec<&String> = one.elements.iter().take(3).collect();
+            format!("{name} ({look}): {} ({}): {first:?}", one.help, one.rule)
+        }));
+    }
+    wrong
+}

@@ -1,0 +1,56 @@
+//! The console in a real browser, on the demo's week: every page, by keyboard, on a phone, in the dark, without scripts.
+//!
+//! One test, because the week takes longer to play than all of its steps; each step says its name when it fails.
+
+mod commands;
+mod doors;
+mod fast_keys;
+mod lists;
+mod looks;
+mod pages;
+mod plan;
+mod running;
+mod visitor;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use canonry_testkit::browser::{self, Browser};
+
+use crate::running::Demo;
+
+/// What a person does, by its name.
+type Step = (&'static str, fn(&Demo, &Browser));
+
+/// A plan's pages and the list of deeds have something to show once somebody did something; applying a plan ends it.
+const STEPS: [Step; 16] = [
+    ("sign-in and refusal", doors::strangers_see_nothing_and_the_token_opens_the_door),
+    ("doors in every light", doors::doors_and_errors_are_whole_in_every_light),
+    ("an empty service", doors::a_service_without_repositories_says_what_to_do),
+    ("filters", lists::filters_are_in_the_address_and_hold_what_they_say),
+    ("slider", lists::a_slider_changes_the_figures),
+    ("theme", lists::the_theme_is_the_readers_own),
+    ("sign-in with GitHub", visitor::who_signs_in_with_github_does_what_they_may_there),
+    ("plan on a phone", plan::what_a_finger_opens_comes_into_sight),
+    ("plan without scripts", plan::a_plan_is_reviewed_without_scripts),
+    ("every page", pages::every_page_is_whole_in_every_light),
+    ("fast words", fast_keys::each_word_is_about_the_row_it_was_said_of),
+    ("fast moves", fast_keys::a_word_is_never_about_a_row_that_was_left),
+    ("a key held down", fast_keys::a_key_that_is_held_down_says_its_word_once),
+    ("writing meanwhile", fast_keys::what_is_written_while_a_word_is_on_its_way_stays),
+    ("fast answers", fast_keys::each_answer_is_about_the_case_that_was_seen),
+    ("plan by keyboard", plan::a_plan_is_reviewed_and_applied_by_keyboard),
+];
+
+#[test]
+fn the_console_in_a_real_browser() {
+    if browser::is_missing() {
+        return;
+    }
+    let (demo, browser) = (Demo::start(), Browser::start());
+    let failed: Vec<&str> = STEPS
+        .into_iter()
+        .filter(|(_, step)| catch_unwind(AssertUnwindSafe(|| step(&demo, &browser))).is_err())
+        .map(|(name, _)| name)
+        .collect();
+    assert!(failed.is_empty(), "these steps failed, each with its reason above: {}", failed.join(", "));
+}

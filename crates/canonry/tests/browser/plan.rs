@@ -1,0 +1,111 @@
+//! A plan from its first row to its last close, with the keyboard alone, and reviewed without scripts.
+
+use canonry_testkit::browser::{Browser, Page, Scheme, Viewport};
+
+use crate::looks::picture;
+use crate::running::Demo;
+
+/// The plan's own figure of this name.
+pub(crate) fn figure(page: &Page, name: &str) -> i64 {
+    let figures = "[...document.querySelectorAll('.figure')].map(one => [one.querySelector('span').innerText, one.querySelector('b').innerText])";
+    let figures = page.eval(figures);
+    let found =
+        figures.as_array().expect("a list").iter().find(|one| one[0].as_str().is_some_and(|is| is.starts_with(name)));
+    found.and_then(|one| one[1].as_str()?.parse().ok()).unwrap_or_else(|| panic!("there is no {name:?} in {figures}"))
+}
+
+pub(crate) fn a_plan_is_reviewed_without_scripts(demo: &Demo, browser: &Browser) {
+    let page = browser.page();
+    page.goto(demo.sign_in());
+    page.follow(|page| page.press("Enter"));
+    page.run_scripts(false);
+    page.goto(&demo.at(&demo.plan()));
+    let before = figure(&page, "approved");
+    page.follow(|page| page.click("tr[data-row] a[data-opens]"));
+    assert!(page.eval("document.querySelectorAll('#pair .text').length").as_i64() >= Some(2), "{}", page.text());
+    page.follow(|page| page.click("#pair button[value=approve]"));
+    assert_eq!(figure(&page, "approved"), before + 1);
+    assert_eq!(
+        page.eval("document.activeElement.matches('[data-row][data-current]')"),
+        true,
+        "the next row has the focus"
+    );
+    page.goto(&demo.at(&demo.plan()));
+    page.follow(|page| page.click("tr[data-row] a[data-opens]"));
+    page.follow(|page| page.click("#pair button[value=clear]"));
+    page.goto(&demo.at(&demo.plan()));
+    assert_eq!(figure(&page, "approved"), before);
+    page.screenshot(&picture("plan-without-scripts"));
+    assert_eq!(page.problems(), Vec::<String>::new());
+}
+
+pub(crate) fn what_a_finger_opens_comes_into_sight(demo: &Demo, browser: &Browser) {
+    let page = demo.signed_in(browser);
+    page.look_as(Viewport::Phone, Scheme::Light);
+    page.goto(&demo.at(&demo.plan()));
+    let is_in_sight = "Math.abs(document.getElementById('pair').getBoundingClientRect().top) < innerHeight / 2";
+    assert_eq!(page.eval(is_in_sight), false, "the pair is below the list");
+    let third = "document.querySelectorAll('tr[data-row]')[2].dataset.item";
+    let item = page.eval(third);
+    page.click(&format!("tr[data-item={item}] a[data-opens]"));
+    page.wait_for(&format!("document.getElementById('pair').dataset.item === {item}"));
+    assert_eq!(page.eval(is_in_sight), true);
+    page.screenshot(&picture("plan-pair-phone"));
+    page.click("#pair button[value=approve]");
+    page.wait_for("document.getElementById('said')?.innerText.startsWith('Approved') ?? false");
+    assert_ne!(page.eval("document.getElementById('pair').dataset.item"), item);
+    assert_eq!(page.eval(is_in_sight), true, "the next pair is where the first was");
+    assert_eq!(page.problems(), Vec::<String>::new());
+}
+
+pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &Browser) {
+    let page = demo.signed_in(browser);
+    page.goto(&demo.at(&demo.plan()));
+    let (approved, excluded, closed) = (figure(&page, "approved"), figure(&page, "excluded"), figure(&page, "closed"));
+    let current = "document.querySelector('tr[data-current], tr[data-row]:focus')?.id ?? ''";
+    page.press("j");
+    page.wait_for(&format!("({current}) !== '' && document.querySelector('#pair [data-key=a]') !== null"));
+    page.wait_for("document.querySelector('[aria-busy]') === null");
+    page.screenshot(&picture("plan-review"));
+    for (key, name, expected) in
+        [("a", "approved", approved + 1), ("a", "approved", approved + 2), ("x", "excluded", excluded + 1)]
+    {
+        page.press(key);
+        page.wait_for(&format!(
+            "[...document.querySelectorAll('.figure')].some(one => one.innerText.includes('{name}') && \
+             one.querySelector('b').innerText === '{expected}') && document.querySelector('#pair [data-key=a]') !== null \
+             && document.readyState === 'complete' && document.activeElement?.matches('[data-row]')"
+        ));
+    }
+    // The wrong words close nothing.
+    page.press("A");
+    page.wait_for("document.activeElement?.name === 'confirm'");
+    page.type_text("close everything");
+    page.follow(|page| page.press("Enter"));
+    assert!(page.eval("document.getElementById('said')?.innerText ?? ''") != "", "{}", page.text());
+    let told = page.problems();
+    assert!(told.iter().all(|problem| problem.contains("422")), "{told:?}");
+
+    // Only what was approved: back from the field to the choice above it, and to its second answer.
+    let phrase = page.eval("document.getElementById('apply-approved').parentElement.querySelector('code').innerText");
+    assert_eq!(phrase, format!("close {} in brindle/brindle", approved + 2));
+    page.press("A");
+    page.wait_for("document.activeElement?.name === 'confirm'");
+    page.press("Shift+Tab");
+    assert_eq!(page.eval("document.activeElement.id"), "apply-all");
+    page.press("ArrowDown");
+    assert_eq!(page.eval("[document.activeElement.id, document.activeElement.checked].join()"), "apply-approved,true");
+    page.press("Tab");
+    assert_eq!(page.eval("document.activeElement.name"), "confirm");
+    page.type_text(phrase.as_str().expect("words"));
+    page.follow(|page| page.press("Enter"));
+    page.wait_for("document.getElementById('progress') !== null");
+    page.screenshot(&picture("plan-progress"));
+    page.wait_for(&format!(
+        "[...document.querySelectorAll('.figure')].some(one => one.innerText.includes('closed') && \
+         !one.innerText.includes('would') && one.querySelector('b').innerText === '{}')",
+        closed + approved + 2
+    ));
+    page.screenshot(&picture("plan-applied"));
+    assert_eq!(page.problems(), Vec::<String>::new());
+}

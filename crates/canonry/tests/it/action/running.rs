@@ -1,0 +1,237 @@
+//! What the Action hands on to the program, what it makes of the answer, and what it keeps back.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use canonry_testkit::github::{Emulator, NewIssue, NewPull, Permission, World};
+use serde_json::json;
+
+use super::{Left, TOKEN, program, run_step};
+use crate::packages::{ACTION, text};
+use crate::place::Place;
+use crate::working_copy::{WorkingCopy, code, sarif};
+
+const REPO: &str = "octo/cat";
+const OWN: &str = "canonry-bot";
+
+/// Runs the step that does the work, with this program.
+fn run_action(place: &Place, emulator: &Emulator, command: &str, number: &str, given: &[(&str, &str)]) -> Left {
+    let api = emulator.url();
+    let usual = [
+        ("CANONRY", env!("CARGO_BIN_EXE_canonry")),
+        ("GITHUB_TOKEN", TOKEN),
+        ("CANONRY_GITHUB_API_URL", api.as_str()),
+        ("REPOSITORY", REPO),
+        ("COMMAND", command),
+        ("NUMBER", number),
+        ("FROM_FORK", "false"),
+    ];
+    run_step(place, "run", &[&usual[..], given].concat())
+}
+
+/// Puts in the program's place one that notes its arguments and whether it sees a token.
+fn recorder(place: &Place) -> String {
+    let (arguments, tokens) = (place.path("arguments"), place.path("tokens"));
+    let script = format!(
+        "for one in \"$@\"; do printf '%s\\0' \"$one\"; done > '{}'; echo \"${{GITHUB_TOKEN-none}} ${{GH_TOKEN-none}}\" > '{}'; echo '{{}}'",
+        arguments.display(),
+        tokens.display()
+    );
+    program(place, "recorder", &script)
+}
+
+fn recorded(place: &Place) -> (Vec<String>, String) {
+    let arguments = fs::read_to_string(place.path("arguments")).expect("it ran");
+    let arguments = arguments.split_terminator('\0').map(str::to_owned).collect();
+    (arguments, fs::read_to_string(place.path("tokens")).expect("it ran"))
+}
+
+#[test]
+fn what_a_workflow_says_reaches_the_program_as_it_is() {
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(World::new()));
+    let recorder = recorder(&place);
+    let bad = "x'\"; touch pwned; $(touch pwned) `touch pwned` --publish * \\";
+    place.write("lint one.sarif", sarif(&[]));
+    let output = format!("{bad}/out.sarif");
+    let given = [
+        ("CANONRY", recorder.as_str()),
+        ("PUBLISH", "true"),
+        ("PROVIDER", "anthropic"),
+        ("MODEL", bad),
+        ("MAX_CALLS", "-1 --publish"),
+        ("FAIL_ON", "--json"),
+        ("OUTPUT", &output),
+        ("SARIF_REPORTS", "lint one.sarif\n\n"),
+        ("RDJSON_REPORTS", "--repo=a/b\n/whole/$(touch pwned) path.json"),
+    ];
+    let left = run_action(&place, &emulator, "review", "7", &given);
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    let (arguments, tokens) = recorded(&place);
+    let here = |name: &str| place.path(name).display().to_string();
+    let expected = [
+        "review".to_owned(),
+        "--repo".to_owned(),
+        REPO.to_owned(),
+        "--pr".to_owned(),
+        "7".to_owned(),
+        "--provider=anthropic".to_owned(),
+        "--max-calls=-1 --publish".to_owned(),
+        format!("--model={bad}"),
+        "--fail-on=--json".to_owned(),
+        "--format=code-scanning".to_owned(),
+        format!("--output={}", here(&output)),
+        "--json".to_owned(),
+        format!("--sarif={}", here("runner/canonry-report-1.sarif")),
+        format!("--rdjson={}", here("--repo=a/b")),
+        "--rdjson=/whole/$(touch pwned) path.json".to_owned(),
+        "--reviewer=builtin".to_owned(),
+        "--reviewer=llm".to_owned(),
+    ];
+    assert_eq!(arguments, expected);
+    assert_eq!(tokens, format!("{TOKEN} \n"), "who publishes needs the token");
+    assert!(!place.path("pwned").exists() && !place.path("runner/canonry-empty/pwned").exists());
+
+    let left = run_action(&place, &emulator, "review", "7", &[("OUTPUT", "a\nprogram=/bin/sh")]);
+    assert!(left.exit == Some(2) && !left.outputs.contains("program="), "{}", left.outputs);
+    let left = run_action(&place, &emulator, "review", "7", &[("PROVIDER", "openai --base-url=http://x")]);
+    assert_eq!(left.exit, Some(2), "{}", left.outputs);
+    // The program itself knows these words: what it misses is the key.
+    let left =
+        run_action(&place, &emulator, "review", "7", &[("PROVIDER", "anthropic"), ("PUBLISH", "true"), ("MODEL", "m")]);
+    assert!(left.exit == Some(1) && left.outputs.contains("ANTHROPIC_API_KEY"), "{:?} {}", left.exit, left.outputs);
+}
+
+#[test]
+fn the_action_looks_at_nothing_of_an_event_that_strangers_word() {
+    // No title, text, label or name of a branch; the repository that a fork has is only compared.
+    let used: BTreeSet<String> = text(ACTION)
+        .lines()
+        .filter(|line| !line.trim_start().starts_with('#'))
+        .flat_map(|line| line.split("${{").skip(1).map(|rest| rest.split("}}").next().unwrap_or_default().to_owned()))
+        .flat_map(|expression| {
+            let words = expression.split(|c: char| !(c.is_ascii_alphanumeric() || "._".contains(c)));
+            words.filter(|word| word.starts_with("github.")).map(str::to_owned).collect::<Vec<_>>()
+        })
+        .collect();
+    let known = [
+        "github.api_url",
+        "github.event.issue.number",
+        "github.event.pull_request.head.repo.full_name",
+        "github.event.pull_request.number",
+        "github.event_name",
+        "github.repository",
+        "github.run_attempt",
+        "github.run_id",
+        "github.server_url",
+        "github.token",
+    ];
+    assert_eq!(used, known.map(str::to_owned).into());
+}
+
+#[test]
+fn the_action_says_what_a_new_issue_repeats_and_repeats_no_strangers_words() {
+    let jq = Command::new("jq").arg("--version").output();
+    assert!(jq.is_ok_and(|output| output.status.success()), "the Action uses jq, as every runner has it: install jq");
+    let mut world = World::new();
+    world.repo(REPO);
+    for login in ["mona", "zoe"] {
+        world.user(login);
+    }
+    world.collaborator(REPO, "mona", Permission::Write);
+    world.token(TOKEN, "mona");
+    let body = "Saving the settings fails:\n\n```\nthread 'main' panicked at src/settings.rs:218:13:\n\
+                E4711: settings file is locked by process 99\n```\n\nVersion 4.2.1 on Debian 12.";
+    let title = "Saving ::error::the settings panics $(id) <img src=x> with E4711";
+    world.open(REPO, "zoe", NewIssue::new(title, body));
+    world.advance(60);
+    world.open(REPO, "mona", NewIssue::new(title, body));
+    world.advance(60);
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
+    let left = run_action(&place, &emulator, "detect-new", "2", &[]);
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    for line in ["verdict=duplicate\n", "duplicate-of=1\n", "confidence=", "json="] {
+        assert!(left.outputs.contains(line), "{line:?} is not among {}", left.outputs);
+    }
+    assert!(left.summary.contains("#2: **duplicate**") && left.summary.contains("| #1 |"), "{}", left.summary);
+    for words in ["::error::", "<img", "$(id)", "Saving"] {
+        assert!(!left.summary.contains(words), "{}", left.summary);
+    }
+}
+
+#[test]
+fn the_action_publishes_a_review_with_what_other_tools_found() {
+    let mut world = World::new();
+    world.repo(REPO);
+    world.user("ann");
+    world.collaborator(REPO, OWN, Permission::Write);
+    world.token(TOKEN, OWN);
+    world.commit(REPO, "main", &[("README.md", Some("# Cat\n"))]);
+    world.commit(REPO, "topic", &[("src/app.js", Some("start();\ndebugger;\nfinsh();\n"))]);
+    world.open_pull(REPO, "ann", "topic", NewPull::new("Add `$(touch pwned)` the app"));
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
+    let spell = json!({"source": {"name": "Spell"}, "severity": "WARNING", "diagnostics": [
+        {"message": "finsh is no word", "location": {"path": "src/app.js", "range": {"start": {"line": 3}}}}]});
+    place.write("spell.json", spell.to_string());
+    let given = [("PUBLISH", "true"), ("RDJSON_REPORTS", "spell.json")];
+    let left = run_action(&place, &emulator, "review", "1", &given);
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    assert!(left.summary.contains("2 findings, 2 new"), "{}", left.summary);
+    let world = emulator.world();
+    let mut said: Vec<_> =
+        world.review_comments_by(REPO, 1, OWN).iter().map(|one| (one.path.clone(), one.line)).collect();
+    said.sort();
+    assert_eq!(said, [("src/app.js".to_owned(), Some(2)), ("src/app.js".to_owned(), Some(3))]);
+    assert!(!place.path("pwned").exists());
+}
+
+#[test]
+fn the_action_reviews_a_forks_change_without_publishing_or_checking_out() {
+    let copy = WorkingCopy::new();
+    let base = copy.git(&["rev-parse", "main"]);
+    let head = copy.write("src/app.js", &code("debugger;")).commit("Look closer");
+    let place = &copy.place;
+    fs::create_dir_all(place.path("srv/octo")).expect("a folder");
+    fs::rename(copy.path(""), place.path("srv/octo/cat.git")).expect("the clone is ours");
+    // GitHub's own program, as far as the step asks it.
+    program(place, "gh", &format!("echo {base} {head}"));
+    let whole_path = place.path("src/app.js").display().to_string();
+    place.write("lint.sarif", sarif(&[("no-steps", "error", &format!("file://{whole_path}"), 10)]));
+    let emulator = Emulator::start_blocking(World::new());
+    let server = format!("file://{}", place.path("srv").display());
+    let given =
+        [("SERVER", server.as_str()), ("PUBLISH", "true"), ("FROM_FORK", "true"), ("SARIF_REPORTS", "lint.sarif")];
+    let left = run_action(place, &emulator, "review", "7", &given);
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    assert!(left.outputs.contains("::notice::") && left.outputs.contains("sarif="), "{}", left.outputs);
+    assert!(left.summary.contains("2 findings, 2 new"), "{}\n{}", left.summary, left.outputs);
+    let report = fs::read_to_string(place.path("runner/canonry.sarif")).expect("a report");
+    assert!(report.contains("no-steps") && report.contains("\"src/app.js\""), "{report}");
+    assert!(emulator.requests().is_empty(), "nothing is asked of GitHub, and nothing is written");
+    assert!(!place.path("runner/canonry-clone/src").exists(), "nothing is checked out");
+
+    let strict = [&given[..], &[("FAIL_ON", "major")]].concat();
+    let left = run_action(place, &emulator, "review", "7", &strict);
+    assert_eq!(left.exit, Some(5), "{}", left.outputs);
+
+    // What reads the change has no token; nor is it left where the commits are.
+    let recorder = recorder(place);
+    let left = run_action(place, &emulator, "review", "7", &[&given[..], &[("CANONRY", recorder.as_str())]].concat());
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    let (arguments, tokens) = recorded(place);
+    assert_eq!(tokens, "none none\n");
+    assert!(arguments.contains(&"--no-publish".to_owned()) && !arguments.contains(&TOKEN.to_owned()), "{arguments:?}");
+    let kept = fs::read_to_string(place.path("runner/canonry-clone/config")).expect("git's settings");
+    assert!(!kept.contains("extraHeader") && !kept.contains(TOKEN), "{kept}");
+}
+
+#[test]
+fn the_action_refuses_what_is_no_number_and_no_command() {
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(World::new()));
+    for (command, number) in [("detect-new", ""), ("detect-new", "1; id"), ("review", "0x1"), ("approve", "1")] {
+        let left = run_action(&place, &emulator, command, number, &[]);
+        assert_eq!(left.exit, Some(2), "{command} {number}: {}", left.outputs);
+        assert!(left.outputs.contains("::error::"), "{}", left.outputs);
+    }
+    assert!(emulator.requests().is_empty());
+}

@@ -1,0 +1,167 @@
+//! What changed between plan and apply: case 31, every kind of drift, and GitHub saying no in the middle.
+
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::{CloseReason, Fault, Milestone, NewIssue, Permission, Pull, State};
+use canonry_testkit::on_both_engines;
+use serde_json::json;
+
+use crate::dedupe::on_github::{MONA, closes, open, plain, result, world};
+use crate::dedupe::setting::{BODY, REPO, Setting, rows, title};
+
+on_both_engines! {
+    /// Case 31 and every drift kind: each row is skipped with its reason, the others go on.
+    async fn every_drift_skips_its_own_row(database: TestDatabase) {
+        let mut world = world(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+        for number in [12, 13, 14, 21, 22, 23, 24, 25, 26, 27, 28] {
+            open(&mut world, number, "ann", NewIssue::new(&title(number), BODY));
+        }
+        let created_at = world.now;
+        let milestone = Milestone { id: 77, number: 1, title: "Next".to_owned(), state: State::Open, created_at };
+        world.get_mut(REPO).milestones.insert(1, milestone);
+        let setting = Setting::on_github(database, world, &[
+            (1, &[2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 13, 14]),
+            (21, &[22]), (23, &[24]), (25, &[26]), (27, &[28]),
+        ]);
+        let plan = setting.plan(&[]);
+        let run = setting.plan_number(&plan);
+        assert!(rows(&plan).iter().all(|(_, outcome)| outcome.is_ok()), "{plan}");
+        setting.people(|world| {
+            world.edit_body(REPO, 3, "ann", "It is something else after all.");
+            world.close(REPO, 4, MONA, CloseReason::Completed);
+            world.close(REPO, 5, MONA, CloseReason::Completed);
+            world.reopen(REPO, 5, "ann");
+            world.assign(REPO, 6, MONA, "ben");
+            world.lock(REPO, 7, MONA, None);
+            world.comment(REPO, 8, "ann", "It is not the same.");
+            world.label(REPO, 9, MONA, "needs-info");
+            world.label(REPO, 10, MONA, "security");
+            world.set_milestone(REPO, 12, MONA, Some(1));
+            world.pin(REPO, 14, MONA, true);
+            world.close(REPO, 21, MONA, CloseReason::Completed);
+            world.edit_title(REPO, 23, "ann", "Something else");
+            world.delete(REPO, 25, MONA);
+            world.comment(REPO, 27, "ben", "A comment on the canonical is no reason.");
+            open(world, 40, "ben", NewIssue::new("Write it once", "Fixes #13").pull(Pull::default()));
+        });
+        let ran = setting.apply(&run);
+        assert!(matches!(ran.exit, Some(0 | 3)), "{ran:?}");
+        let applied = ran.json();
+        for (number, reasons) in [
+            (3, &["drift:source_edited"][..]),
+            (4, &["drift:source_closed"]),
+            (5, &["drift:source_reopened", "human_reopened"]),
+            (6, &["drift:source_assigned"]),
+            (7, &["drift:source_locked"]),
+            (8, &["drift:human_commented"]),
+            (9, &["drift:label_added"]),
+            (10, &["protected_label", "drift:label_added"]),
+            (12, &["in_progress"]),
+            (13, &["in_progress"]),
+            (14, &["pinned"]),
+            (22, &["drift:target_closed"]),
+            (24, &["drift:target_edited"]),
+            (26, &["drift:target_gone"]),
+        ] {
+            let (result, reason) = result(&applied, number);
+            assert!(result == "skipped" && reasons.contains(&reason.as_str()), "#{number}: {result} {reason}");
+            setting.is_untouched(number);
+        }
+        setting.is_closed_once(2, 1);
+        setting.is_closed_once(28, 27);
+        let stats = &applied["stats"];
+        assert_eq!((&stats["applied"], &stats["skipped"], &stats["failed"]), (&json!(2), &json!(14), &json!(0)), "{stats}");
+        assert_eq!(closes(&setting.github().writes()), 2);
+    }
+
+    /// Items that left the repository: the rest goes on, and the exit says that not all was done.
+    async fn items_that_are_gone_cost_only_themselves(database: TestDatabase) {
+        let setting = Setting::on_github(database, world(&[1, 2, 3, 4, 5]), &[(1, &[2, 3, 4, 5])]);
+        let run = setting.plan_number(&setting.plan(&[]));
+        setting.people(|world| {
+            world.delete(REPO, 2, MONA);
+            world.transfer(REPO, 3, MONA, "octo/dog");
+            world.convert_to_discussion(REPO, 4, MONA);
+        });
+        let ran = setting.apply(&run);
+        assert_eq!(ran.exit, Some(3), "{ran:?}");
+        let applied = ran.json();
+        for number in [2, 3, 4] {
+            let (result, reason) = result(&applied, number);
+            assert!(result != "applied" && !reason.is_empty(), "#{number}: {result} {reason}");
+        }
+        setting.is_closed_once(5, 1);
+        let moved = setting.github().world().get("octo/dog").issues.values().map(|issue| issue.state).collect::<Vec<_>>();
+        assert_eq!(moved, [State::Open], "what moved away is not ours to close");
+    }
+}
+
+/// Who became a maintainer after the plan is one when it is applied, however fresh the list is.
+#[test]
+fn a_new_maintainer_keeps_their_items() {
+    let mut world = world(&[1, 2]);
+    open(&mut world, 3, "carl", NewIssue::new(&title(3), BODY));
+    let setting = Setting::on_github(TestDatabase::sqlite(), world, &[(1, &[2, 3])]);
+    let run = setting.plan_number(&setting.plan(&[]));
+    setting.people(|world| world.collaborator(REPO, "carl", Permission::Write));
+    let applied = setting.apply(&run).json();
+    assert_eq!(result(&applied, 3), ("skipped".to_owned(), "drift:maintainer_changed".to_owned()), "{applied}");
+    setting.is_untouched(3);
+    setting.is_closed_once(2, 1);
+}
+
+#[test]
+fn what_github_refuses_costs_one_row() {
+    // Each status on another request about another issue.
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4, 5, 6]), &[(1, &[2, 3, 4, 5, 6])]);
+    let run = setting.plan_number(&setting.plan(&[]));
+    let github = setting.github();
+    github.fault(Fault::on("GET", "/repos/*/*/issues/2").always().answer(404));
+    github.fault(Fault::on("GET", "/repos/*/*/issues/3").always().answer(451));
+    github.fault(Fault::on("PATCH", "/repos/*/*/issues/4").always().answer(403));
+    github.fault(Fault::on("PATCH", "/repos/*/*/issues/5").always().answer(422));
+    let ran = setting.apply(&run);
+    assert_eq!(ran.exit, Some(3), "{ran:?}");
+    let applied = ran.json();
+    assert_eq!(applied["stats"]["applied"], 1, "{applied}");
+    for number in [2, 3, 4, 5] {
+        let (result, reason) = result(&applied, number);
+        assert!(result != "applied" && !reason.is_empty(), "#{number}: {result} {reason}");
+        assert!(setting.is_open(number));
+    }
+    setting.is_closed_once(6, 1);
+    // Nothing claims to have closed what is open.
+    for number in [4, 5] {
+        let comments = setting.own_comments(number);
+        assert!(comments.iter().all(|text| !text.starts_with("Closing as")), "{comments:?}");
+    }
+    // When GitHub has come to its senses, the same plan goes on.
+    github.clear_faults();
+    let again = setting.apply(&run);
+    assert!(matches!(again.exit, Some(0 | 3)), "{again:?}");
+    setting.is_closed_once(6, 1);
+    for number in [2, 3, 4, 5] {
+        assert!(setting.own_closes(number).0 <= 1 && setting.own_comments(number).len() <= 1, "#{number}");
+    }
+}
+
+#[test]
+fn a_short_outage_is_waited_for() {
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
+    let run = setting.plan_number(&setting.plan(&[]));
+    setting.github().fault(Fault::on("GET", "/repos/*/*/issues/2").answer(502));
+    setting.apply(&run).succeeded();
+    setting.is_closed_once(2, 1);
+}
+
+#[test]
+fn a_token_without_rights_changes_nothing() {
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
+    let run = setting.plan_number(&setting.plan(&[]));
+    setting.people(|world| world.collaborator(REPO, crate::dedupe::on_github::OWN, Permission::Read));
+    let ran = setting.apply(&run);
+    assert!(matches!(ran.exit, Some(1 | 3 | 4)), "{ran:?}");
+    assert!(setting.is_open(2));
+    let comments = setting.own_comments(2);
+    assert!(comments.iter().all(|text| !text.starts_with("Closing as")), "{comments:?}");
+    assert_eq!(setting.github().world().issue(REPO, plain(2)).labels, Vec::<String>::new());
+}

@@ -1,0 +1,20 @@
+//! Duplicates from the import to the closed issue, through the front door: scripted vectors, a scripted judge and an
+//! emulated GitHub. Numbers in the tests' descriptions are those of the conformance cases.
+
+mod applying;
+mod auditing;
+mod bad_input;
+mod canonicals;
+mod detecting;
+mod drifting;
+mod gates;
+mod hostile_texts;
+mod judging;
+mod large_groups;
+mod on_github;
+mod plans;
+mod questions;
+mod rulings;
+mod setting;
+mod troubled_applying;
+mod unchanged_sets;
