@@ -81,7 +81,7 @@ pub(crate) async fn why_not_applied(
     }
     if store.maintainers(at.repo.id).await?.is_none() {
         return Ok(Some(format!(
-            "nobody knows who maintains {}, and maintainers' items are never closed; run `canonry maintainers refresh`",
+            "nobody knows who maintains {0}, and maintainers' items are never closed; run `canonry maintainers refresh --repo {0}`",
             at.repo.name
         )));
     }

@@ -164,8 +164,10 @@ async fn sync(
     _: Form,
 ) -> Result<Response, PageError> {
     if at.repo.github_id.is_none() {
-        let problem = "the repository was only imported, so that there is nothing to read; see `canonry sync`";
-        return Err(PageError::BadForm(problem.to_owned()));
+        return Err(PageError::BadForm(format!(
+            "the repository was only imported, so that there is nothing to read; run `canonry sync --repo {}` once with credentials",
+            at.repo.name
+        )));
     }
     at.record(&console, "sync", &at.repo.name.to_string()).await?;
     let queued = queue_sync(&console.store, &at.repo, console.now()).await?;

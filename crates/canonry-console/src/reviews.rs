@@ -23,7 +23,7 @@ use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, link, number, word};
 use crate::review;
 use crate::visit::{At, ReaderOf};
-use crate::words::{Badge, When, counted, severity_badge, subject_in_words, thousands, when};
+use crate::words::{Badge, When, counted, percent, severity_badge, subject_in_words, thousands, when};
 
 /// The periods that can be chosen, in days.
 const PERIODS: [u32; 3] = [7, 30, 90];
@@ -232,7 +232,6 @@ pub(crate) fn dollars(cost: f64) -> String {
 }
 
 fn figures(statistics: &ReviewStatistics) -> Vec<(String, &'static str)> {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let mut figures = vec![
         (thousands(statistics.reviews), "reviews"),
         (thousands(statistics.subjects), "pull requests"),
@@ -273,5 +272,33 @@ impl ReviewLine {
         parts.extend((self.suppressed > 0).then(|| format!("{} hidden", self.suppressed)));
         parts.extend((self.fixed > 0).then(|| format!("{} fixed", self.fixed)));
         parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use canonry_store::ReviewStatistics;
+
+    use super::figures;
+
+    #[test]
+    fn nearly_all_is_never_called_all() {
+        let statistics = ReviewStatistics {
+            reviews: 9,
+            subjects: 3,
+            findings: 400,
+            shown: 400,
+            suppressed: 0,
+            fixed: 399,
+            by_severity: BTreeMap::new(),
+            avg_findings_per_review: None,
+            avg_confidence: None,
+            fixed_rate: Some(399.0 / 400.0),
+            top_files: Vec::new(),
+        };
+        let fixed = figures(&statistics).into_iter().find(|(_, of)| of.ends_with("fixed"));
+        assert_eq!(fixed.map(|(share, _)| share).as_deref(), Some("over 99\u{a0}%"));
     }
 }

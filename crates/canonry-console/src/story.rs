@@ -34,7 +34,7 @@ use crate::words::{When, item_path, when};
 /// A text with more lines, or more characters, begins folded up.
 const LONG_LINES: usize = 40;
 const LONG_TEXT: usize = 3_000;
-/// How much of each list is loaded: more than ever happens to one item, unless something goes wrong.
+/// How much of each list is shown: more than ever happens to one item, unless something goes wrong.
 const MOST_CLOSES: u32 = 40;
 const MOST_LOOKS: usize = 30;
 const MOST_WRITES: usize = 60;

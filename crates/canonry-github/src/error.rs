@@ -45,7 +45,7 @@ pub enum GitHubError {
     },
     /// Only those who may push see a repository's collaborators.
     #[error(
-        "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that may push there, or name the maintainers with `canonry maintainers set LOGIN…`"
+        "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that may push there, or name the maintainers with `canonry maintainers set --repo {repo} LOGIN…`"
     )]
     CollaboratorsHidden {
         /// The repository.

@@ -10,6 +10,7 @@ mod local;
 mod model_file;
 mod provider;
 mod remote;
+mod remote_client;
 mod remote_failure;
 mod retry;
 mod word_piece;

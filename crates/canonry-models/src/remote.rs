@@ -6,12 +6,13 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
-use url::{Host, Url};
+use url::Url;
 
 use crate::api_key::ApiKey;
 use crate::calibration::Calibration;
 use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
+use crate::remote_client::{checked_base, client};
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
 
@@ -95,17 +96,12 @@ impl RemoteEmbedder {
         if settings.model.trim().is_empty() {
             return Err(wrong("the model has no name".to_owned()));
         }
-        let base = Url::parse(&settings.base_url).map_err(|error| wrong(format!("the base URL: {error}")))?;
-        if !matches!(base.scheme(), "http" | "https") {
-            return Err(wrong(format!("the base URL: {} is neither http nor https", base.scheme())));
-        }
-        if !base.username().is_empty() || base.password().is_some() {
-            return Err(wrong(format!("the base URL holds a password; a key belongs in {}", provider.key_variable())));
-        }
+        let base = checked_base(&settings.base_url, provider.key_variable()).map_err(wrong)?;
         let endpoint = provider
             .endpoint(&base, &settings.model)
             .ok_or_else(|| wrong("the base URL: it cannot have a path".to_owned()))?;
-        let client = client(&settings, &base).map_err(wrong)?;
+        let headers = headers(provider, settings.key.as_ref()).map_err(wrong)?;
+        let client = client(headers, &base, settings.timeout).map_err(wrong)?;
         let model_id = format!("{}:{}", provider.name(), settings.model);
         Ok(Self { settings, model_id, endpoint, client, clock, dimension: OnceLock::new() })
     }
@@ -307,39 +303,17 @@ fn batches<'a, 'b>(texts: &'a [Numbered<'b>]) -> Vec<&'a [Numbered<'b>]> {
     batches
 }
 
-fn client(settings: &RemoteSettings, base: &Url) -> Result<reqwest::Client, String> {
+fn headers(provider: Provider, key: Option<&ApiKey>) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert("content-type", HeaderValue::from_static("application/json"));
-    if let Some(key) = &settings.key {
-        let (name, prefix) = settings.provider.key_header();
+    if let Some(key) = key {
+        let (name, prefix) = provider.key_header();
         let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
         let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
         value.set_sensitive(true);
         headers.insert(name, value);
     }
-    // A redirect could carry a key in a header of its own to another host.
-    let mut builder = reqwest::Client::builder()
-        .default_headers(headers)
-        .redirect(reqwest::redirect::Policy::none())
-        .connect_timeout(settings.timeout.min(Duration::from_secs(10)))
-        .timeout(settings.timeout);
-    if is_loopback(base) {
-        builder = builder.no_proxy();
-    }
-    // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes.
-    if base.scheme() == "http" {
-        builder = builder.tls_certs_only([]);
-    }
-    builder.build().map_err(|error| format!("no HTTP client: {error}"))
-}
-
-fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
+    Ok(headers)
 }
 
 #[cfg(test)]

@@ -259,7 +259,8 @@ async fn refusal(
     }
     let Some(list) = store.maintainers(repo.id).await? else {
         return Ok(Err(format!(
-            "it is not known who maintains {}; run `canonry maintainers refresh`, or name them with `canonry maintainers set LOGIN…`",
+            "it is not known who maintains {0}; run `canonry maintainers refresh --repo {0}`, or name them with \
+             `canonry maintainers set --repo {0} LOGIN…`",
             repo.name
         )));
     };

@@ -4,6 +4,7 @@ use canonry_domain::{AuditTally, Share};
 
 use crate::charts::Svg;
 use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
+use crate::words::percent;
 
 /// What an audit comes to: as stored, with many gates, and with those that were chosen.
 pub(crate) struct Sweep<'a> {
@@ -28,9 +29,9 @@ pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
         || "Precision against recall. With the chosen gates nothing is accepted.".to_owned(),
         |(recall, precision)| {
             format!(
-                "Precision against recall. With the chosen gates {:.0} % of what is accepted is right, and {:.0} % of the duplicates are found.",
-                precision * 100.0,
-                recall * 100.0
+                "Precision against recall. With the chosen gates {} of what is accepted is right, and {} of the duplicates are found.",
+                percent(precision),
+                percent(recall)
             )
         },
     );
@@ -104,7 +105,11 @@ mod tests {
         assert_drawn(&svg, HEIGHT);
         assert_eq!(svg.matches(r#"class="other""#).count(), 2, "one of them has no precision");
         assert_eq!((svg.matches(r#"class="ring""#).count(), svg.matches(r#"class="dot""#).count()), (1, 1));
-        assert!(svg.contains("100 % of what is accepted is right, and 33 % of the duplicates are found"), "{svg}");
+        let told = "100\u{a0}% of what is accepted is right, and 33\u{a0}% of the duplicates are found";
+        assert!(svg.contains(told), "{svg}");
+        let nearly = tally(&[vec![Tp; 399], vec![Fp]].concat());
+        let svg = sweep(&Sweep { others: &[], stored, chosen: nearly }).as_str().to_owned();
+        assert!(svg.contains("over 99\u{a0}% of what is accepted is right"), "as the page beside it says: {svg}");
         let none = sweep(&Sweep { others: &[], stored, chosen: others[2] }).as_str().to_owned();
         assert!(none.contains("nothing is accepted") && !none.contains(r#"class="dot""#), "{none}");
     }

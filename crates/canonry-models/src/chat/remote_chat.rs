@@ -6,13 +6,14 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
 use serde_json::Value;
-use url::{Host, Url};
+use url::Url;
 
 use crate::api_key::ApiKey;
 use crate::chat::chat_error::{ChatError, quoted};
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
+use crate::remote_client::{checked_base, client};
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
 
@@ -175,27 +176,11 @@ impl RemoteChat {
         if settings.model.trim().is_empty() {
             return Err(wrong("the model has no name".to_owned()));
         }
-        let base = Url::parse(&settings.base_url).map_err(|error| wrong(format!("the base URL: {error}")))?;
-        if !matches!(base.scheme(), "http" | "https") {
-            return Err(wrong(format!("the base URL: {} is neither http nor https", base.scheme())));
-        }
+        let base = checked_base(&settings.base_url, provider.key_variable()).map_err(wrong)?;
         let endpoint = provider.endpoint(&base, &settings.model);
         let endpoint = endpoint.ok_or_else(|| wrong("the base URL: it cannot have a path".to_owned()))?;
         let headers = provider.headers(settings.key.as_ref()).map_err(wrong)?;
-        // A redirect could carry a key in a header of its own to another host.
-        let mut builder = reqwest::Client::builder()
-            .default_headers(headers)
-            .redirect(reqwest::redirect::Policy::none())
-            .connect_timeout(settings.timeout.min(Duration::from_secs(10)))
-            .timeout(settings.timeout);
-        if is_loopback(&base) {
-            builder = builder.no_proxy();
-        }
-        // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes.
-        if base.scheme() == "http" {
-            builder = builder.tls_certs_only([]);
-        }
-        let client = builder.build().map_err(|error| wrong(format!("no HTTP client: {error}")))?;
+        let client = client(headers, &base, settings.timeout).map_err(wrong)?;
         // Another effort gives other answers, which must not be taken for one another.
         let model_id = match settings.thinking {
             Some(thinking) => format!("{} thinking {thinking}", settings.model),
@@ -329,13 +314,4 @@ enum Again {
     Never,
     AfterBackOff,
     After(Duration),
-}
-
-fn is_loopback(base: &Url) -> bool {
-    match base.host() {
-        Some(Host::Domain(name)) => name == "localhost",
-        Some(Host::Ipv4(address)) => address.is_loopback(),
-        Some(Host::Ipv6(address)) => address.is_loopback(),
-        None => false,
-    }
 }

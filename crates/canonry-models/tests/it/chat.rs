@@ -277,6 +277,8 @@ fn settings_that_cannot_work_are_refused_before_anything_is_sent() {
     let at = |base_url: &str| ChatSettings { base_url: base_url.to_owned(), ..ChatSettings::new(ChatProvider::OpenAi) };
     assert!(message(at("file:///etc")).contains("neither http nor https"));
     assert!(message(at("nowhere")).contains("the base URL"));
+    let told = message(at("http://me:hunter2@127.0.0.1/v1"));
+    assert!(told.contains("belongs in OPENAI_API_KEY") && !told.contains("hunter2"), "{told}");
     let unnamed = ChatSettings { model: " ".to_owned(), ..at("http://127.0.0.1/v1") };
     assert_eq!(message(unnamed), "set up the openai model: the model has no name");
     let broken = ChatSettings { key: Some(ApiKey::new("a\nb")), ..ChatSettings::new(ChatProvider::OpenAi) };

@@ -128,6 +128,11 @@ async fn jobs_and_deliveries_are_done_again() {
     assert_eq!(synced.status(), StatusCode::SEE_OTHER);
     let filter = JobFilter { kind: Some("sync".to_owned()), ..JobFilter::default() };
     assert_eq!(setting.store.jobs(&filter, 9).await.expect("reads").len(), 1);
+    let imported = "tide/imported".parse().expect("a name");
+    setting.store.ensure_repo(&imported, setting.clock.now()).await.expect("stored");
+    let refused = setting.press(Who::Operator, "/r/tide/imported/sync", &[]).await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    assert!(refused.text().await.expect("a page").contains("`canonry sync --repo tide/imported`"));
 }
 
 async fn is_dead(setting: &House, job: JobId) -> bool {

@@ -293,6 +293,8 @@ async fn a_plan_that_is_not_good_is_not_applied() {
         .await
         .expect("kept");
     apply(&setting, "has a mistake").await;
+    let setting = Planned::without_maintainers().await;
+    apply(&setting, "run `canonry maintainers refresh --repo tide/pool`").await;
 }
 
 #[tokio::test]

@@ -32,10 +32,17 @@ impl Deref for Planned {
 impl Planned {
     /// Issues 2, 3 and 5 would be closed in favour of 1 and 4, and 6 is pinned.
     pub(crate) async fn new() -> Self {
+        let planned = Self::without_maintainers().await;
+        let maintainers = ["mona".parse().expect("a login")];
+        let (repo, now) = (planned.repo.id, planned.now);
+        planned.store.set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("set");
+        planned
+    }
+
+    /// The same where nobody said who maintains the repository.
+    pub(crate) async fn without_maintainers() -> Self {
         let setting = Setting::new().await;
         let (store, repo) = (&setting.store, &setting.repo);
-        let maintainers = ["mona".parse().expect("a login")];
-        store.set_maintainers(repo.id, MaintainerSource::Set, &maintainers, setting.now).await.expect("set");
         store.take_in(repo, (1..=6).map(|of| issue(of, &body(of))).collect(), setting.now).await.expect("taken in");
         let mut planned = Self { setting, plan: CloseRunId::new(0) };
         planned.plan = planned.planned(SignedDuration::ZERO).await;

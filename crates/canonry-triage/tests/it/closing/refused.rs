@@ -93,7 +93,9 @@ on_both_engines! {
         let attic = setting.store.ensure_repo(&"acme/attic".parse().expect("a name"), now).await.expect("stored");
         setting.repo = attic;
         let plan = setting.store_plan(&[]).await;
-        assert!(refused(setting.try_apply(plan, false).await).contains("canonry maintainers"));
+        let why = refused(setting.try_apply(plan, false).await);
+        assert!(why.contains("`canonry maintainers refresh --repo acme/attic`"), "{why}");
+        assert!(why.contains("`canonry maintainers set --repo acme/attic LOGIN…`"), "{why}");
     }
 
     async fn a_refused_plan_takes_back_what_an_interrupted_run_announced(database: TestDatabase) {
