@@ -8,6 +8,8 @@ use std::io::ErrorKind;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use sha2::{Digest as _, Sha256};
@@ -66,6 +68,9 @@ pub(crate) fn install(tool: &Tool) -> Result<PathBuf> {
     Ok(installed)
 }
 
+const FETCH_TRIES: u32 = 3;
+const FETCH_PAUSE: Duration = Duration::from_secs(5);
+
 const STAGING_PREFIX: &str = ".unpack-";
 
 /// What runs that were killed left behind; the caller holds the lock.
@@ -123,8 +128,17 @@ fn require(probe: &mut Command, otherwise: &str) -> Result<()> {
     }
 }
 
+/// Asks again when a registry did not answer: a whole run hangs on it.
 fn fetch(command: &mut Command) -> Result<()> {
-    quietly(command).map(drop).map_err(|error| NotFetched(format!("{error:#}")).into())
+    let mut tries = 1;
+    loop {
+        match quietly(command) {
+            Ok(_) => return Ok(()),
+            Err(_) if tries < FETCH_TRIES => thread::sleep(FETCH_PAUSE * tries),
+            Err(error) => return Err(NotFetched(format!("{error:#}")).into()),
+        }
+        tries += 1;
+    }
 }
 
 /// The one file that was downloaded, if it is the one we know.

@@ -206,7 +206,7 @@ mod tests {
         // It is given up on while it waits for something that it started.
         let script = format!("sh -c 'echo $$ > {}; sleep 600; true'; true", left.display());
         std::fs::remove_file(&left).expect("there");
-        let ended = run_program(&mut shell(&script), b"", Duration::from_millis(500), 100).await;
+        let ended = run_program(&mut shell(&script), b"", Duration::from_secs(5), 100).await;
         assert!(matches!(ended, Err(ProgramError::TooLong)));
         assert!(ends(&id()).await);
     }

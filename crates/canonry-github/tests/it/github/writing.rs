@@ -9,14 +9,13 @@ use canonry_testkit::github::{Answer, ArmedFault, Fault};
 use crate::github::emulated::{REPO, Setting, TOKEN, number, open_issues, repo};
 
 async fn setting() -> Setting {
-    Setting::with(
-        |world| open_issues(world, 1),
-        Auth::Token(Secret::new(TOKEN)),
-        |options| {
-            options.request_timeout = Duration::from_millis(500);
-        },
-    )
-    .await
+    patient(Duration::from_secs(60)).await
+}
+
+/// A client that waits so long for an answer.
+async fn patient(timeout: Duration) -> Setting {
+    let auth = Auth::Token(Secret::new(TOKEN));
+    Setting::with(|world| open_issues(world, 1), auth, |options| options.request_timeout = timeout).await
 }
 
 /// What comes of one comment under a fault, how many writes were sent, and how many comments there are.
@@ -64,7 +63,7 @@ async fn ambiguous_failures_are_told_as_such_and_never_repeated() {
 
 #[tokio::test]
 async fn a_write_without_an_answer_in_time_is_ambiguous() {
-    let setting = setting().await;
+    let setting = patient(Duration::from_millis(500)).await;
     let (fault, gate) = comment().hold_answer();
     setting.emulator.fault(fault);
     let outcome = setting.github.create_comment(&repo(), number(1), "hello").await;

@@ -182,6 +182,11 @@ on_both_engines! {
         };
         queue("later", SignedDuration::from_secs(20)).await;
         assert_eq!(next(&mut told).await, "later");
+        // Its end is stored before the connections go: it would be done again otherwise.
+        let is_done = async || other.jobs(&JobFilter::default(), 10).await.expect("reads")[0].state == JobState::Done;
+        while !is_done().await {
+            tokio::task::yield_now().await;
+        }
         // Every connection ends, the listening one too; the workers find their way back.
         database.end_connections().await;
         let mut tries = 0;

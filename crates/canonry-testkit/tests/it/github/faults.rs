@@ -135,7 +135,7 @@ async fn a_hanging_request_is_applied_or_not_as_told() {
         [(Fault::on("POST", "/**/comments").hang(), 0), (Fault::on("POST", "/**/comments").apply_and_hang(), 1)]
     {
         let struck = emulator.fault(fault);
-        let hung = tokio::time::timeout(Duration::from_millis(300), say(&client, "hung")).await;
+        let hung = tokio::time::timeout(Duration::from_secs(3), say(&client, "hung")).await;
         assert!(hung.is_err(), "{hung:?}");
         assert_eq!((count(&emulator), struck.hits()), (applied, 1));
         emulator.clear_faults();
