@@ -21,6 +21,8 @@ use crate::service::Service;
 const PART: usize = 10;
 /// What waits for its turn to be written is looked at again so often.
 const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
+/// Items that are named with what kept them closed.
+const MOST_NAMED: usize = 10;
 /// An apply that lets an undo go first looks so often whether it is done.
 const LETS_FIRST: SignedDuration = SignedDuration::from_secs(5);
 
@@ -119,7 +121,22 @@ async fn undo_part(service: &Service, job: &Job) -> Result<Handled, Stopped> {
         failed = report.failed, left = report.unreached, "a part of a plan is undone"
     );
     go_on(&report, service.now())?;
-    Ok(Handled::Done)
+    match not_opened(&report) {
+        Some(words) => Err(Stopped::Refused(words)),
+        None => Ok(Handled::Done),
+    }
+}
+
+/// Which items an undo could not open, and why; `None` when there are none. No page but that of the order tells it.
+fn not_opened(report: &CloseReport) -> Option<String> {
+    let rows: Vec<&ReportedRow> = report.not_opened().collect();
+    let why = |row: &&ReportedRow| format!("#{} ({})", row.number, row.reason.as_deref().unwrap_or("failed"));
+    let named: Vec<String> = rows.iter().take(MOST_NAMED).map(why).collect();
+    let more = match rows.len().saturating_sub(MOST_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    (!rows.is_empty()).then(|| format!("not opened again: {}{more}", named.join(", ")))
 }
 
 /// What is said under the item beside the reason.
@@ -172,14 +189,14 @@ async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder)
                     "plan {plan} was to be undone (job {undo}, which was given up), so that nothing more of it is closed"
                 )));
             }
-            // It was refused, or is queued again and comes first next time.
+            // It was refused, could not open everything, or is queued again and comes first next time.
             _ => {}
         }
     }
     // Also by a command, which leaves no job, and long ago: jobs are thrown away some day.
     if store.was_undone_since(plan, job.created_at).await? {
         return Err(Stopped::Refused(format!(
-            "everything that plan {plan} closed was undone, so that nothing more of it is closed"
+            "everything that plan {plan} closed was to be opened again, so that nothing more of it is closed"
         )));
     }
     Ok(())

@@ -4,6 +4,7 @@ use canonry_domain::{ItemNumber, ItemType};
 use canonry_store::CloseOutcome;
 
 use crate::closing::Ended;
+use crate::undo_close::ALREADY_OPEN;
 
 /// What became of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -85,6 +86,15 @@ pub struct CloseReport {
 }
 
 impl CloseReport {
+    /// The rows of an undo that has ended whose items it could not open.
+    pub fn not_opened(&self) -> impl Iterator<Item = &ReportedRow> {
+        self.rows.iter().filter(|row| match row.result {
+            RowResult::Failed => true,
+            RowResult::Skipped => row.reason.as_deref() != Some(ALREADY_OPEN),
+            _ => false,
+        })
+    }
+
     /// Counts a row that was worked on now.
     pub(crate) fn add(&mut self, row: ReportedRow) {
         self.attempted += 1;

@@ -5,12 +5,12 @@ use canonry_domain::{ItemType, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, closing_jobs_of, is_being_applied, queue_apply, queue_undo};
 use canonry_store::{JobCaps, JobEnd, JobId, JobLease, JobScope, JobState};
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{Fault, Permission};
+use canonry_testkit::github::{CloseReason, Fault, Permission};
 use canonry_testkit::on_both_engines;
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 
-use crate::closing::setting::{MAINTAINER, REPO, Setting, maintainer};
+use crate::closing::setting::{MAINTAINER, REPO, Setting, maintainer, plain};
 
 const DONE: (JobState, Option<String>) = (JobState::Done, None);
 
@@ -106,7 +106,7 @@ on_both_engines! {
             if thrown_away {
                 store.prune_service(setting.now() + SignedDuration::from_hours(1), 1_000).await.expect("thrown away");
                 assert_eq!(store.job(undone).await.expect("reads"), None);
-                words = format!("everything that plan {plan} closed was undone, so that nothing more of it is closed");
+                words = format!("everything that plan {plan} closed was to be opened again, so that nothing more of it is closed");
             }
             assert!(store.requeue_job(apply, setting.now()).await.expect("queued"));
             let told = closing_jobs_of(store, repo, plan).await.expect("reads");
@@ -117,6 +117,46 @@ on_both_engines! {
                 assert!(setting.shown(*number).open, "#{number}");
             }
         }
+    }
+
+    async fn an_undo_tells_what_it_could_not_open_and_ends_the_apply_all_the_same(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let (plan, _, duplicates) = setting.plan(12).await;
+        setting.approve(plan, &duplicates).await;
+        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        setting.one_try().await;
+        setting.emulator.fault(Fault::on("PATCH", &format!("/repos/*/*/issues/{}", duplicates[0])).answer(403));
+        {
+            let mut world = setting.emulator.world();
+            world.advance(60);
+            world.reopen(REPO, plain(duplicates[1]), "ann");
+            world.reopen(REPO, plain(duplicates[2]), "ann");
+            world.advance(60);
+            world.close(REPO, plain(duplicates[2]), MAINTAINER, CloseReason::NotPlanned);
+        }
+        let undo = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: None };
+        let undone = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
+        setting.work().await;
+        let (state, told) = setting.ended(undone).await;
+        let told = told.expect("told");
+        assert_eq!(state, JobState::Done);
+        assert!(told.starts_with(&format!("not opened again: #{} (", duplicates[0])) && told.contains("403"), "{told}");
+        assert!(told.ends_with(&format!(", #{} (not_our_close)", duplicates[2])), "what is open already is no matter: {told}");
+        let open: Vec<bool> = duplicates.iter().map(|number| setting.shown(*number).open).collect();
+        assert_eq!(open, [&[false, true, false][..], &[true; 9]].concat());
+        let words = format!("everything that plan {plan} closed was to be opened again, so that nothing more of it is closed");
+        assert_eq!(setting.ended(apply).await, (JobState::Done, Some(words)));
+        setting.assert_untouched(&duplicates[10..], "behind the first part");
+
+        // Ordered again, what GitHub refused is opened, and it is told again what somebody else closed.
+        setting.emulator.world().advance(60);
+        let again = queue_undo(store, repo, &undo, setting.now()).await.expect("reads").expect("queued");
+        setting.work().await;
+        let words = format!("not opened again: #{} (not_our_close)", duplicates[2]);
+        assert_eq!(setting.ended(again).await, (JobState::Done, Some(words)));
+        assert!(setting.shown(duplicates[0]).open);
     }
 
     async fn an_undo_that_was_refused_ends_nothing_and_one_that_was_given_up_does(database: TestDatabase) {
