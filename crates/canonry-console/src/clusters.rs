@@ -8,7 +8,7 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::{get, post};
-use canonry_domain::{ItemNumber, ItemState, ItemType, PLAN_LIFETIME};
+use canonry_domain::{ItemNumber, ItemState, ItemType, is_too_old};
 use canonry_server::queue_canonicalize;
 use canonry_store::{ClusterFilter, ClusterKey, ClusterRow, Representation};
 use jiff::Timestamp;
@@ -94,7 +94,7 @@ pub(crate) struct PlanLink {
 impl PlanLink {
     pub(crate) fn of(path: &str, row: &ClusterRow, now: Timestamp) -> Option<Self> {
         let plan = row.plan?;
-        let is_old = now.duration_since(plan.made_at) > PLAN_LIFETIME;
+        let is_old = is_too_old(plan.made_at, now);
         let (href, words) = match plan.left {
             Some(item) if !is_old => {
                 (format!("{path}/plans/{}/rows/{}/{item}", plan.id, row.item_type), "would close its duplicates")

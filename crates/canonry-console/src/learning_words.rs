@@ -1,9 +1,9 @@
 //! What the learning page says about a threshold, in sentences.
 
 use canonry_domain::{
-    Component, CountedLessons, CurrentThreshold, EventBy, Evidence, ItemType, Lesson, LessonKind, NextMove, Outcome,
-    OutcomeEvidence, Share, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdState, next_lowering,
-    next_raise, posterior_band,
+    Component, CountedLessons, CurrentThreshold, EventBy, Evidence, ItemType, Lesson, LessonKind, MOST_IN_A_ROW,
+    NextMove, Outcome, OutcomeEvidence, Share, ThresholdReason, ThresholdRule, ThresholdSettings, ThresholdState,
+    next_lowering, next_raise, posterior_band,
 };
 use canonry_store::{LearnedOutcome, LogStep};
 use jiff::Timestamp;
@@ -93,11 +93,11 @@ pub(crate) fn what_would_move(
         None if state.current == CurrentThreshold::Silent => {
             words.push("It cannot be raised any further: it says nothing at all now.".to_owned());
         }
-        None => words.push("Even 500 wrong predictions in a row would not raise it.".to_owned()),
+        None => words.push(format!("Even {MOST_IN_A_ROW} wrong predictions in a row would not raise it.")),
     }
     match next_lowering(settings, lessons, bucket) {
         Some(next) => words.push(told(next, "right")),
-        None => words.push("No 500 right predictions in a row would lower it.".to_owned()),
+        None => words.push(format!("No {MOST_IN_A_ROW} right predictions in a row would lower it.")),
     }
     words.push("Silence of people moves nothing: an outcome that nobody can tell teaches nothing.".to_owned());
     words

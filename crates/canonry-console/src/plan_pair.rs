@@ -2,8 +2,7 @@
 
 use canonry_config::Parsed;
 use canonry_domain::{
-    ClosePath, DriftKind, Item, ItemNumber, ItemState, LiveItem, Maintainers, ONLY_EXCLUDE, RowRefusal, RowSnapshot,
-    SkipReason, drift, redact,
+    ClosePath, Item, ItemNumber, ItemState, LiveItem, Maintainers, ONLY_EXCLUDE, RowSnapshot, SkipReason, drift, redact,
 };
 use canonry_retrieval::{SharedFact, marked};
 use canonry_server::is_being_applied;
@@ -147,7 +146,8 @@ pub(crate) async fn pair_view(
             let maintainers: Maintainers = list.iter().flat_map(|list| &list.logins).collect();
             let protected = &settings.config.close.protected_labels;
             let live = target.filter(|target| target.gone.is_none()).map(live);
-            drift(snapshot, &self::live(source), live.as_ref(), &maintainers, protected).map(refusal_words)
+            drift(snapshot, &self::live(source), live.as_ref(), &maintainers, protected)
+                .map(|refusal| refusal.in_words().to_owned())
         }
         None => None,
     };
@@ -300,25 +300,4 @@ fn live(item: &Item) -> LiveItem {
 
 fn skip_words(reason: SkipReason) -> String {
     format!("Left open: {}.", reason.in_words())
-}
-
-fn refusal_words(refusal: RowRefusal) -> String {
-    let words = match refusal {
-        RowRefusal::Skip(reason) => return reason.in_words().to_owned(),
-        RowRefusal::Grace(_) => "somebody objected",
-        RowRefusal::Drift(kind) => match kind {
-            DriftKind::SourceEdited => "its text was changed",
-            DriftKind::SourceClosed => "it was closed",
-            DriftKind::SourceReopened => "it was closed and opened again",
-            DriftKind::SourceAssigned => "somebody was assigned to it",
-            DriftKind::SourceLocked => "it was locked",
-            DriftKind::HumanCommented => "somebody commented on it",
-            DriftKind::TargetClosed => "the one that was to stay open was closed",
-            DriftKind::TargetEdited => "the text of the one that stays open was changed",
-            DriftKind::TargetGone => "the one that was to stay open is gone",
-            DriftKind::LabelAdded => "it got a label",
-            DriftKind::MaintainerChanged => "its author or an assignee is a maintainer now",
-        },
-    };
-    words.to_owned()
 }

@@ -1,18 +1,15 @@
 //! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
 
 use canonry_config::{Parsed, Section};
-use canonry_domain::PlanAge;
+use canonry_domain::{DAILY_LIMIT_WINDOW, PlanAge};
 use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::console::Console;
 use crate::errors::PageError;
 use crate::plan_progress::ProgressView;
 use crate::visit::At;
 use crate::words::{counted, length, thousands, when};
-
-/// A day's closes without approval are counted over so long.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why a plan is not begun again.
 pub(crate) const WORKED_ON: &str = "it is being worked on already; wait until that has ended";
@@ -143,7 +140,7 @@ pub(crate) async fn apply_view(
     let totals = &plan.totals;
     let refused = why_not_applied(console, at, plan, settings, age, progress).await?;
     let most = u64::from(settings.config.close.max_per_day);
-    let closed = console.store.closes_since(at.repo.id, console.now() - DAY).await?;
+    let closed = console.store.closes_since(at.repo.id, console.now() - DAILY_LIMIT_WINDOW).await?;
     let free = most.saturating_sub(closed);
     let waits = (totals.undecided() > free).then(|| {
         format!(

@@ -145,10 +145,7 @@ async fn resume(
 ) -> Result<Response, PageError> {
     let now = console.now();
     at.record(&console, "resume", &at.repo.name.to_string()).await?;
-    let mut lifted = false;
-    for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
-        lifted |= console.store.lift_brake(at.repo.id, kind, at.visit.login(), now).await?;
-    }
+    let lifted = console.store.lift_brakes(at.repo.id, at.visit.login(), now).await?;
     console.wake_publisher.notify_one();
     let told = match lifted {
         true => format!("Canonry writes to {} again.", at.repo.name),
@@ -181,7 +178,7 @@ async fn sync(
 
 async fn brakes(console: &Console, at: &At) -> Result<Vec<BrakeLine>, PageError> {
     let mut lines = Vec::new();
-    for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+    for kind in BrakeKind::ALL {
         let Some(brake) = console.store.brake_in_force(at.repo.id, kind).await? else { continue };
         let (heading, consequence) = match kind {
             BrakeKind::Pause => ("Paused", "Nothing is written; what is found meanwhile is kept."),

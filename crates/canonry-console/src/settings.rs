@@ -9,9 +9,9 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
 use canonry_config::{SETTINGS_FILE, to_yaml};
-use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
+use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, month_of};
 use canonry_store::{Brake, BrakeKind, MaintainerSource};
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 
 use crate::console::Console;
 use crate::deeds::DeedLine;
@@ -27,8 +27,6 @@ use crate::{badge, deeds};
 const LATEST: u32 = 12;
 /// Rulings that one page of a search looks at.
 const RULINGS_LOOKED_AT: u32 = 5_000;
-/// Objections are counted over as many days as the breaker looks back.
-const A_WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/r/{owner}/{name}/settings", get(show))
@@ -179,7 +177,7 @@ async fn show(
         pager: pager.stopped(rulings.stopped_after),
         repo: at.repo.name.to_string(),
         maintainers,
-        objections: store.objections_since(repo, now - A_WEEK).await?,
+        objections: store.objections_since(repo, now - BREAKER_WINDOW).await?,
         spent: dollars(store.spent_since(repo, month_of(now)).await?),
         budget: match parsed.config.budget.monthly_cost_usd {
             own if own > 0.0 => dollars(own),
@@ -230,25 +228,5 @@ fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingLine {
         note: ruling.note,
         by: ruling.created_by.map(|login| format!("@{login}")).unwrap_or_default(),
         at: when(ruling.created_at, now),
-    }
-}
-
-/// When the month began that a budget is counted by.
-fn month_of(now: Timestamp) -> Timestamp {
-    let day = now.to_zoned(jiff::tz::TimeZone::UTC).date();
-    day.first_of_month().to_zoned(jiff::tz::TimeZone::UTC).map_or(now, |first| first.timestamp())
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-
-    use super::month_of;
-
-    #[test]
-    fn a_month_begins_on_its_first_day() {
-        let moment = |text: &str| text.parse::<Timestamp>().expect("a moment");
-        assert_eq!(month_of(moment("2026-02-28T23:59:59Z")), moment("2026-02-01T00:00:00Z"));
-        assert_eq!(month_of(moment("2026-03-01T00:00:00Z")), moment("2026-03-01T00:00:00Z"));
     }
 }

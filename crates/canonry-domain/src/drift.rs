@@ -59,6 +59,25 @@ words!(
     MaintainerChanged = "maintainer_changed",
 );
 
+impl DriftKind {
+    /// What changed, as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::SourceEdited => "its text was changed",
+            Self::SourceClosed => "it was closed",
+            Self::SourceReopened => "it was closed and opened again",
+            Self::SourceAssigned => "somebody was assigned to it",
+            Self::SourceLocked => "it was locked",
+            Self::HumanCommented => "somebody commented on it",
+            Self::TargetClosed => "the one that was to stay open was closed",
+            Self::TargetEdited => "the text of the one that stays open was changed",
+            Self::TargetGone => "the one that was to stay open is gone",
+            Self::LabelAdded => "it got a label",
+            Self::MaintainerChanged => "its author or an assignee is a maintainer now",
+        }
+    }
+}
+
 /// One item as a plan saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemSnapshot {
@@ -147,6 +166,17 @@ pub enum RowRefusal {
     Skip(SkipReason),
     /// Somebody objected before the grace was over.
     Grace(GraceEnd),
+}
+
+impl RowRefusal {
+    /// The reason as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Drift(kind) => kind.in_words(),
+            Self::Skip(reason) => reason.in_words(),
+            Self::Grace(_) => "somebody objected",
+        }
+    }
 }
 
 impl fmt::Display for RowRefusal {

@@ -7,6 +7,7 @@ mod audit_sample;
 mod audit_simulation;
 mod beta;
 mod beta_rules;
+mod breaker;
 mod bug_feature;
 mod canonical;
 mod close_plan;
@@ -88,6 +89,7 @@ pub use audit_simulation::{
     AuditCandidate, AuditItem, ClassChange, Simulation, TighterGates, audit_candidates, changed_by, simulate_audit,
     sweep_audit,
 };
+pub use breaker::{BREAKER_DAYS, BREAKER_WINDOW, pulls_breaker};
 pub use bug_feature::bug_feature_mismatch;
 pub use close_plan::{
     ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,
@@ -134,14 +136,14 @@ pub use judged_item::{GateCandidate, JudgedItem, PairScores};
 pub use linked_issues::fixed_issues;
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;
-pub use moment::{InvalidMoment, parse_moment, whole_micros};
-pub use next_move::{NextMove, next_lowering, next_raise};
+pub use moment::{InvalidMoment, month_of, parse_moment, whole_micros};
+pub use next_move::{MOST_IN_A_ROW, NextMove, next_lowering, next_raise};
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
 pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,
 };
-pub use plan_age::{PLAN_LIFETIME, PlanAge, plan_age};
+pub use plan_age::{DAILY_LIMIT_WINDOW, PLAN_LIFETIME, PlanAge, is_too_old, plan_age};
 pub use plan_input::{PlanInput, PlanItem};
 pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
 pub use prediction_tally::OutcomeCounts;

@@ -27,9 +27,24 @@ pub fn whole_micros(moment: Timestamp) -> Timestamp {
     Timestamp::from_microsecond(moment.as_microsecond()).unwrap_or(moment)
 }
 
+/// The first moment of a moment's calendar month, as UTC counts months: budgets are counted from there on.
+pub fn month_of(now: Timestamp) -> Timestamp {
+    let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
+    first.to_zoned(TimeZone::UTC).map_or(now, |zoned| zoned.timestamp())
+}
+
 #[cfg(test)]
 mod tests {
-    use super::parse_moment;
+    use jiff::Timestamp;
+
+    use super::{month_of, parse_moment};
+
+    #[test]
+    fn months_begin_at_their_first_midnight() {
+        let at = |text: &str| text.parse::<Timestamp>().expect("valid");
+        assert_eq!(month_of(at("2026-02-28T23:59:59Z")), at("2026-02-01T00:00:00Z"));
+        assert_eq!(month_of(at("2026-03-01T00:00:00Z")), at("2026-03-01T00:00:00Z"));
+    }
 
     #[test]
     fn zones_dates_and_fractions() {

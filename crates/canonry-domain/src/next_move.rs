@@ -7,7 +7,7 @@ use crate::threshold_rule::{ThresholdRule, ThresholdSettings};
 use crate::threshold_state::learn_from_counts;
 
 /// More predictions in a row than this are no answer to anybody.
-const MOST: u64 = 500;
+pub const MOST_IN_A_ROW: u64 = 500;
 
 /// Predictions of one kind in a row that would move a threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub struct NextMove {
 }
 
 /// How many wrong predictions in a row, at the present threshold, would raise it; `None` when it is silent, when it
-/// takes more than 500, or under a rule that does not answer wrong ones by raising.
+/// takes more than [`MOST_IN_A_ROW`], or under a rule that does not answer wrong ones by raising.
 pub fn next_raise(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],
@@ -34,7 +34,7 @@ pub fn next_raise(
 
 /// How many right predictions in a row would lower it: just below the present threshold, else at it, else at both, as it
 /// must be sure of where it stands before it goes below; `None` when it is the lowest already, when it takes more than
-/// 500, or under a rule that does not answer right ones by lowering.
+/// [`MOST_IN_A_ROW`], or under a rule that does not answer right ones by lowering.
 pub fn next_lowering(
     settings: &ThresholdSettings,
     lessons: &[CountedLessons],
@@ -64,10 +64,10 @@ fn first_move(
         let more = |level: &u8| CountedLessons { kind, level: Some(*level), component: component.cloned(), times };
         current(settings, lessons, component, levels.iter().map(more))
     };
-    if !is_wanted(after(MOST)) {
+    if !is_wanted(after(MOST_IN_A_ROW)) {
         return None;
     }
-    let (mut too_few, mut enough) = (0, MOST);
+    let (mut too_few, mut enough) = (0, MOST_IN_A_ROW);
     while enough - too_few > 1 {
         let middle = too_few.midpoint(enough);
         if is_wanted(after(middle)) {

@@ -7,6 +7,9 @@ use jiff::{SignedDuration, Timestamp};
 /// After a week too much may have changed that nobody looks at again before closing (SPEC 19).
 pub const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
+/// Closes that no person approved are limited in every window of this length: a day, as `close.maxPerDay` says.
+pub const DAILY_LIMIT_WINDOW: SignedDuration = SignedDuration::from_hours(24);
+
 /// How a plan stands. `P` is what plans are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlanAge<P> {
@@ -31,7 +34,7 @@ pub enum PlanAge<P> {
 
 /// How a plan stands, given the newest plan and the newest ruling that touch its items since it was made.
 pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Option<i64>, now: Timestamp) -> PlanAge<P> {
-    if now.duration_since(made_at) > PLAN_LIFETIME {
+    if is_too_old(made_at, now) {
         return PlanAge::TooOld;
     }
     match (newer_plan, newer_ruling) {
@@ -40,6 +43,11 @@ pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Opti
         // Beyond the end of time nothing is too old.
         (None, None) => PlanAge::Good { until: made_at.checked_add(PLAN_LIFETIME).unwrap_or(Timestamp::MAX) },
     }
+}
+
+/// Whether a plan was made too long ago to be applied, whatever else happened since.
+pub fn is_too_old(made_at: Timestamp, now: Timestamp) -> bool {
+    now.duration_since(made_at) > PLAN_LIFETIME
 }
 
 impl<P: Display> PlanAge<P> {

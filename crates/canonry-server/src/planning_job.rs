@@ -2,9 +2,10 @@
 
 use canonry_config::{config_hash, parse};
 use canonry_domain::GraceEnd;
-use canonry_store::{Job, MaintainerSource};
-use canonry_triage::{EmbedSource, PlanError, PlanOptions, cancel_grace, canonicalize, plan_close, plan_rules};
-use jiff::SignedDuration;
+use canonry_store::Job;
+use canonry_triage::{
+    EmbedSource, PlanError, PlanOptions, cancel_grace, canonicalize, counts_for_a_plan, plan_close, plan_rules,
+};
 
 use crate::closing_job::{Stopped, ended, know_maintainers, mistaken, ordered_repo, still_maintains, unreadable};
 use crate::console_jobs::{CancelGraceOrder, CanonicalizeOrder, PlanOrder, order_of, run_of};
@@ -12,9 +13,6 @@ use crate::handler::{Handled, JobError};
 use crate::job_errors::in_words;
 use crate::repo_rules::settings_text;
 use crate::service::Service;
-
-/// How long a list of maintainers from GitHub is good enough to plan by.
-const MAINTAINERS_COUNT: SignedDuration = SignedDuration::from_hours(24);
 
 /// Makes a plan, as `plan-close` does. A job that is done again makes no second one.
 pub(crate) async fn plan(service: &Service, job: &Job) -> Result<Handled, JobError> {
@@ -47,9 +45,7 @@ async fn make_plan(service: &Service, job: &Job) -> Result<Handled, Stopped> {
         config.close.min_close = min_close.get();
     }
     let known = store.maintainers(repo.id).await?;
-    let counts = known.is_some_and(|list| {
-        list.source == MaintainerSource::Set || now.duration_since(list.written_at) < MAINTAINERS_COUNT
-    });
+    let counts = known.is_some_and(|list| counts_for_a_plan(&list, now));
     if let Some(github) = service.github().filter(|_| !counts) {
         know_maintainers(store, github, &repo).await?;
     }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use canonry_config::Reviewer;
-use canonry_domain::ItemNumber;
 use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_domain::{ItemNumber, month_of};
 use canonry_github::outbox::Outbox;
 use canonry_github::{GitHub, GitHubError};
 use canonry_review::reviewers::CommandReviewer;
@@ -18,7 +18,6 @@ use jiff::{SignedDuration, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use crate::handler::{Handled, JobError};
-use crate::handlers::month_of;
 use crate::job_errors::in_words;
 use crate::metered_model::{MeteredModel, ReviewModel};
 use crate::recheck::{PAUSED_FOR, ServiceRecheck};

@@ -39,7 +39,7 @@ impl StoredMetrics {
         let (mut brakes, mut objections) = (Vec::new(), Vec::new());
         for repo in repos.iter().take(MOST_REPOS) {
             thresholds.push((repo.name.clone(), store.thresholds(repo.id).await?));
-            for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
+            for kind in BrakeKind::ALL {
                 if store.brake_in_force(repo.id, kind).await?.is_some() {
                     brakes.push((repo.name.clone(), kind));
                 }

@@ -18,6 +18,9 @@ pub enum BrakeKind {
 }
 
 impl BrakeKind {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Pause, Self::Breaker];
+
     /// The word that is stored.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -92,6 +95,15 @@ impl Store {
             query.bind(micros(now)).execute(db).await?.rows_affected()
         });
         Ok(lifted > 0)
+    }
+
+    /// Lifts every brake, as `resume` does; `false` says that none was in force.
+    pub async fn lift_brakes(&self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
+        let mut lifted = false;
+        for kind in BrakeKind::ALL {
+            lifted |= self.lift_brake(repo, kind, by, now).await?;
+        }
+        Ok(lifted)
     }
 
     /// The brake of a kind that is in force.

@@ -2,8 +2,8 @@
 
 use canonry_config::{CloseSettings, RepoConfig};
 use canonry_domain::{
-    ClosingText, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability, RowSnapshot, SkipReason,
-    closing_comment, comment_if_refused,
+    ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability,
+    RowSnapshot, SkipReason, closing_comment, comment_if_refused,
 };
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Close, CloseAs, Write};
@@ -19,8 +19,6 @@ use crate::grace_watch::GraceWatch;
 use crate::live_item::is_gone;
 use crate::row_evidence::RowEvidence;
 
-/// The window of the brake on closes that no person approved.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
 /// Webhooks that are older say nothing about whether a service runs.
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Characters of a title or of a shared fact in a comment.
@@ -151,7 +149,7 @@ impl PlanRows<'_> {
 
     /// At most so many closes a day happen without a person's approval.
     async fn is_daily_limit_reached(&self) -> Result<bool, ClosingError> {
-        let since = self.closing.github.now() - DAY;
+        let since = self.closing.github.now() - DAILY_LIMIT_WINDOW;
         let closed = self.closing.store.closes_since(self.closing.repo.id, since).await?;
         Ok(closed >= u64::from(self.config.close.max_per_day))
     }

@@ -1,7 +1,7 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
 use canonry_config::{Parsed, RepoConfig};
-use canonry_domain::{GraceEnd, Probability};
+use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, Probability};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
@@ -25,9 +25,6 @@ use crate::llm_budget::LlmBudget;
 use crate::plan_close::{OnePlan, OneRow, PlanError, plan_one, plan_rules};
 use crate::refresh_maintainers::refresh_maintainers;
 use crate::sync::SyncError;
-
-/// The window of the brake on closes that no person approved.
-const DAY: SignedDuration = SignedDuration::from_hours(24);
 
 /// For so long an answer about who maintains a repository serves every grace that is due.
 const ASKED_AGAIN: SignedDuration = SignedDuration::from_mins(5);
@@ -159,7 +156,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     }
     // First, because it costs GitHub nothing, and hundreds may wait for it.
     if grace.approved_by.is_none() {
-        let closed = store.closes_since(repo.id, github.now() - DAY).await?;
+        let closed = store.closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
         if closed >= u64::from(with.config.config.close.max_per_day) {
             return Err(Unsettled::Wait("daily_limit".to_owned()));
         }

@@ -118,7 +118,7 @@ pub use objections::{Objections, ObjectionsReport};
 pub use plan_close::{PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, plan_rules};
 pub use plan_export::{plan_csv, plan_json, plan_markdown, row_document};
 pub use reactions::{ReactionsReport, poll_reactions};
-pub use refresh_maintainers::refresh_maintainers;
+pub use refresh_maintainers::{counts_for_a_plan, refresh_maintainers};
 pub use row_evidence::{RowEvidence, evidence_text, shared_evidence};
 pub use rulings::{RulingError, Statement, rule_duplicate, rule_not_duplicate, ruled_since};
 pub use search::{FoundItem, SearchError, SearchFor, SearchOptions, search};

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemState, ItemType, Login, breaker_comment};
+use canonry_domain::{
+    BREAKER_DAYS, BREAKER_WINDOW, GraceEnd, ItemNumber, ItemState, ItemType, Login, breaker_comment, pulls_breaker,
+};
 use canonry_github::api::{ReactionSubject, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Write};
 use canonry_github::{GitHub, GitHubError};
@@ -15,9 +17,6 @@ use crate::grace_cancel::cancel_grace;
 use crate::grace_watch::{disagrees, written_comment};
 use crate::live_item::is_gone;
 
-/// So many objections within [`WINDOW_DAYS`] stop all closing in a repository.
-const MOST_OBJECTIONS: usize = 3;
-const WINDOW_DAYS: i64 = 7;
 /// For how long people's reactions to a closing comment are asked for, and what became of its item.
 const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// So many people say no together; the author alone is enough.
@@ -101,11 +100,11 @@ impl Objections<'_> {
         let Self { store, repo, .. } = *self;
         let brakes = store.brakes(repo.id).await?;
         let lifted = brakes.iter().filter(|brake| brake.kind == BrakeKind::Breaker).filter_map(|brake| brake.lifted_at);
-        let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - SignedDuration::from_hours(WINDOW_DAYS * 24));
+        let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - BREAKER_WINDOW);
         let objections = store.objections(repo.id).await?;
-        let recent = objections.iter().filter(|objection| objection.at > since).count();
-        if recent >= MOST_OBJECTIONS {
-            let why = format!("{recent} objections to closes in {WINDOW_DAYS} days");
+        let recent = objections.iter().filter(|objection| objection.at > since).count() as u64;
+        if pulls_breaker(recent) {
+            let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
             if store.set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
                 tracing::warn!(repo = %repo.name, objections = recent, "too many people objected to closes; nothing is closed here any more until a maintainer says `resume`");
             }
@@ -122,14 +121,14 @@ impl Objections<'_> {
     /// One comment under the item of the objection that was one too many. A breaker that a person pulled needs none.
     async fn tell_maintainers(&self, brake: &Brake, objections: &[Objection]) -> Result<(), GraceError> {
         let (Some(outbox), None) = (self.outbox, &brake.set_by) else { return Ok(()) };
-        let window = brake.set_at - SignedDuration::from_hours(WINDOW_DAYS * 24);
+        let window = brake.set_at - BREAKER_WINDOW;
         let behind: Vec<&Objection> =
             objections.iter().filter(|one| one.at <= brake.set_at && one.at > window).collect();
         let Some(last) = behind.last() else { return Ok(()) };
         let id = self.repo.github_id.map_or_else(|| self.repo.id.get(), |id| id.0);
         let key = format!("brake/{id}#{}/{}", last.number, brake.id);
         let count = u64::try_from(behind.len()).unwrap_or(u64::MAX);
-        let body = breaker_comment(count, WINDOW_DAYS, self.handle);
+        let body = breaker_comment(count, BREAKER_DAYS, self.handle);
         outbox.enqueue(self.repo.id, last.number, &key, Write::Comment { body }).await?;
         Ok(())
     }

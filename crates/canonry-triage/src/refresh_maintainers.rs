@@ -3,9 +3,18 @@
 use canonry_domain::RepoName;
 use canonry_github::GitHub;
 use canonry_store::{MaintainerList, MaintainerSource, Store};
+use jiff::{SignedDuration, Timestamp};
 
 use crate::identify::{identify, remember};
 use crate::sync::SyncError;
+
+/// How long a list from GitHub is good enough to plan by; closing asks again.
+const COUNTS_FOR: SignedDuration = SignedDuration::from_hours(24);
+
+/// Whether a plan may be made by this list without asking GitHub again. One that a person set always counts.
+pub fn counts_for_a_plan(list: &MaintainerList, now: Timestamp) -> bool {
+    list.source == MaintainerSource::Set || now.duration_since(list.written_at) < COUNTS_FOR
+}
 
 /// Replaces the list of maintainers by the collaborators with push or more. When GitHub does not
 /// answer, the list stays as it was.

@@ -16,5 +16,5 @@ mod reviews;
 mod triage;
 mod webhook;
 
-pub(crate) use triage::{budget, month_of, triage_again};
+pub(crate) use triage::{budget, triage_again};
 pub(crate) use webhook::webhook;

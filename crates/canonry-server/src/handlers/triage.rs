@@ -1,9 +1,8 @@
 //! A new item, or one with a new text, is looked at.
 
-use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, OnlineThresholds, TriageMode};
+use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, OnlineThresholds, TriageMode, month_of};
 use canonry_store::{Job, JobState, Repo, RepoAccess, TriageActionKind};
 use canonry_triage::{DetectError, DetectOptions, LlmBudget, TriageError, triage_item};
-use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -178,24 +177,4 @@ pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>)
     };
     let spent = service.store().spent_since(repo.id, month_of(service.now())).await?;
     Ok(LlmBudget::up_to((monthly - spent).max(0.0), service.parts().prices))
-}
-
-/// The first moment of a moment's calendar month, as UTC counts months.
-pub(crate) fn month_of(now: Timestamp) -> Timestamp {
-    let first = now.to_zoned(TimeZone::UTC).date().first_of_month();
-    first.to_zoned(TimeZone::UTC).map_or(now, |zoned| zoned.timestamp())
-}
-
-#[cfg(test)]
-mod tests {
-    use jiff::Timestamp;
-
-    use super::month_of;
-
-    #[test]
-    fn months_begin_at_their_first_midnight() {
-        let at = |text: &str| text.parse::<Timestamp>().expect("valid");
-        assert_eq!(month_of(at("2026-02-28T23:59:59Z")), at("2026-02-01T00:00:00Z"));
-        assert_eq!(month_of(at("2026-03-01T00:00:00Z")), at("2026-03-01T00:00:00Z"));
-    }
 }

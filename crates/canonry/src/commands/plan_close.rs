@@ -5,10 +5,9 @@ use canonry_config::config_hash;
 use canonry_domain::{ItemType, Probability, TargetPolicy};
 use canonry_store::{CloseRunId, MaintainerSource, Repo, Store};
 use canonry_triage::{
-    JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, plan_rules, refresh_maintainers,
-    row_document,
+    JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, counts_for_a_plan, plan_close, plan_rules,
+    refresh_maintainers, row_document,
 };
-use jiff::SignedDuration;
 use serde_json::{Value, json};
 
 use crate::chat_options::{LimitOptions, ProviderOptions, judge_of};
@@ -133,9 +132,6 @@ pub(crate) enum MaintainersAge {
     Now,
 }
 
-/// How long a list of maintainers from GitHub counts.
-const MAINTAINERS_COUNT: SignedDuration = SignedDuration::from_hours(24);
-
 /// Sees to it that the maintainers are known: a list that was set stands; one from GitHub is asked for again when it is
 /// old. When GitHub does not answer, nothing is planned.
 pub(crate) async fn know_maintainers(
@@ -146,9 +142,9 @@ pub(crate) async fn know_maintainers(
     context: &Context,
 ) -> Result<()> {
     let known = store.maintainers(repo.id).await?;
-    let counts = known.as_ref().is_some_and(|list| {
-        let young = context.now.duration_since(list.written_at) < MAINTAINERS_COUNT;
-        list.source == MaintainerSource::Set || (age == MaintainersAge::OfToday && young)
+    let counts = known.as_ref().is_some_and(|list| match age {
+        MaintainersAge::OfToday => counts_for_a_plan(list, context.now),
+        MaintainersAge::Now => list.source == MaintainerSource::Set,
     });
     if counts {
         return Ok(());

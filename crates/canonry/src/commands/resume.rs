@@ -1,7 +1,6 @@
 //! `resume`: lets Canonry write to a repository again.
 
 use anyhow::Result;
-use canonry_store::BrakeKind;
 use serde_json::json;
 
 use crate::commands::pause::{document, in_force};
@@ -28,9 +27,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let lifted = in_force(&store, repo.id).await?;
-    for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
-        store.lift_brake(repo.id, kind, None, context.now).await?;
-    }
+    store.lift_brakes(repo.id, None, context.now).await?;
     store.close().await;
     let text = match lifted.is_empty() {
         true => format!("Nothing holds Canonry back in {}.\n", repo.name),
