@@ -17,22 +17,22 @@ use crate::context::Context;
 use crate::database::{ChosenDatabase, DatabaseOption};
 use crate::error_message::error_message;
 use crate::exit::Exit;
-use crate::github::{GithubOption, TOKEN_VARIABLE, token};
+use crate::github::{GithubOption, TOKEN_VARIABLE, is_app, token};
 use crate::printable::one_line;
 use crate::report::Report;
 use crate::tables::counted;
 
-/// Check every part: database, rights, token, settings file.
+/// Check every part: database, rights, token or App, settings file.
 #[derive(Debug, clap::Args)]
 #[command(
-    long_about = "Check every part: database, rights, token, settings file.\n\n\
+    long_about = "Check every part: database, rights, token or App, settings file.\n\n\
         Nothing is changed. What a pause or people's objections hold back, and what waits to be closed, is told for \
-        each repository. GitHub is asked whether it accepts the token, if there is one. \
+        each repository. GitHub is asked whether it accepts the App's key or the token, if there is one. \
         The exit status is 1 if a part does not work.",
     after_help = "Example:\n  canonry doctor\n  canonry doctor --offline --json"
 )]
 pub(crate) struct Args {
-    /// Do not ask GitHub about the token
+    /// Do not ask GitHub about the token or the App
     #[arg(long)]
     offline: bool,
     #[command(flatten)]
@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         Ok(chosen) => check_database(&chosen, &mut checks).await,
         Err(error) => checks.push(Check::fail("database", error_message(&error), "name a database with --db")),
     }
-    checks.push(check_token(&args).await);
+    checks.push(check_github(&args).await);
     checks.push(check_settings(Path::new(SETTINGS_FILE)));
 
     let count = |status| checks.iter().filter(|check| check.status == status).count();
@@ -251,29 +251,35 @@ async fn waiting_closes(store: &Store, repo: &Repo) -> Result<Option<Check>> {
     }))
 }
 
-async fn check_token(args: &Args) -> Check {
-    let name = "github token";
-    if token().is_none() {
-        return Check::warn(
-            name,
-            format!("{TOKEN_VARIABLE} is not set; importing files works without it, asking GitHub does not"),
-            format!("put a token that may read your repositories into {TOKEN_VARIABLE}"),
-        );
-    }
-    if args.offline {
-        return Check::ok(name, format!("{TOKEN_VARIABLE} is set; GitHub was not asked"));
-    }
+async fn check_github(args: &Args) -> Check {
+    // An App goes before a token, as it does for every other command.
+    let (name, another) = match (is_app(), token()) {
+        (true, _) => ("github app", "check CANONRY_APP_ID and the App's private key".to_owned()),
+        (false, Some(_)) => ("github token", format!("put another token into {TOKEN_VARIABLE}")),
+        (false, None) => {
+            return Check::warn(
+                "github token",
+                format!("{TOKEN_VARIABLE} is not set; importing files works without it, asking GitHub does not"),
+                format!("put a token that may read your repositories into {TOKEN_VARIABLE}, or name a GitHub App"),
+            );
+        }
+    };
     let client = match args.github.impatient_client() {
         Ok(client) => client,
+        Err(error) if is_app() => return Check::fail(name, one_line(&error_message(&error)), another),
         Err(error) => return Check::fail(name, error_message(&error), "check --github-api"),
     };
+    if args.offline {
+        let set = if is_app() { "CANONRY_APP_ID and a key are" } else { "GITHUB_TOKEN is" };
+        return Check::ok(name, format!("{set} set; GitHub was not asked"));
+    }
     match client.own_login().await {
         Ok(login) => Check::ok(name, format!("GitHub accepts it, as {}", one_line(login.as_str()))),
-        Err(error @ GitHubError::Unauthorized { .. }) => {
-            Check::fail(name, one_line(&error.to_string()), format!("put another token into {TOKEN_VARIABLE}"))
-        }
+        Err(error @ GitHubError::Unauthorized { .. }) => Check::fail(name, one_line(&error.to_string()), another),
         // Tokens of installations and of CI jobs have no account to tell.
-        Err(GitHubError::Forbidden { .. }) => Check::ok(name, "GitHub accepts it, and it belongs to no account"),
+        Err(GitHubError::Forbidden { .. }) if !is_app() => {
+            Check::ok(name, "GitHub accepts it, and it belongs to no account")
+        }
         Err(error) => Check::warn(name, one_line(&error.to_string()), "try again, or use --offline"),
     }
 }

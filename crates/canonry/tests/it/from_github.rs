@@ -1,6 +1,6 @@
 //! Commands that ask GitHub, against an emulated one.
 
-use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, World};
+use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World};
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -228,4 +228,33 @@ fn doctor_asks_github_about_the_token() {
     let ran = Ran::of(command.env("GITHUB_TOKEN", "ghp_wrong_0ne").output().expect("the program starts"));
     assert_eq!((ran.exit, &token(&ran)["status"]), (Some(1), &json!("fail")), "{ran:?}");
     assert!(!ran.stdout.contains("ghp_wrong"), "{ran:?}");
+}
+
+#[test]
+fn doctor_asks_github_about_the_app() {
+    let mut world = world();
+    world.add_app(77, "canonry");
+    // What the App signs is of this moment.
+    world.follows_wall_clock = true;
+    let (place, emulator) = (Place::new(), Emulator::start_blocking(world));
+    place.canonry(&["init"]).succeeded();
+    let told = |id: &str, key: &str, more: &[&str]| {
+        let mut command = place.command(&["doctor", "--github-api", &emulator.url()]);
+        // As for every command, an App goes before a token.
+        command
+            .args(more)
+            .env("CANONRY_APP_ID", id)
+            .env("CANONRY_APP_PRIVATE_KEY", key)
+            .env("GITHUB_TOKEN", "ghp_0ther");
+        let ran = Ran::of(command.output().expect("the program starts"));
+        assert!(!format!("{ran:?}").contains("nonsense"), "{ran:?}");
+        let lines: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("github ")).collect();
+        format!("exit {}: {}", ran.exit.expect("it ended"), lines.join(", "))
+    };
+    let broken = "-----BEGIN RSA PRIVATE KEY-----\nnonsense";
+    assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &[]), @"exit 0: ok    github app    GitHub accepts it, as canonry[bot]");
+    assert_snapshot!(told("77", TEST_APP_PRIVATE_KEY, &["--offline"]), @"exit 0: ok    github app    CANONRY_APP_ID and a key are set; GitHub was not asked");
+    assert_snapshot!(told("1", TEST_APP_PRIVATE_KEY, &[]), @"exit 1: fail  github app    GitHub does not accept the App's key: it is wrong, expired or revoked; check CANONRY_APP_ID, its private key, and this machine's clock");
+    assert_snapshot!(told("77", "", &[]), @"exit 1: fail  github app    CANONRY_APP_ID is set without a key; put the App's private key into CANONRY_APP_PRIVATE_KEY");
+    assert_snapshot!(told("77", broken, &["--offline"]), @"exit 1: fail  github app    the GitHub client cannot start: the App's private key is not an RSA key in PEM form; download a new one from the App's settings");
 }

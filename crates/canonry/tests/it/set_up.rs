@@ -58,7 +58,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
     fail  database      there is none at sqlite:[HERE]/.local/share/canonry/canonry.db
                          → run `canonry init`, or name another one with --db
     warn  github token  GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not
-                         → put a token that may read your repositories into GITHUB_TOKEN
+                         → put a token that may read your repositories into GITHUB_TOKEN, or name a GitHub App
     ok    settings      no .canonry.yml here; every setting has its default
     ");
     assert_eq!(names_in(&place.path("")), ["tmp"], "doctor changes nothing");
@@ -92,7 +92,7 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
           "name": "github token",
           "status": "warn",
           "message": "GITHUB_TOKEN is not set; importing files works without it, asking GitHub does not",
-          "advice": "put a token that may read your repositories into GITHUB_TOKEN"
+          "advice": "put a token that may read your repositories into GITHUB_TOKEN, or name a GitHub App"
         },
         {
           "name": "settings",
