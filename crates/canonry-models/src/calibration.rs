@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// A monotone map from cosine to a similarity in 0..1, linear between its anchors.
 ///
 /// Gates are set in scores, not in cosines, so that they keep their meaning when the model changes: .75 keeps
-/// 95 % of true pairs, .90 is even odds, .95 is four in five.
+/// 95 % of true pairs; among items that have an earlier duplicate .90 is even odds, .95 is four in five.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "Anchors", into = "Anchors")]
 pub struct Calibration {

@@ -11,7 +11,7 @@ use crate::backtest_charts::{Chart, Point, Series, Style};
 /// The scores that gates stand at.
 pub const GATES: [f64; 4] = [0.75, 0.85, 0.90, 0.95];
 
-/// What the scale of scores promises: .90 is even odds, .95 is four in five.
+/// What the scale of scores promises among items that have an earlier duplicate: .90 is even odds, .95 is four in five.
 const PROMISES: [(f64, f64); 2] = [(0.90, 0.5), (0.95, 0.8)];
 
 /// The lowest score that a threshold can be set to, where axes of scores begin.
@@ -221,7 +221,7 @@ fn is_drawn(threshold: f64) -> bool {
 
 fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
     let bands = &backtest.verdicts.reliability;
-    page.push_str("<section>\n<h2>Do scores mean what they say?</h2>\n<p>The scale promises even odds at .90 and four in five at .95.</p>\n");
+    page.push_str("<section>\n<h2>Do scores mean what they say?</h2>\n<p>Among items that have an earlier duplicate the scale promises even odds at .90 and four in five at .95. Measured is among all new items, most of which have none, so expect less.</p>\n");
     let told: Vec<String> = bands
         .iter()
         .map(|band| format!("{:.0} % right from {:.2} to {:.2}", band.right.value * 100.0, band.from, band.to))
