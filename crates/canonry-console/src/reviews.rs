@@ -10,7 +10,10 @@ use axum::response::Response;
 use axum::routing::get;
 use canonry_domain::ItemNumber;
 use canonry_domain::review::{ReviewSubject, Severity};
-use canonry_store::{FileCount, ReviewDay, ReviewId, ReviewStatistics, SeverityCounts, StoredReview};
+use canonry_store::{
+    EndedRun, EndedRunFilter, FileCount, ReviewDay, ReviewId, ReviewState, ReviewStatistics, RunEnd, SeverityCounts,
+    StoredReview,
+};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan as _};
 
@@ -38,23 +41,44 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 struct Asked {
     days: u32,
     subject: Option<ReviewSubject>,
+    end: Option<RunEnd>,
     before: Option<ReviewId>,
 }
 
-/// A review of the list.
-pub(crate) struct ReviewLine {
-    href: String,
+/// A run of the list, by what it came to.
+struct RunLine {
     id: i64,
     subject: String,
     subject_href: String,
     head: String,
+    /// What a run came to that has no review.
+    without: Option<WithoutReview>,
+    review: Option<ReviewLine>,
+    at: When,
+}
+
+/// A run that ended without a review.
+struct WithoutReview {
+    badge: Badge,
+    why: String,
+}
+
+/// The review that a run ended in.
+struct ReviewLine {
+    href: String,
     mode: &'static str,
     reason: String,
     shown: u64,
     suppressed: u64,
     fixed: u64,
     cost: String,
-    at: When,
+}
+
+/// A way to end, as the filter offers it.
+struct EndChoice {
+    value: &'static str,
+    words: &'static str,
+    is_chosen: bool,
 }
 
 /// A severity with the findings of a period.
@@ -105,7 +129,9 @@ struct ReviewRowsPart {
 struct ReviewRows {
     path: String,
     pull: String,
-    reviews: Vec<ReviewLine>,
+    end: &'static str,
+    ends: Vec<EndChoice>,
+    runs: Vec<RunLine>,
     pager: Pager,
 }
 
@@ -146,7 +172,7 @@ async fn show(
             .iter()
             .map(|days| Period {
                 days: *days,
-                href: link(&rows.path, &[("days", &days.to_string()), ("pull", &rows.pull)]),
+                href: link(&rows.path, &[("days", &days.to_string()), ("pull", &rows.pull), ("state", rows.end)]),
                 is_chosen: *days == asked.days,
             })
             .collect(),
@@ -164,7 +190,8 @@ async fn show(
 fn asked(query: &HashMap<String, String>) -> Result<Asked, PageError> {
     let days = word(query, "days").parse().ok().filter(|days| PERIODS.contains(days));
     let before = number(query, "before").map(ReviewId::new);
-    Ok(Asked { days: days.unwrap_or(30), subject: subject(query)?, before })
+    let end = RunEnd::ALL.into_iter().find(|end| end_value(*end) == word(query, "state"));
+    Ok(Asked { days: days.unwrap_or(30), subject: subject(query)?, end, before })
 }
 
 /// The pull request or branch that a list is limited to: `12`, `#12` or `branch/NAME`.
@@ -194,35 +221,62 @@ async fn rows(
     asked: &Asked,
     query: &HashMap<String, String>,
 ) -> Result<ReviewRows, PageError> {
-    let mut found = console.store.reviews_before(at.repo.id, asked.subject.as_ref(), asked.before, PAGE + 1).await?;
+    let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
+    let mut found = console.store.ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
     let path = format!("{base}/reviews");
     let pull = subject_value(asked.subject.as_ref());
-    let kept = [("days", word(query, "days")), ("pull", pull.as_str())];
-    let next = found.last().filter(|_| has_more).map(|review| ("before", review.id.to_string()));
+    let end = asked.end.map(end_value).unwrap_or_default();
+    let kept = [("days", word(query, "days")), ("pull", pull.as_str()), ("state", end)];
+    let next = found.last().filter(|_| has_more).map(|ended| ("before", ended.run.id.to_string()));
     let pager = Pager::new("Pages of reviews", &path, &kept, asked.before.is_none(), next);
     let pager = pager.in_section("all");
     let now = console.now();
-    let reviews = found.into_iter().map(|review| line(review, &base, now)).collect();
-    Ok(ReviewRows { path, pull, reviews, pager })
+    let runs = found.into_iter().map(|ended| line(ended, &base, now)).collect();
+    let choice = |(value, words)| EndChoice { value, words, is_chosen: value == end };
+    let ends = [("", "however they ended")].into_iter().chain(RunEnd::ALL.map(|end| (end_value(end), end_value(end))));
+    Ok(ReviewRows { path, pull, end, ends: ends.map(choice).collect(), runs, pager })
 }
 
-pub(crate) fn line(review: StoredReview, base: &str, now: Timestamp) -> ReviewLine {
-    let subject_href = link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&review.subject)))]);
+/// What the address and the filter say for a way to end.
+const fn end_value(end: RunEnd) -> &'static str {
+    end.state().as_str()
+}
+
+fn line(EndedRun { run, review }: EndedRun, base: &str, now: Timestamp) -> RunLine {
+    let subject_href = link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&run.subject)))]);
+    let without = match run.state {
+        ReviewState::Failed => Some(WithoutReview {
+            badge: Badge::new("bad", "failed"),
+            why: run.error.unwrap_or_else(|| "nobody knows why".to_owned()),
+        }),
+        ReviewState::Superseded => Some(WithoutReview {
+            badge: Badge::new("mute", "superseded"),
+            why: "a newer commit or somebody's request took its place".to_owned(),
+        }),
+        ReviewState::Pending | ReviewState::Running | ReviewState::Completed => None,
+    };
+    RunLine {
+        id: run.id.get(),
+        subject: subject_in_words(&run.subject),
+        subject_href,
+        head: run.head.short().to_owned(),
+        without,
+        at: when(run.finished_at.unwrap_or(run.created_at), now),
+        review: review.map(|review| review_line(review, base)),
+    }
+}
+
+fn review_line(review: StoredReview, base: &str) -> ReviewLine {
     ReviewLine {
         href: format!("{base}/reviews/{}", review.id),
-        id: review.id.get(),
-        subject: subject_in_words(&review.subject),
-        subject_href,
-        head: review.head.short().to_owned(),
         mode: review.mode.as_str(),
         reason: review.reason,
         shown: review.shown,
         suppressed: review.suppressed,
         fixed: review.fixed,
         cost: dollars(review.cost_usd),
-        at: when(review.completed_at, now),
     }
 }
 

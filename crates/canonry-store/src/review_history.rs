@@ -128,6 +128,8 @@ macro_rules! reviews {
     };
 }
 
+pub(crate) use reviews;
+
 macro_rules! sightings {
     () => {
         "SELECT s.run_id, s.finding_id, s.finding, s.status, s.shown_as, s.hidden_by, s.confidence, s.grounded, s.said_inline,
@@ -323,7 +325,7 @@ impl Store {
 }
 
 #[derive(sqlx::FromRow)]
-struct ReviewRow {
+pub(crate) struct ReviewRow {
     id: i64,
     subject: String,
     base_sha: String,
@@ -343,7 +345,7 @@ struct ReviewRow {
 }
 
 impl ReviewRow {
-    fn read(self) -> Result<StoredReview, StoreError> {
+    pub(crate) fn read(self) -> Result<StoredReview, StoreError> {
         Ok(StoredReview {
             id: ReviewId(self.id),
             subject: word(&self.subject)?,

@@ -530,7 +530,7 @@ struct CompletedRow {
 }
 
 #[derive(sqlx::FromRow)]
-struct RunRow {
+pub(crate) struct RunRow {
     id: i64,
     subject: String,
     base_sha: String,
@@ -545,7 +545,7 @@ struct RunRow {
 }
 
 impl RunRow {
-    fn read(self) -> Result<StoredRun, StoreError> {
+    pub(crate) fn read(self) -> Result<StoredRun, StoreError> {
         Ok(StoredRun {
             id: ReviewId(self.id),
             subject: word(&self.subject)?,

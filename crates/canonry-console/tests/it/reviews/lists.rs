@@ -63,7 +63,7 @@ async fn a_strangers_text_stays_text() {
 #[tokio::test]
 async fn reviews_are_summed_up_and_listed() {
     let setting = Setting::on_github().await;
-    assert!(setting.told("/reviews").await.contains("Nothing was reviewed in the last 30 days."));
+    assert!(setting.told("/reviews").await.contains("No review was completed in the last 30 days."));
     let story = story(&setting).await;
     let told = setting.told("/reviews?days=7").await;
     for part in [
@@ -82,7 +82,7 @@ async fn reviews_are_summed_up_and_listed() {
     // One pull request alone, and only the list for htmx.
     let part = setting.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
     assert!(!part.contains("<html") && part.contains("#2") && !part.contains("#1<"), "{part}");
-    assert!(setting.told("/reviews?pull=77").await.contains("No review of 77 was completed."));
+    assert!(setting.told("/reviews?pull=77").await.contains("No review of 77 came to an end."));
     assert_eq!(setting.ask(Who::Rita, "/reviews?pull=x", false).await.status(), StatusCode::BAD_REQUEST);
 
     let told = setting.told(&format!("/reviews/{}", story.first)).await;
@@ -102,6 +102,38 @@ async fn reviews_are_summed_up_and_listed() {
     // Details that cannot be read do not hide the rest.
     let told = setting.told(&format!("/reviews/{}", story.last)).await;
     assert!(told.contains("its details cannot be read") && told.contains("Fixed since the last review 1"), "{told}");
+}
+
+#[tokio::test]
+async fn runs_without_a_review_are_told_with_what_stopped_them() {
+    let setting = Setting::on_github().await;
+    let (completed, _) = setting.reviewed(1, 'a', 9, &details(), &[]).await;
+    let failed = setting.failed(1, 'b', 8, &format!("no reviewer read anything: {HOSTILE}")).await;
+    let superseded = setting.begun(2, 'a', 7).await;
+    setting.begun(2, 'b', 6).await;
+    let page = setting.page(Who::Rita, "/reviews").await;
+    assert_harmless(&page);
+    let told = words(&page);
+    assert!(told.contains("failed no reviewer read anything:"), "{told}");
+    assert!(told.contains("superseded a newer commit or somebody's request took its place"), "{told}");
+    assert!(page.contains(&format!("/reviews/{completed}\"")), "{page}");
+    // There is no page of what was not reviewed.
+    assert!(!page.contains(&format!("/reviews/{failed}\"")) && !page.contains(&format!("/reviews/{superseded}\"")));
+    let part = async |tail: &str| words(&setting.ask(Who::Rita, tail, true).await.text().await.expect("a part"));
+    let only = part("/reviews?state=failed").await;
+    assert!(only.contains("no reviewer read anything") && !only.contains("superseded"), "{only}");
+    assert!(part("/reviews?state=completed").await.contains("0 findings"));
+    assert!(part("/reviews?state=failed&pull=2").await.contains("No review of 2 is failed."));
+    // The next page is of the same filter.
+    for _ in 0..50 {
+        setting.failed(1, 'b', 5, "again").await;
+    }
+    let first = setting.ask(Who::Rita, "/reviews?state=failed&days=7", false).await.text().await.expect("a page");
+    assert_eq!(words(&first).matches("failed again").count(), 50);
+    let next = linked(&first, "Next page").expect("there is more");
+    assert!(next.contains("state=failed") && next.contains("days=7"), "{next}");
+    assert!(setting.told(&next).await.contains("no reviewer read anything"));
+    assert!(first.contains(r#"<option value="failed" selected>"#), "{first}");
 }
 
 #[tokio::test]

@@ -23,15 +23,8 @@ impl Setting {
         (patterns, self.store.console_actions(self.repo.id, 99).await.expect("reads").len())
     }
 
-    /// A completed review of a pull request, so many hours ago.
-    pub(crate) async fn reviewed(
-        &self,
-        pull: i64,
-        head: char,
-        hours: i64,
-        reviewers: &Value,
-        findings: &[FindingRecord<'_>],
-    ) -> (ReviewId, Vec<FindingId>) {
+    /// A review of a pull request that was begun so many hours ago, in place of one that was not completed.
+    pub(crate) async fn begun(&self, pull: i64, head: char, hours: i64) -> ReviewId {
         let at = self.now - SignedDuration::from_hours(hours);
         let subject = ReviewSubject::Pull(number(pull));
         let (base, head) = (sha('0'), sha(head));
@@ -50,8 +43,29 @@ impl Setting {
         let Claimed::Run(run) = self.store.claim_review(&claim, at).await.expect("claims") else {
             panic!("nothing stands in the way")
         };
+        run.id
+    }
+
+    /// One that failed at once.
+    pub(crate) async fn failed(&self, pull: i64, head: char, hours: i64, why: &str) -> ReviewId {
+        let run = self.begun(pull, head, hours).await;
+        let at = self.now - SignedDuration::from_hours(hours);
+        assert!(self.store.fail_review(run, "test", why, at).await.expect("stores"));
+        run
+    }
+
+    /// A completed review of a pull request, so many hours ago.
+    pub(crate) async fn reviewed(
+        &self,
+        pull: i64,
+        head: char,
+        hours: i64,
+        reviewers: &Value,
+        findings: &[FindingRecord<'_>],
+    ) -> (ReviewId, Vec<FindingId>) {
+        let run = self.begun(pull, head, hours).await;
         let record = ReviewRecord {
-            run: run.id,
+            run,
             owner: "test",
             mode: ReviewMode::Full,
             reason: "no-prior-review",
@@ -63,8 +77,9 @@ impl Setting {
             cost_usd: 0.0123,
             findings,
         };
+        let at = self.now - SignedDuration::from_hours(hours);
         let ids = self.store.complete_review(&record, at).await.expect("stores").expect("its own");
-        (run.id, ids)
+        (run, ids)
     }
 
     pub(crate) async fn thumb(&self, id: i64, finding: FindingId, by: &str, up: bool) {

@@ -4,12 +4,14 @@ use canonry_domain::review::{
     Category, Finding, FindingStatus, Fingerprint, HiddenBy, PatternKey, ReviewSubject, Severity, ShownAs,
 };
 use canonry_domain::{GithubId, ItemNumber, Login};
-use canonry_store::{FindingFilter, FindingId, FindingRecord, NewReaction, Repo, ReviewId, Store};
+use canonry_store::{
+    EndedRunFilter, FindingFilter, FindingId, FindingRecord, NewReaction, Repo, ReviewId, RunEnd, Store,
+};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
 use super::feedback::thumb;
-use super::setting::{again, at, confidence, finding, hidden, new, open, pull, reviewed};
+use super::setting::{Wish, again, at, confidence, finding, hidden, new, open, pull, reviewed, sha};
 
 fn login(name: &str) -> Login {
     name.parse().expect("a login")
@@ -135,6 +137,43 @@ on_both_engines! {
         assert_eq!(page(None, Some(elsewhere), 9).await, []);
         assert_eq!(store.review_of(repo.id, elsewhere).await.expect("reads"), None);
         assert_eq!(store.review_of(repo.id, ids[1]).await.expect("reads"), store.review(ids[1]).await.expect("reads"));
+    }
+
+    async fn runs_are_listed_however_they_ended(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (completed, _) = reviewed(&store, &repo, pull(1), 'a', &[], 1).await;
+        let failed = Wish::new(&repo, 'b', "one").run(&store, 2).await.id;
+        assert!(store.fail_review(failed, "one", "git is not there", at(3)).await.expect("asks"));
+        let superseded = Wish { subject: pull(2), ..Wish::new(&repo, 'a', "two") }.run(&store, 4).await.id;
+        assert_eq!(store.supersede_reviews(repo.id, &pull(2), &sha('b'), at(5)).await.expect("asks"), 1);
+        let (last, _) = reviewed(&store, &repo, pull(2), 'b', &[], 6).await;
+        // Nobody knows yet what comes of this one, and this one is of another repository.
+        Wish { subject: pull(3), ..Wish::new(&repo, 'a', "three") }.run(&store, 7).await;
+        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        reviewed(&store, &other, pull(1), 'a', &[], 8).await;
+
+        let page = async |filter: EndedRunFilter<'_>, before: Option<ReviewId>, limit: u32| -> Vec<ReviewId> {
+            let found = store.ended_runs(repo.id, filter, before, limit).await.expect("reads");
+            found.into_iter().map(|ended| ended.run.id).collect()
+        };
+        let (all, one) = (EndedRunFilter::default(), pull(1));
+        assert_eq!(page(all, None, 2).await, [last, superseded]);
+        assert_eq!(page(all, Some(superseded), 2).await, [failed, completed]);
+        assert_eq!(page(all, Some(completed), 2).await, []);
+        assert_eq!(page(EndedRunFilter { subject: Some(&one), end: None }, None, 9).await, [failed, completed]);
+        for (end, expected) in [
+            (RunEnd::Completed, vec![last, completed]),
+            (RunEnd::Failed, vec![failed]),
+            (RunEnd::Superseded, vec![superseded]),
+        ] {
+            assert_eq!(page(EndedRunFilter { subject: None, end: Some(end) }, None, 9).await, expected, "{end:?}");
+        }
+        let both = EndedRunFilter { subject: Some(&one), end: Some(RunEnd::Superseded) };
+        assert_eq!(page(both, None, 9).await, []);
+        let found = store.ended_runs(repo.id, all, None, 9).await.expect("reads");
+        assert_eq!(found[0].review, store.review(last).await.expect("reads"));
+        assert_eq!((&found[1].review, &found[2].review), (&None, &None));
+        assert_eq!((found[2].run.error.as_deref(), found[2].run.finished_at), (Some("git is not there"), Some(at(3))));
     }
 
     async fn patterns_are_listed_by_the_last_reaction(database: TestDatabase) {
