@@ -8,9 +8,10 @@ use axum::extract::State;
 use axum::response::Response;
 use axum::routing::{get, post};
 use canonry_config::{Parsed, TriageMode};
-use canonry_domain::{ItemNumber, ItemType, Verdict};
+use canonry_domain::{ItemNumber, ItemType, PlanAge, Verdict};
 use canonry_server::queue_sync;
 use canonry_store::{BrakeKind, ItemPageFilter, PlanOrigin, RepoOverview};
+use canonry_triage::age_of_plan;
 
 use crate::announced::GraceLine;
 use crate::console::Console;
@@ -78,6 +79,7 @@ struct ToldLine {
     title: String,
     href: String,
     target: Option<(ItemNumber, String)>,
+    verdict: Badge,
     score: String,
     at: When,
 }
@@ -208,8 +210,27 @@ async fn needs(console: &Console, at: &At, overview: &RepoOverview, settings: &P
         && plan.totals.undecided() > 0
     {
         let id = plan.run.id.get();
-        let words = format!("plan {id} has {} that nobody looked at", counted(plan.totals.undecided(), "row"));
-        need(words, Some(format!("{path}/plans/{id}")), "review it");
+        match age_of_plan(&console.store, &plan.run, console.now()).await? {
+            PlanAge::Good { .. } => {
+                let words = format!("plan {id} has {} that nobody looked at", counted(plan.totals.undecided(), "row"));
+                need(words, Some(format!("{path}/plans/{id}")), "review it");
+            }
+            PlanAge::RuledSince { .. } => {
+                let words =
+                    format!("somebody ruled about an item of plan {id} after it was made, so it is not applied");
+                need(words, Some(format!("{path}/plans")), "make a new one");
+            }
+            // Nobody was in a hurry, and a new plan shows what is there then.
+            PlanAge::TooOld | PlanAge::Overtaken { .. } => {}
+        }
+    }
+    if at.can_maintain() {
+        let totals = console.store.adjudication_totals(at.repo.id).await?;
+        let waiting: u64 = totals.iter().filter(|answers| answers.word.is_none()).map(|answers| answers.times).sum();
+        if waiting > 0 {
+            let words = format!("{} drawn for a person's answer", counted(waiting, "case"));
+            need(words, Some(format!("{path}/adjudicate")), "answer");
+        }
     }
     if overview.synced_at.is_none() {
         need("it was never synced, so that Canonry knows only what was imported or delivered".to_owned(), None, "");
@@ -221,27 +242,29 @@ async fn needs(console: &Console, at: &At, overview: &RepoOverview, settings: &P
     Ok(needs)
 }
 
-/// The issues that were last said to be duplicates.
+/// The issues that were last said to be duplicates, surely or perhaps: Canonry speaks of both.
 async fn told(console: &Console, at: &At) -> Result<Vec<ToldLine>, PageError> {
     let (store, path) = (&console.store, repo_path(&at.repo));
-    let filter = ItemPageFilter {
-        item_type: Some(ItemType::Issue),
-        verdict: Some(Verdict::Duplicate),
-        ..ItemPageFilter::default()
-    };
-    let lines = store.item_pages(at.repo.id, filter, None, FEW).await?.lines;
+    let mut lines = Vec::new();
+    for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate] {
+        let filter =
+            ItemPageFilter { item_type: Some(ItemType::Issue), verdict: Some(verdict), ..ItemPageFilter::default() };
+        lines.extend(store.item_pages(at.repo.id, filter, None, FEW).await?.lines);
+    }
     let numbers: Vec<ItemNumber> = lines.iter().map(|line| line.number).collect();
     let mut triage = store.latest_triage(at.repo.id, ItemType::Issue, &numbers).await?;
-    let told = lines.into_iter().filter_map(|line| {
-        let said = triage.remove(&line.number)?;
-        Some(ToldLine {
-            number: line.number,
-            href: item_path(&path, line.item_type, line.number),
-            title: line.title,
-            target: said.target.map(|target| (target, item_path(&path, line.item_type, target))),
-            score: said.target_score.map(|similar| score(similar.get())).unwrap_or_default(),
-            at: when(said.created_at, console.now()),
-        })
+    let mut said: Vec<_> =
+        lines.into_iter().filter_map(|line| triage.remove(&line.number).map(|said| (line, said))).collect();
+    said.sort_by_key(|(_, said)| std::cmp::Reverse(said.id));
+    said.truncate(FEW as usize);
+    let told = said.into_iter().map(|(line, said)| ToldLine {
+        number: line.number,
+        href: item_path(&path, line.item_type, line.number),
+        title: line.title,
+        target: said.target.map(|target| (target, item_path(&path, line.item_type, target))),
+        verdict: badge::verdict(said.verdict),
+        score: said.target_score.map(|similar| score(similar.get())).unwrap_or_default(),
+        at: when(said.created_at, console.now()),
     });
     Ok(told.collect())
 }

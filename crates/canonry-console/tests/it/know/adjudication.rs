@@ -18,6 +18,13 @@ async fn a_sample_is_drawn_answered_and_counted() {
     }
     let drawn = setting.send(Who::Mona, "/adjudicate/draw", None, &[("seed", "5"), ("size", "10")]).await;
     assert_eq!(drawn.status(), StatusCode::SEE_OTHER);
+    // The summary asks maintainers for their answers, and tells of what may be a duplicate as well.
+    let summary = words(&setting.page(Who::Mona, "").await);
+    assert!(summary.contains("3 cases drawn for a person's answer: answer"), "{summary}");
+    let reader = setting.told("").await;
+    assert!(!reader.contains("drawn for a person"), "{reader}");
+    let (maybe, sure) = (reader.find("→ #1 maybe .93"), reader.find("→ #1 duplicate .93"));
+    assert!(maybe.is_some() && maybe < sure, "the newest first: {reader}");
     for (fields, why) in [([("seed", "x"), ("size", "10")], "seed"), ([("seed", "1"), ("size", "201")], "1 to 200")] {
         let refused = setting.send(Who::Mona, "/adjudicate/draw", None, &fields).await;
         assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
