@@ -37,7 +37,7 @@ impl Show {
     pub(crate) const fn in_words(self) -> &'static str {
         match self {
             Self::All => "All rows",
-            Self::Closes => "Would close",
+            Self::Closes => "Closes",
             Self::Undecided => "Undecided",
             Self::Approved => "Approved",
             Self::Excluded => "Excluded",

@@ -46,7 +46,7 @@ pub(crate) struct RowLine {
     pub(crate) is_left: bool,
 }
 
-/// A page of rows and one more. Where the chosen row comes behind it, the page begins with that row.
+/// A page of rows and one more. Where the chosen row is not on it, the page begins with that row.
 pub(crate) async fn rows_of(
     console: &Console,
     plan: &PlanSummary,
@@ -54,18 +54,16 @@ pub(crate) async fn rows_of(
     row: Option<(ItemType, ItemNumber)>,
 ) -> Result<(Look, Vec<ReviewedRow>), PageError> {
     let rows = console.store.plan_rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
-    let is_chosen = |reviewed: &ReviewedRow| row.is_none_or(|row| (reviewed.row.item_type, reviewed.row.number) == row);
-    let shown = rows.len().min(PAGE as usize);
-    if rows[..shown].iter().any(is_chosen) || rows.len() <= PAGE as usize {
+    let Some(row) = row else { return Ok((look, rows)) };
+    let is_chosen = |reviewed: &ReviewedRow| (reviewed.row.item_type, reviewed.row.number) == row;
+    if rows.iter().take(PAGE as usize).any(is_chosen) {
         return Ok((look, rows));
     }
-    // The last row of this page is where the next one begins.
-    let Some(last) = rows.get(shown - 1).map(|last| (last.row.item_type, last.row.number)) else {
-        return Ok((look, rows));
-    };
-    let later = console.store.plan_rows_page(plan, look.filter(), Some(last), PAGE + 1).await?;
-    if later[..later.len().min(PAGE as usize)].iter().any(is_chosen) {
-        return Ok((Look { after: Some(last), ..look }, later));
+    let before = console.store.plan_row_before(plan, look.filter(), row.0, row.1).await?;
+    let from = console.store.plan_rows_page(plan, look.filter(), before, PAGE + 1).await?;
+    // What the filter does not let through, such as a row that was just decided, is on no page of the list.
+    if from.first().is_some_and(is_chosen) {
+        return Ok((Look { after: before, ..look }, from));
     }
     Ok((look, rows))
 }

@@ -10,10 +10,10 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
-use canonry_domain::PLAN_LIFETIME;
+use canonry_domain::PlanAge;
 use canonry_server::{ClosingDeed, closing_deed, last_closing_job};
 use canonry_store::{CloseRunId, Job, PlanOrigin, PlanSummary};
-use canonry_triage::{StoredPlan, plan_csv, plan_json, plan_markdown, stored_plan};
+use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown, stored_plan};
 
 use crate::console::Console;
 use crate::errors::PageError;
@@ -97,6 +97,10 @@ async fn list(
     let has_more = cut(&mut plans, PLANS);
     let path = format!("{}/plans", repo_path(&at.repo));
     let next = plans.last().filter(|_| has_more).map(|plan| ("before", plan.run.id.to_string()));
+    let mut lines = Vec::with_capacity(plans.len());
+    for plan in &plans {
+        lines.push(line(&console, &path, plan).await?);
+    }
     let making = making_view(&console, &at).await?;
     let mut page = at.page(&console, "Plans", Section::Plans);
     page.refresh = making.as_ref().filter(|making| making.is_active).map(|_| LOOK_AGAIN);
@@ -109,7 +113,7 @@ async fn list(
             next,
         ),
         command: format!("canonry plan-close --repo {}", at.repo.name),
-        plans: plans.iter().map(|plan| line(&console, &path, plan)).collect(),
+        plans: lines,
         can_maintain: at.can_maintain(),
         of_graces,
         making,
@@ -150,25 +154,32 @@ fn said_of(job: &Job) -> Option<MakingView> {
     }
 }
 
-fn line(console: &Console, path: &str, plan: &PlanSummary) -> PlanLine {
+async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanLine, PageError> {
     let (now, totals) = (console.now(), &plan.totals);
-    let is_old = now.duration_since(plan.run.created_at) > PLAN_LIFETIME;
     let (class, status) = match () {
         () if totals.applied > 0 && totals.undone >= totals.applied => ("mute", "undone".to_owned()),
         () if totals.applied > 0 && totals.undone > 0 => {
             ("warn", format!("{} closed, {} opened again", thousands(totals.applied), thousands(totals.undone)))
         }
-        () if totals.ended() > 0 && totals.left == 0 => {
+        () if totals.applied > 0 && totals.left == 0 => {
             ("good", format!("applied: {} closed", thousands(totals.applied)))
         }
+        () if totals.ended() > 0 && totals.left == 0 => (
+            "warn",
+            format!("nothing closed: {} skipped, {} failed", thousands(totals.skipped), thousands(totals.failed)),
+        ),
         () if plan.apply.is_some() => {
             ("info", format!("{} closed, {} left", thousands(totals.applied), thousands(totals.left)))
         }
         () if totals.closes == 0 => ("mute", "nothing to close".to_owned()),
-        () if is_old => ("mute", "too old to apply".to_owned()),
-        () => ("info", "to be reviewed".to_owned()),
+        () => match age_of_plan(&console.store, &plan.run, now).await? {
+            PlanAge::Good { .. } => ("info", "to be reviewed".to_owned()),
+            PlanAge::TooOld => ("mute", "too old to apply".to_owned()),
+            PlanAge::Overtaken { by } => ("mute", format!("overtaken by plan {by}")),
+            PlanAge::RuledSince { .. } => ("mute", "not to be applied: an item was ruled about since".to_owned()),
+        },
     };
-    PlanLine {
+    Ok(PlanLine {
         id: plan.run.id,
         href: format!("{path}/{}", plan.run.id),
         made: when(plan.run.created_at, now),
@@ -178,9 +189,10 @@ fn line(console: &Console, path: &str, plan: &PlanSummary) -> PlanLine {
         excluded: thousands(totals.excluded),
         class,
         status,
-        applied: plan.apply.as_ref().map(|apply| when(apply.finished_at.unwrap_or(apply.created_at), now)),
+        // What goes on has no time yet: the status says how far it has come.
+        applied: plan.apply.as_ref().and_then(|apply| apply.finished_at).map(|at| when(at, now)),
         undone: plan.undos.last().map(|undo| when(undo.finished_at.unwrap_or(undo.created_at), now)),
-    }
+    })
 }
 
 async fn export_markdown(

@@ -107,6 +107,21 @@ pub enum PlanRowFilter {
     SkippedFor(SkipReason),
 }
 
+impl PlanRowFilter {
+    /// The rows of it, but for the reason of those that do not close for one.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Closes => " AND c.action = 'close'",
+            Self::Undecided => " AND c.action = 'close' AND c.approved IS NULL AND c.result IS NULL",
+            Self::Approved => " AND c.action = 'close' AND c.approved IS TRUE",
+            Self::Excluded => " AND c.action = 'close' AND c.approved IS FALSE",
+            Self::Ended => " AND c.action = 'close' AND c.result IS NOT NULL",
+            Self::Skips | Self::SkippedFor(_) => " AND c.action = 'skip'",
+        }
+    }
+}
+
 /// A row with whether it was taken back.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewedRow {
@@ -196,6 +211,34 @@ impl Store {
         Ok(rows.into_iter().next())
     }
 
+    /// The row that a filter lets through and that comes before a row of the plan, whether or not the filter lets that one
+    /// through; a page that begins behind it begins with that row.
+    pub async fn plan_row_before(
+        &self,
+        plan: &PlanSummary,
+        filter: PlanRowFilter,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<(ItemType, ItemNumber)>, StoreError> {
+        let Some((target, item)) = self.place_of(plan, item_type, number).await? else { return Ok(None) };
+        let row: Option<(String, i64)> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT i.type, i.number FROM close_run_items c JOIN items i ON i.id = c.item_id WHERE c.run_id = ",
+            );
+            query.push_bind(plan.stated().get()).push(filter.condition());
+            if let PlanRowFilter::SkippedFor(reason) = filter {
+                query.push(" AND c.skip_reason = ").push_bind(reason.as_str());
+            }
+            // As in the page itself: the first condition alone finds its place in the index.
+            query.push(" AND COALESCE(c.target_item_id, 0) <= ").push_bind(target);
+            query.push(" AND (COALESCE(c.target_item_id, 0) < ").push_bind(target);
+            query.push(" OR c.item_id < ").push_bind(item).push(")");
+            query.push(" ORDER BY COALESCE(c.target_item_id, 0) DESC, c.item_id DESC LIMIT 1");
+            query.build_query_as().fetch_optional(db).await?
+        });
+        row.map(|(item_type, of)| Ok((word(&item_type)?, crate::row_values::number(of)?))).transpose()
+    }
+
     /// Where a row stands in the order of its plan.
     async fn place_of(
         &self,
@@ -241,20 +284,10 @@ impl Store {
                 LEFT JOIN items t ON t.id = c.target_item_id WHERE c.run_id = ",
             );
             query.push_bind(plan.stated().get());
-            match filter {
-                PlanRowFilter::All => &mut query,
-                PlanRowFilter::Closes => query.push(" AND c.action = 'close'"),
-                PlanRowFilter::Undecided => {
-                    query.push(" AND c.action = 'close' AND c.approved IS NULL AND c.result IS NULL")
-                }
-                PlanRowFilter::Approved => query.push(" AND c.action = 'close' AND c.approved IS TRUE"),
-                PlanRowFilter::Excluded => query.push(" AND c.action = 'close' AND c.approved IS FALSE"),
-                PlanRowFilter::Ended => query.push(" AND c.action = 'close' AND c.result IS NOT NULL"),
-                PlanRowFilter::Skips => query.push(" AND c.action = 'skip'"),
-                PlanRowFilter::SkippedFor(reason) => {
-                    query.push(" AND c.action = 'skip' AND c.skip_reason = ").push_bind(reason.as_str())
-                }
-            };
+            query.push(filter.condition());
+            if let PlanRowFilter::SkippedFor(reason) = filter {
+                query.push(" AND c.skip_reason = ").push_bind(reason.as_str());
+            }
             if let Some((target, item)) = after {
                 // The first condition alone finds its place in the index.
                 query.push(" AND COALESCE(c.target_item_id, 0) >= ").push_bind(target);

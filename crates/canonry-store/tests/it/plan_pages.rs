@@ -107,6 +107,18 @@ on_both_engines! {
         });
         assert_eq!((plan.totals.undecided(), plan.totals.skips(), plan.totals.ended()), (1, 3, 0));
 
+        // What comes before a row, whether or not the filter lets that one through.
+        let before = async |filter: PlanRowFilter, of: i64| {
+            let row = store.plan_row_before(&plan, filter, ISSUE, number(of)).await.expect("reads");
+            row.map(|(item_type, number)| (item_type, number.get()))
+        };
+        assert_eq!(before(PlanRowFilter::All, 8).await, None);
+        assert_eq!(before(PlanRowFilter::All, 3).await, Some((ISSUE, 7)));
+        assert_eq!(before(PlanRowFilter::Closes, 3).await, Some((ISSUE, 5)));
+        assert_eq!(before(PlanRowFilter::Closes, 10).await, Some((ISSUE, 9)));
+        assert_eq!(before(PlanRowFilter::SkippedFor(SkipReason::Pinned), 10).await, Some((ISSUE, 7)));
+        assert_eq!(before(PlanRowFilter::All, 19).await, None, "no row of the plan");
+
         // Whose word it is, until it is taken back.
         let said = async |of: i64| {
             let row = store.plan_row(&plan, ISSUE, number(of)).await.expect("reads").expect("a row").row;

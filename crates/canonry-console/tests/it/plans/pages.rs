@@ -1,8 +1,10 @@
 //! What the pages of plans show, and to whom.
 
-use canonry_store::PlanTotals;
+use canonry_domain::{OverrideKind, Probability, TargetPolicy};
+use canonry_store::{CloseOutcome, CloseResult, NewOverride, NewPlan, NewPlanRow, PlanTotals, Representation};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
+use serde_json::json;
 
 use crate::plans::setting::{Planned, body, issue};
 use crate::reading::assert_harmless;
@@ -78,6 +80,8 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
     assert_eq!(rows("approved").await, [3]);
     let page = setting.page(Who::Mona, &setting.path("")).await;
     assert_eq!(page.matches("scope=\"rowgroup\"").count(), 2);
+    // Not "would be closed now": a day's limit may let fewer through.
+    assert!(page.contains("<b>3</b><span>left to close</span>"), "{page}");
     assert!(
         page.contains("it is pinned")
             || setting.page(Who::Mona, &setting.path("?show=skips")).await.contains("it is pinned")
@@ -112,6 +116,86 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
             .await
             .contains("Paused: nothing is written to GitHub in this repository by @mona")
     );
+}
+
+#[tokio::test]
+async fn a_plan_that_would_be_refused_is_not_offered() {
+    let setting = Planned::new().await;
+    assert!(setting.told("/plans").await.contains("to be reviewed"));
+    assert!(setting.told("").await.contains("plan 1 has 3 rows that nobody looked at: review it"));
+    let apart = NewOverride {
+        item_type: ISSUE,
+        kind: OverrideKind::NotDuplicate,
+        item: number(2),
+        other: Some(number(1)),
+        note: None,
+        by: None,
+    };
+    let later = setting.now + SignedDuration::from_secs(1);
+    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
+    let told = setting.told("/plans").await;
+    assert!(told.contains("not to be applied: an item was ruled about since") && !told.contains("to be reviewed"));
+    let told = setting.told("").await;
+    assert!(told.contains("somebody ruled about an item of plan 1") && !told.contains("review it"), "{told}");
+    let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;
+    let told = setting.told("/plans").await;
+    assert!(told.contains(&format!("overtaken by plan {old}")) && told.contains("too old to apply"), "{told}");
+    assert!(!setting.told("").await.contains("review it"), "nobody is asked to");
+}
+
+#[tokio::test]
+async fn what_an_apply_came_to_is_said_as_it_is() {
+    let setting = Planned::new().await;
+    let run =
+        setting.store.begin_apply(setting.plan, "applying", setting.now).await.expect("begun").expect("a plan").id;
+    let ended = async |of: i64, outcome: CloseOutcome| {
+        let result = CloseResult { outcome, reason: Some("drift:source_edited"), outbox_key: None };
+        let recorded = setting.store.record_close_result(run, ISSUE, number(of), result, setting.now).await;
+        assert!(recorded.expect("recorded"));
+    };
+    ended(2, CloseOutcome::Skipped).await;
+    let page = setting.page(Who::Rita, "/plans").await;
+    assert!(page.contains("0 closed, 2 left") && page.matches("<time").count() == 1, "only when it was made: {page}");
+    ended(3, CloseOutcome::Skipped).await;
+    ended(5, CloseOutcome::Failed).await;
+    setting.store.finish_close_run(run, setting.now).await.expect("finished");
+    let page = setting.page(Who::Rita, "/plans").await;
+    assert!(page.contains("nothing closed: 2 skipped, 1 failed") && !page.contains("badge good"), "{page}");
+    assert_eq!(page.matches("<time").count(), 2, "{page}");
+}
+
+#[tokio::test]
+async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
+    let mut setting = Planned::new().await;
+    let many: Vec<_> = (10..=140).map(|of| issue(of, "long")).collect();
+    setting.store.take_in(&setting.repo, many, setting.now).await.expect("taken in");
+    let row = |of: i64| NewPlanRow {
+        item_type: ISSUE,
+        number: number(of),
+        target: Some(number(1)),
+        skip: None,
+        confidence: None,
+        evidence: json!({}),
+        snapshot: json!({}),
+    };
+    let rows: Vec<_> = (10..=140).map(row).collect();
+    let plan = NewPlan {
+        representation: Representation::Raw,
+        target_policy: TargetPolicy::CanonicalOnly,
+        min_close: Probability::ONE,
+        config_hash: "c",
+        run_id: "planning",
+    };
+    setting.plan = setting.store.create_plan(setting.repo.id, &plan, &rows, setting.now).await.expect("planned");
+    for (of, tail) in [(12, ""), (61, ""), (135, ""), (12, "?after=issue/100")] {
+        let page = setting.page(Who::Rita, &setting.path(&format!("/rows/issue/{of}{tail}"))).await;
+        assert!(page.contains(&format!("id=\"row-issue-{of}\" tabindex=\"-1\" data-current")), "{of}: {page}");
+    }
+    // From there on the list goes on, and what the filter does not let through is beside its first page.
+    let page = setting.page(Who::Rita, &setting.path("/rows/issue/70")).await;
+    assert!(page.contains("after=issue%2F119"), "{page}");
+    let page = setting.page(Who::Rita, &setting.path("/rows/issue/135?show=approved")).await;
+    assert!(page.contains("There is no such row in this plan"), "{page}");
 }
 
 #[tokio::test]
