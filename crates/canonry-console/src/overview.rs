@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
+use canonry_github::GitHub;
 use canonry_store::{QueueStatus, RepoOverview, RepoPageFilter};
 use futures_util::{StreamExt as _, stream};
 
@@ -17,6 +18,7 @@ use crate::errors::PageError;
 use crate::filters;
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, number, word};
+use crate::roles::Role;
 use crate::visit::{SignedIn, Visit};
 use crate::words::{Badge, When, counted, thousands, when};
 
@@ -38,6 +40,7 @@ struct OverviewPage {
     in_trouble: bool,
     pager: Pager,
     service: Option<Service>,
+    is_app: bool,
 }
 
 struct Row {
@@ -54,6 +57,8 @@ struct Row {
     mistakes: Option<String>,
     waiting: u64,
     dead: u64,
+    /// Whether the list of jobs is theirs to see.
+    can_maintain: bool,
     synced: Option<When>,
 }
 
@@ -92,8 +97,8 @@ async fn show(
     let kept = [("text", text), ("trouble", if in_trouble { "1" } else { "" })];
     let (lines, unknown) = visible(&console, &visit, lines).await?;
     let mut rows = Vec::with_capacity(lines.len());
-    for line in lines {
-        rows.push(row(&console, line).await?);
+    for (line, role) in lines {
+        rows.push(row(&console, line, role).await?);
     }
     let service = match visit.session.is_operator {
         true => Some(service(&console.store.queue_status(console.now()).await?, &console)),
@@ -107,6 +112,7 @@ async fn show(
         in_trouble,
         pager: Pager::new("Pages of repositories", "/", &kept, after.is_none(), next),
         service,
+        is_app: console.github.as_ref().is_some_and(GitHub::is_app),
     })
 }
 
@@ -115,9 +121,9 @@ async fn visible(
     console: &Console,
     visit: &Visit,
     lines: Vec<RepoOverview>,
-) -> Result<(Vec<RepoOverview>, usize), PageError> {
+) -> Result<(Vec<(RepoOverview, Role)>, usize), PageError> {
     if visit.session.is_operator {
-        return Ok((lines, 0));
+        return Ok((lines.into_iter().map(|line| (line, Role::Operator)).collect(), 0));
     }
     let asked = lines.into_iter().map(|line| async move {
         let role = console.roles.of(console, &visit.session, &line.repo, false).await;
@@ -127,7 +133,7 @@ async fn visible(
     let (mut seen, mut unknown) = (Vec::new(), 0);
     for (line, role) in answers {
         match role {
-            Ok(_) => seen.push(line),
+            Ok(role) => seen.push((line, role)),
             Err(PageError::NotFound) => {}
             Err(PageError::Github(_)) => unknown += 1,
             Err(error) => return Err(error),
@@ -136,7 +142,7 @@ async fn visible(
     Ok((seen, unknown))
 }
 
-async fn row(console: &Console, line: RepoOverview) -> Result<Row, PageError> {
+async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<Row, PageError> {
     let settings = canonry_config::parse(line.settings.as_deref().unwrap_or_default());
     let threshold = console.store.thresholds(line.repo.id).await?.repository;
     Ok(Row {
@@ -152,6 +158,7 @@ async fn row(console: &Console, line: RepoOverview) -> Result<Row, PageError> {
         mistakes: (!settings.problems.is_empty()).then(|| counted(settings.problems.len() as u64, "mistake")),
         waiting: line.waiting_graces,
         dead: line.dead_jobs,
+        can_maintain: role >= Role::Maintainer,
         synced: line.synced_at.map(|at| when(at, console.now())),
     })
 }

@@ -137,7 +137,8 @@ impl Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let Some(secret) = secret_of(WEBHOOK_SECRET) else {
         bail!(
-            "{WEBHOOK_SECRET} is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted"
+            "{WEBHOOK_SECRET} is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted. \
+             No App yet? Put any long random text into it: /setup makes the App and tells the real one"
         );
     };
     let models = args.provider.models(args.source.source())?;

@@ -290,7 +290,8 @@ fn without_a_secret_or_an_address_nothing_is_served() {
     let refused = place.canonry(&["serve"]);
     assert_eq!(
         refused.failed(),
-        "CANONRY_WEBHOOK_SECRET is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted"
+        "CANONRY_WEBHOOK_SECRET is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted. \
+         No App yet? Put any long random text into it: /setup makes the App and tells the real one"
     );
     assert!(!place.database().exists(), "a database was made by looking");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a free port");

@@ -100,6 +100,14 @@ async fn the_overview_tells_of_each_repository_in_a_line() {
     }
     let reader = setting.page(Who::Rita, "/").await;
     assert!(reader.contains("tide/<strong>pool</strong>") && !reader.contains("jobs given up"), "{reader}");
+    // The list of jobs is for maintainers.
+    let maintainer = setting.page(Who::Mona, "/").await;
+    for (page, is_linked) in [(&page, true), (&maintainer, true), (&reader, false)] {
+        assert_eq!(page.contains("/r/tide/pool/jobs?state=dead"), is_linked, "{page}");
+        assert!(page.contains("1 given up"), "{page}");
+    }
+    // Without an App the operator is told where one is made, and nobody else.
+    assert!(page.contains(r#"href="/setup""#) && !maintainer.contains("/setup"), "{page}");
     let stranger = setting.page(Who::Stranger, "/").await;
     assert!(stranger.contains("Nothing for you here yet") && !stranger.contains("tide"), "{stranger}");
 }
