@@ -1,12 +1,20 @@
 //! What somebody sees when there is no page to show, and what to do next.
 
+use std::sync::Arc;
+
 use askama::Template;
 use axum::Extension;
+use axum::extract::{FromRequestParts as _, Request, State};
 use axum::http::StatusCode;
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Redirect, Response};
 use canonry_store::StoreError;
 
-use crate::page::{Page, html_with};
+use crate::console::Console;
+use crate::cookies::theme_of;
+use crate::page::{Page, Section, html_with};
+use crate::theme::Theme;
+use crate::visit::SignedIn;
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +51,14 @@ pub(crate) enum PageError {
     Render(#[from] askama::Error),
 }
 
+/// Goes with an answer that is no page, so that it can be told again to whom it is told.
+#[derive(Debug, Clone)]
+struct Told {
+    heading: &'static str,
+    message: String,
+    next: &'static str,
+}
+
 /// Goes with an answer to somebody who has no session, or no longer has one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct NoSession;
@@ -51,9 +67,25 @@ pub(crate) struct NoSession;
 #[template(path = "error.html")]
 struct ErrorPage<'a> {
     page: Page,
-    heading: &'a str,
-    message: String,
-    next: &'a str,
+    told: &'a Told,
+}
+
+/// Tells what went wrong in the frame of whoever asked: their theme, and for whoever is signed in the way to other pages.
+/// The error alone knows nothing of them.
+pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
+    let (mut parts, body) = request.into_parts();
+    let asked = parts.clone();
+    let mut answer = next.run(Request::from_parts(std::mem::replace(&mut parts, asked), body)).await;
+    let Some(told) = answer.extensions_mut().remove::<Told>() else { return answer };
+    let theme = Theme::of(theme_of(&parts.headers).as_deref());
+    let page = match SignedIn::from_request_parts(&mut parts, &console).await {
+        // What a deed left to be said is for the next page that is one.
+        Ok(SignedIn(visit)) => Page { flash: None, ..visit.page(&console, told.heading, Section::None) },
+        Err(_) => Page { theme, ..Page::bare(told.heading) },
+    };
+    let Ok(mut framed) = html_with(answer.status(), &ErrorPage { page, told: &told }) else { return answer };
+    *framed.extensions_mut() = std::mem::take(answer.extensions_mut());
+    framed
 }
 
 impl IntoResponse for PageError {
@@ -99,8 +131,10 @@ impl IntoResponse for PageError {
             Self::Store(_) => "the page could not be read from the database".to_owned(),
             other => other.to_string(),
         };
-        let page = ErrorPage { page: Page::bare(heading), heading, message, next };
+        let told = Told { heading, message, next };
+        let page = ErrorPage { page: Page::bare(heading), told: &told };
         let mut answer = html_with(status, &page).unwrap_or_else(|_| (status, heading.to_owned()).into_response());
+        answer.extensions_mut().insert(told);
         if matches!(self, Self::SignedOut) {
             answer.extensions_mut().insert(NoSession);
         }

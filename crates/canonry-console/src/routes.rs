@@ -6,7 +6,7 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 
 use crate::console::{Console, ConsoleParts};
-use crate::errors::PageError;
+use crate::errors::{PageError, in_their_frame};
 use crate::for_htmx::for_htmx;
 use crate::headers::harden;
 use crate::{
@@ -30,6 +30,7 @@ pub fn console_routes(parts: ConsoleParts) -> Router {
         .merge(plans::routes())
         .merge(reviews::routes())
         .merge(story::routes())
+        .layer(from_fn_with_state(Arc::clone(&console), in_their_frame))
         .layer(from_fn(for_htmx))
         .layer(from_fn_with_state(Arc::clone(&console), harden))
         .with_state(console)

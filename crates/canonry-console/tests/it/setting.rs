@@ -41,7 +41,7 @@ pub(crate) enum Who {
 }
 
 impl Who {
-    const fn session(self) -> &'static str {
+    pub(crate) const fn session(self) -> &'static str {
         match self {
             Self::Operator => "operator",
             Self::Mona => "mona",

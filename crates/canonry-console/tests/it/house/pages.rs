@@ -132,6 +132,31 @@ async fn the_summary_says_how_a_repository_is_and_offers_deeds_to_maintainers_al
 }
 
 #[tokio::test]
+async fn what_went_wrong_is_told_in_the_readers_own_frame() {
+    let setting = House::new().await;
+    let told = async |who: Who, path: &str| {
+        let cookies = format!("canonry={}; canonry-theme=dark", who.session());
+        let request = setting.client.get(format!("{}{path}", setting.address)).header("cookie", cookies);
+        let answer = request.send().await.expect("answered");
+        (answer.status(), answer.text().await.expect("a page"))
+    };
+    for (who, path, status) in [
+        (Who::Rita, "/r/tide/pool/jobs", StatusCode::FORBIDDEN),
+        (Who::Rita, "/r/tide/pool/issues/999", StatusCode::NOT_FOUND),
+        (Who::Operator, "/nowhere", StatusCode::NOT_FOUND),
+    ] {
+        let (answered, page) = told(who, path).await;
+        assert_eq!(answered, status, "{path}");
+        assert!(page.contains(r#"data-theme="dark""#) && page.contains(r#"aria-label="Pages""#), "{page}");
+        assert!(!page.contains(r#"href="/sign-in""#), "they are signed in: {page}");
+    }
+    let (answered, page) = told(Who::Nobody, "/nowhere").await;
+    assert_eq!(answered, StatusCode::NOT_FOUND);
+    assert!(page.contains(r#"data-theme="dark""#) && page.contains(r#"href="/sign-in""#), "{page}");
+    assert!(!page.contains(r#"aria-label="Pages""#), "{page}");
+}
+
+#[tokio::test]
 async fn items_are_filtered_and_paged_by_the_address() {
     let setting = House::new().await;
     let items = |query: &str| format!("/r/tide/pool/items{query}");
