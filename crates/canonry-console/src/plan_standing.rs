@@ -106,15 +106,19 @@ pub(crate) async fn banners(
             (_, words) => Banner { class: "bad", words: format!("{}.", words.unwrap_or_default()) },
         });
     }
-    for (kind, words) in [
-        (BrakeKind::Pause, "Paused: nothing is written to GitHub in this repository"),
-        (BrakeKind::Breaker, "People objected to several closes: without an approval nothing is closed"),
+    for (kind, words, more) in [
+        (BrakeKind::Pause, "Paused: nothing is written to GitHub in this repository", ""),
+        (
+            BrakeKind::Breaker,
+            "People objected to several closes: nothing is closed by itself",
+            " A plan that a maintainer applies still is carried out.",
+        ),
     ] {
         if let Some(brake) = store.brake_in_force(at.repo.id, kind).await? {
             let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
             banners.push(Banner {
                 class: "warn",
-                words: format!("{words}{by}, since {}.", when(brake.set_at, now).in_words()),
+                words: format!("{words}{by}, since {}.{more}", when(brake.set_at, now).in_words()),
             });
         }
     }
@@ -142,6 +146,7 @@ pub(crate) async fn apply_view(
     let most = u64::from(settings.config.close.max_per_day);
     let closed = console.store.closes_since(at.repo.id, console.now() - DAILY_LIMIT_WINDOW).await?;
     let free = most.saturating_sub(closed);
+    // The breaker says nothing here: it holds back what Canonry closes by itself, and not what a person applies.
     let waits = (totals.undecided() > free).then(|| {
         format!(
             "Without a person's approval at most {} are closed in a day, and {} were: of the {} that nobody approved, {} can be closed now. Approved rows do not count.",

@@ -4,3 +4,4 @@ mod deeds;
 mod pages;
 mod scripts;
 mod setting;
+mod standing;
