@@ -74,7 +74,7 @@ pub(crate) async fn say(
     let (by, now, id) = (at.visit.login(), console.now(), plan.run.id);
     let noted = if form.one("all").is_some() {
         note(&console, &at, word, &format!("all rows of plan {id}")).await?;
-        console.store.set_all_approved(id, approved, by, now).await?
+        console.store.set_all_approved(id, None, approved, by, now).await?
     } else {
         if items.is_empty() {
             return refused(&console, &at, &plan, look, "Choose at least one row first.".to_owned()).await;

@@ -35,10 +35,12 @@ impl Store {
         Ok(noted)
     }
 
-    /// The same for every row of a plan that nobody has said anything of; or, to take words back, for every row.
+    /// The same for every row of a plan that nobody has said anything of; or, to take words back, for every row. With a
+    /// type, for its rows alone.
     pub async fn set_all_approved(
         &self,
         plan: CloseRunId,
+        item_type: Option<ItemType>,
         approved: Option<bool>,
         by: Option<&Login>,
         now: Timestamp,
@@ -46,7 +48,7 @@ impl Store {
         let Some(run) = self.plan(plan).await? else { return Ok(0) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
-        let on = if approved.is_some() { WordOn::Undecided } else { WordOn::Decided };
+        let on = if approved.is_some() { WordOn::Undecided(item_type) } else { WordOn::Decided(item_type) };
         let noted = note_word(&mut tx, &run, on, approved, by, now).await?;
         tx.commit().await?;
         Ok(noted)
@@ -127,10 +129,10 @@ impl Store {
 enum WordOn<'a> {
     /// Those of these items.
     Items(ItemType, &'a [ItemNumber]),
-    /// Those without a word.
-    Undecided,
+    /// Those without a word, of one type or of both.
+    Undecided(Option<ItemType>),
     /// Those with one.
-    Decided,
+    Decided(Option<ItemType>),
 }
 
 async fn note_word(
@@ -163,11 +165,13 @@ async fn note_word(
                 }
                 query.push("))");
             }
-            WordOn::Undecided => {
-                query.push(" AND approved IS NULL");
-            }
-            WordOn::Decided => {
-                query.push(" AND approved IS NOT NULL");
+            WordOn::Undecided(item_type) | WordOn::Decided(item_type) => {
+                let decided = if matches!(on, WordOn::Undecided(_)) { "IS NULL" } else { "IS NOT NULL" };
+                query.push(" AND approved ").push(decided);
+                if let Some(item_type) = item_type {
+                    query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(plan.repo.id.0);
+                    query.push(" AND type = ").push_bind(item_type.as_str()).push(")");
+                }
             }
         }
         query.push(" RETURNING run_id");

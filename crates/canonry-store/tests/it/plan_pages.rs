@@ -131,9 +131,11 @@ on_both_engines! {
         assert_eq!(store.plan_row(&plan, ItemType::Pr, number(4)).await.expect("reads"), None);
 
         // A word on all is one on those that have none; taking all back leaves none.
-        let all = async |word, second| store.set_all_approved(id, word, Some(&ann), at(second)).await.expect("noted");
+        let all = async |word, second| store.set_all_approved(id, None, word, Some(&ann), at(second)).await.expect("noted");
         assert_eq!((all(Some(false), 4).await, said(3).await, said(5).await), (2, (Some(false), Some(ann.clone()), Some(at(4))), (Some(false), None, Some(at(2)))));
         assert_eq!((all(None, 5).await, all(None, 6).await), (4, 0));
+        let of_pulls = store.set_all_approved(id, Some(ItemType::Pr), Some(true), Some(&ann), at(7)).await;
+        assert_eq!((of_pulls.expect("noted"), said(4).await), (0, (None, None, None)));
         assert_eq!(paged(&store, &plan, PlanRowFilter::Undecided).await, [4, 5, 3, 9]);
         store.close().await;
     }

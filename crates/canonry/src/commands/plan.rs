@@ -59,7 +59,7 @@ struct RowArgs {
     /// The items of the rows
     #[arg(long = "item", value_name = "NUMBER", num_args = 1.., required_unless_present = "all", conflicts_with = "all")]
     items: Vec<ItemNumber>,
-    /// Every row that closes its item
+    /// Every row that closes its item; `approve` leaves those alone that somebody has approved or excluded before
     #[arg(long)]
     all: bool,
     /// The type of the items: issue or pr [default: whichever the plan has]
@@ -154,18 +154,57 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
             repo.name, args.plan.run
         )));
     }
-    for item_type in ItemType::ALL {
-        let of_type = rows.iter().filter(|row| row.item_type == *item_type);
-        let numbers: Vec<ItemNumber> = of_type.map(|row| row.number).collect();
-        if !numbers.is_empty() {
-            store.set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
+    let only_undecided = args.all && approved;
+    let noted = if only_undecided {
+        store.set_all_approved(args.plan.run, args.item_type, word, None, context.now).await?
+    } else {
+        let mut noted = 0;
+        for item_type in ItemType::ALL {
+            let of_type = rows.iter().filter(|row| row.item_type == *item_type);
+            let numbers: Vec<ItemNumber> = of_type.map(|row| row.number).collect();
+            if !numbers.is_empty() {
+                noted += store.set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
+            }
         }
+        noted
+    };
+    let said = if approved { "Approved" } else { "Excluded" };
+    let mut text = format!("{said} {} of plan {}.\n", counted(noted as u64, "row"), args.plan.run);
+    if only_undecided {
+        text.push_str(&left_excluded(&rows));
     }
     let plan = find(&store, &repo, args.plan.run).await?;
     store.close().await;
-    let said = if approved { "Approved" } else { "Excluded" };
-    let text = format!("{said} {} of plan {}.\n", counted(rows.len() as u64, "row"), args.plan.run);
+    text.push_str(&carried_out(&repo, &plan, meant));
     Ok(report(&repo, &plan, text))
+}
+
+/// Which of the rows somebody excluded: whoever approves all others is to know of them.
+fn left_excluded(rows: &[&PlannedRow]) -> String {
+    let excluded: Vec<String> = rows
+        .iter()
+        .filter(|row| row.approved == Some(false) && row.result.is_none())
+        .map(|row| format!("#{}", row.number))
+        .collect();
+    match excluded.as_slice() {
+        [] => String::new(),
+        excluded => format!("Left excluded, as somebody said before: {}.\n", excluded.join(", ")),
+    }
+}
+
+/// Which of the rows meant were carried out before the word came, and how that is taken back.
+fn carried_out(repo: &Repo, plan: &StoredPlan, meant: impl Fn(&&PlannedRow) -> bool) -> String {
+    let done = plan.rows.iter().filter(meant).filter_map(|row| Some((row.number, row.result.as_deref()?)));
+    let done: Vec<String> = done.map(|(number, result)| format!("#{number} ({result})")).collect();
+    if done.is_empty() {
+        return String::new();
+    }
+    let (name, run) = (&repo.name, plan.run.id);
+    format!(
+        "Carried out before, and not changed: {}. What was closed is opened again by `canonry undo-close --repo {name} \
+         --run {run} --item NUMBER`.\n",
+        done.join(", ")
+    )
 }
 
 async fn export(args: &ExportArgs, context: &Context) -> Result<Report> {

@@ -4,7 +4,7 @@
 use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemType, Probability, TargetPolicy, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, queue_apply, queue_undo};
 use canonry_store::{
-    CloseRunId, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState, NewJob, NewPlan, NewPlanRow, Repo,
+    CloseOutcome, CloseResult, CloseRunId, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState, NewJob, NewPlan, NewPlanRow, Repo,
     Representation, Store,
 };
 use canonry_testkit::database::TestDatabase;
@@ -161,8 +161,49 @@ on_both_engines! {
         let markdown = at.plan_says(&["export"]).succeeded().stdout;
         assert!(markdown.contains("| yes, by mia |") && markdown.contains("| excluded, by mia |"), "{markdown}");
         // Of a word at the command line nobody's name is known.
-        at.plan_says(&["approve", "--all"]).succeeded();
+        at.plan_says(&["approve", "--item", "2", "3"]).succeeded();
         let shown = at.plan_says(&["show"]).succeeded().stdout;
         assert!(shown.contains("close ✓") && !shown.contains("mia"), "{shown}");
+    }
+
+    async fn approving_all_rows_leaves_what_somebody_excluded(database: TestDatabase) {
+        let at = Ordered::new(database).await;
+        let mia = "mia".parse().expect("a login");
+        let noted = at.store.set_approved(at.plan, ItemType::Issue, &[number(3)], Some(false), Some(&mia), now()).await;
+        assert_eq!(noted.expect("noted"), 1);
+        let words = async || {
+            let rows = at.store.close_run_rows(at.plan).await.expect("reads");
+            rows.into_iter().map(|row| (row.approved, row.approved_by.map(|by| by.to_string()))).collect::<Vec<_>>()
+        };
+        let excluded = (Some(false), Some("mia".to_owned()));
+        let pulls = at.plan_says(&["approve", "--all", "--type", "pr"]).succeeded().stdout;
+        assert_eq!(pulls, format!("Approved 0 rows of plan {}.\n", at.plan));
+        assert_eq!(words().await, [(None, None), excluded.clone()]);
+        let told = at.plan_says(&["approve", "--all"]).succeeded().stdout;
+        assert_eq!(told, format!("Approved 1 row of plan {}.\nLeft excluded, as somebody said before: #3.\n", at.plan));
+        assert_eq!(words().await, [(Some(true), None), excluded]);
+        // To leave out everything is always safe.
+        let told = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
+        assert_eq!(told, format!("Excluded 2 rows of plan {}.\n", at.plan));
+        assert_eq!(words().await, [(Some(false), None), (Some(false), None)]);
+    }
+
+    async fn a_word_on_a_row_that_was_carried_out_is_not_said_to_be_noted(database: TestDatabase) {
+        let at = Ordered::new(database).await;
+        at.plan_says(&["approve", "--item", "2"]).succeeded();
+        let run = at.store.begin_apply(at.plan, "applying", now()).await.expect("begun").expect("a plan").id;
+        let result = CloseResult { outcome: CloseOutcome::Applied { objected: false }, reason: None, outbox_key: None };
+        assert!(at.store.record_close_result(run, ItemType::Issue, number(2), result, now()).await.expect("recorded"));
+        let plan = at.plan;
+        let undo = format!(
+            "Carried out before, and not changed: #2 (applied). What was closed is opened again by `canonry undo-close \
+             --repo {REPO} --run {plan} --item NUMBER`.\n"
+        );
+        let told = at.plan_says(&["exclude", "--item", "2"]).succeeded().stdout;
+        assert_eq!(told, format!("Excluded 0 rows of plan {plan}.\n{undo}"));
+        let both = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
+        assert_eq!(both, format!("Excluded 1 row of plan {plan}.\n{undo}"));
+        let rows = at.store.close_run_rows(plan).await.expect("reads");
+        assert_eq!(rows.iter().map(|row| row.approved).collect::<Vec<_>>(), [Some(true), Some(false)]);
     }
 }
