@@ -20,7 +20,7 @@ use crate::page::{Section, back_to, html, repo_path};
 use crate::plan_look::{Look, read_item, write_item};
 use crate::plan_progress::progress_view;
 use crate::plan_review::{Asked, ReviewPart, plan_of, plan_path, refused, refused_at, review, settings_of};
-use crate::plan_standing::{Banner, WORKED_ON, apply_phrase, undo_phrase, why_not_applied};
+use crate::plan_standing::{Banner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
 use crate::visit::{At, MaintainerOf};
 use crate::words::counted;
 
@@ -168,6 +168,34 @@ pub(crate) async fn apply(
     console.wake_worker.notify_one();
     let words = format!("Closing {} has begun; you can leave this page.", counted(count, "item"));
     Ok(back_to(&plan_path(&at, id), &words))
+}
+
+/// Has closes taken back that were begun and that no apply will go on with. Their comments, if any, are corrected.
+pub(crate) async fn withdraw(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let plan = plan_of(&console, &at, &path).await?;
+    let look = Look::of(|name| form.one(name));
+    let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
+    let progress = progress_view(&console, &at, &plan).await?;
+    let begun = begun_in_vain(&console, &at, &plan, &age, progress.as_ref()).await?;
+    if begun == 0 {
+        let words = "Nothing was taken back: no close of this plan waits that could not be carried out.";
+        return refused(&console, &at, &plan, look, words.to_owned()).await;
+    }
+    let id = plan.run.id;
+    note(&console, &at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
+    // An apply that is refused, or that finds its rows left out, takes back what it had begun. It closes nothing: an old
+    // plan never gets good again, and while this waits no exclusion can be taken back.
+    let order = ApplyOrder { plan: id, approved_only: true, by: at.visit.login().cloned() };
+    if queue_apply(&console.store, &at.repo, &order, console.now()).await?.is_none() {
+        return refused(&console, &at, &plan, look, format!("Nothing was taken back: {WORKED_ON}.")).await;
+    }
+    console.wake_worker.notify_one();
+    Ok(back_to(&plan_path(&at, id), "What was begun is being taken back; nothing more is closed."))
 }
 
 /// Has an item, or everything that the plan closed, opened again.

@@ -3,6 +3,7 @@
 use canonry_config::{Parsed, Section};
 use canonry_domain::{DAILY_LIMIT_WINDOW, PlanAge};
 use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
+use canonry_triage::closes_begun;
 use jiff::Timestamp;
 
 use crate::console::Console;
@@ -28,6 +29,8 @@ pub(crate) struct ApplyView {
     pub(crate) phrase_approved: String,
     pub(crate) refused: Option<String>,
     pub(crate) waits: Option<String>,
+    /// What was begun and can only be taken back, in words.
+    pub(crate) begun: Option<String>,
 }
 
 /// What undoing the whole plan would do.
@@ -83,6 +86,30 @@ pub(crate) async fn why_not_applied(
         )));
     }
     Ok(None)
+}
+
+/// How many closes were begun, and not ended, that no apply will go on with: the plan never gets good again, or they
+/// were excluded since. Those that a pause or a mistake in the settings keeps can still be carried out.
+pub(crate) async fn begun_in_vain(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    age: &PlanAge<CloseRunId>,
+    progress: Option<&ProgressView>,
+) -> Result<usize, PageError> {
+    let store = &console.store;
+    let is_over = plan.totals.left == 0 || age.refusal(plan.run.id).is_some();
+    if !is_over
+        || progress.is_some_and(|progress| progress.is_active)
+        || store.brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some()
+    {
+        return Ok(0);
+    }
+    let grace = store.grace_of_plan(plan.run.id).await?;
+    if grace.is_some_and(|grace| grace.state == GraceState::Waiting) {
+        return Ok(0);
+    }
+    Ok(closes_begun(store, &at.repo, plan.run.id).await?)
 }
 
 /// How the plan stands, and what holds Canonry back.
@@ -156,6 +183,7 @@ pub(crate) async fn apply_view(
             thousands(free)
         )
     });
+    let begun = begun_in_vain(console, at, plan, age, progress).await?;
     Ok(ApplyView {
         left: totals.left,
         left_approved: totals.left_approved,
@@ -163,5 +191,6 @@ pub(crate) async fn apply_view(
         phrase_approved: apply_phrase(at, totals.left_approved),
         refused,
         waits: waits.filter(|_| totals.left > 0),
+        begun: (begun > 0).then(|| counted(begun as u64, "close")),
     })
 }

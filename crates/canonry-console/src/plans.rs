@@ -38,6 +38,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/plans/{id}/rows/{type}/{number}", get(plan_review::row))
         .route("/r/{owner}/{name}/plans/{id}/progress", get(plan_review::progress))
         .route("/r/{owner}/{name}/plans/{id}/apply", post(plan_actions::apply))
+        .route("/r/{owner}/{name}/plans/{id}/withdraw", post(plan_actions::withdraw))
         .route("/r/{owner}/{name}/plans/{id}/undo", post(plan_actions::undo))
         .route("/r/{owner}/{name}/plans/{id}/export.md", get(export_markdown))
         .route("/r/{owner}/{name}/plans/{id}/export.json", get(export_json))

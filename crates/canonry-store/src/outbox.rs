@@ -385,6 +385,13 @@ impl Store {
             on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
+
+    /// The keys of a repository's writes of one kind that have not ended, the oldest first.
+    pub async fn pending_outbox_keys(&self, repo: RepoId, kind: &str) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT idempotency_key FROM outbox
+            WHERE repo_id = $1 AND state = 'pending' AND kind = $2 ORDER BY id";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(kind).fetch_all(db).await?))
+    }
 }
 
 /// The same inside a transaction, for whoever stores a write together with the reason for it.

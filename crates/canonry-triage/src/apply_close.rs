@@ -361,6 +361,7 @@ impl Work<'_> {
         if let Some(why) = left_out(approved, approved_only) {
             return self.leave_out(row, why).await;
         }
+        self.not_begun_while_paused(item).await?;
         let row = &CloseRunRow { approved, ..row.clone() };
         self.touched.extend(self.rows.withdraw_other_plans(item).await?);
         let Outcome { result, reason, is_final } = self.rows.close(row, target, approved_only).await?;
@@ -376,6 +377,17 @@ impl Work<'_> {
         }
         self.report.add(row);
         Ok(())
+    }
+
+    /// Ends the run before it begins a close that a pause would not let go on: it would wait with nobody to send it, and
+    /// hold back what else is to be written under its item.
+    async fn not_begun_while_paused(&self, item: RowItem) -> Result<(), ApplyError> {
+        let Closing { store, repo, .. } = self.rows.closing;
+        let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? else { return Ok(()) };
+        match store.outbox_entry_of_key(&close_key(self.rows.plan.id, item)).await? {
+            Some(_) => Ok(()),
+            None => Err(ApplyError::Refused(paused(repo, &pause))),
+        }
     }
 
     /// Whether as much is done as this run may, and the row would be more. One that waits for another day is no work.

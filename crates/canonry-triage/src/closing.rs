@@ -128,6 +128,13 @@ pub async fn has_close_begun(
     Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
 }
 
+/// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
+/// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
+pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
+    let keys = store.pending_outbox_keys(repo.id, "close").await?;
+    Ok(keys.iter().filter(|key| plan_of_close(key) == Some(plan.get())).count())
+}
+
 /// The key of a row's close. A plan closes an item once, however often it is applied.
 pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> String {
     row_key("close", plan, item)

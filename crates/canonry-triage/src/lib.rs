@@ -91,7 +91,7 @@ pub use calibrate::{CalibrateError, CalibrateReport, calibrate};
 pub use candidates::{CandidateOptions, CandidatesReport, WrittenSet, candidates};
 pub use canonicalize::{CanonicalizeReport, ClusterLine, ClusterMember, canonicalize, cluster_of};
 pub use close_report::{CloseReport, ReportedRow, RowResult};
-pub use closing::{ClosingError, has_close_begun};
+pub use closing::{ClosingError, closes_begun, has_close_begun};
 pub use dedupe::{DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, Round, dedupe};
 pub use detect_new::{DetectError, DetectOptions, Detected, Detectors, TopMatch, detect_new};
 pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, EmbedSource, embed};

@@ -3,14 +3,15 @@
 
 use canonry_domain::{ItemType, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, closing_jobs_of, is_being_applied, queue_apply, queue_undo};
-use canonry_store::{JobCaps, JobEnd, JobId, JobLease, JobScope, JobState};
+use canonry_store::{BrakeKind, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault, Permission};
 use canonry_testkit::on_both_engines;
+use canonry_triage::closes_begun;
 use futures_util::future::join_all;
 use jiff::SignedDuration;
 
-use crate::closing::setting::{MAINTAINER, REPO, Setting, maintainer, plain};
+use crate::closing::setting::{MAINTAINER, OWN, REPO, Setting, maintainer, plain};
 
 const DONE: (JobState, Option<String>) = (JobState::Done, None);
 
@@ -117,6 +118,44 @@ on_both_engines! {
                 assert!(setting.shown(*number).open, "#{number}");
             }
         }
+    }
+
+    async fn a_pause_in_the_middle_begins_nothing_more_and_what_had_begun_is_taken_back(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (plan, _, duplicates) = setting.plan(4).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        let comments = format!("/repos/*/*/issues/{}/comments", duplicates[1]);
+        let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
+        setting.emulator.fault(fault);
+        let person = async {
+            gate.arrived().await;
+            let by = maintainer();
+            store.set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "wait", setting.now()).await.expect("set");
+            gate.release();
+        };
+        tokio::join!(setting.work(), person);
+        let (state, told) = setting.ended(job).await;
+        assert!(state == JobState::Done && told.as_ref().is_some_and(|told| told.contains("is paused by maint")), "{told:?}");
+        setting.assert_closed(&duplicates[..1], "before the pause");
+        let begun = setting.shown(duplicates[1]);
+        assert_eq!((begun.open, begun.comments), (true, 1), "{begun:?}");
+        setting.assert_untouched(&duplicates[2..], "behind the pause");
+        assert_eq!(closes_begun(store, repo, plan).await.expect("reads"), 1, "nothing else waits to be sent");
+
+        // Resumed when the plan is too old, its apply takes back what stands there.
+        store.lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
+        setting.emulator.world().now += SignedDuration::from_hours(8 * 24);
+        let order = ApplyOrder { approved_only: true, ..order };
+        let again = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        setting.work().await;
+        let told = setting.ended(again).await.1.expect("told");
+        assert!(told.contains("is older than 7 days"), "{told}");
+        let shown = setting.shown(duplicates[1]);
+        let said = setting.emulator.world().comments_by(REPO, plain(duplicates[1]), OWN)[0].body.clone();
+        assert!(shown.open && shown.comments == 1 && !said.starts_with("Closing"), "{said}");
+        assert_eq!(closes_begun(store, repo, plan).await.expect("reads"), 0);
     }
 
     async fn an_undo_tells_what_it_could_not_open_and_ends_the_apply_all_the_same(database: TestDatabase) {
