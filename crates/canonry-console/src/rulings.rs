@@ -7,7 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
 use canonry_server::queue_cancel_grace;
-use canonry_store::{GraceState, NewOverride, StoreError};
+use canonry_store::{GraceState, NewOverride, Representation, StoreError};
 use canonry_triage::{RulingError, Statement, rule_duplicate, rule_not_duplicate};
 
 use crate::console::Console;
@@ -31,7 +31,11 @@ pub(crate) async fn rule(
     let (item_type, number): (ItemType, ItemNumber) = (part_in(&path, "type")?, part_in(&path, "number")?);
     // A cluster's page lets its members be chosen from.
     let number = match form.one("item") {
-        Some(chosen) => chosen.parse().map_err(PageError::BadForm)?,
+        Some(chosen) => {
+            let chosen: ItemNumber = chosen.parse().map_err(PageError::BadForm)?;
+            in_cluster(&console, &at, item_type, number, chosen).await?;
+            chosen
+        }
         None => number,
     };
     let note: Option<String> = form.one("note").map(|note| note.chars().take(NOTE_LIMIT).collect());
@@ -50,6 +54,27 @@ pub(crate) async fn rule(
     let story = item_path(&repo_path(&at.repo), item_type, number);
     let then = form.one("then").map_or(story.as_str(), |then| own_path(Some(then)));
     Ok(back_to(then, &said))
+}
+
+/// Refuses an item that is no member of the cluster whose page the form is on: where that has many pages its number is
+/// typed, and the page would say that this cluster changed when another one did.
+async fn in_cluster(
+    console: &Console,
+    at: &At,
+    item_type: ItemType,
+    canonical: ItemNumber,
+    chosen: ItemNumber,
+) -> Result<(), PageError> {
+    if chosen == canonical {
+        return Ok(());
+    }
+    for representation in [Representation::Raw, Representation::Intent] {
+        let of = console.store.canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
+        if of.get(&chosen) == Some(&canonical) {
+            return Ok(());
+        }
+    }
+    Err(PageError::BadForm(format!("#{chosen} is not in the cluster of #{canonical}; rule it on its own page")))
 }
 
 /// What is ruled of an item.

@@ -101,3 +101,29 @@ async fn a_maintainer_rules_and_takes_it_back() {
     let actions = setting.store.console_actions(setting.repo.id, 9).await.expect("reads");
     assert_eq!(actions.len(), 6, "that somebody tried again is known too");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_clusters_page_only_its_members_are_chosen_from() {
+    let setting = Setting::filled().await;
+    setting.map(&[(1, 1), (2, 1)]).await;
+    let rule = async |item: &str| {
+        let fields = [("kind", "canonical"), ("item", item)];
+        setting.send(Who::Mona, "/items/issue/1/rule", None, &fields).await
+    };
+    let refused = rule("3").await;
+    assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
+    let words = refused.text().await.expect("a page");
+    assert!(words.contains("#3 is not in the cluster of #1; rule it on its own page"), "{words}");
+    assert!(setting.store.overrides(setting.repo.id, None).await.expect("reads").is_empty());
+    assert!(setting.store.console_actions(setting.repo.id, 9).await.expect("reads").is_empty());
+    for member in ["#2", "1"] {
+        assert_eq!(rule(member).await.status(), StatusCode::SEE_OTHER, "{member}");
+    }
+    let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+    let mut items: Vec<_> = ruled.iter().map(|ruled| ruled.item).collect();
+    items.sort();
+    assert_eq!(items, [number(1), number(2)]);
+    // On its own page every item can be ruled.
+    let own = setting.send(Who::Mona, "/items/issue/3/rule", None, &[("kind", "canonical")]).await;
+    assert_eq!(own.status(), StatusCode::SEE_OTHER);
+}
