@@ -43,6 +43,9 @@ pub(crate) enum PageError {
     /// The form says something that cannot be done.
     #[error("{0}")]
     BadForm(String),
+    /// The form did not come in time.
+    #[error("the form took too long to arrive; send it again")]
+    TooSlow,
     /// GitHub was asked and did not answer.
     #[error("GitHub cannot be asked now: {0}; nothing was changed, try again in a minute")]
     Github(String),
@@ -117,6 +120,7 @@ impl IntoResponse for PageError {
             Self::Forged => (StatusCode::FORBIDDEN, "Refused", "Nothing was changed."),
             Self::BadForm(_) => (StatusCode::BAD_REQUEST, "That cannot be done", "Nothing was changed."),
             Self::Github(_) => (StatusCode::BAD_GATEWAY, "GitHub does not answer", "Nothing was changed."),
+            Self::TooSlow => (StatusCode::REQUEST_TIMEOUT, "That took too long", "Nothing was changed."),
             Self::Render(error) => {
                 tracing::error!(%error, "a page could not be written");
                 (

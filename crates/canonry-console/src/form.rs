@@ -1,6 +1,7 @@
 //! Forms that people send: small, from a page of ours, and for their own session.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::to_bytes;
 use axum::extract::{FromRequest, Request};
@@ -13,6 +14,9 @@ use crate::errors::PageError;
 
 /// A page's largest form names a few hundred rows of a plan.
 const LARGEST: usize = 64 * 1024;
+/// How long it may take to arrive: signing in is open to strangers, who must not hold connections open with it. By the
+/// machine's own clock: it is about the network, not about Canonry's time.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A form of somebody who is signed in. The last argument of a handler that changes something.
 pub(crate) struct Form(Vec<(String, String)>);
@@ -71,7 +75,8 @@ async fn fields(request: Request, console: &Console) -> Result<Vec<(String, Stri
         return Err(PageError::Forged);
     }
     let too_large = |_| PageError::BadForm("the form is larger than 64 KiB; choose fewer rows at once".to_owned());
-    let body = to_bytes(request.into_body(), LARGEST).await.map_err(too_large)?;
+    let arriving = tokio::time::timeout(PATIENCE, to_bytes(request.into_body(), LARGEST));
+    let body = arriving.await.map_err(|_| PageError::TooSlow)?.map_err(too_large)?;
     Ok(form_urlencoded::parse(&body).into_owned().collect())
 }
 

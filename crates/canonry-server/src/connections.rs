@@ -1,4 +1,4 @@
-//! The door: how many may be connected at once, and for how long somebody who says nothing is waited for.
+//! The door: how many may be connected at once, and for how long somebody who neither speaks nor listens is waited for.
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,6 +17,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::slow_bodies::TimedBody;
+use crate::slow_readers::TakingStream;
+
 /// The headers of a request are smaller by far. The largest part of a body that is read at once, too, so that a full
 /// house of slow senders holds 32 MiB.
 const MAX_HEAD: usize = 64 * 1024;
@@ -31,12 +34,24 @@ pub(crate) struct Limits {
     /// How long a request's headers may take, from the moment on in which the connection could have sent them: a
     /// connection that is idle for as long is closed too.
     pub(crate) headers: Duration,
+    /// How long a request's body may take. Longer than what routes that read one wait themselves: they can say what is
+    /// wrong, and this is for a route that forgets to.
+    pub(crate) body: Duration,
+    /// How long an answer that is there may wait until some of it is taken; one that is still being made may take as long
+    /// as it likes. Linux says that there is room again when a third of what it holds is gone, of 4 MiB at most: a reader
+    /// who takes 22 KB/s is never cut off, and most answers are smaller than what it holds.
+    pub(crate) taking: Duration,
 }
 
 impl Limits {
     /// Half of the 1,024 open files that most systems allow a process: the database, GitHub and models need some too.
     /// GitHub opens a few dozen.
-    pub(crate) const USUAL: Self = Self { most: 512, headers: Duration::from_secs(10) };
+    pub(crate) const USUAL: Self = Self {
+        most: 512,
+        headers: Duration::from_secs(10),
+        body: Duration::from_secs(15),
+        taking: Duration::from_mins(1),
+    };
 }
 
 /// Answers requests from `routes` until it is told to stop; then it waits for the answers to those under way. Handlers
@@ -55,7 +70,7 @@ pub(crate) async fn serve_connections(
     loop {
         tokio::select! {
             (place, stream, peer) = next(&listener, &places) => {
-                let talk = talk(http.clone(), stream, peer, routes.clone(), told.clone());
+                let talk = talk(http.clone(), stream, peer, routes.clone(), limits, told.clone());
                 open.spawn(async move {
                     talk.await;
                     drop(place);
@@ -103,15 +118,17 @@ async fn talk(
     stream: TcpStream,
     peer: SocketAddr,
     routes: TowerToHyperService<Router>,
+    limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
     // An answer is one small packet, and the next request of a connection waits for it. Without it things are slower.
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(ConnectInfo(peer));
-        routes.call(request)
+        routes.call(request.map(|body| TimedBody::new(body, limits.body)))
     });
-    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
+    let stream = TokioIo::new(TakingStream::new(stream, limits.taking));
+    let mut connection = pin!(http.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         () = until_told(&mut stop) => {
@@ -137,8 +154,11 @@ mod tests {
     use std::time::Duration;
 
     use axum::Router;
+    use axum::body::{Body, to_bytes};
     use axum::extract::ConnectInfo;
-    use axum::routing::get;
+    use axum::http::StatusCode;
+    use axum::routing::{get, post};
+    use futures_util::{StreamExt as _, stream};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::{TcpListener, TcpStream};
     use tokio::sync::{Notify, watch};
@@ -147,7 +167,10 @@ mod tests {
 
     use super::{Limits, serve_connections};
 
-    const PATIENT: Duration = Duration::from_secs(600);
+    const LONG: Duration = Duration::from_secs(600);
+    const PATIENT: Limits = Limits { most: 8, headers: LONG, body: LONG, taking: LONG };
+    /// More than the sockets of both sides hold on the way.
+    const MUCH: usize = 32 * 1024 * 1024;
 
     struct Door {
         address: SocketAddr,
@@ -158,7 +181,8 @@ mod tests {
     }
 
     impl Door {
-        /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate.
+        /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate; `/much` is a large answer,
+        /// `/parts` one whose second part comes after minutes; `/echo` says back what it is sent.
         async fn open(limits: Limits) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let address = listener.local_addr().expect("bound");
@@ -170,7 +194,24 @@ mod tests {
                 "at last"
             };
             let who = async |ConnectInfo(peer): ConnectInfo<SocketAddr>| peer.to_string();
-            let routes = Router::new().route("/who", get(who)).route("/slow", get(slow));
+            let much = async || vec![b'm'; MUCH];
+            let parts = async || {
+                let second = async {
+                    tokio::time::sleep(LONG).await;
+                    Ok::<_, std::io::Error>("second")
+                };
+                Body::from_stream(stream::once(async { Ok("first") }).chain(stream::once(second)))
+            };
+            let echo = async |body: Body| match to_bytes(body, 1_000).await {
+                Ok(body) => (StatusCode::OK, body),
+                Err(error) => (StatusCode::REQUEST_TIMEOUT, error.to_string().into()),
+            };
+            let routes = Router::new()
+                .route("/who", get(who))
+                .route("/slow", get(slow))
+                .route("/much", get(much))
+                .route("/parts", get(parts))
+                .route("/echo", post(echo));
             let (stop, stopped) = watch::channel(false);
             let task = tokio::spawn(serve_connections(listener, routes, limits, stopped));
             Self { address, stop, task, begun, gate }
@@ -242,9 +283,65 @@ mod tests {
         who(&mut door.connect().await).await;
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn who_takes_too_long_for_the_body_is_answered_and_hung_up_on() {
+        let door = Door::open(Limits::USUAL).await;
+        let begun = Instant::now();
+        let head = b"POST /echo HTTP/1.1\r\nHost: tide\r\nContent-Length: 100\r\n\r\n";
+        let mut silent = door.connect().await;
+        silent.write_all(head).await.expect("sent");
+        // A letter each second.
+        let mut dripping = door.connect().await;
+        dripping.write_all(head).await.expect("sent");
+        let (mut hearing, mut drips) = dripping.split();
+        let dripping = async {
+            loop {
+                drips.write_all(b"a").await.expect("sent");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        };
+        let mut told = [String::new(), String::new()];
+        let [first, second] = &mut told;
+        let hearing = async { tokio::join!(silent.read_to_string(first), hearing.read_to_string(second)) };
+        tokio::select! {
+            () = dripping => {}
+            ends = hearing => assert!(ends.0.is_ok(), "{ends:?}"),
+        }
+        let took = begun.elapsed();
+        assert!((15..17).contains(&took.as_secs()), "{took:?}");
+        for told in told {
+            assert!(told.starts_with("HTTP/1.1 408 ") && told.ends_with("too long to arrive"), "{told:?}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_never_takes_the_answer_is_hung_up_on() {
+        let door = Door::open(Limits { most: 1, ..Limits::USUAL }).await;
+        let begun = Instant::now();
+        let mut deaf = door.connect().await;
+        ask(&mut deaf, "/much").await;
+        // Waits for the one place.
+        who(&mut door.connect().await).await;
+        let took = begun.elapsed();
+        assert!((60..62).contains(&took.as_secs()), "{took:?}");
+        let mut rest = Vec::new();
+        let _ = deaf.read_to_end(&mut rest).await;
+        assert!(rest.len() < MUCH, "it was cut off");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_comes_in_parts_is_not_cut_off() {
+        let door = Door::open(Limits::USUAL).await;
+        let begun = Instant::now();
+        let mut patient = door.connect().await;
+        ask(&mut patient, "/parts").await;
+        hears(&mut patient, "6\r\nsecond\r\n0\r\n\r\n").await;
+        assert!(begun.elapsed() >= LONG);
+    }
+
     #[tokio::test]
     async fn who_comes_to_a_full_house_waits_and_the_others_do_not() {
-        let door = Door::open(Limits { most: 2, headers: PATIENT }).await;
+        let door = Door::open(Limits { most: 2, ..PATIENT }).await;
         let (mut first, mut second) = (door.connect().await, door.connect().await);
         who(&mut first).await;
         who(&mut second).await;
@@ -264,7 +361,7 @@ mod tests {
 
     #[tokio::test]
     async fn told_to_stop_it_closes_idle_connections_and_answers_requests_under_way() {
-        let door = Door::open(Limits { most: 8, headers: PATIENT }).await;
+        let door = Door::open(PATIENT).await;
         let (mut fresh, mut idle, mut busy) = (door.connect().await, door.connect().await, door.connect().await);
         who(&mut idle).await;
         ask(&mut busy, "/slow").await;
@@ -283,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn headers_beyond_all_measure_are_refused() {
-        let door = Door::open(Limits { most: 8, headers: PATIENT }).await;
+        let door = Door::open(PATIENT).await;
         let mut stream = door.connect().await;
         stream.write_all(b"GET /who HTTP/1.1\r\nx: ").await.expect("sent");
         // It may hang up while this is sent.

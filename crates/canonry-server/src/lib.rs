@@ -2,6 +2,8 @@
 
 mod connections;
 mod serve;
+mod slow_bodies;
+mod slow_readers;
 
 mod body_budget;
 mod intake;

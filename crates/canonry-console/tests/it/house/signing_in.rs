@@ -5,6 +5,8 @@ use canonry_github::Secret;
 use canonry_testkit::github::OauthApp;
 use jiff::SignedDuration;
 use reqwest::{Response, StatusCode};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 use url::Url;
 
 use crate::house::setting::House;
@@ -161,4 +163,26 @@ async fn over_https_cookies_are_for_this_host_alone() {
     let header = answer.headers()["set-cookie"].to_str().expect("text").to_owned();
     assert!(header.starts_with("__Host-canonry=") && header.ends_with("; Secure"), "{header}");
     assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000");
+}
+
+#[tokio::test]
+async fn a_form_that_never_comes_is_not_waited_for() {
+    let setting = House::new().await;
+    let host = setting.address.trim_start_matches("http://");
+    let mut slow = Vec::new();
+    for path in ["/sign-in", "/theme"] {
+        let mut stream = TcpStream::connect(host).await.expect("it listens");
+        let head = format!("POST {path} HTTP/1.1\r\nHost: {host}\r\nSec-Fetch-Site: same-origin\r\n");
+        stream.write_all(format!("{head}Content-Length: 1000\r\n\r\ntoken=").as_bytes()).await.expect("sent");
+        slow.push(stream);
+    }
+    // Nothing but time passes from here on.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    for mut stream in slow {
+        let mut told = String::new();
+        stream.read_to_string(&mut told).await.expect("it answers and hangs up");
+        assert!(told.starts_with("HTTP/1.1 408 ") && told.contains("took too long to arrive"), "{told}");
+    }
+    assert!(begun.elapsed().as_secs() < 12, "{:?}", begun.elapsed());
 }
