@@ -109,7 +109,8 @@ impl IntoResponse for PageError {
             Self::NotFound => (
                 StatusCode::NOT_FOUND,
                 "Nothing to see here",
-                "Look whether the address is right, and whether you are signed in as who you want to be.",
+                "Look whether the address is right, and whether you are signed in as who you want to be. GitHub says who may \
+                 see what: while it cannot be asked, and up to ten minutes after you were let in, there is nothing.",
             ),
             Self::Forbidden(_) => (
                 StatusCode::FORBIDDEN,

@@ -34,8 +34,11 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 struct OverviewPage {
     page: Page,
     rows: Vec<Row>,
-    /// Of how many GitHub could not be asked what this person may see.
+    /// Of how many that this person has seen before GitHub could not be asked whether they may still.
     unknown: usize,
+    /// Whether GitHub is asked no more about this person for now. The same whatever is on the page and whatever is searched
+    /// for: else it would tell of repositories that are hidden from them.
+    is_enough: bool,
     text: String,
     in_trouble: bool,
     pager: Pager,
@@ -108,6 +111,7 @@ async fn show(
         page: visit.page(&console, "Overview", Section::Overview),
         rows,
         unknown,
+        is_enough: console.roles.is_enough(&visit.session, console.now()),
         text: text.to_owned(),
         in_trouble,
         pager: Pager::new("Pages of repositories", "/", &kept, after.is_none(), next),
