@@ -293,10 +293,12 @@ fn tile(row: &ClusterRow, line: &ClusterLine) -> Tile {
         None => "joined by people".to_owned(),
     };
     let members = counted(row.members, "member");
+    // Colour alone does not tell a tile that wants nothing any more from one that does.
+    let mark = if class == "done" { " ✓" } else { "" };
     let told = format!("#{} {}: {members}, {state}, {least}; {leads}", row.canonical, row.title);
     Tile {
         weight: row.members,
-        name: format!("#{} ×{}", row.canonical, row.members),
+        name: format!("#{} ×{}{mark}", row.canonical, row.members),
         words: row.title.clone(),
         told,
         class,

@@ -1,6 +1,6 @@
 //! Clusters: the map, the list, and one of them.
 
-use canonry_domain::{DecisionStatus, ItemRecord, ItemType, TargetPolicy};
+use canonry_domain::{DecisionStatus, ItemRecord, ItemState, ItemType, TargetPolicy};
 use canonry_store::{NewDecision, NewPlan, NewPlanRow, Representation};
 use jiff::SignedDuration;
 use serde_json::json;
@@ -20,6 +20,16 @@ async fn the_map_and_the_list_tell_the_same_clusters() {
     let map = setting.page(Who::Rita, "/clusters").await;
     assert_eq!(map.matches("<a class=\"tile ").count(), 2);
     assert!(map.contains("#1 ×3") && map.contains("least confidence .88") && map.contains("joined by people"));
+    assert!(map.contains(">#8 ×2<"), "a duplicate of it is open");
+    let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(7), "Was closed") };
+    setting.store.take_in(&setting.repo, vec![closed], setting.now).await.expect("taken in");
+    let map = setting.page(Who::Rita, "/clusters").await;
+    let tile = map.split("<a class=\"tile ").find(|tile| tile.contains(">#8 ×2")).expect("the tile");
+    // Told by a sign as well as by its looks.
+    assert!(
+        tile.starts_with("done\"") && tile.contains(">#8 ×2 ✓<") && tile.contains("no duplicate is open"),
+        "{tile}"
+    );
     let list = setting.page(Who::Rita, "/clusters?view=list&min=3").await;
     assert!(list.contains("/clusters/issue/1\"") && !list.contains("/clusters/issue/8\""));
     assert!(setting.page(Who::Rita, "/clusters?min=9").await.contains("No cluster is like that."));
