@@ -101,7 +101,7 @@ async fn lines(console: &Console, at: &At, graces: Vec<Grace>) -> Result<Vec<Gra
         let of_type = graces.iter().filter(|grace| grace.item_type == item_type);
         let numbers: Vec<ItemNumber> = of_type.map(|grace| grace.number).collect();
         if !numbers.is_empty() {
-            let items = console.store.items_by_number(at.repo.id, item_type, &numbers).await?;
+            let items = at.items(console, item_type, &numbers).await?;
             titles.extend(items.into_iter().map(|item| ((item_type, item.number), item.title)));
         }
     }

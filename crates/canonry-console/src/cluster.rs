@@ -109,7 +109,8 @@ pub(crate) async fn show(
     let canonical: ItemNumber = part("canonical").parse().map_err(|_| PageError::NotFound)?;
     let source: Option<Representation> = word(&query, "source").parse().ok();
     let representation = source.unwrap_or(Representation::Raw);
-    if let Some(row) = console.store.cluster_row(at.repo.id, item_type, representation, canonical).await? {
+    if let Some(mut row) = console.store.cluster_row(at.repo.id, item_type, representation, canonical).await? {
+        at.hide_titles(&console, std::iter::once((row.canonical, &mut row.title))).await?;
         return page(&console, &at, &row, representation, word(&query, "after").parse().ok()).await;
     }
     // It may be a member of another one's cluster, or only its cards are.
@@ -200,7 +201,7 @@ impl Known {
         }
         let mut named: BTreeSet<ItemNumber> = numbers.clone();
         named.extend(edges.iter().map(|edge| edge.target));
-        let items = store.items_by_number(repo, item_type, &named.into_iter().collect::<Vec<_>>()).await?;
+        let items = at.items(console, item_type, &named.into_iter().collect::<Vec<_>>()).await?;
         let list = store.maintainers(repo).await?;
         Ok(Self {
             items: items.into_iter().map(|item| (item.number, item)).collect(),

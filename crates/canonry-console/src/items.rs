@@ -128,7 +128,7 @@ fn command(at: &At, filter: ItemPageFilter<'_>) -> String {
 async fn find(console: &Console, at: &At, told: &str) -> Result<Option<String>, PageError> {
     let Ok(number) = told.parse::<ItemNumber>() else { return Ok(None) };
     for item_type in [ItemType::Issue, ItemType::Pr] {
-        if console.store.item(at.repo.id, item_type, number).await?.is_some() {
+        if console.store.item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
             return Ok(Some(item_path(&repo_path(&at.repo), item_type, number)));
         }
     }

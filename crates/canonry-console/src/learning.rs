@@ -176,6 +176,7 @@ impl Lessons {
         let filter = LessonFilter { component, kind };
         let mut rows = console.store.latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
         let more = cut(&mut rows, LATEST);
+        at.hide_titles(console, rows.iter_mut().map(|one| (one.number, &mut one.title))).await?;
         let next = rows.last().filter(|_| more).map(|last| ("lessons", place(last.at, last.id)));
         let here = format!("{}/learning", repo_path(&at.repo));
         let component = component.map_or("", Component::as_str);

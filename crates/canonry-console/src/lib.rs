@@ -21,6 +21,7 @@ mod findings;
 mod for_htmx;
 mod form;
 mod gate_simulation;
+mod gone_items;
 mod headers;
 mod house;
 mod items;

@@ -120,7 +120,7 @@ pub(crate) async fn pair_view(
     let result = result_view(&reviewed, now);
     let ReviewedRow { row, undone_at } = reviewed;
     let numbers: Vec<ItemNumber> = std::iter::once(row.number).chain(row.target).collect();
-    let items = console.store.items_by_number(repo.id, row.item_type, &numbers).await?;
+    let items = at.items(console, row.item_type, &numbers).await?;
     let item = |number: ItemNumber| items.iter().find(|item| item.number == number);
     let source = item(row.number).ok_or(PageError::NotFound)?;
     let target = row.target.and_then(item);
@@ -207,7 +207,7 @@ pub(crate) async fn pair_view(
             .enumerate()
             .map(|(at, words)| FactView { class: colour(at), words: words.clone() })
             .collect(),
-        reasoning: evidence.reasoning,
+        reasoning: evidence.reasoning.filter(|_| !items.iter().any(|item| at.hides(item))),
         confidence: row.confidence.map(|confidence| score(confidence.get())),
         path: match evidence.path {
             Some(ClosePath::Through(number)) => Some(format!(

@@ -85,7 +85,7 @@ pub(crate) async fn groups(
             of_type.flat_map(|row| std::iter::once(row.row.number).chain(row.row.target)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let found = console.store.items_by_number(at.repo.id, item_type, &numbers).await?;
+        let found = at.items(console, item_type, &numbers).await?;
         items.extend(found.into_iter().map(|item| ((item_type, item.number), (item.title, item.state))));
     }
     let mut groups: Vec<Group> = Vec::new();

@@ -49,6 +49,7 @@ struct SettingsPage {
     asked: AskedRulings,
     pager: Pager,
     repo: String,
+    /// Who they are is for those alone whom GitHub shows it to.
     maintainers: Option<Maintainers>,
     objections: u64,
     spent: String,
@@ -152,7 +153,8 @@ async fn show(
     let mut brakes = store.brake_pages(repo, before, LATEST + 1).await?;
     let more = cut(&mut brakes, LATEST);
     let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
-    let maintainers = store.maintainers(repo).await?.map(|list| Maintainers {
+    let list = if at.can_maintain() { store.maintainers(repo).await? } else { None };
+    let maintainers = list.map(|list| Maintainers {
         source: badge::maintainers(list.source),
         is_set: list.source == MaintainerSource::Set,
         logins: list.logins.iter().map(|login| format!("@{login}")).collect(),

@@ -218,7 +218,7 @@ async fn show(
 
 async fn load(console: &Console, at: &At, item_type: ItemType, number: ItemNumber) -> Result<Known, PageError> {
     let (store, repo) = (&console.store, at.repo.id);
-    let item = store.item(repo, item_type, number).await?.ok_or(PageError::NotFound)?;
+    let item = store.item(repo, item_type, number).await?.filter(|item| !at.hides(item)).ok_or(PageError::NotFound)?;
     let mut cluster = None;
     for representation in [Representation::Raw, Representation::Intent] {
         let of = store.canonicals_of(repo, item_type, representation, &[number]).await?;
@@ -260,7 +260,7 @@ async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<It
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let items = console.store.items_by_number(at.repo.id, known.item.item_type, &numbers).await?;
+    let items = at.items(console, known.item.item_type, &numbers).await?;
     Ok(items.into_iter().map(|item| (item.number, item)).collect())
 }
 
@@ -297,7 +297,7 @@ async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option
     let first = store.cluster_members(repo, item_type, representation, canonical, None, MEMBERS_SHOWN).await?;
     let numbers: Vec<ItemNumber> =
         first.into_iter().map(|(number, _)| number).filter(|number| *number != known.item.number).collect();
-    let items = store.items_by_number(repo, item_type, &numbers).await?;
+    let items = at.items(console, item_type, &numbers).await?;
     let shown: Vec<MemberLine> = items
         .into_iter()
         .map(|item| MemberLine {

@@ -201,6 +201,10 @@ async fn settings_show_the_file_its_mistakes_and_the_rulings() {
     }
     let reader = setting.page(Who::Rita, "/r/tide/pool/settings").await;
     assert!(!reader.contains("/remove"), "{reader}");
+    // GitHub shows collaborators to those who may push, and what models cost is nobody else's business.
+    for kept in ["Who maintains it", "Models, this month"] {
+        assert!(page.contains(kept) && !reader.contains(kept), "{kept}: {reader}");
+    }
     assert_eq!(setting.store.override_pages(setting.repo.id, None, 9).await.expect("reads")[0].item, number(8));
 }
 

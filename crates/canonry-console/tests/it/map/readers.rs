@@ -1,12 +1,12 @@
 //! Who sees the map and the stories, and that strangers' texts stay texts.
 
-use canonry_domain::DecisionStatus;
+use canonry_domain::{DecisionStatus, Gone};
 use canonry_store::NewDecision;
 use reqwest::StatusCode;
 
 use crate::map::setting::decision;
 use crate::reading::assert_harmless;
-use crate::setting::{HOSTILE, Setting, Who};
+use crate::setting::{HOSTILE, Setting, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn readers_see_and_strangers_do_not() {
@@ -59,4 +59,32 @@ async fn strangers_texts_stay_texts() {
     // A long text begins folded up.
     assert!(setting.page(Who::Mona, "/issues/9").await.contains("<summary>Show the text</summary>"));
     assert!(!setting.page(Who::Mona, "/issues/3").await.contains("<summary>Show the text</summary>"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
+    let setting = Setting::filled().await;
+    setting.map(&[(1, 1), (2, 1), (3, 1)]).await;
+    setting.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.9)).await;
+    let pages = ["/clusters", "/clusters?view=list", "/clusters/issue/1", "/issues/2"];
+    for gone in [1, 3] {
+        for path in pages {
+            let told = setting.page(Who::Rita, path).await;
+            // Lists name what stands for the cluster, not each of its members.
+            let is_named = told.contains(&format!("noon ({gone})"));
+            assert!(is_named || (gone == 3 && path.starts_with("/clusters") && !path.ends_with('1')), "{path} {gone}");
+        }
+        let marked = setting.store.mark_gone(setting.repo.id, number(gone), Gone::Deleted, setting.now).await;
+        assert!(marked.expect("written"));
+        for path in pages {
+            let told = setting.page(Who::Rita, path).await;
+            assert!(!told.contains(&format!("noon ({gone})")), "{path} tells of {gone}: {told}");
+        }
+        let story = format!("/issues/{gone}");
+        assert_eq!(setting.ask(Who::Rita, &story, false).await.status(), StatusCode::NOT_FOUND);
+        let found = setting.ask(Who::Rita, &format!("/items?number={gone}"), false).await;
+        assert_eq!(found.status(), StatusCode::OK, "it leads nowhere");
+        let told = setting.page(Who::Mona, &story).await;
+        assert!(told.contains(&format!("noon ({gone})")) && told.contains("deleted"), "{told}");
+    }
 }

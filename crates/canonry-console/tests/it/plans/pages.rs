@@ -1,6 +1,6 @@
 //! What the pages of plans show, and to whom.
 
-use canonry_domain::{OverrideKind, Probability, TargetPolicy};
+use canonry_domain::{Gone, OverrideKind, Probability, TargetPolicy};
 use canonry_store::{CloseOutcome, CloseResult, NewOverride, NewPlan, NewPlanRow, PlanTotals, Representation};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
@@ -230,4 +230,20 @@ async fn a_plan_can_be_kept_as_a_file() {
 fn what_was_undone_while_it_was_counted_is_no_mistake() {
     let totals = |applied, undone| PlanTotals { applied, undone, ..PlanTotals::default() };
     assert_eq!((totals(3, 1).can_be_undone(), totals(1, 2).can_be_undone()), (2, 0));
+}
+
+#[tokio::test]
+async fn a_row_says_nothing_of_what_was_deleted_on_github() {
+    let planned = Planned::new().await;
+    let (row, list) = (planned.path("/rows/issue/2"), planned.path(""));
+    for gone in [1, 2] {
+        let text = format!("What I did in {gone}:");
+        assert!(planned.page(Who::Rita, &row).await.contains(&text));
+        let marked = planned.store.mark_gone(planned.repo.id, number(gone), Gone::Deleted, planned.now).await;
+        assert!(marked.expect("written"));
+        let told = planned.page(Who::Rita, &row).await;
+        assert!(!told.contains(&text) && told.contains("(gone from GitHub)"), "{told}");
+        assert!(planned.page(Who::Rita, &list).await.contains("(gone from GitHub)"));
+        assert!(planned.page(Who::Mona, &row).await.contains(&text));
+    }
 }
