@@ -5,6 +5,7 @@ use std::sync::Arc;
 use axum::http::HeaderMap;
 use axum::http::header::HOST;
 use canonry_github::{Clock, GitHub, Secret};
+use canonry_server::WrongTokens;
 use canonry_store::Store;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +14,6 @@ use tokio::sync::Notify;
 use url::Url;
 
 use crate::roles::Roles;
-use crate::wrong_tokens::WrongTokens;
 
 /// What the console is made of.
 pub struct ConsoleParts {

@@ -62,7 +62,6 @@ mod theme;
 mod visit;
 mod words;
 mod work_lists;
-mod wrong_tokens;
 
 pub use console::{AdminToken, ConsoleParts, OauthApp};
 pub use routes::console_routes;

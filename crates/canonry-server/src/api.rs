@@ -1,12 +1,13 @@
 //! `GET /api/repos/{owner}/{repo}/triage/threshold-state`: what `canonry thresholds --json` prints.
 
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::{ConnectInfo, Path, State};
 use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, StatusCode};
 use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
 use canonry_domain::RepoName;
 use canonry_store::{Repo, StoreError};
 use serde_json::{Value, json};
@@ -27,20 +28,28 @@ enum Refused {
 pub(crate) async fn threshold_state(
     State(shared): State<Arc<Shared>>,
     Path((owner, repo)): Path<(String, String)>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
 ) -> Response {
-    match find(&shared, &owner, &repo, bearer(&headers)).await {
+    let peer = peer.map(|Extension(ConnectInfo(peer))| peer.ip());
+    match find(&shared, &owner, &repo, bearer(&headers), peer).await {
         Ok(document) => private((StatusCode::OK, Json(document)).into_response()),
         Err(refused) => refuse(&refused),
     }
 }
 
-async fn find(shared: &Shared, owner: &str, name: &str, token: Option<&str>) -> Result<Value, Refused> {
+async fn find(
+    shared: &Shared,
+    owner: &str,
+    name: &str,
+    token: Option<&str>,
+    peer: Option<IpAddr>,
+) -> Result<Value, Refused> {
     // A name that cannot be one of GitHub's is not asked about; a stranger learns nothing from that.
     let Ok(name) = format!("{owner}/{name}").parse::<RepoName>() else {
         return Err(if token.is_none() { Denied::NoToken } else { Denied::NotFound }.into());
     };
-    let repo = match shared.readers.check(token, &name).await? {
+    let repo = match shared.readers.check(token, &name, peer).await? {
         Reader::Operator => shared.store.repo(&name).await?,
         // By id, never by name: a name can be given up by one repository and taken by another, with other readers.
         Reader::OnGithub(id) => shared.store.repo_by_github_id(id).await?,

@@ -53,6 +53,7 @@ mod operations;
 mod repo_readers;
 mod stored_metrics;
 mod threshold_report;
+mod wrong_tokens;
 
 pub use console_jobs::{
     ApplyOrder, CancelGraceOrder, CanonicalizeOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of,
@@ -75,3 +76,4 @@ pub use threshold_report::{
     ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
 };
 pub use worker::{Ended, Worker};
+pub use wrong_tokens::WrongTokens;

@@ -1,6 +1,7 @@
 //! Who may read about a repository: whoever GitHub shows it to, and the operator.
 
 use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use tokio::sync::Notify;
 use url::Url;
 
 use crate::operations::is_same;
+use crate::wrong_tokens::WrongTokens;
 
 /// How long GitHub's word is believed: a reader who lost access reads for this much longer.
 const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
@@ -67,6 +69,7 @@ type Word = Result<GithubId, Denied>;
 pub(crate) struct RepoReaders {
     api: Url,
     operator: Option<Secret>,
+    wrong: WrongTokens,
     clock: Arc<dyn Clock>,
     known: Mutex<Known>,
     /// Rung when GitHub has answered.
@@ -105,16 +108,34 @@ enum Next {
 
 impl RepoReaders {
     pub(crate) fn new(api: Url, operator: Option<Secret>, clock: Arc<dyn Clock>) -> Self {
-        Self { api, operator, clock, known: Mutex::default(), answered: Notify::new() }
+        Self { api, operator, wrong: WrongTokens::default(), clock, known: Mutex::default(), answered: Notify::new() }
     }
 
     /// Who the holder of this token is to the repository.
-    pub(crate) async fn check(&self, token: Option<&str>, repo: &RepoName) -> Result<Reader, Denied> {
+    pub(crate) async fn check(
+        &self,
+        token: Option<&str>,
+        repo: &RepoName,
+        peer: Option<IpAddr>,
+    ) -> Result<Reader, Denied> {
         let token = token.ok_or(Denied::NoToken)?;
-        if self.operator.as_ref().is_some_and(|operator| is_same(token, operator)) {
-            return Ok(Reader::Operator);
+        let is_githubs = looks_like_githubs(token);
+        if let Some(operator) = &self.operator {
+            let now = self.clock.now();
+            // Here as where people sign in: what a person chose can be guessed. What looks like one of GitHub's is tried
+            // at GitHub, which counts for itself.
+            if !is_githubs && !self.wrong.may_try(peer, now) {
+                return Err(Denied::TooMany);
+            }
+            if is_same(token, operator) {
+                return Ok(Reader::Operator);
+            }
+            if !is_githubs {
+                self.wrong.note(peer, now);
+                tracing::warn!("somebody tried a wrong admin token");
+            }
         }
-        if !looks_like_githubs(token) {
+        if !is_githubs {
             return Err(Denied::BadToken);
         }
         let word = Sha256::digest(format!("{}\n{token}", repo.key())).into();

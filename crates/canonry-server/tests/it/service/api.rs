@@ -222,3 +222,18 @@ async fn a_repository_is_known_by_its_id_and_not_by_its_name() {
     assert_eq!(setting.refusal("tide/pool", Some(STRANGER)).await, (404, NOT_HERE.to_owned()));
     setting.store.close().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_operators_token_cannot_be_guessed_fast() {
+    let setting = Setting::new().await;
+    for guess in 0..10 {
+        assert_eq!(setting.refusal("tide/pool", Some(&format!("guess-{guess}"))).await.0, 401);
+    }
+    let enough = (429, "too many tokens were checked in the last minute; try again in a minute".to_owned());
+    assert_eq!(setting.refusal("tide/pool", Some("guess-10")).await, enough);
+    assert_eq!(setting.refusal("tide/pool", Some(OPERATOR)).await, enough, "not even the right one is looked at");
+    assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200, "GitHub's are not held up by that");
+    setting.clock.advance(SignedDuration::from_mins(1));
+    assert_eq!(setting.ask("tide/pool", Some(OPERATOR)).await.0, 200);
+    setting.store.close().await;
+}

@@ -15,17 +15,17 @@ const MOST_ADDRESSES: usize = 10_000;
 
 /// The latest wrong tries by address, so that a stranger keeps nobody else out. `None` is whoever is not known by one.
 #[derive(Default)]
-pub(crate) struct WrongTokens(Mutex<HashMap<Option<IpAddr>, VecDeque<Timestamp>>>);
+pub struct WrongTokens(Mutex<HashMap<Option<IpAddr>, VecDeque<Timestamp>>>);
 
 impl WrongTokens {
     /// Whether a token from there is looked at at all now.
-    pub(crate) fn may_try(&self, peer: Option<IpAddr>, now: Timestamp) -> bool {
+    pub fn may_try(&self, peer: Option<IpAddr>, now: Timestamp) -> bool {
         let tries = self.lock();
         tries.get(&peer.map(network)).is_none_or(|tries| tries.iter().filter(|at| is_recent(**at, now)).count() < MOST)
     }
 
     /// Notes a wrong try.
-    pub(crate) fn note(&self, peer: Option<IpAddr>, now: Timestamp) {
+    pub fn note(&self, peer: Option<IpAddr>, now: Timestamp) {
         let mut known = self.lock();
         if known.len() >= MOST_ADDRESSES {
             known.retain(|_, tries| tries.back().is_some_and(|last| is_recent(*last, now)));
