@@ -55,6 +55,7 @@ mod sign_in;
 mod story;
 mod story_gates;
 mod story_look;
+mod story_standing;
 mod story_timeline;
 mod story_verdict;
 mod text_lines;

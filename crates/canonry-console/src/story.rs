@@ -26,8 +26,9 @@ use crate::paging::cut;
 use crate::review::web;
 use crate::rulings;
 use crate::story_look::{Look, World, of_decision, of_record};
+use crate::story_standing::Sentence;
 use crate::story_timeline::{self as timeline, CloseLine, Event, GraceLine, RulingLine, WriteLine};
-use crate::story_verdict::{Facts, Sentence, verdict};
+use crate::story_verdict::{Facts, verdict};
 use crate::visit::{At, ReaderOf};
 use crate::words::{When, item_path, when};
 
@@ -96,6 +97,8 @@ struct ClusterBox {
     href: String,
     canonical: ItemNumber,
     is_canonical: bool,
+    /// Whether this item is.
+    is_open: bool,
     members: u64,
     shown: Vec<MemberLine>,
     left_out: u64,
@@ -154,8 +157,16 @@ async fn show(
     let (main, earlier) = looks(&known, &world);
     let in_force: Vec<Override> =
         known.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();
+    let (events, outcome) = match item_type {
+        ItemType::Issue => (store.outcome_events(repo, number).await?, store.issue_outcome(repo, number).await?),
+        ItemType::Pr => (Vec::new(), None),
+    };
+    let (state, state_class) = state_of(&known.item);
     let verdict = verdict(&Facts {
         item: &known.item,
+        state,
+        others: &others,
+        events: &events,
         rulings: &in_force,
         closes: &known.closes,
         graces: &known.graces,
@@ -167,13 +178,8 @@ async fn show(
     let target = verdict.target.and_then(|target| others.get(&target));
     let facts =
         target.map(|target| shared_evidence(&at.repo.name, &evidence_text(&known.item), &evidence_text(target)));
-    let (events, outcome) = match item_type {
-        ItemType::Issue => (store.outcome_events(repo, number).await?, store.issue_outcome(repo, number).await?),
-        ItemType::Pr => (Vec::new(), None),
-    };
     let actions = store.triage_actions_of(repo, item_type, number).await?;
     let item = &known.item;
-    let (state, state_class) = state_of(item);
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
     html(&StoryPage {
         page: at.page(console, &format!("#{number} {}", one_line(&item.title)), Section::Items).cli(command),
@@ -252,6 +258,7 @@ async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<It
     let mut numbers: Vec<ItemNumber> = records
         .flat_map(|stored| stored.record.candidates.iter().map(|one| one.number).chain(stored.record.target))
         .chain(decisions.clone().flat_map(|one| one.candidates.iter().map(|one| one.number).chain(one.target)))
+        .chain(known.decisions.iter().filter(|one| is_edge(one)).filter_map(|one| one.target))
         .chain(decisions.filter_map(shown).flat_map(|set| set.members.iter().map(|member| member.number)))
         .chain(known.graces.iter().map(|grace| grace.target))
         .chain(known.closes.iter().filter_map(|close| close.row.target))
@@ -267,8 +274,7 @@ async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<It
 /// The looks that count, in the order of time, and the others, newest first. An edge in force counts more than what was
 /// looked at since; one that a grace led to is told together with what announced it.
 fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
-    let is_edge = |one: &&StoredDecision| one.status == DecisionStatus::Accepted && one.superseded_at.is_none();
-    let edge = known.decisions.iter().find(is_edge);
+    let edge = known.decisions.iter().find(|one| is_edge(one));
     let newest = known.records.first().map(|stored| stored.id);
     let announced = newest.filter(|_| edge.is_some_and(|edge| edge.origin == DecisionOrigin::Online));
     let first = known.records.len().saturating_sub(1);
@@ -288,6 +294,10 @@ fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
     main.reverse();
     let looks = |all: Vec<(bool, Look)>| all.into_iter().map(|(_, look)| look).collect();
     (looks(main), looks(earlier))
+}
+
+fn is_edge(decision: &StoredDecision) -> bool {
+    decision.status == DecisionStatus::Accepted && decision.superseded_at.is_none()
 }
 
 async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option<ClusterBox>, PageError> {
@@ -312,6 +322,7 @@ async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option
         href: cluster_link(&path, item_type, canonical, representation),
         canonical,
         is_canonical: canonical == known.item.number,
+        is_open: known.item.state == ItemState::Open,
         members,
         left_out: members.saturating_sub(1 + shown.len() as u64),
         shown,

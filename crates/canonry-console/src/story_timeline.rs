@@ -246,9 +246,12 @@ fn written_text(payload: &Value) -> Option<&str> {
     own.or_else(|| fields.values().find_map(written_text))
 }
 
+/// How far the times of one close may lie apart: a write without an answer is looked for over some minutes before its
+/// result is stored. The store takes two reports for one within the same time.
+pub(crate) const ECHO: SignedDuration = SignedDuration::from_mins(10);
+
 /// What happened, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
 pub(crate) fn events(all: &[OutcomeEvent], now: Timestamp) -> Vec<Event> {
-    const ECHO: SignedDuration = SignedDuration::from_mins(10);
     let is_own = |event: &OutcomeEvent| matches!(event.by, EventBy::Canonry | EventBy::Approved);
     let mut told: Vec<&OutcomeEvent> = Vec::new();
     for event in all {
@@ -302,7 +305,7 @@ fn event(event: &OutcomeEvent, now: Timestamp) -> Event {
 pub(crate) fn outcome(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
         Outcome::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),
-        Outcome::Duplicate { of: None } => "It was closed as a duplicate; nobody said of what.".to_owned(),
+        Outcome::Duplicate { of: None } => "It was closed as a duplicate; Canonry was not told of what.".to_owned(),
         Outcome::Completed => "It was closed as done.".to_owned(),
         Outcome::NotPlanned => "It was closed as not planned.".to_owned(),
         Outcome::ReopenedDuplicate => "It was closed as a duplicate, and a person opened it again.".to_owned(),

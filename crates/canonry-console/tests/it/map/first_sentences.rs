@@ -1,0 +1,207 @@
+//! The first sentence of a story beside the item's state: whatever was found or announced once, people may have settled it
+//! since.
+
+use canonry_domain::{
+    ContentVersion, DecisionStatus, EventBy, Gone, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind,
+    StateReason, TargetPolicy, Verdict,
+};
+use canonry_store::{CloseOutcome, CloseResult, GraceState, NewGrace, NewPlan, NewPlanRow};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::map::setting::{RAW, decision, probability, record};
+use crate::reading::words;
+use crate::setting::{ISSUE, Setting, Who, number};
+
+impl Setting {
+    /// GitHub tells that people closed an issue, or opened it.
+    async fn github_tells(&self, of: i64, state: ItemState, reason: Option<StateReason>) {
+        let item = self.store.item(self.repo.id, ISSUE, number(of)).await.expect("reads").expect("stored");
+        let told = ItemRecord {
+            state: Some(state),
+            state_reason: Some(reason),
+            updated_at: Some(self.now + SignedDuration::from_hours(1)),
+            ..ItemRecord::new(ISSUE, number(of), item.title)
+        };
+        self.store.take_in(&self.repo, vec![told], self.now).await.expect("taken in");
+    }
+
+    async fn happened(&self, of: i64, kind: OutcomeKind, reason: Option<StateReason>) {
+        let at = self.now + SignedDuration::from_hours(1);
+        let event = OutcomeEvent {
+            delivery_id: format!("{kind} {of}"),
+            number: number(of),
+            kind,
+            state_reason: reason,
+            actor: Some("ann".parse().expect("a login")),
+            by: EventBy::Person,
+            duplicate_of: None,
+            in_body: None,
+            comment: None,
+            labels: None,
+            cluster: Vec::new(),
+            occurred_at: at,
+        };
+        self.store.record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
+    }
+
+    /// A close in favour of issue 1 that was announced and has ended without one.
+    async fn called_off(&self, of: i64, end: GraceEnd) {
+        let grace = NewGrace {
+            item_type: ISSUE,
+            number: number(of),
+            target: number(1),
+            triage_id: None,
+            comment_key: None,
+            approved_by: None,
+            content_version: ContentVersion::FIRST,
+            began_at: self.now,
+            due_at: self.now + SignedDuration::from_hours(5),
+        };
+        assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
+        let grace = self.store.graces_of(self.repo.id, ISSUE, number(of)).await.expect("reads").remove(0);
+        let ended = self.store.end_grace(grace.id, GraceState::Cancelled, Some(end.as_str()), self.now).await;
+        assert!(ended.expect("ended"));
+    }
+
+    /// Canonry closes an issue in favour of issue 1.
+    async fn closed_by_canonry(&self, of: i64) {
+        let plan = NewPlan {
+            representation: RAW,
+            target_policy: TargetPolicy::CanonicalOnly,
+            min_close: probability(0.9),
+            config_hash: "c",
+            run_id: "p",
+        };
+        let row = NewPlanRow {
+            item_type: ISSUE,
+            number: number(of),
+            target: Some(number(1)),
+            skip: None,
+            confidence: Some(probability(0.97)),
+            evidence: json!({}),
+            snapshot: json!({}),
+        };
+        let plan = self.store.create_plan(self.repo.id, &plan, &[row], self.now).await.expect("planned");
+        let apply = self.store.begin_apply(plan, "a", self.now).await.expect("begun").expect("a plan");
+        let outcome = CloseOutcome::Applied { objected: false };
+        let applied = CloseResult { outcome, reason: None, outbox_key: None };
+        self.store.record_close_result(apply.id, ISSUE, number(of), applied, self.now).await.expect("recorded");
+    }
+
+    /// The words of the banner, without what it says about the other item.
+    async fn first_sentence(&self, of: i64) -> String {
+        let page = self.page(Who::Rita, &format!("/issues/{of}")).await;
+        let banner = page.split("<div class=\"banner verdict").nth(1).expect("a banner");
+        let sentence = banner.split("<strong>").nth(1).and_then(|rest| rest.split("</strong>").next()).expect("one");
+        words(sentence).replace(" ,", ",").replace(" ;", ";").replace(" :", ":")
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_that_people_came_before_is_not_said_to_keep_the_item_open() {
+    let setting = Setting::filled().await;
+    setting.called_off(2, GraceEnd::Closed).await;
+    setting.github_tells(2, ItemState::Closed, Some(StateReason::Duplicate)).await;
+    let going = "It was going to be closed as a duplicate of #1, ";
+    let expected = format!("{going}and somebody else closed it first: it is closed as a duplicate now.");
+    assert_eq!(setting.first_sentence(2).await, expected);
+
+    setting.called_off(3, GraceEnd::HumanCommented).await;
+    assert_eq!(setting.first_sentence(3).await, format!("{going}and stays open because somebody commented."));
+    setting.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
+    let expected = format!("{going}which was called off because somebody commented; it is closed as done now.");
+    assert_eq!(setting.first_sentence(3).await, expected);
+
+    // What was closed first may be open by now.
+    setting.called_off(4, GraceEnd::Closed).await;
+    let expected = format!("{going}which was called off because it was closed by somebody else; it is open now.");
+    assert_eq!(setting.first_sentence(4).await, expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_canonical_that_is_closed_is_not_said_to_stay_open() {
+    let setting = Setting::filled().await;
+    setting.map(&[(1, 1), (2, 1), (3, 1)]).await;
+    assert_eq!(setting.first_sentence(1).await, "This is the one that stays open: 2 other items say the same thing.");
+    assert!(setting.told("/issues/1").await.contains(": the one that stays open."));
+    setting.github_tells(1, ItemState::Closed, Some(StateReason::Completed)).await;
+    assert_eq!(
+        setting.first_sentence(1).await,
+        "This is the one that stays open, or would: it is closed as done now. 2 other items say the same thing."
+    );
+    assert!(setting.told("/issues/1").await.contains(": the one that stays open, or would: it is closed as done now."));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_people_closed_after_a_reopening_is_not_canonrys_close() {
+    let setting = Setting::filled().await;
+    setting.closed_by_canonry(2).await;
+    assert_eq!(setting.first_sentence(2).await, "Canonry closed it as a duplicate of #1 now.");
+    setting.happened(2, OutcomeKind::Reopened, None).await;
+    setting.github_tells(2, ItemState::Open, Some(StateReason::Reopened)).await;
+    let again = "Canonry closed it as a duplicate of #1, and people opened it again";
+    assert_eq!(setting.first_sentence(2).await, format!("{again}."));
+    setting.github_tells(2, ItemState::Closed, Some(StateReason::Completed)).await;
+    assert_eq!(setting.first_sentence(2).await, format!("{again}; it is closed as done now."));
+
+    // Nobody told of a reopening, and it is not closed as Canonry closes.
+    setting.closed_by_canonry(3).await;
+    setting.github_tells(3, ItemState::Closed, Some(StateReason::NotPlanned)).await;
+    assert_eq!(
+        setting.first_sentence(3).await,
+        "Canonry closed it as a duplicate of #1 now, and somebody has changed that since: it is closed as not planned now."
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_edge_counts_for_the_texts_that_were_judged() {
+    let setting = Setting::filled().await;
+    setting.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
+    setting.decide(decision(3, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
+    let takes = "Canonry takes it for a duplicate of #1: the judge’s confidence is .95, and every gate let it pass.";
+    assert_eq!(setting.first_sentence(2).await, takes);
+    let rewrite = async |of: i64| {
+        let record = ItemRecord::new(ISSUE, number(of), "Something else altogether");
+        setting.store.take_in(&setting.repo, vec![record], setting.now).await.expect("taken in");
+    };
+    rewrite(2).await;
+    let took = "Canonry took it for a duplicate of #1 with a confidence of .95; ";
+    let until = "since, so that does not count until it is judged again.";
+    assert_eq!(setting.first_sentence(2).await, format!("{took}its text has changed {until}"));
+    assert_eq!(setting.first_sentence(3).await, takes);
+    rewrite(1).await;
+    assert_eq!(setting.first_sentence(2).await, format!("{took}both texts have changed {until}"));
+    assert_eq!(setting.first_sentence(3).await, format!("{took}the other one’s text has changed {until}"));
+    setting.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
+    assert_eq!(
+        setting.first_sentence(3).await,
+        format!("{took}the other one’s text has changed since, so that does not count, and it is closed as done now.")
+    );
+    setting.store.mark_gone(setting.repo.id, number(1), Gone::Deleted, setting.now).await.expect("marked");
+    assert_eq!(setting.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_asked_to_look_at_what_is_settled() {
+    let setting = Setting::filled().await;
+    for (of, verdict, target) in
+        [(2, Verdict::MaybeDuplicate, Some(1)), (3, Verdict::Duplicate, Some(1)), (4, Verdict::NotDuplicate, None)]
+    {
+        let record = record(of, verdict, "duplicate", target);
+        setting.store.write_triage_record(setting.repo.id, &record, setting.now).await.expect("written");
+    }
+    let grounds = "#1: the two are .93 alike, and the judge’s confidence is .97";
+    assert_eq!(setting.first_sentence(2).await, format!("It may be a duplicate of {grounds}. A person should look."));
+    for of in [2, 3, 4] {
+        setting.github_tells(of, ItemState::Closed, Some(StateReason::Duplicate)).await;
+    }
+    let now = "; it is closed as a duplicate now.";
+    assert_eq!(setting.first_sentence(2).await, format!("It looked as if it might be a duplicate of {grounds}{now}"));
+    assert_eq!(setting.first_sentence(3).await, format!("It looked like a duplicate of {grounds}{now}"));
+    assert!(setting.first_sentence(4).await.ends_with(now));
+
+    setting.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
+    let told = setting.told("/issues/2").await;
+    assert!(told.contains("It was closed as a duplicate; Canonry was not told of what."), "{told}");
+}
