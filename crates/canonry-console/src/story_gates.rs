@@ -7,6 +7,9 @@ use canonry_domain::{
 
 use crate::words::score;
 
+/// As many candidates that are too near are named: a person reads a few.
+const RIVALS: usize = 3;
+
 /// One gate, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GateLine {
@@ -234,13 +237,25 @@ fn at_least(decided: bool, value: Option<f64>, least: f64) -> String {
 fn gap(decided: bool, compared: &Compared<'_>) -> String {
     let target = compared.target.and_then(|target| Some((target, compared.score_of(target)?)));
     let Some((target, alike)) = target else { return pick(decided, "No.", "Yes.") };
-    let others = compared.scores.iter().filter(|(number, _)| *number != target);
-    let Some((next, near)) = others.copied().max_by(|one, other| one.1.total_cmp(&other.1)) else {
-        return "Yes: it is the only one.".to_owned();
-    };
-    let apart = alike - near;
+    let mut others: Vec<_> = compared.scores.iter().copied().filter(|(number, _)| *number != target).collect();
+    others.sort_by(|one, other| other.1.total_cmp(&one.1));
+    let Some(&(next, near)) = others.first() else { return "Yes: it is the only one.".to_owned() };
+    // Rounded as the gate rounds: .950 and .935 are far enough apart.
+    let is_near = |near: f64| ((alike - near) * 10_000.0).round() / 10_000.0 < SCORE_GAP;
+    let told = |(number, score): &(ItemNumber, f64)| format!("#{number} has {score:.3}");
     let numbers = format!("#{target} has {alike:.3}, #{next} has {near:.3}");
-    match (decided, apart < SCORE_GAP) {
+    let rivals = others.iter().filter(|(_, near)| is_near(*near)).count();
+    match (decided, is_near(near)) {
+        // Which of them were known to be the same thing as the target then, and so did not count, is not kept.
+        (true, _) if rivals > 1 => {
+            let named: Vec<String> = others.iter().take(rivals.min(RIVALS)).map(told).collect();
+            let more = if rivals > RIVALS { " and others" } else { "" };
+            format!(
+                "No: #{target} has {alike:.3}, {}{more}. Less than {SCORE_GAP} apart, and not all of these are \
+                known to be the same thing.",
+                named.join(", ")
+            )
+        }
         (true, _) => format!("No: {numbers}. Less than {SCORE_GAP} apart, it may be either of them."),
         (false, false) => format!("Yes: {numbers}, and it takes {SCORE_GAP} between them."),
         (false, true) => format!("Yes: {numbers}, but those two are known to be the same thing."),
@@ -286,6 +301,19 @@ mod tests {
         assert_eq!(then(DecisionStatus::Accepted, 0.85, None), "Yes, then: .81. Today it takes .85.");
         let gap = of(rejected, Some("candidate_gap_too_small"));
         assert_eq!(decided(&gap).1, "No: #7 has 0.934, #9 has 0.921. Less than 0.015 apart, it may be either of them.");
+        // The nearest one may not have counted, being known to be the same thing; so all that are near are named.
+        let scores = [(number(8), 0.93), (number(7), 0.934), (number(9), 0.921), (number(5), 0.8)];
+        let several = Compared { scores: &scores, structure: None, ..compared };
+        let gap = decision_gates(DecisionOrigin::Batch, rejected, Some("candidate_gap_too_small"), &several);
+        assert_eq!(
+            decided(&gap).1,
+            "No: #7 has 0.934, #8 has 0.930, #9 has 0.921. Less than 0.015 apart, and not all of these are known \
+            to be the same thing."
+        );
+        let scores = [(number(7), 0.95), (number(9), 0.935)];
+        let apart = Compared { scores: &scores, structure: None, ..compared };
+        let lines = decision_gates(DecisionOrigin::Batch, DecisionStatus::Accepted, None, &apart);
+        assert!(lines.iter().any(|line| line.answer.ends_with("and it takes 0.015 between them.")), "{lines:?}");
         assert_eq!(decided(&of(rejected, None)).1, "No (confidence .81).");
         let veto = of(rejected, Some("scope_relation=source_subset,root_cause_match=absent"));
         assert_eq!(
