@@ -134,11 +134,13 @@ pub(crate) async fn remove(
     form: Form,
 ) -> Result<Response, PageError> {
     let id = number_in(&path, "id")?;
-    at.record(&console, "remove ruling", &id.to_string()).await?;
-    let said = match console.store.remove_override(at.repo.id, id, console.now()).await? {
-        true => "The ruling no longer holds.",
-        false => "There is no such ruling in force.",
+    // The id may be another repository's: nothing is done there, and nothing is written down.
+    let newest = console.store.override_pages(at.repo.id, id.checked_add(1), 1).await?;
+    let is_removed = newest.first().is_some_and(|ruling| ruling.id == id) && {
+        at.record(&console, "remove ruling", &id.to_string()).await?;
+        console.store.remove_override(at.repo.id, id, console.now()).await?
     };
+    let said = if is_removed { "The ruling no longer holds." } else { "There is no such ruling in force." };
     let settings = format!("{}/settings", repo_path(&at.repo));
     Ok(back_to(form.one("then").map_or(settings.as_str(), |then| own_path(Some(then))), said))
 }
