@@ -104,10 +104,13 @@ pub fn plan_csv(plan: &StoredPlan) -> String {
     text
 }
 
+/// How a formula begins, in Japanese and Chinese spreadsheets too, or what some programs skip before one.
+const FORMULA: [char; 11] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠'];
+
 /// A field of a CSV file. One that a spreadsheet would take for a formula gets a quote in front: titles are written by
 /// strangers.
 fn quoted(field: &str) -> String {
-    let tame = if field.starts_with(['=', '+', '-', '@', '\t', '\r']) { format!("'{field}") } else { field.to_owned() };
+    let tame = if field.starts_with(FORMULA) { format!("'{field}") } else { field.to_owned() };
     if tame.contains([',', '"', '\n', '\r']) { format!("\"{}\"", tame.replace('"', "\"\"")) } else { tame }
 }
 
@@ -122,6 +125,8 @@ mod tests {
             ("a,b", "\"a,b\""),
             ("say \"hi\"\nthere", "\"say \"\"hi\"\"\nthere\""),
             ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+            ("＝HYPERLINK(1)", "'＝HYPERLINK(1)"),
+            ("\n=1", "\"'\n=1\""),
             ("-1,2", "\"'-1,2\""),
         ] {
             assert_eq!(quoted(field), expected);
