@@ -198,7 +198,13 @@
   // A link like /sign-in#TOKEN fills the field: what is behind # is never sent to a server or written to a log.
   const token = document.querySelector("input[data-from-hash]");
   if (token && location.hash.length > 1) {
-    token.value = decodeURIComponent(location.hash.slice(1));
+    const told = location.hash.slice(1);
+    try {
+      token.value = decodeURIComponent(told);
+    } catch {
+      // A stray percent sign is a part of what somebody copied.
+      token.value = told;
+    }
     history.replaceState(null, "", location.pathname + location.search);
     token.form.querySelector("button").focus();
   }
