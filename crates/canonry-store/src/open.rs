@@ -106,6 +106,7 @@ impl Store {
     pub async fn open_with(url: &DatabaseUrl, options: OpenOptions, now: Timestamp) -> Result<Self, OpenError> {
         let (pool, version) = match url {
             DatabaseUrl::Sqlite(path) => {
+                create_for_its_user_alone(path);
                 let pool = connect_sqlite(url, sqlite_options(path).create_if_missing(true), options).await?;
                 // A connection that is opened later must not put an empty file where somebody moved ours away.
                 pool.set_connect_options(sqlite_options(path));
@@ -196,6 +197,16 @@ fn sqlite_options(path: &std::path::Path) -> SqliteConnectOptions {
         .pragma("wal_autocheckpoint", "4000")
         .foreign_keys(true)
         .busy_timeout(BUSY)
+}
+
+/// Puts an empty file where there is none, which nobody but its user can read: private repositories' texts will be in it.
+/// SQLite gives its log and index beside it the same rights. What stands in the way SQLite tells better.
+fn create_for_its_user_alone(path: &std::path::Path) {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
 }
 
 /// Whether a SQLite file has tables, but none of ours.

@@ -3,6 +3,7 @@
 mod closing;
 mod cluster_pages;
 mod console;
+mod database_file;
 mod decisions;
 mod embeddings;
 mod intent_cards;
