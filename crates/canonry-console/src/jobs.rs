@@ -9,7 +9,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use axum::routing::{get, post};
 use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName};
-use canonry_server::{ClosingDeed, Retried, closing_deed, is_order, ordered_plan, retry_job, retry_jobs};
+use canonry_server::{ClosingDeed, Retried, closing_deed, is_order, ordered_plan, repo_id_of, retry_job, retry_jobs};
 use canonry_store::{Job, JobFilter, JobId, JobState, Repo};
 
 use crate::badge;
@@ -27,22 +27,6 @@ use crate::work_lists::{Work, WorkList};
 
 /// Jobs that one click tries again; what is left is tried by the next.
 const RETRIED_AT_ONCE: usize = 500;
-/// The kinds of jobs there are.
-const KINDS: [&str; 13] = [
-    "webhook",
-    "sync",
-    "review",
-    "triage",
-    "reactions",
-    "recover",
-    "grace",
-    "objections",
-    "apply_close",
-    "undo_close",
-    "plan",
-    "canonicalize",
-    "cancel_grace",
-];
 const JOBS: Work = Work {
     title: "Jobs",
     section: Section::Jobs,
@@ -302,12 +286,6 @@ fn plan_path(at: &At, job: &Job) -> Option<String> {
     Some(format!("{}/plans/{plan}", repo_path(&at.repo)))
 }
 
-/// GitHub's id of the repository that a job acts on: it says so, or goes in order with what webhooks tell of that id.
-pub(crate) fn repo_id_of(job: &Job) -> Option<GithubId> {
-    let of_key = || job.key.strip_prefix("repo/")?.split('#').next()?.parse().ok();
-    job.payload["github_id"].as_i64().or_else(of_key).map(GithubId)
-}
-
 /// Whether a job under the repository's name is about it: the name may have been another's when the job was stored.
 fn is_about(job: &Job, repo: &Repo) -> bool {
     repo_id_of(job).is_none_or(|id| repo.github_id == Some(id))
@@ -355,14 +333,16 @@ fn about(job: &Job) -> String {
             let what = order.item.map_or_else(|| "everything".to_owned(), |(kind, number)| item(kind, number));
             return format!("open again {what} of plan {}", order.plan.get());
         }
-        Some(ClosingDeed::Plan(_)) => return "make a plan".to_owned(),
-        Some(ClosingDeed::Canonicalize(_)) => return "bring the clusters up to date".to_owned(),
         Some(ClosingDeed::CancelGrace(order)) => {
             return format!("call the announced close of {} off", item(order.item_type, order.number));
         }
-        None => {}
+        Some(ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_)) | None => {}
     }
-    let words = match job.kind.as_str() {
+    kind_in_words(&job.kind).to_owned()
+}
+
+fn kind_in_words(kind: &str) -> &str {
+    match kind {
         "webhook" => "do what a webhook asks for",
         "sync" => "bring the repository up to date",
         "review" => "review a pull request",
@@ -371,11 +351,30 @@ fn about(job: &Job) -> String {
         "recover" => "ask GitHub for deliveries that failed",
         "grace" => "close what nobody objected to",
         "objections" => "ask what people think of closes",
+        // Orders say more, unless they are of a form that this version does not know.
+        "apply_close" => "close what a plan says",
+        "undo_close" => "open again what a plan closed",
+        "plan" => "make a plan",
+        "canonicalize" => "bring the clusters up to date",
+        "cancel_grace" => "call an announced close off",
         other => other,
-    };
-    words.to_owned()
+    }
 }
 
 fn pretty(payload: &serde_json::Value) -> String {
     serde_json::to_string_pretty(payload).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_server::JOB_KINDS;
+
+    use super::kind_in_words;
+
+    #[test]
+    fn every_kind_has_words() {
+        for kind in JOB_KINDS {
+            assert_ne!(kind_in_words(kind), kind);
+        }
+    }
 }

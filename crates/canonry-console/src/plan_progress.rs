@@ -34,13 +34,8 @@ pub(crate) async fn progress_view(
 ) -> Result<Option<ProgressView>, PageError> {
     let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
     // What goes on is told before what came after it and is over.
-    let job = jobs.iter().find(|job| is_active(job)).or(jobs.first());
+    let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
     Ok(job.and_then(|job| view(console, at, plan, job)))
-}
-
-/// Whether a job waits or runs.
-pub(crate) const fn is_active(job: &Job) -> bool {
-    matches!(job.state, JobState::Queued | JobState::Running)
 }
 
 fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<ProgressView> {
@@ -79,7 +74,7 @@ fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<Pro
     let base = crate::page::repo_path(&at.repo);
     Some(ProgressView {
         path: format!("{base}/plans/{}/progress", plan.run.id),
-        is_active: is_active(job),
+        is_active: job.state.is_active(),
         class,
         heading,
         words,

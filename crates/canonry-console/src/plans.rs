@@ -19,7 +19,6 @@ use crate::console::Console;
 use crate::errors::PageError;
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{Pager, cut, number, number_in, word};
-use crate::plan_progress::is_active;
 use crate::visit::{At, MaintainerOf, ReaderOf};
 use crate::words::{When, thousands, when};
 use crate::{plan_actions, plan_review};
@@ -143,7 +142,7 @@ async fn making_view(console: &Console, at: &At) -> Result<Option<MakingView>, P
 }
 
 fn said_of(job: &Job) -> Option<MakingView> {
-    match (is_active(job), &job.error) {
+    match (job.state.is_active(), &job.error) {
         (true, None) => Some(MakingView { is_active: true, words: "A plan is being made.".to_owned() }),
         (true, Some(why)) => {
             Some(MakingView { is_active: true, words: format!("A plan is to be made; it waits: {why}") })

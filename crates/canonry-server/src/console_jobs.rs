@@ -1,7 +1,7 @@
 //! What people order in the console: stored as jobs, so that no request waits for GitHub and no kill loses a deed.
 
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Probability, TargetPolicy, UndoReason, is_word_taken};
-use canonry_store::{CloseRunId, Job, JobId, JobState, Repo, Store, StoreError};
+use canonry_store::{CloseRunId, Job, JobId, Repo, Store, StoreError};
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,7 @@ pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Re
     let mut told = 0;
     jobs.retain(|job| {
         told += 1;
-        told <= TOLD || matches!(job.state, JobState::Queued | JobState::Running)
+        told <= TOLD || job.state.is_active()
     });
     Ok(jobs)
 }
@@ -241,6 +241,12 @@ pub(crate) fn run_of(job: &Job) -> &str {
 /// GitHub's id of the repository: its name may be another's by the time the job is done.
 pub(crate) fn github_id_of(job: &Job) -> Option<GithubId> {
     job.payload["github_id"].as_i64().map(GithubId)
+}
+
+/// GitHub's id of the repository that a job acts on: it says so, or goes in order with what webhooks tell of that id.
+pub fn repo_id_of(job: &Job) -> Option<GithubId> {
+    let of_key = || job.key.strip_prefix("repo/")?.split('#').next()?.parse().ok().map(GithubId);
+    github_id_of(job).or_else(of_key)
 }
 
 /// One of these at a time: a plan that is made while another is carried out would end that one.

@@ -1,5 +1,22 @@
 //! The kinds of jobs, as they are stored.
 
+/// All of them, for whoever lists or names them.
+pub const JOB_KINDS: [&str; 13] = [
+    WEBHOOK,
+    SYNC,
+    REVIEW,
+    TRIAGE,
+    REACTIONS,
+    RECOVER,
+    GRACE,
+    OBJECTIONS,
+    APPLY_CLOSE,
+    UNDO_CLOSE,
+    PLAN,
+    CANONICALIZE,
+    CANCEL_GRACE,
+];
+
 /// What a webhook asks for.
 pub(crate) const WEBHOOK: &str = "webhook";
 /// Bringing a repository up to date.

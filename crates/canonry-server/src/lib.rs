@@ -58,9 +58,10 @@ mod wrong_tokens;
 pub use console_jobs::{
     ApplyOrder, CancelGraceOrder, CanonicalizeOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of,
     is_being_applied, is_word_taken_now, last_closing_job, queue_apply, queue_cancel_grace, queue_canonicalize,
-    queue_plan, queue_sync, queue_undo,
+    queue_plan, queue_sync, queue_undo, repo_id_of,
 };
 pub use handler::{Handled, JobError, JobHandler, Work};
+pub use kinds::JOB_KINDS;
 pub use metered_model::ReviewModel;
 pub use metrics::Metrics;
 pub use operations::{Operations, operations_routes};

@@ -54,6 +54,11 @@ impl JobState {
             Self::Dead => "dead",
         }
     }
+
+    /// Whether it is still to be done, or being done.
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
 }
 
 impl std::str::FromStr for JobState {
