@@ -19,7 +19,7 @@ use crate::form::Form;
 use crate::page::{Page, Section, back_to, html, repo_path};
 use crate::paging::{Pager, cut, link, number, number_in};
 use crate::visit::{At, MaintainerOf};
-use crate::words::{When, counted, item_path, percent, score, share, when};
+use crate::words::{When, by, counted, item_path, percent, score, share, when};
 
 /// Cases of a sample, unless somebody asks for more or fewer.
 const USUAL_SIZE: usize = 40;
@@ -312,7 +312,7 @@ fn said(one: &Adjudication, path: &str) -> Said {
         canonry: format!("{verdict}{at}"),
         person: answer.map(|answer| word_words(answer.word)),
         agrees: answer.and_then(|answer| answer.word.confirms(one.case.verdict)),
-        by: answer.map(|answer| answer.by.as_ref().map_or_else(|| "the operator".to_owned(), |by| format!("@{by}"))),
+        by: answer.map(|answer| by(answer.by.as_ref())),
     }
 }
 

@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
+use canonry_domain::Login;
 use canonry_store::{ConsoleAction, RepoId};
 use jiff::Timestamp;
 
@@ -17,7 +18,7 @@ use crate::filters;
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{PAGE, Pager, holds, number, sift, word};
 use crate::visit::ReaderOf;
-use crate::words::{When, when};
+use crate::words::{self, When, when};
 
 /// Deeds that one page of a search looks at.
 const LOOKED_AT: u32 = 5_000;
@@ -67,7 +68,7 @@ async fn show(
     let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
     let deeds = console.store.console_action_pages(at.repo.id, before, looked_at + 1).await?;
     let fits = |deed: &ConsoleAction| {
-        (by.is_empty() || who(deed).trim_start_matches('@').eq_ignore_ascii_case(by))
+        (by.is_empty() || is_by(deed, by))
             && holds(&format!("{} {}", deed.action, deed.subject), text)
     };
     let found = sift(deeds, looked_at, PAGE, fits, |deed| deed.id);
@@ -85,9 +86,9 @@ async fn show(
 }
 
 fn line(deed: ConsoleAction, now: Timestamp) -> DeedLine {
-    DeedLine { who: who(&deed), at: when(deed.at, now), action: deed.action, subject: deed.subject }
+    DeedLine { who: words::by(deed.by.as_ref()), at: when(deed.at, now), action: deed.action, subject: deed.subject }
 }
 
-fn who(deed: &ConsoleAction) -> String {
-    deed.by.as_ref().map_or_else(|| "operator".to_owned(), |login| format!("@{login}"))
+fn is_by(deed: &ConsoleAction, asked: &str) -> bool {
+    deed.by.as_ref().map_or("operator", Login::as_str).eq_ignore_ascii_case(asked)
 }

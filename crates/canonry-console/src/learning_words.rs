@@ -8,7 +8,7 @@ use canonry_domain::{
 use canonry_store::{LearnedOutcome, LogStep};
 use jiff::Timestamp;
 
-use crate::words::{When, counted, item_path, percent, when};
+use crate::words::{When, capital, counted, item_path, percent, when};
 
 /// What holds now.
 pub(crate) fn holds(current: CurrentThreshold) -> String {
@@ -22,10 +22,7 @@ pub(crate) fn holds(current: CurrentThreshold) -> String {
 
 /// The rule's own reason as a sentence.
 pub(crate) fn sentence(reason: &ThresholdReason) -> String {
-    let words = reason.to_string();
-    let mut characters = words.chars();
-    let first = characters.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    format!("{first}{}.", characters.as_str())
+    format!("{}.", capital(&reason.to_string()))
 }
 
 /// The predictions that the threshold rests on, with how sure that is.

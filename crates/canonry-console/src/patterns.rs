@@ -22,7 +22,7 @@ use crate::form::Form;
 use crate::page::{Page, Section, back_to, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, holds, link, number, sift, word};
 use crate::visit::{At, MaintainerOf, ReaderOf};
-use crate::words::{Badge, When, counted, hidden_by_in_words, when};
+use crate::words::{Badge, When, by, counted, hidden_by_in_words, when};
 
 /// Clearings on one page of them.
 const CLEARS: u32 = 10;
@@ -256,8 +256,8 @@ fn clear_line(one: FeedbackClear, now: Timestamp) -> ClearLine {
         (Some(_), Some(title)) => format!("“{title}”"),
         (Some(key), None) => key.to_string(),
     };
-    let by = if one.by.as_str() == OPERATOR { "the operator".to_owned() } else { format!("@{}", one.by) };
-    ClearLine { what, by, at: when(one.at, now) }
+    let login = Some(&one.by).filter(|login| login.as_str() != OPERATOR);
+    ClearLine { what, by: by(login), at: when(one.at, now) }
 }
 
 fn hidden_line(one: Suppression, base: &str, now: Timestamp) -> HiddenLine {

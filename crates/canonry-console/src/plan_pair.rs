@@ -16,7 +16,7 @@ use crate::plan_look::{Look, write_item};
 use crate::review::web;
 use crate::text_lines::{ComparedLine, Side, compared_lines};
 use crate::visit::At;
-use crate::words::{When, counted, item_path, score, when};
+use crate::words::{When, by, counted, item_path, score, when};
 
 /// Facts that are marked: as many as there are colours.
 const FACTS_MARKED: usize = 6;
@@ -246,8 +246,7 @@ pub(crate) async fn pair_view(
 pub(crate) fn word_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<WordView> {
     let row = &reviewed.row;
     let (class, words) = if row.approved? { ("good", "approved") } else { ("bad", "excluded") };
-    let by = row.approved_by.as_ref().map_or_else(|| "an operator".to_owned(), |by| format!("@{by}"));
-    Some(WordView { class, words, by, when: row.approved_at.map(|at| when(at, now)) })
+    Some(WordView { class, words, by: by(row.approved_by.as_ref()), when: row.approved_at.map(|at| when(at, now)) })
 }
 
 /// What became of a row, in words.

@@ -81,7 +81,7 @@ fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<Pro
         done,
         all,
         note: job.error.clone(),
-        by: by.map_or_else(|| "an operator".to_owned(), |by| format!("@{by}")),
+        by: crate::words::by(by.as_ref()),
         since: when(job.created_at, console.now()),
         job: job.id.to_string(),
     })

@@ -30,7 +30,7 @@ use crate::story_standing::Sentence;
 use crate::story_timeline::{self as timeline, CloseLine, Event, GraceLine, RulingLine, WriteLine};
 use crate::story_verdict::{Facts, verdict};
 use crate::visit::{At, ReaderOf};
-use crate::words::{When, item_path, when};
+use crate::words::{When, capital, item_path, when};
 
 /// A text with more lines, or more characters, begins folded up.
 const LONG_LINES: usize = 40;
@@ -202,7 +202,7 @@ async fn show(
         is_paused: store.brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
         target_story: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
         target_title: target.map(|target| target.title.clone()).unwrap_or_default(),
-        facts: facts.iter().flatten().take(FACTS).map(|fact| timeline::capital(&redact(&fact.to_string()))).collect(),
+        facts: facts.iter().flatten().take(FACTS).map(|fact| capital(&redact(&fact.to_string()))).collect(),
         verdict,
         main,
         earlier,

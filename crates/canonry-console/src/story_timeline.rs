@@ -11,7 +11,7 @@ use canonry_store::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::words::{When, when};
+use crate::words::{When, by, capital, when};
 
 /// Something that happened, in words.
 pub(crate) struct Event {
@@ -112,11 +112,6 @@ fn told_reason(reason: &str) -> String {
         "cooldown" => "its last comment is too young for another one".to_owned(),
         other => other.replace('_', " "),
     }
-}
-
-pub(crate) fn capital(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// The reason why a grace ended without a close, after "because".
@@ -337,7 +332,7 @@ pub(crate) fn ruling(
     number: ItemNumber,
     now: Timestamp,
 ) -> RulingLine {
-    let by = ruled.created_by.as_ref().map_or_else(|| "A maintainer".to_owned(), ToString::to_string);
+    let by = capital(&by(ruled.created_by.as_ref()));
     let other = if ruled.item == number { ruled.other } else { Some(ruled.item) };
     let words = match (ruled.kind, other) {
         (OverrideKind::Duplicate, Some(other)) if ruled.item == number => {

@@ -9,7 +9,7 @@ use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, Store
 use jiff::Timestamp;
 
 use crate::story_standing::{Announced, JudgedEdge, LastClose, Now, Sentence, Since, Standing, Texts};
-use crate::words::{counted, score};
+use crate::words::{by, capital, counted, score};
 
 /// All that the sentence rests on, newest first.
 pub(crate) struct Facts<'a> {
@@ -89,8 +89,7 @@ fn last_close<'a>(facts: &Facts<'a>) -> Option<LastClose<'a>> {
 
 fn ruled(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
     let number = facts.item.number;
-    let by =
-        |ruled: &Override| ruled.created_by.as_ref().map_or_else(|| "A maintainer".to_owned(), |by| by.to_string());
+    let by = |ruled: &Override| capital(&by(ruled.created_by.as_ref()));
     let last = |kind: OverrideKind| facts.rulings.iter().rev().find(|ruled| ruled.kind == kind && ruled.item == number);
     if let Some(ruled) = last(OverrideKind::Duplicate) {
         let before = format!("{} ruled that it is a duplicate of ", by(ruled));

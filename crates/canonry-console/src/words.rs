@@ -4,7 +4,7 @@ use std::fmt;
 
 use askama::filters::HtmlSafe;
 use canonry_domain::review::{FindingStatus, HiddenBy, ReviewSubject, Severity, ShownAs};
-use canonry_domain::{ItemNumber, ItemType, Share};
+use canonry_domain::{ItemNumber, ItemType, Login, Share};
 use canonry_github::api::CheckState;
 use jiff::{SignedDuration, Timestamp};
 
@@ -212,6 +212,17 @@ pub(crate) fn judge_in_words(provider: &str, model: &str) -> String {
     }
 }
 
+/// Who did something. Only whoever runs the service, with the admin token or at the command line, has no name.
+pub(crate) fn by(login: Option<&Login>) -> String {
+    login.map_or_else(|| "the operator".to_owned(), |login| format!("@{login}"))
+}
+
+/// The same words with a capital letter, as a sentence begins.
+pub(crate) fn capital(words: &str) -> String {
+    let mut characters = words.chars();
+    characters.next().map_or_else(String::new, |first| first.to_uppercase().chain(characters).collect())
+}
+
 /// What a review is about, as a link's words.
 pub(crate) fn subject_in_words(subject: &ReviewSubject) -> String {
     match subject {
@@ -226,7 +237,7 @@ mod tests {
 
     use canonry_domain::Share;
 
-    use super::{counted, dollars, percent, score, share, when};
+    use super::{by, capital, counted, dollars, percent, score, share, when};
 
     #[test]
     fn moments_are_told_as_people_tell_them() {
@@ -248,6 +259,13 @@ mod tests {
         assert_eq!(counted(1_234_567, "item"), "1,234,567 items");
         assert_eq!([0.0, 0.01344, 1.005, 20.0].map(dollars), ["$0.00", "$0.0134", "$1.00", "$20.00"]);
         assert_eq!((score(0.874), score(1.0), score(0.0)), (".87".to_owned(), "1.00".to_owned(), ".00".to_owned()));
+    }
+
+    #[test]
+    fn whoever_has_no_name_runs_the_service() {
+        assert_eq!(by(Some(&"mona".parse().expect("a login"))), "@mona");
+        assert_eq!(capital(&by(None)), "The operator");
+        assert_eq!((capital("ßtill"), capital("")), ("SStill".to_owned(), String::new()));
     }
 
     #[test]

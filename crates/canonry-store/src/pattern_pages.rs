@@ -37,7 +37,7 @@ pub struct FeedbackClear {
     pub pattern: Option<PatternKey>,
     /// The title of the pattern's latest finding, while there is one.
     pub title: Option<String>,
-    /// Who.
+    /// Who; `(operator)`, which is nobody's login, for whoever runs the service, as the table wants a name.
     pub by: Login,
     /// When.
     pub at: Timestamp,

@@ -65,7 +65,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
         (Some("the same stop"), Some("mona"))
     );
     let page = setting.page(Who::Rita, "/issues/2").await;
-    assert!(page.contains("mona ruled that it is a duplicate of ") && page.contains("the same stop"), "{page}");
+    assert!(page.contains("@mona ruled that it is a duplicate of ") && page.contains("the same stop"), "{page}");
     assert!(setting.page(Who::Rita, "/clusters").await.contains("One accepted edge or ruling is"));
     // What cannot be is refused with words.
     for fields in [
