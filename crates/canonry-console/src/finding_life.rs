@@ -27,11 +27,11 @@ use crate::filters;
 use crate::finding_verdict::{Facts, Verdict, note, said_in, verdict};
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, link, number, number_in};
-use crate::review::{is_plain, place, subject_option, web};
+use crate::review::{place, subject_option, web};
 use crate::reviews::subject_value;
 use crate::visit::ReaderOf;
 use crate::words::{
-    Badge, When, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
+    Badge, When, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words, when,
 };
 
 /// Reviews of a subject among which those are looked for that said nothing about the finding.

@@ -34,6 +34,11 @@ pub(crate) async fn for_htmx(request: Request, next: Next) -> Response {
     answer
 }
 
+/// Has htmx load the whole page again.
+pub(crate) fn load_again() -> Response {
+    [(HeaderName::from_static("hx-refresh"), HeaderValue::from_static("true"))].into_response()
+}
+
 /// The page that the browser shows, as it says itself.
 fn here_of(headers: &HeaderMap) -> String {
     let told = headers.get("hx-current-url").and_then(|url| url.to_str().ok()).and_then(|url| Url::parse(url).ok());

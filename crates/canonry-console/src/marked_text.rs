@@ -7,6 +7,8 @@ use askama::filters::HtmlSafe;
 use canonry_domain::printable::block;
 use canonry_retrieval::Span;
 
+use crate::charts::escape;
+
 /// Colours that marks have; more facts begin with the first again.
 const COLOURS: usize = 6;
 
@@ -54,16 +56,7 @@ pub(crate) fn colour(fact: usize) -> &'static str {
 }
 
 fn push(html: &mut String, text: &str) {
-    for character in block(text).chars() {
-        match character {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
-        }
-    }
+    escape(html, &block(text));
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE, Probability, TargetPoli
 use canonry_server::{
     ApplyOrder, PlanOrder, UndoOrder, is_being_applied, is_word_taken_now, queue_apply, queue_plan, queue_undo,
 };
-use canonry_store::{NewConsoleAction, PlanSummary};
+use canonry_store::PlanSummary;
 use canonry_triage::{age_of_plan, has_close_begun};
 
 use crate::console::Console;
@@ -271,14 +271,7 @@ async fn next_row(
 /// Every deed is written down before it is done.
 async fn note(console: &Console, at: &At, action: &str, subject: &str) -> Result<(), PageError> {
     let action = format!("plan: {}", if action == "clear" { "take back" } else { action });
-    let new = NewConsoleAction {
-        by: at.visit.login(),
-        is_operator: at.visit.session.is_operator,
-        repo: Some(at.repo.id),
-        action: &action,
-        subject,
-    };
-    Ok(console.store.record_console_action(&new, console.now()).await?)
+    at.record(console, &action, subject).await
 }
 
 fn items_of(form: &Form) -> Result<Vec<(ItemType, ItemNumber)>, PageError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::extract::{Path, Query, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use canonry_config::{Parsed, parse};
 use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
@@ -16,6 +16,7 @@ use canonry_triage::age_of_plan;
 use crate::console::Console;
 use crate::errors::PageError;
 use crate::filters;
+use crate::for_htmx::load_again;
 use crate::page::{Page, Section, html, html_with, repo_path};
 use crate::paging::{PAGE, number_in};
 use crate::plan_look::{Look, Show, read_item};
@@ -162,10 +163,7 @@ pub(crate) async fn progress(
     let progress = progress_view(&console, &at, &plan).await?;
     match progress.filter(|progress| progress.is_active) {
         Some(progress) if at.visit.is_htmx => html(&ProgressPart { progress }),
-        _ if at.visit.is_htmx => {
-            let refresh = [(HeaderName::from_static("hx-refresh"), HeaderValue::from_static("true"))];
-            Ok((StatusCode::OK, refresh).into_response())
-        }
+        _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(axum::response::Redirect::to(&plan_path(&at, plan.run.id)).into_response()),
     }
 }

@@ -7,7 +7,7 @@ use askama::Template;
 use axum::Router;
 use axum::extract::{Path, Query, State};
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::HeaderValue;
 use axum::response::{IntoResponse as _, Redirect, Response};
 use axum::routing::{get, post};
 use canonry_domain::PlanAge;
@@ -17,6 +17,7 @@ use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown
 
 use crate::console::Console;
 use crate::errors::PageError;
+use crate::for_htmx::load_again;
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{Pager, cut, number, number_in, word};
 use crate::visit::{At, MaintainerOf, ReaderOf};
@@ -127,10 +128,7 @@ async fn making(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> 
     let path = format!("{}/plans", repo_path(&at.repo));
     match making_view(&console, &at).await?.filter(|making| making.is_active) {
         Some(making) if at.visit.is_htmx => html(&MakingPart { path, making }),
-        _ if at.visit.is_htmx => {
-            let refresh = [(HeaderName::from_static("hx-refresh"), HeaderValue::from_static("true"))];
-            Ok((StatusCode::OK, refresh).into_response())
-        }
+        _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(Redirect::to(&path).into_response()),
     }
 }

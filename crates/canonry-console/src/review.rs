@@ -25,7 +25,7 @@ use crate::paging::{PAGE, Pager, cut, link, number, number_in};
 use crate::reviews::{dollars, subject_value};
 use crate::visit::ReaderOf;
 use crate::words::{
-    Badge, When, check_badge, counted, hidden_by_in_words, severity_badge, shown_in_words, status_badge,
+    Badge, When, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
     subject_in_words, when,
 };
 
@@ -167,12 +167,6 @@ pub(crate) fn subject_option(subject: &ReviewSubject) -> String {
         ReviewSubject::Branch(name) if is_plain(name) => format!(" --branch {name}"),
         ReviewSubject::Branch(_) => " --branch BRANCH".to_owned(),
     }
-}
-
-/// Whether somebody may copy it into a shell.
-pub(crate) fn is_plain(text: &str) -> bool {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
-    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
 }
 
 fn plain_model(review: &StoredReview) -> String {

@@ -217,6 +217,12 @@ pub(crate) fn by(login: Option<&Login>) -> String {
     login.map_or_else(|| "the operator".to_owned(), |login| format!("@{login}"))
 }
 
+/// Whether somebody may copy it into a shell: words of strangers that are not stay out of commands.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '/' | '.' | '-' | '_');
+    !text.is_empty() && !text.starts_with('-') && text.chars().all(is_plain)
+}
+
 /// The same words with a capital letter, as a sentence begins.
 pub(crate) fn capital(words: &str) -> String {
     let mut characters = words.chars();
@@ -237,7 +243,7 @@ mod tests {
 
     use canonry_domain::Share;
 
-    use super::{by, capital, counted, dollars, percent, score, share, when};
+    use super::{by, capital, counted, dollars, is_plain, percent, score, share, when};
 
     #[test]
     fn moments_are_told_as_people_tell_them() {
@@ -259,6 +265,14 @@ mod tests {
         assert_eq!(counted(1_234_567, "item"), "1,234,567 items");
         assert_eq!([0.0, 0.01344, 1.005, 20.0].map(dollars), ["$0.00", "$0.0134", "$1.00", "$20.00"]);
         assert_eq!((score(0.874), score(1.0), score(0.0)), (".87".to_owned(), "1.00".to_owned(), ".00".to_owned()));
+    }
+
+    #[test]
+    fn what_a_shell_would_understand_is_not_plain() {
+        assert!(is_plain("tide/pool") && is_plain("feature/v1.2-x_y"));
+        for text in ["", "-rf", "--help", "a b", "$(id)", "a;b", "a'", "é"] {
+            assert!(!is_plain(text), "{text:?}");
+        }
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::console::Console;
 use crate::page::{Page, Section, repo_path};
 use crate::paging::{Pager, word};
 use crate::visit::{At, Visit};
+use crate::words::is_plain;
 
 /// What is listed.
 pub(crate) struct Work {
@@ -58,11 +59,10 @@ impl<'a> WorkList<'a> {
         query: &'a HashMap<String, String>,
     ) -> Self {
         // Words of strangers stay out of what somebody may copy into a shell; a name is one of GitHub's.
-        let is_plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-/".contains(&byte));
         let options = work.options.iter().map(|option| (*option, word(query, option)));
         let options = options.chain([("repo", repo.as_str())]);
         let mut command = work.command.to_owned();
-        for (option, word) in options.filter(|(_, word)| !word.is_empty() && is_plain(word)) {
+        for (option, word) in options.filter(|(_, word)| is_plain(word)) {
             command.push_str(&format!(" --{option} {word}"));
         }
         Self { page: page.cli(command), path, repo, is_of_repo, work, query }

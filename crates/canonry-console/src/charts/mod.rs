@@ -42,15 +42,20 @@ impl HtmlSafe for Svg {}
 /// A stranger's text inside of a picture or one of its attributes.
 pub(crate) fn text(raw: &str) -> String {
     let mut safe = String::with_capacity(raw.len());
-    for character in canonry_domain::printable::one_line(raw).chars() {
+    escape(&mut safe, &canonry_domain::printable::one_line(raw));
+    safe
+}
+
+/// Adds a text to HTML that no template escapes, for elements and for attributes in quotes.
+pub(crate) fn escape(html: &mut String, text: &str) {
+    for character in text.chars() {
         match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            other => html.push(other),
         }
     }
-    safe
 }
