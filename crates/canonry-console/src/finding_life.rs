@@ -6,15 +6,13 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::response::Response;
-use canonry_config::RepoConfig;
 use canonry_domain::RepoName;
 use canonry_domain::review::{
     CommitSha, ConfidenceParts, DismissalKind, Finding, FindingStatus, ShownAs, history_in_words,
 };
 use canonry_review::FindingLife;
 use canonry_store::{
-    FindingId, PostedFinding, RepoId, ReviewId, Settled, StoreError, StoredDismissal, StoredReaction, StoredReview,
-    StoredSighting,
+    FindingId, PostedFinding, ReviewId, Settled, StoredDismissal, StoredReaction, StoredReview, StoredSighting,
 };
 use jiff::Timestamp;
 use url::Url;
@@ -27,6 +25,7 @@ use crate::filters;
 use crate::finding_verdict::{Facts, Verdict, note, said_in, verdict};
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, link, number, number_in};
+use crate::repo_settings::settings_of;
 use crate::review::{place, subject_option, web};
 use crate::reviews::subject_value;
 use crate::visit::ReaderOf;
@@ -125,7 +124,7 @@ pub(crate) async fn show(
     let history = store.pattern_history(at.repo.id, &[key.clone()].into()).await?;
     let subject = &life.found().subject;
     let reviews = store.reviews_before(at.repo.id, Some(subject), None, REVIEWS_READ).await?;
-    let settings = settings(&console, at.repo.id).await?;
+    let settings = settings_of(&console, at.repo.id).await?.config;
 
     let found = life.found();
     let facts = Facts {
@@ -185,13 +184,6 @@ pub(crate) async fn show(
 /// The place as somebody may copy it into a shell: a path with signs that a shell reads is left to be typed.
 fn typed(finding: &Finding) -> String {
     if is_plain(finding.path.as_str()) { place(finding) } else { "PATH:LINE".to_owned() }
-}
-
-/// A repository's settings as they were last read; the defaults where there are none.
-pub(crate) async fn settings(console: &Console, repo: RepoId) -> Result<RepoConfig, StoreError> {
-    let stored = console.store.repo_settings(repo).await?;
-    let text = stored.and_then(|stored| stored.text).unwrap_or_default();
-    Ok(canonry_config::parse(&text).config)
 }
 
 /// One point for each review of the subject since the finding was first told of, the oldest first.

@@ -43,6 +43,7 @@ mod plan_review;
 mod plan_rows;
 mod plan_standing;
 mod plans;
+mod repo_settings;
 mod repository;
 mod review;
 mod reviews;

@@ -17,10 +17,10 @@ use jiff::Timestamp;
 use crate::console::Console;
 use crate::errors::PageError;
 use crate::filters;
-use crate::finding_life::settings;
 use crate::form::Form;
 use crate::page::{Page, Section, back_to, html, repo_path};
 use crate::paging::{PAGE, Pager, cut, holds, link, number, sift, word};
+use crate::repo_settings::settings_of;
 use crate::visit::{At, MaintainerOf, ReaderOf};
 use crate::words::{Badge, When, by, counted, hidden_by_in_words, when};
 
@@ -149,7 +149,7 @@ async fn show(
     let (store, now, asked) = (&console.store, console.now(), Asked::of(&query));
     let base = repo_path(&at.repo);
     let path = format!("{base}/patterns");
-    let auto_suppress = settings(&console, at.repo.id).await?.feedback.auto_suppress;
+    let auto_suppress = settings_of(&console, at.repo.id).await?.config.feedback.auto_suppress;
 
     let after = number(&query, "after").map(GithubId);
     let looked_at = if asked.is_filtered() { PATTERNS_LOOKED_AT } else { PAGE };

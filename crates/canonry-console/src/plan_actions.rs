@@ -19,8 +19,9 @@ use crate::form::Form;
 use crate::page::{Section, back_to, html, repo_path};
 use crate::plan_look::{Look, read_item, write_item};
 use crate::plan_progress::progress_view;
-use crate::plan_review::{Asked, ReviewPart, plan_of, plan_path, refused, refused_at, review, settings_of};
+use crate::plan_review::{Asked, ReviewPart, plan_of, plan_path, refused, refused_at, review};
 use crate::plan_standing::{Banner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
+use crate::repo_settings::settings_of;
 use crate::visit::{At, MaintainerOf};
 use crate::words::counted;
 
@@ -142,7 +143,7 @@ pub(crate) async fn apply(
         }
     };
     let count = if approved_only { plan.totals.left_approved } else { plan.totals.left };
-    let settings = settings_of(&console, &at).await?;
+    let settings = settings_of(&console, at.repo.id).await?;
     let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
     let progress = progress_view(&console, &at, &plan).await?;
     let why_not = why_not_applied(&console, &at, &plan, &settings, &age, progress.as_ref()).await?;

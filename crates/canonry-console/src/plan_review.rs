@@ -7,7 +7,6 @@ use askama::Template;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
-use canonry_config::{Parsed, parse};
 use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
 use canonry_server::is_being_applied;
 use canonry_store::{CloseRunId, PlanSummary, PlanTotals};
@@ -24,6 +23,7 @@ use crate::plan_pair::{PairView, pair_view};
 use crate::plan_progress::{ProgressView, progress_view};
 use crate::plan_rows::{Group, groups, rows_of};
 use crate::plan_standing::{ApplyView, Banner, UndoView, apply_view, banners, undo_phrase};
+use crate::repo_settings::settings_of;
 use crate::visit::{At, ReaderOf};
 use crate::words::{counted, thousands};
 
@@ -146,7 +146,7 @@ pub(crate) async fn row(
         return html(&ReviewPart { page: at.page(&console, "Plan", Section::Plans), review });
     }
     if at.visit.is_htmx {
-        let settings = settings_of(&console, &at).await?;
+        let settings = settings_of(&console, at.repo.id).await?;
         let pair = pair_view(&console, &at, &plan, &settings, reviewed, &look).await?;
         return html(&PairPart { page: at.page(&console, "Plan", Section::Plans), pair });
     }
@@ -237,7 +237,7 @@ pub(crate) async fn review(
     plan: &PlanSummary,
     Asked { look, row, said, focus }: Asked,
 ) -> Result<Review, PageError> {
-    let settings = settings_of(console, at).await?;
+    let settings = settings_of(console, at.repo.id).await?;
     let path = plan_path(at, plan.run.id);
     let (look, mut rows) = rows_of(console, plan, look, row).await?;
     let next = (rows.len() > PAGE as usize)
@@ -291,12 +291,6 @@ pub(crate) async fn review(
         apply,
         focus: focus.then_some(if at.visit.is_htmx { "data-focus" } else { "autofocus" }),
     })
-}
-
-/// The repository's settings as they were last read.
-pub(crate) async fn settings_of(console: &Console, at: &At) -> Result<Parsed, PageError> {
-    let stored = console.store.repo_settings(at.repo.id).await?;
-    Ok(parse(stored.and_then(|stored| stored.text).as_deref().unwrap_or_default()))
 }
 
 fn look_of(query: &HashMap<String, String>) -> Look {

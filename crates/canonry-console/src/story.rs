@@ -20,9 +20,9 @@ use crate::clusters::cluster_link;
 use crate::console::Console;
 use crate::errors::PageError;
 use crate::filters;
-use crate::finding_life::settings;
 use crate::page::{Page, Section, html, repo_path};
 use crate::paging::cut;
+use crate::repo_settings::settings_of;
 use crate::review::web;
 use crate::rulings;
 use crate::story_look::{Look, World, of_decision, of_record};
@@ -152,7 +152,7 @@ async fn show(
     let known = load(console, at, item_type, number).await?;
     let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
     let others = others(console, at, &known).await?;
-    let config = settings(console, repo).await?;
+    let config = settings_of(console, repo).await?.config;
     let world = World { path: &path, item_type, others: &others, min_edge: config.close.min_edge, now };
     let (main, earlier) = looks(&known, &world);
     let in_force: Vec<Override> =
