@@ -8,7 +8,7 @@ use canonry_domain::{
 use canonry_github::api::{ReactionSubject, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Write};
 use canonry_github::{GitHub, GitHubError};
-use canonry_store::{AppliedClose, Brake, BrakeKind, NewObjection, Objection, ObjectionKind, Repo, Store, StoreError};
+use canonry_store::{AppliedClose, Brake, BrakeKind, NewObjection, ObjectionKind, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::closing::{RowItem, close_key, row_key};
@@ -101,8 +101,8 @@ impl Objections<'_> {
         let brakes = store.brakes(repo.id).await?;
         let lifted = brakes.iter().filter(|brake| brake.kind == BrakeKind::Breaker).filter_map(|brake| brake.lifted_at);
         let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - BREAKER_WINDOW);
-        let objections = store.objections(repo.id).await?;
-        let recent = objections.iter().filter(|objection| objection.at > since).count() as u64;
+        // What was said when it was lifted is forgiven, too.
+        let recent = store.objections_since(repo.id, since + SignedDuration::from_micros(1)).await?;
         if pulls_breaker(recent) {
             let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
             if store.set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
@@ -115,15 +115,15 @@ impl Objections<'_> {
         for grace in store.waiting_graces(Some(repo.id)).await? {
             cancel_grace(store, self.outbox, repo, grace.item_type, grace.number, GraceEnd::Breaker, now).await?;
         }
-        self.tell_maintainers(&brake, &objections).await
+        self.tell_maintainers(&brake).await
     }
 
     /// One comment under the item of the objection that was one too many. A breaker that a person pulled needs none.
-    async fn tell_maintainers(&self, brake: &Brake, objections: &[Objection]) -> Result<(), GraceError> {
+    async fn tell_maintainers(&self, brake: &Brake) -> Result<(), GraceError> {
         let (Some(outbox), None) = (self.outbox, &brake.set_by) else { return Ok(()) };
         let window = brake.set_at - BREAKER_WINDOW;
-        let behind: Vec<&Objection> =
-            objections.iter().filter(|one| one.at <= brake.set_at && one.at > window).collect();
+        let mut behind = self.store.objections(self.repo.id).await?;
+        behind.retain(|one| one.at <= brake.set_at && one.at > window);
         let Some(last) = behind.last() else { return Ok(()) };
         let id = self.repo.github_id.map_or_else(|| self.repo.id.get(), |id| id.0);
         let key = format!("brake/{id}#{}/{}", last.number, brake.id);
