@@ -145,8 +145,8 @@ pub(crate) async fn pair_view(
             let list = console.store.maintainers(repo.id).await?;
             let maintainers: Maintainers = list.iter().flat_map(|list| &list.logins).collect();
             let protected = &settings.config.close.protected_labels;
-            let live = target.filter(|target| target.gone.is_none()).map(live);
-            drift(snapshot, &self::live(source), live.as_ref(), &maintainers, protected)
+            let live = target.filter(|target| target.gone.is_none()).map(LiveItem::as_stored);
+            drift(snapshot, &LiveItem::as_stored(source), live.as_ref(), &maintainers, protected)
                 .map(|refusal| refusal.in_words().to_owned())
         }
         None => None,
@@ -278,23 +278,6 @@ fn joined((title, body): &(String, String)) -> String {
 
 fn cut(body: &str) -> String {
     body.chars().take(BODY_SHOWN).collect()
-}
-
-/// An item as it is stored, for the rule that looks at it again before a close. What only GitHub knows counts as unchanged.
-fn live(item: &Item) -> LiveItem {
-    LiveItem {
-        content_hash: item.content_hash.clone(),
-        state: item.state,
-        locked: false,
-        author: item.author.clone(),
-        assignees: item.assignees.clone().unwrap_or_default(),
-        labels: item.labels.clone(),
-        milestone: false,
-        linked_open_pr: false,
-        pinned: false,
-        reopened_since: false,
-        human_commented_since: false,
-    }
 }
 
 fn skip_words(reason: SkipReason) -> String {

@@ -157,6 +157,25 @@ pub struct LiveItem {
     pub human_commented_since: bool,
 }
 
+impl LiveItem {
+    /// An item as it is stored, for whoever looks before GitHub is asked. What only GitHub knows counts as unchanged.
+    pub fn as_stored(item: &Item) -> Self {
+        Self {
+            content_hash: item.content_hash.clone(),
+            state: item.state,
+            locked: false,
+            author: item.author.clone(),
+            assignees: item.assignees.clone().unwrap_or_default(),
+            labels: item.labels.clone(),
+            milestone: false,
+            linked_open_pr: false,
+            pinned: false,
+            reopened_since: false,
+            human_commented_since: false,
+        }
+    }
+}
+
 /// Why a planned close does not happen; shown as `drift:source_edited`, `pinned` or `grace:reaction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowRefusal {
@@ -279,25 +298,9 @@ mod tests {
         merge_record(None, record).item
     }
 
-    fn live(item: &Item) -> LiveItem {
-        LiveItem {
-            content_hash: item.content_hash.clone(),
-            state: item.state,
-            locked: false,
-            author: item.author.clone(),
-            assignees: item.assignees.clone().unwrap_or_default(),
-            labels: item.labels.clone(),
-            milestone: false,
-            linked_open_pr: false,
-            pinned: false,
-            reopened_since: false,
-            human_commented_since: false,
-        }
-    }
-
     fn refusal(change: impl FnOnce(&mut LiveItem, &mut Option<LiveItem>)) -> Option<String> {
         let (source, target) = (item(1), item(2));
-        let (mut live_source, mut live_target) = (live(&source), Some(live(&target)));
+        let (mut live_source, mut live_target) = (LiveItem::as_stored(&source), Some(LiveItem::as_stored(&target)));
         change(&mut live_source, &mut live_target);
         let maintainers: Maintainers = [login("Boss")].iter().collect();
         let planned = RowSnapshot::of(&source, &target);
