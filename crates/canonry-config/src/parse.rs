@@ -27,11 +27,14 @@ pub struct Parsed {
 }
 
 impl Parsed {
+    /// The first section that keeps everything from being closed or planned, because a mistake took it back to its
+    /// defaults: a protected label may be among what could not be read.
+    pub fn unsafe_to_close_by(&self) -> Option<Section> {
+        [Section::Close, Section::Triage].into_iter().find(|section| self.fell_back(*section))
+    }
+
     /// Whether a section has its defaults because of a mistake rather than by choice.
-    ///
-    /// Nothing may be closed while `close` or `triage` fell back: a protected label may be among
-    /// what could not be read. A top-level key that was probably meant to be the section, or one of
-    /// its keys, counts as well.
+    /// A top-level key that was probably meant to be the section, or one of its keys, counts as well.
     pub fn fell_back(&self, section: Section) -> bool {
         self.problems.iter().any(|problem| match problem.effect {
             Effect::FileDefaults => true,

@@ -1,6 +1,6 @@
 //! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
 
-use canonry_config::{Parsed, Section};
+use canonry_config::Parsed;
 use canonry_domain::{DAILY_LIMIT_WINDOW, PlanAge};
 use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
 use canonry_triage::closes_begun;
@@ -74,7 +74,7 @@ pub(crate) async fn why_not_applied(
     if store.brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some() {
         return Ok(Some("Canonry is paused in this repository; resume it on the summary page first".to_owned()));
     }
-    if let Some(section) = [Section::Close, Section::Triage].into_iter().find(|section| settings.fell_back(*section)) {
+    if let Some(section) = settings.unsafe_to_close_by() {
         return Ok(Some(format!(
             "the section `{section}` of `.canonry.yml` has a mistake, and nothing is closed by guesses; the settings page names it"
         )));

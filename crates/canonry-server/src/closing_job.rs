@@ -1,6 +1,6 @@
 //! The jobs that close and reopen because a person ordered it: in parts, with every check that the commands make.
 
-use canonry_config::{Parsed, Section, parse};
+use canonry_config::{Parsed, parse};
 use canonry_domain::Login;
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Job, JobState, MaintainerSource, Repo, RepoAccess, Store};
@@ -255,7 +255,7 @@ async fn settings_now(store: &Store, github: &GitHub, repo: &Repo) -> Result<Par
 
 /// Why settings may not be planned by, if so.
 pub(crate) fn mistaken(config: &Parsed) -> Option<String> {
-    let section = [Section::Close, Section::Triage].into_iter().find(|section| config.fell_back(*section))?;
+    let section = config.unsafe_to_close_by()?;
     Some(format!(
         "the section `{section}` of the repository's settings has a mistake, and nothing is planned by guesses; find it \
          with `canonry config check`"

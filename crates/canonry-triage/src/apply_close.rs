@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use canonry_config::{Parsed, RepoConfig, Section};
+use canonry_config::{Parsed, RepoConfig};
 use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, plan_age};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
@@ -246,13 +246,11 @@ async fn refusal(
     config: &Parsed,
 ) -> Result<Result<Maintainers, String>, ClosingError> {
     let Closing { store, github, repo, .. } = closing;
-    for section in [Section::Close, Section::Triage] {
-        if config.fell_back(section) {
-            return Ok(Err(format!(
-                "the section `{section}` of the repository's settings has a mistake, and nothing is closed by guesses; \
-                 find it with `canonry config check`"
-            )));
-        }
+    if let Some(section) = config.unsafe_to_close_by() {
+        return Ok(Err(format!(
+            "the section `{section}` of the repository's settings has a mistake, and nothing is closed by guesses; \
+             find it with `canonry config check`"
+        )));
     }
     if let Some(words) = age_of_plan(store, plan, github.now()).await?.refusal(plan.id) {
         return Ok(Err(words));
