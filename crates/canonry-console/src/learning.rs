@@ -180,7 +180,8 @@ impl Lessons {
         let next = rows.last().filter(|_| more).map(|last| ("lessons", place(last.at, last.id)));
         let here = format!("{}/learning", repo_path(&at.repo));
         let component = component.map_or("", Component::as_str);
-        let kept = [("component", component), ("taught", kind.map(LessonKind::as_str).unwrap_or_default())];
+        let taught = kind.map(LessonKind::as_str).unwrap_or_default();
+        let kept = [("component", component), ("taught", taught), ("moves", word(query, "moves"))];
         let pager = Pager::new("Pages of outcomes", &here, &kept, before.is_none(), next).in_section("outcomes");
         Ok(Self { rows, kind, pager })
     }
@@ -205,7 +206,8 @@ impl Moves {
         let more = cut(&mut rows, ADJUSTMENTS);
         let next = rows.last().filter(|_| more).map(|last| ("moves", last.id.to_string()));
         let here = format!("{}/learning", repo_path(&at.repo));
-        let kept = [("component", chosen.map_or("", Component::as_str))];
+        let component = chosen.map_or("", Component::as_str);
+        let kept = [("component", component), ("taught", word(query, "taught")), ("lessons", word(query, "lessons"))];
         let pager = Pager::new("Pages of moves", &here, &kept, before.is_none(), next).of_section("moves");
         Ok(Self { rows, pager })
     }

@@ -157,7 +157,12 @@ async fn show(
     let report = FeedbackReport::rated(&auto_suppress, entries.iter().map(|entry| entry.pattern.clone()).collect());
     let lines = entries.iter().zip(&report.patterns).map(|(entry, rated)| line(entry, rated, &base, now)).collect();
     let patterns = sift(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
-    let kept = [("title", asked.title.as_str()), ("state", asked.state.as_str())];
+    // A list goes on while the others stay where they are.
+    let others = |own: &str| -> Vec<(&str, &str)> {
+        let all = ["title", "state", "after", "cleared", "hidden_title", "why", "hidden"];
+        all.into_iter().filter(|name| *name != own).map(|name| (name, word(&query, name))).collect()
+    };
+    let kept = others("after");
     let next = patterns.next.map(|newest| ("after", newest));
     let pager = Pager::new("Pages of patterns", &path, &kept, after.is_none(), next).stopped(patterns.stopped_after);
 
@@ -165,7 +170,8 @@ async fn show(
     let mut clears = store.feedback_clears(at.repo.id, before, CLEARS + 1).await?;
     let more = cut(&mut clears, CLEARS);
     let next = clears.last().filter(|_| more).map(|one| ("cleared", one.id.to_string()));
-    let clear_pager = Pager::new("Pages of clearings", &path, &[], before.is_none(), next).of_section("cleared");
+    let clear_pager =
+        Pager::new("Pages of clearings", &path, &others("cleared"), before.is_none(), next).of_section("cleared");
 
     let before = word(&query, "hidden").split_once('-');
     let before = before.and_then(|(review, finding)| Some((review.parse().ok()?, finding.parse().ok()?)));
@@ -174,7 +180,7 @@ async fn show(
     let hidden = store.suppressions(at.repo.id, before, looked_at + 1).await?;
     let place = |one: &Suppression| format!("{}-{}", one.review, one.finding);
     let hidden = sift(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
-    let kept = [("hidden_title", asked.hidden_title.as_str()), ("why", asked.why.as_str())];
+    let kept = others("hidden");
     let next = hidden.next.map(|place| ("hidden", place));
     let hidden_pager = Pager::new("Pages of what was hidden", &path, &kept, before.is_none(), next)
         .of_section("hidden")

@@ -229,8 +229,35 @@ async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
         assert_eq!(page.matches(r#"data-key="p""#).count(), 1, "{path}: {page}");
         let (before, _) = page.split_once(r#"" data-key="p""#).expect("the key");
         let (_, address) = before.rsplit_once("href=\"").expect("a link");
-        let bare = path.split('?').next().expect("a path");
-        assert_eq!(address.split('#').next(), Some(bare), "{path}");
+        let (bare, query) = path.split_once('?').expect("a place in the list");
+        let (own, _) = query.split_once('=').expect("its name");
+        assert_eq!(address.split(['?', '#']).next(), Some(bare), "{path}");
+        assert!(!address.contains(&format!("{own}=")), "{path}: {address}");
+    }
+}
+
+#[tokio::test]
+async fn a_list_goes_on_while_those_beside_it_stay_where_they_are() {
+    let setting = House::new().await;
+    for (path, firsts) in [
+        (
+            "/r/tide/pool/learning?lessons=9-9&moves=99&taught=missed",
+            ["?taught=missed&moves=99#outcomes", "?taught=missed&lessons=9-9#moves"].as_slice(),
+        ),
+        (
+            "/r/tide/pool/patterns?after=99&title=x&cleared=98&hidden=9-9&why=area",
+            [
+                "?title=x&cleared=98&why=area&hidden=9-9\"",
+                "?title=x&after=99&why=area&hidden=9-9#cleared",
+                "?title=x&after=99&cleared=98&why=area#hidden",
+            ]
+            .as_slice(),
+        ),
+    ] {
+        let page = setting.page(Who::Operator, path).await.replace("&#38;", "&").replace("&amp;", "&");
+        for first in firsts {
+            assert!(page.contains(first), "{first}: {page}");
+        }
     }
 }
 
