@@ -76,12 +76,12 @@ struct ErrorPage<'a> {
 /// Tells what went wrong in the frame of whoever asked: their theme, and for whoever is signed in the way to other pages.
 /// The error alone knows nothing of them.
 pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request: Request, next: Next) -> Response {
-    let (mut parts, body) = request.into_parts();
-    let asked = parts.clone();
-    let mut answer = next.run(Request::from_parts(std::mem::replace(&mut parts, asked), body)).await;
+    let (parts, body) = request.into_parts();
+    let mut asked = parts.clone();
+    let mut answer = next.run(Request::from_parts(parts, body)).await;
     let Some(told) = answer.extensions_mut().remove::<Told>() else { return answer };
-    let theme = Theme::of(theme_of(&parts.headers).as_deref());
-    let page = match SignedIn::from_request_parts(&mut parts, &console).await {
+    let theme = Theme::of(theme_of(&asked.headers).as_deref());
+    let page = match SignedIn::from_request_parts(&mut asked, &console).await {
         // What a deed left to be said is for the next page that is one.
         Ok(SignedIn(visit)) => Page { flash: None, ..visit.page(&console, told.heading, Section::None) },
         Err(_) => Page { theme, ..Page::bare(told.heading) },
