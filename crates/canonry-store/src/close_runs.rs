@@ -242,18 +242,19 @@ impl Store {
             SELECT $2, item_id, target_item_id, action, skip_reason, confidence, approved, approved_at, approved_by, evidence,
                 snapshot
             FROM close_run_items WHERE run_id = $1";
-        let row: RunRow = on_tx!(&mut tx, |db| {
-            let known: Option<RunRow> = sqlx::query_as(find).bind(plan.0).fetch_optional(&mut *db).await?;
-            match known {
-                Some(known) => known,
-                None => {
-                    let query = sqlx::query_scalar(BEGIN).bind(plan.0).bind(CloseMode::Apply.as_str());
-                    let id: i64 = query.bind(micros(now)).bind(run_id).fetch_one(&mut *db).await?;
-                    sqlx::query(copy).bind(plan.0).bind(id).execute(&mut *db).await?;
+        let known: Option<RunRow> = on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
+        let row: RunRow = match known {
+            Some(known) => known,
+            None => {
+                let next = next_run(&mut tx).await?;
+                on_tx!(&mut tx, |db| {
+                    let query = sqlx::query(BEGIN).bind(plan.0).bind(CloseMode::Apply.as_str());
+                    query.bind(micros(now)).bind(run_id).bind(next).execute(&mut *db).await?;
+                    sqlx::query(copy).bind(plan.0).bind(next).execute(&mut *db).await?;
                     sqlx::query_as(find).bind(plan.0).fetch_one(db).await?
-                }
+                })
             }
-        });
+        };
         tx.commit().await?;
         row.read().map(Some)
     }
@@ -271,17 +272,18 @@ impl Store {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let find = runs!("WHERE c.plan_id = $1 AND c.mode = 'undo' AND c.finished_at IS NULL");
-        let row: RunRow = on_tx!(&mut tx, |db| {
-            let known: Option<RunRow> = sqlx::query_as(find).bind(plan.0).fetch_optional(&mut *db).await?;
-            match known {
-                Some(known) => known,
-                None => {
+        let known: Option<RunRow> = on_tx!(&mut tx, |db| sqlx::query_as(find).bind(plan.0).fetch_optional(db).await?);
+        let row: RunRow = match known {
+            Some(known) => known,
+            None => {
+                let next = next_run(&mut tx).await?;
+                on_tx!(&mut tx, |db| {
                     let query = sqlx::query(BEGIN).bind(plan.0).bind(CloseMode::Undo.as_str());
-                    query.bind(micros(now)).bind(run_id).execute(&mut *db).await?;
+                    query.bind(micros(now)).bind(run_id).bind(next).execute(&mut *db).await?;
                     sqlx::query_as(find).bind(plan.0).fetch_one(db).await?
-                }
+                })
             }
-        });
+        };
         match only {
             None => copy_applied(&mut tx, plan, row.id, None).await?,
             Some(items) => {
@@ -312,10 +314,27 @@ impl Store {
 const ROWS_PER_STATEMENT: usize = 1_000;
 
 const BEGIN: &str =
-    "INSERT INTO close_runs (repo_id, mode, plan_id, representation, target_policy, min_close, config_hash,
+    "INSERT INTO close_runs (id, repo_id, mode, plan_id, representation, target_policy, min_close, config_hash,
         created_at, run_id)
-    SELECT repo_id, $2, id, representation, target_policy, min_close, config_hash, $3, $4 FROM close_runs WHERE id = $1
-    RETURNING id";
+    SELECT $5, repo_id, $2, id, representation, target_policy, min_close, config_hash, $3, $4 FROM close_runs WHERE id = $1";
+
+/// A number that no run has or had. A purge may have deleted the runs with the largest ones, and comments on GitHub still
+/// name their plans.
+async fn next_run(tx: &mut Transaction) -> Result<i64, StoreError> {
+    let next = match tx {
+        // Nobody else writes meanwhile.
+        Transaction::Sqlite(db) => {
+            let query = "SELECT 1 + max((SELECT coalesce(max(id), 0) FROM close_runs),
+                coalesce((SELECT last FROM used_numbers WHERE name = 'close_runs'), 0))";
+            sqlx::query_scalar(query).fetch_one(&mut **db).await?
+        }
+        Transaction::Postgres(db) => {
+            let query = "SELECT nextval(pg_get_serial_sequence('close_runs', 'id'))";
+            sqlx::query_scalar(query).fetch_one(&mut **db).await?
+        }
+    };
+    Ok(next)
+}
 
 /// Writes a plan with its rows inside a transaction.
 pub(crate) async fn insert_plan(
@@ -328,10 +347,12 @@ pub(crate) async fn insert_plan(
     let named = rows.iter().flat_map(|row| std::iter::once(row.number).chain(row.target));
     let keys = ItemKeys::read(&mut *tx, repo, named).await?;
     let insert =
-        "INSERT INTO close_runs (repo_id, mode, representation, target_policy, min_close, config_hash, created_at, run_id)
-        VALUES ($1, 'plan', $2, $3, $4, $5, $6, $7) RETURNING id";
-    let id: i64 = on_tx!(&mut *tx, |db| {
-        sqlx::query_scalar(insert)
+        "INSERT INTO close_runs (repo_id, mode, representation, target_policy, min_close, config_hash, created_at,
+            run_id, id)
+        VALUES ($1, 'plan', $2, $3, $4, $5, $6, $7, $8)";
+    let id = next_run(&mut *tx).await?;
+    on_tx!(&mut *tx, |db| {
+        sqlx::query(insert)
             .bind(repo.0)
             .bind(plan.representation.as_str())
             .bind(plan.target_policy.as_str())
@@ -339,8 +360,9 @@ pub(crate) async fn insert_plan(
             .bind(plan.config_hash)
             .bind(micros(now))
             .bind(plan.run_id)
-            .fetch_one(db)
-            .await?
+            .bind(id)
+            .execute(db)
+            .await?;
     });
     let mut known = Vec::with_capacity(rows.len());
     for row in rows {

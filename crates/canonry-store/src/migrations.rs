@@ -44,6 +44,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0012_token_vectors"),
     migration!("0013_console"),
     migration!("0014_purge"),
+    migration!("0015_used_numbers"),
 ];
 
 /// The schema that this program reads and writes.

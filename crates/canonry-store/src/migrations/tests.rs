@@ -32,6 +32,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0012_token_vectors.sql"),
     include_str!("../../migrations/samples/0013_console.sql"),
     include_str!("../../migrations/samples/0014_purge.sql"),
+    include_str!("../../migrations/samples/0015_used_numbers.sql"),
 ];
 
 fn now() -> Timestamp {

@@ -1,7 +1,7 @@
 //! `purge`: what is kept of a repository is deleted, all of it, once it is certain; and nothing else.
 
 use canonry_domain::{GithubId, RepoName};
-use canonry_store::{BrakeKind, JobCaps, JobScope, NewJob, Store};
+use canonry_store::{BrakeKind, CloseRunId, JobCaps, JobScope, NewJob, Store};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::{SignedDuration, Timestamp};
@@ -106,6 +106,29 @@ on_both_engines! {
         assert!(last.starts_with("Deleted ") && last.contains(" rows about octo/dog, and "), "{last}");
         let none = run(&["purge", "--repo", "octo/dog", "--yes"]);
         assert_eq!(none.failed(), "nothing is kept of octo/dog: the database holds no repository");
+    }
+
+    async fn the_number_of_a_plan_does_not_come_again(database: TestDatabase) {
+        let place = Place::new();
+        place.write("items.jsonl", crate::place::ITEMS);
+        let run = |arguments: &[&str]| canonry(&place, &database, arguments).succeeded();
+        let mut last = 0;
+        for _ in 0..3 {
+            run(&["import", "--repo", "octo/cat", "items.jsonl"]);
+            run(&["maintainers", "set", "--repo", "octo/cat", "mona"]);
+            let store = store(&database).await;
+            let planned = run(&["plan-close", "--repo", "octo/cat", "--json"]).json()["plan"]["id"].as_i64().expect("a number");
+            assert_eq!(planned, last + 1);
+            let plan = CloseRunId::new(planned);
+            let apply = store.begin_apply(plan, "applying", Timestamp::now()).await.expect("begun").expect("a plan");
+            let undo = store.begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
+            let again = store.begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
+            assert_eq!((apply.id.get(), undo.id.get(), again.id.get()), (planned + 1, planned + 2, planned + 2), "none is left out");
+            last = undo.id.get();
+            run(&["purge", "--repo", "octo/cat", "--yes"]);
+            assert_eq!(store.close_run(undo.id).await.expect("reads"), None);
+            store.close().await;
+        }
     }
 
     async fn a_purge_waits_for_nobody_and_goes_over_nobody(database: TestDatabase) {

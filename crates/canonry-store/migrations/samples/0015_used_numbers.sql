@@ -1,0 +1,1 @@
+INSERT INTO used_numbers (name, last) VALUES ('close_runs', 7);
