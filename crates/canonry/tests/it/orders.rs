@@ -4,8 +4,8 @@
 use canonry_domain::{GithubId, ItemNumber, ItemRecord, ItemType, Probability, TargetPolicy, UndoReason};
 use canonry_server::{ApplyOrder, UndoOrder, queue_apply, queue_undo};
 use canonry_store::{
-    CloseOutcome, CloseResult, CloseRunId, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState, NewJob, NewPlan, NewPlanRow, Repo,
-    Representation, Store,
+    CloseOutcome, CloseResult, CloseRunId, JobCaps, JobEnd, JobId, JobLease, JobScope, JobState, NewJob, NewPlan,
+    NewPlanRow, Repo, Representation, Store,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
