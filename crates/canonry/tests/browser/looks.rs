@@ -25,7 +25,9 @@ pub(crate) fn faults(page: &Page, name: &str, status: u16, open: impl Fn(&Page) 
                 wrong.push(format!("{name} ({look}): answered with {answered}"));
             }
         }
-        let too_wide = page.eval("document.documentElement.scrollWidth - innerWidth").as_i64().unwrap_or_default();
+        // Not `innerWidth`: on a phone that grows with what is too wide.
+        let too_wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth";
+        let too_wide = page.eval(too_wide).as_i64().unwrap_or_default();
         if too_wide > 1 {
             wrong.push(format!("{name} ({look}): {too_wide} pixels too wide"));
         }
