@@ -231,6 +231,7 @@ async fn show(
     let mut found = store.cluster_pages(repo, asked.filter, after, limit + 1).await?;
     let has_more = cut(&mut found, limit);
     let next = found.last().filter(|_| has_more).map(ClusterRow::key);
+    at.hide_titles(&console, found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
     let lines: Vec<ClusterLine> =
         found.iter().map(|row| ClusterLine::of(&path, row, asked.filter.representation, now)).collect();
     let (map_link, list_link) = (asked.link(&path, "map"), asked.link(&path, "list"));

@@ -68,8 +68,7 @@ async fn show(
     let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
     let deeds = console.store.console_action_pages(at.repo.id, before, looked_at + 1).await?;
     let fits = |deed: &ConsoleAction| {
-        (by.is_empty() || is_by(deed, by))
-            && holds(&format!("{} {}", deed.action, deed.subject), text)
+        (by.is_empty() || is_by(deed, by)) && holds(&format!("{} {}", deed.action, deed.subject), text)
     };
     let found = sift(deeds, looked_at, PAGE, fits, |deed| deed.id);
     let path = format!("{}/deeds", repo_path(&at.repo));
