@@ -1,15 +1,21 @@
 //! What the tests find in their environment: a PostgreSQL server, a browser and what others describe.
 
+use std::process::Command;
+
 use anyhow::{Context as _, Result};
 use tempfile::TempDir;
 
 use crate::browser;
 use crate::memory_folder::memory_folder;
 use crate::postgres::{Durability, PostgresServer};
+use crate::process::quietly;
 use crate::tools::{self, Tool};
 
 const POSTGRES_URL: &str = "CANONRY_TEST_POSTGRES_URL";
+const POSTGRES_TEMPLATE: &str = "CANONRY_TEST_POSTGRES_TEMPLATE";
 const TEMPORARY: &str = "TMPDIR";
+
+const TEMPLATE: &str = "canonry_template";
 
 /// Files of npm packages that tests read: the variable, the package, the file in it.
 const PACKAGE_FILES: [(&str, &Tool, &str); 3] = [
@@ -22,7 +28,7 @@ const PACKAGE_FILES: [(&str, &Tool, &str); 3] = [
 #[derive(Debug)]
 pub(crate) struct TestEnvironment {
     variables: Vec<(&'static str, String)>,
-    _server: Option<PostgresServer>,
+    server: Option<PostgresServer>,
     _folder: Option<TempDir>,
 }
 
@@ -57,7 +63,19 @@ impl TestEnvironment {
         if let Some(folder) = &folder {
             variables.push((TEMPORARY, folder.path().display().to_string()));
         }
-        Ok(Self { variables, _server: server, _folder: folder })
+        Ok(Self { variables, server, _folder: folder })
+    }
+
+    /// Has the program make the schema once, in a database that tests copy theirs from. On a server of somebody else's each
+    /// test makes its own.
+    pub(crate) fn make_template(&mut self) -> Result<()> {
+        let Some(server) = &self.server else { return Ok(()) };
+        let url = server.create_database(TEMPLATE)?;
+        // Cargo puts all programs of the workspace beside each other.
+        let canonry = std::env::current_exe()?.with_file_name("canonry");
+        quietly(Command::new(canonry).args(["init", "--db", &url])).context("the schema that tests copy")?;
+        self.variables.push((POSTGRES_TEMPLATE, TEMPLATE.to_owned()));
+        Ok(())
     }
 
     pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {

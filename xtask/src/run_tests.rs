@@ -20,7 +20,13 @@ pub(crate) fn test(extra: &[String]) -> Result<()> {
     if extra.is_empty() {
         packages::lint()?;
     }
-    let environment = TestEnvironment::prepare()?;
+    let mut environment = TestEnvironment::prepare()?;
+    // With packages named, the program may not be built, or be an older one.
+    if !selects_packages(extra) {
+        let build = [nextest_arguments("default", &[]), vec!["--no-run".to_owned()]].concat();
+        step("building", cargo().args(build))?;
+        environment.make_template()?;
+    }
     step("tests", cargo().args(nextest_arguments("default", extra)).envs(environment.variables()))?;
     if extra.is_empty() {
         step(

@@ -72,6 +72,7 @@ const COUNT_ON: &str = "DO $$ DECLARE key RECORD; BEGIN
 
 /// Applies every migration, each followed by its sample rows.
 pub(crate) async fn fill(database: &TestDatabase) {
+    database.emptied().await;
     match database.engine() {
         Engine::Sqlite => {
             let path = database.url().trim_start_matches("sqlite:").to_owned();
@@ -270,6 +271,7 @@ type Schema = BTreeMap<String, Vec<String>>;
 async fn both_engines_have_the_same_logical_schema() {
     let (sqlite, postgres) = (TestDatabase::sqlite(), TestDatabase::postgres().await);
     for database in [&sqlite, &postgres] {
+        database.emptied().await;
         Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens").close().await;
     }
     let one = sqlite_schema(&sqlite).await;
@@ -355,6 +357,7 @@ fn schema(
 
 on_both_engines! {
     async fn processes_that_start_at_once_migrate_once(database: TestDatabase) {
+        database.emptied().await;
         let url: DatabaseUrl = database.url().parse().expect("valid");
         let starts = (0..6).map(|_| { let url = url.clone(); tokio::spawn(async move { Store::open(&url, now()).await.map(|_| ()) }) });
         let starts: Vec<_> = starts.collect();
@@ -384,6 +387,7 @@ on_both_engines! {
 
 on_both_engines! {
     async fn reading_never_migrates(database: TestDatabase) {
+        database.emptied().await;
         let url: DatabaseUrl = database.url().parse().expect("valid");
         let error = Store::open_existing(&url).await.expect_err("nothing there");
         assert!(matches!(error, OpenError::Absent { .. }), "{error}");

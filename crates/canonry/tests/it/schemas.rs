@@ -44,6 +44,7 @@ const BOOK: &str =
 
 on_both_engines! {
     async fn readers_of_an_older_schema_say_what_to_run_and_change_nothing(database: TestDatabase) {
+        database.emptied().await;
         let place = Place::new();
         // As a program wrote it that knew the first migration only.
         let first = match database.engine() {
@@ -93,6 +94,7 @@ on_both_engines! {
     }
 
     async fn an_empty_database_is_made_by_init_alone(database: TestDatabase) {
+        database.emptied().await;
         let place = Place::new();
         for arguments in READERS {
             let ran = canonry(&place, &database, arguments);

@@ -68,6 +68,7 @@ on_both_engines! {
     }
 
     async fn several_programs_may_start_at_once(database: TestDatabase) {
+        database.emptied().await;
         let place = Place::new();
         let started: Vec<Child> = (0..4).map(|_| place.start(&["init", "--json", "--db", database.url()])).collect();
         for child in started {
