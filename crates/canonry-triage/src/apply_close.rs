@@ -202,7 +202,8 @@ async fn apply(
     };
     let closing = Closing { repo: &present, ..closing };
     let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };
-    let mut work = Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false };
+    let mut work =
+        Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false, paused: None };
     let mut untouched = Vec::new();
     for (target, group) in &groups {
         let attempted = work.report.attempted;
@@ -229,7 +230,14 @@ async fn apply(
     if !work.owed {
         store.finish_close_run(run.id, closing.github.now()).await?;
     }
-    Ok(work.report)
+    match work.paused {
+        Some(words) if work.report.attempted == 0 => Err(ApplyError::Refused(words)),
+        // What was done is told, and what kept the rest from it.
+        words => {
+            work.report.remarks.extend(words);
+            Ok(work.report)
+        }
+    }
 }
 
 /// Whether a plan may still be applied, for whoever applies it and for whoever looks at it.
@@ -336,6 +344,8 @@ struct Work<'a> {
     report: CloseReport,
     /// Whether something is left for the next run.
     owed: bool,
+    /// That somebody paused the repository meanwhile.
+    paused: Option<String>,
 }
 
 impl Work<'_> {
@@ -359,7 +369,11 @@ impl Work<'_> {
         if let Some(why) = left_out(approved, approved_only) {
             return self.leave_out(row, why).await;
         }
-        self.not_begun_while_paused(item).await?;
+        if let Some(words) = self.kept_by_pause(item).await? {
+            self.paused = Some(words);
+            self.leave_to_next();
+            return Ok(());
+        }
         let row = &CloseRunRow { approved, ..row.clone() };
         self.touched.extend(self.rows.withdraw_other_plans(item).await?);
         let Outcome { result, reason, is_final } = self.rows.close(row, target, approved_only).await?;
@@ -377,15 +391,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Ends the run before it begins a close that a pause would not let go on: it would wait with nobody to send it, and
-    /// hold back what else is to be written under its item.
-    async fn not_begun_while_paused(&self, item: RowItem) -> Result<(), ApplyError> {
+    /// Why the close of an item is not begun now: a pause would not let it go on. It would wait with nobody to send it,
+    /// and hold back what else is to be written under its item. One that was begun goes on, as far as it may.
+    async fn kept_by_pause(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
         let Closing { store, repo, .. } = self.rows.closing;
-        let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? else { return Ok(()) };
-        match store.outbox_entry_of_key(&close_key(self.rows.plan.id, item)).await? {
-            Some(_) => Ok(()),
-            None => Err(ApplyError::Refused(paused(repo, &pause))),
-        }
+        let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? else { return Ok(None) };
+        let begun = store.outbox_entry_of_key(&close_key(self.rows.plan.id, item)).await?;
+        Ok(begun.is_none().then(|| paused(repo, &pause)))
     }
 
     /// Whether as much is done as this run may, and the row would be more. One that waits for another day is no work.

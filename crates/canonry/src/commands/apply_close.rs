@@ -120,7 +120,8 @@ pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunI
         .with("run", run.get())
         .with("remarks", &done.remarks)
         .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
-    if done.failed > 0 { report.ending(Exit::SomeFailed) } else { report }
+    // What is left was kept from being done by a pause, and waits for the same command.
+    if done.failed > 0 || done.unreached > 0 { report.ending(Exit::SomeFailed) } else { report }
 }
 
 fn row(row: &ReportedRow) -> Value {

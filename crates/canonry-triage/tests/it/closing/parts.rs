@@ -2,8 +2,9 @@
 
 use canonry_domain::ItemNumber;
 use canonry_github::outbox::OutboxError;
-use canonry_store::CloseRunId;
+use canonry_store::{BrakeKind, CloseRunId};
 use canonry_testkit::database::TestDatabase;
+use canonry_testkit::github::Fault;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{ApplyError, CloseReport, ClosingError, RowResult, UndoError};
 
@@ -132,6 +133,32 @@ on_both_engines! {
         let told = (report.applied, report.over_daily_limit, report.unreached, report.pending, report.failing);
         assert_eq!(told, (2, 2, 0, 0, 0), "{report:?}");
         setting.assert_closed(approved, case.originals[1], "a person approved it");
+    }
+
+    async fn a_pause_in_the_middle_tells_what_was_done_and_the_next_run_does_the_rest(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let case = Case::new(&setting).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let now = setting.emulator.world().now;
+        let comments = format!("/repos/*/*/issues/{}/comments", case.duplicates[1]);
+        let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
+        setting.emulator.fault(fault);
+        let person = async {
+            gate.arrived().await;
+            store.set_brake(repo.id, BrakeKind::Pause, None, "holidays", now).await.expect("paused");
+            gate.release();
+        };
+        let (report, ()) = tokio::join!(setting.apply(case.plan), person);
+        assert_eq!((report.applied, report.unreached), (1, 2), "{report:?}");
+        assert!(report.remarks.iter().any(|remark| remark.contains("paused")), "{report:?}");
+        setting.assert_untouched(case.duplicates[3], "behind the pause");
+        let refused = setting.try_apply(case.plan, false).await.expect_err("paused");
+        assert!(matches!(&refused, ApplyError::Refused(words) if words.contains("paused")), "{refused:?}");
+        store.lift_brake(repo.id, BrakeKind::Pause, None, now).await.expect("lifted");
+        // What was begun is looked at again after a while.
+        setting.later(3600);
+        setting.apply(case.plan).await;
+        case.check_applied(&setting, "after the pause");
     }
 
     async fn what_cannot_be_opened_is_not_tried_for_ever(database: TestDatabase) {
