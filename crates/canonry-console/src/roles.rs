@@ -26,6 +26,8 @@ const MOST_ABOUT_ONE: usize = 200;
 /// Questions in [`WINDOW`] about all of them: 2,400 an hour, half of the 5,000 requests that an installation has. The
 /// other half is for the work.
 const MOST_ABOUT_ALL: usize = 400;
+/// Questions in [`WINDOW`] that others cannot use up: one page of the overview.
+const ALWAYS: usize = 50;
 /// Words that are kept; when there are more, all are asked for again.
 const MOST_KEPT: usize = 10_000;
 
@@ -89,8 +91,8 @@ impl Known {
         while self.asked.front().is_some_and(|(at, _)| at.duration_until(now).abs() >= WINDOW) {
             self.asked.pop_front();
         }
-        self.asked.len() >= MOST_ABOUT_ALL
-            || self.asked.iter().filter(|(_, whom)| whom == login).count() >= MOST_ABOUT_ONE
+        let own = self.asked.iter().filter(|(_, whom)| whom == login).count();
+        own >= MOST_ABOUT_ONE || (own >= ALWAYS && self.asked.len() >= MOST_ABOUT_ALL)
     }
 }
 
@@ -131,7 +133,7 @@ impl Roles {
             }
             knew
         };
-        let word = match self.ask(github, &key.0, account, repo, is_deed, now).await {
+        let word = match self.ask(github, &key.0, account, repo, (is_deed, knew), now).await {
             Ok(role) => Word::Said(role),
             Err(error) => {
                 tracing::warn!(repo = %repo.name, %error, "GitHub could not say what somebody may see in the console");
@@ -159,10 +161,13 @@ impl Roles {
         login: &Login,
         account: GithubId,
         repo: &Repo,
-        is_deed: bool,
+        (is_deed, knew): (bool, bool),
         now: Timestamp,
     ) -> Result<Option<Role>, GitHubError> {
-        self.lock().asked.push_back((now, login.clone()));
+        // Whoever works through a plan asks with every key, and must not use up what readers may ask.
+        if !(is_deed && knew) {
+            self.lock().asked.push_back((now, login.clone()));
+        }
         let permission = match github.permission_of_account(&repo.name, login, account).await {
             Ok(permission) => permission,
             Err(error) if is_no(&error) => return Ok(None),
@@ -175,8 +180,7 @@ impl Roles {
         };
         // The permission is asked for by name. That the name is still this repository's is the same for everybody.
         let identified = self.lock().identified.get(&repo.name).copied();
-        if is_deed || identified.is_none_or(|at| at.duration_until(now).abs() >= BELIEVED) {
-            self.lock().asked.push_back((now, login.clone()));
+        if is_deed || identified.is_none_or(|at| at.duration_until(now).abs() >= WINDOW) {
             match github.repo(&repo.name).await {
                 Ok(there) if repo.github_id.is_some_and(|id| id != there.github_id()) => return Ok(None),
                 Ok(_) => {}

@@ -121,3 +121,16 @@ async fn one_browser_cannot_use_up_what_the_service_may_ask() {
     setting.clock.advance(SignedDuration::from_mins(10));
     assert!(!setting.page(Who::Stranger, "/?text=nothing").await.contains(enough));
 }
+
+#[tokio::test]
+async fn whoever_works_through_a_plan_uses_up_nobodys_questions() {
+    let setting = House::new().await;
+    setting.page(Who::Mona, "/r/tide/pool").await;
+    let csrf = setting.csrf(Who::Mona).await;
+    for _ in 0..210 {
+        let answer = setting.send(Who::Mona, "/r/tide/pool/resume", Some(&csrf), &setting.address, &[]).await;
+        assert!(answer.status().is_redirection() || answer.status().is_success(), "{answer:?}");
+    }
+    assert!(!setting.page(Who::Mona, "/?text=nothing").await.contains("GitHub was asked very often"));
+    setting.page(Who::Rita, "/r/tide/pool").await;
+}
