@@ -8,7 +8,6 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
-use canonry_domain::Login;
 use canonry_store::{ConsoleAction, RepoId};
 use jiff::Timestamp;
 
@@ -89,5 +88,8 @@ fn line(deed: ConsoleAction, now: Timestamp) -> DeedLine {
 }
 
 fn is_by(deed: &ConsoleAction, asked: &str) -> bool {
-    deed.by.as_ref().map_or("operator", Login::as_str).eq_ignore_ascii_case(asked)
+    match &deed.by {
+        Some(by) => by.as_str().eq_ignore_ascii_case(asked.trim_start_matches('@')),
+        None => ["operator", "the operator"].iter().any(|word| word.eq_ignore_ascii_case(asked)),
+    }
 }

@@ -328,6 +328,9 @@ fn about(job: &Job) -> String {
         ItemType::Pr => format!("pull request #{number}"),
     };
     match closing_deed(job) {
+        Some(ClosingDeed::Apply(order)) if order.only_takes_back => {
+            return format!("take back what was begun of plan {}", order.plan.get());
+        }
         Some(ClosingDeed::Apply(order)) => return format!("close what plan {} says", order.plan.get()),
         Some(ClosingDeed::Undo(order)) => {
             let what = order.item.map_or_else(|| "everything".to_owned(), |(kind, number)| item(kind, number));

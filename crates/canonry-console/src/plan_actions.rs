@@ -162,7 +162,7 @@ pub(crate) async fn apply(
     let id = plan.run.id;
     let of = if approved_only { "approved rows of plan" } else { "plan" };
     note(&console, &at, "apply", &format!("{of} {id}: {}", counted(count, "row"))).await?;
-    let order = ApplyOrder { plan: id, approved_only, by: at.visit.login().cloned() };
+    let order = ApplyOrder { plan: id, approved_only, only_takes_back: false, by: at.visit.login().cloned() };
     if queue_apply(&console.store, &at.repo, &order, console.now()).await?.is_none() {
         return refused(&console, &at, &plan, look, format!("Nothing was applied: {WORKED_ON}.")).await;
     }
@@ -191,7 +191,7 @@ pub(crate) async fn withdraw(
     note(&console, &at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
     // An apply that is refused, or that finds its rows left out, takes back what it had begun. It closes nothing: an old
     // plan never gets good again, and while this waits no exclusion can be taken back.
-    let order = ApplyOrder { plan: id, approved_only: true, by: at.visit.login().cloned() };
+    let order = ApplyOrder { plan: id, approved_only: true, only_takes_back: true, by: at.visit.login().cloned() };
     if queue_apply(&console.store, &at.repo, &order, console.now()).await?.is_none() {
         return refused(&console, &at, &plan, look, format!("Nothing was taken back: {WORKED_ON}.")).await;
     }

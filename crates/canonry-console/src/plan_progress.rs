@@ -50,7 +50,8 @@ fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<Pro
                 thousands(totals.failed),
                 thousands(left)
             );
-            ("Applying the plan".to_owned(), order.by, words, totals.ended(), totals.ended() + left)
+            let deed = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
+            (deed.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
         }
         ClosingDeed::Undo(order) => {
             let number = order.item.map(|(_, number): (_, ItemNumber)| number);

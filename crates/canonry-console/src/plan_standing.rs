@@ -145,7 +145,7 @@ pub(crate) async fn banners(
             let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
             banners.push(Banner {
                 class: "warn",
-                words: format!("{words}{by}, since {}.{more}", when(brake.set_at, now).in_words()),
+                words: format!("{words}. It was stopped{by} {}.{more}", when(brake.set_at, now).in_words()),
             });
         }
     }

@@ -8,8 +8,8 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
-use canonry_domain::ItemNumber;
 use canonry_domain::review::{ReviewSubject, Severity};
+use canonry_domain::{ItemNumber, redact};
 use canonry_store::{
     EndedRun, EndedRunFilter, FileCount, ReviewDay, ReviewId, ReviewState, ReviewStatistics, RunEnd, SeverityCounts,
     StoredReview,
@@ -30,6 +30,8 @@ use crate::words::{Badge, When, counted, percent, severity_badge, subject_in_wor
 
 /// The periods that can be chosen, in days.
 const PERIODS: [u32; 3] = [7, 30, 90];
+/// How much of an error is shown, in characters.
+const ERROR_SHOWN: usize = 400;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -244,12 +246,17 @@ const fn end_value(end: RunEnd) -> &'static str {
     end.state().as_str()
 }
 
+/// An error as it may be shown: what programs and services say may be long, and hold what nobody should read.
+fn shown(error: &str) -> String {
+    redact(error).chars().take(ERROR_SHOWN).collect()
+}
+
 fn line(EndedRun { run, review }: EndedRun, base: &str, now: Timestamp) -> RunLine {
     let subject_href = link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&run.subject)))]);
     let without = match run.state {
         ReviewState::Failed => Some(WithoutReview {
             badge: Badge::new("bad", "failed"),
-            why: run.error.unwrap_or_else(|| "nobody knows why".to_owned()),
+            why: run.error.map_or_else(|| "nobody knows why".to_owned(), |error| shown(&error)),
         }),
         ReviewState::Superseded => Some(WithoutReview {
             badge: Badge::new("mute", "superseded"),

@@ -153,7 +153,14 @@ async fn show(
     let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
     let others = others(console, at, &known).await?;
     let config = settings_of(console, repo).await?.config;
-    let world = World { path: &path, item_type, others: &others, min_edge: config.close.min_edge, now };
+    let world = World {
+        path: &path,
+        item_type,
+        others: &others,
+        tells_of_gone: at.can_maintain(),
+        min_edge: config.close.min_edge,
+        now,
+    };
     let (main, earlier) = looks(&known, &world);
     let in_force: Vec<Override> =
         known.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();

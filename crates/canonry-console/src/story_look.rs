@@ -17,9 +17,19 @@ pub(crate) struct World<'a> {
     pub(crate) item_type: ItemType,
     /// The other items that are named, as they are now.
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
+    /// Whether the texts of what is gone from GitHub may be told.
+    pub(crate) tells_of_gone: bool,
     /// The least confidence of an edge, as the repository's settings have it now.
     pub(crate) min_edge: f64,
     pub(crate) now: Timestamp,
+}
+
+impl World<'_> {
+    /// Whether one of these items is hidden: a judge's words tell of its text.
+    fn hides_any(&self, mut numbers: impl Iterator<Item = ItemNumber>) -> bool {
+        let is_gone = |number| self.others.get(&number).is_some_and(|item| item.gone.is_some());
+        !self.tells_of_gone && numbers.any(is_gone)
+    }
 }
 
 /// A look, ready for the page.
@@ -108,10 +118,11 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
             )
         })
         .collect();
+    let hides = world.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
     let judge = (record.confidence.is_some() || !record.reasoning.is_empty()).then(|| JudgeLine {
         said: said(record.is_duplicate, record.target),
         confidence: record.confidence.map(|sure| score(sure.get())),
-        reasoning: record.reasoning.clone(),
+        reasoning: if hides { String::new() } else { record.reasoning.clone() },
         who: who(&record.provider, &record.model),
         prompt_version: record.prompt_version,
         structure: Vec::new(),
@@ -179,14 +190,15 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         .iter()
         .map(|one| candidate(world, *one, parts_of(one.0), None, decision.target, unseen, &part_names))
         .collect();
+    let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
     let judge = decision.model_is_duplicate.map(|is_duplicate| JudgeLine {
         said: said(is_duplicate, decision.target),
         confidence: decision.confidence.map(|sure| score(sure.get())),
-        reasoning: decision.reasoning.clone().unwrap_or_default(),
+        reasoning: decision.reasoning.clone().filter(|_| !hides).unwrap_or_default(),
         who: who(&decision.provider, &decision.model),
         prompt_version: decision.prompt_version,
         structure: decision.structure.as_ref().map(structure_words).unwrap_or_default(),
-        answer: decision.answer.clone().filter(|answer| !answer.is_empty()),
+        answer: decision.answer.clone().filter(|answer| !answer.is_empty() && !hides),
     });
     let compared = Compared {
         target: decision.target,

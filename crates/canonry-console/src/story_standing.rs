@@ -226,7 +226,7 @@ impl Standing<'_> {
             }
             (Now::Open, false) => (
                 "It will be closed as a duplicate of ",
-                format!("; its time was over {due}, and the close is about to come."),
+                format!("; its time was over {due}, and it is closed as soon as nothing holds Canonry back."),
             ),
             (Now::Closed(how), _) => (
                 "It was going to be closed as a duplicate of ",

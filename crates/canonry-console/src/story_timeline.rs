@@ -1,8 +1,8 @@
 //! What followed from a look at an item: what was said, announced, closed, written, done by people, and learned.
 
 use canonry_domain::{
-    CurrentThreshold, EventBy, GraceEnd, ItemNumber, Lesson, LessonKind, Outcome, OutcomeEvent, OutcomeKind, Override,
-    OverrideKind, SkipReason, StateReason, ThresholdSource, TriageMode, WhySilent,
+    CurrentThreshold, DriftKind, EventBy, GraceEnd, ItemNumber, Lesson, LessonKind, Outcome, OutcomeEvent, OutcomeKind,
+    Override, OverrideKind, SkipReason, StateReason, ThresholdSource, TriageMode, WhySilent,
 };
 use canonry_store::{
     CloseMode, CloseOutcome, Grace, GraceState, ItemClose, OutboxEntry, OutboxState, StoredOutcome, StoredTriageAction,
@@ -121,6 +121,10 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
     }
     if let Ok(skip) = reason.parse::<SkipReason>() {
         return skip.in_words().to_owned();
+    }
+    let drifted = reason.strip_prefix("drift:").and_then(|kind| kind.parse::<DriftKind>().ok());
+    if let Some(kind) = drifted {
+        return kind.in_words().to_owned();
     }
     match reason {
         "" => "a second look was not sure enough".to_owned(),

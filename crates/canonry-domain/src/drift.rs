@@ -193,7 +193,7 @@ impl RowRefusal {
         match self {
             Self::Drift(kind) => kind.in_words(),
             Self::Skip(reason) => reason.in_words(),
-            Self::Grace(_) => "somebody objected",
+            Self::Grace(end) => end.in_words(),
         }
     }
 }

@@ -24,6 +24,9 @@ pub struct ApplyOrder {
     pub plan: CloseRunId,
     /// Only rows that a person approved.
     pub approved_only: bool,
+    /// It was ordered to take back what was begun, of a plan that closes nothing any more.
+    #[serde(default)]
+    pub only_takes_back: bool,
     /// Who ordered it; `None` is the operator.
     pub by: Option<Login>,
 }

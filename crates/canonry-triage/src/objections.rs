@@ -106,7 +106,7 @@ impl Objections<'_> {
         if pulls_breaker(recent) {
             let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
             if store.set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
-                tracing::warn!(repo = %repo.name, objections = recent, "too many people objected to closes; nothing is closed here any more until a maintainer says `resume`");
+                tracing::warn!(repo = %repo.name, objections = recent, "too many people objected to closes; nothing is closed here by itself until a maintainer says `resume`");
             }
         }
         let Some(brake) = store.brake_in_force(repo.id, BrakeKind::Breaker).await? else { return Ok(()) };

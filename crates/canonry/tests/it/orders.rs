@@ -89,7 +89,7 @@ on_both_engines! {
     async fn an_order_that_was_given_up_is_given_anew_and_never_revived(database: TestDatabase) {
         let at = Ordered::new(database).await;
         let (store, repo, plan) = (&at.store, &at.repo, at.plan);
-        let apply = ApplyOrder { plan, approved_only: true, by: None };
+        let apply = ApplyOrder { plan, approved_only: true, only_takes_back: false, by: None };
         queue_apply(store, repo, &apply, now()).await.expect("reads").expect("queued");
         let apply = at.give_up().await;
         let item = Some((ItemType::Issue, number(2)));
@@ -121,7 +121,7 @@ on_both_engines! {
         let at = Ordered::new(database).await;
         let (store, repo, plan) = (&at.store, &at.repo, at.plan);
         at.plan_says(&["approve", "--item", "2"]).succeeded();
-        let order = ApplyOrder { plan, approved_only: true, by: None };
+        let order = ApplyOrder { plan, approved_only: true, only_takes_back: false, by: None };
         let job = queue_apply(store, repo, &order, now()).await.expect("reads").expect("queued");
         let refused = at.plan_says(&["approve", "--item", "3"]);
         assert!(refused.ended_with(4).contains("While the plan is being applied, rows can only be excluded"), "{refused:?}");

@@ -143,7 +143,7 @@ async fn is_dead(setting: &House, job: JobId) -> bool {
 async fn an_order_that_was_given_up_is_given_anew_and_not_tried_again() {
     let setting = House::new().await;
     let (plan, now) = (CloseRunId::new(3), setting.clock.now());
-    let order = ApplyOrder { plan, approved_only: false, by: None };
+    let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
     let apply = queue_apply(&setting.store, &setting.repo, &order, now).await.expect("reads").expect("queued");
     setting.give_up(apply).await;
     let order = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: None };

@@ -66,6 +66,9 @@ async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
     let setting = Setting::filled().await;
     setting.map(&[(1, 1), (2, 1), (3, 1)]).await;
     setting.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.9)).await;
+    // A judge's words tell of both texts.
+    let reasoning = "Both stop at noon, at the same line.";
+    assert!(setting.page(Who::Rita, "/issues/2").await.contains(reasoning));
     let pages = ["/clusters", "/clusters?view=list", "/clusters/issue/1", "/issues/2"];
     for gone in [1, 3] {
         for path in pages {
@@ -80,6 +83,8 @@ async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
             let told = setting.page(Who::Rita, path).await;
             assert!(!told.contains(&format!("noon ({gone})")), "{path} tells of {gone}: {told}");
         }
+        assert!(!setting.page(Who::Rita, "/issues/2").await.contains(reasoning));
+        assert!(setting.page(Who::Mona, "/issues/2").await.contains(reasoning));
         let story = format!("/issues/{gone}");
         assert_eq!(setting.ask(Who::Rita, &story, false).await.status(), StatusCode::NOT_FOUND);
         let found = setting.ask(Who::Rita, &format!("/items?number={gone}"), false).await;

@@ -156,7 +156,7 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     let jobs = setting.jobs().await;
     let by = Some("mona".parse().expect("a login"));
-    let order = ApplyOrder { plan: setting.plan, approved_only: true, by };
+    let order = ApplyOrder { plan: setting.plan, approved_only: true, only_takes_back: false, by };
     assert_eq!(jobs.iter().map(closing_deed).collect::<Vec<_>>(), [Some(ClosingDeed::Apply(order))]);
 
     // While it goes on nobody begins it again, and its progress is told.

@@ -114,7 +114,7 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
         setting
             .page(Who::Rita, &setting.path(""))
             .await
-            .contains("Paused: nothing is written to GitHub in this repository by @mona")
+            .contains("Paused: nothing is written to GitHub in this repository. It was stopped by @mona")
     );
 }
 

@@ -26,7 +26,7 @@ async fn begun(setting: &Planned, of: i64) {
 #[tokio::test]
 async fn the_breaker_holds_back_what_is_closed_by_itself_and_says_no_more() {
     let setting = Planned::new().await;
-    let objected = "People objected to several closes: nothing is closed by itself, since";
+    let objected = "People objected to several closes: nothing is closed by itself. It was stopped";
     assert!(!setting.page(Who::Mona, &setting.path("")).await.contains(objected));
     let set = setting.store.set_brake(setting.repo.id, BrakeKind::Breaker, None, "three objections", setting.now).await;
     set.expect("set");
@@ -71,7 +71,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     assert!(flash_of(&answer).contains("being taken back"), "{}", flash_of(&answer));
     let order = |plan| {
         let by = Some("mona".parse().expect("a login"));
-        Some(ClosingDeed::Apply(ApplyOrder { plan, approved_only: true, by }))
+        Some(ClosingDeed::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))
     };
     let deeds = async |setting: &Planned| setting.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
     assert_eq!(deeds(&setting).await, [order(setting.plan)]);

@@ -54,7 +54,7 @@ on_both_engines! {
             setting.emulator.world().advance(24 * 3_600);
             let (plan, original, duplicates) = setting.plan(3).await;
             setting.approve(plan, &duplicates).await;
-            let order = ApplyOrder { plan, approved_only: true, by: maintainer() };
+            let order = ApplyOrder { plan, approved_only: true, only_takes_back: false, by: maintainer() };
             let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
             let applied = killed_and_done_again(&setting, job, at(waits[0]), &context).await;
             setting.assert_closed(&duplicates, &context);

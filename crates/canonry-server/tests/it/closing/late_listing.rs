@@ -19,7 +19,7 @@ on_both_engines! {
         let (plan, _, duplicates) = setting.plan(1).await;
         setting.approve(plan, &duplicates).await;
         setting.emulator.world().advance(3_600);
-        let order = ApplyOrder { plan, approved_only: true, by: maintainer() };
+        let order = ApplyOrder { plan, approved_only: true, only_takes_back: false, by: maintainer() };
         let job = queue_apply(&setting.store, &setting.repo, &order, setting.now()).await.expect("reads").expect("queued");
         let (fault, mut closing) = Fault::on("PATCH", "/repos/*/*/issues/*").hold();
         setting.emulator.fault(fault);

@@ -32,7 +32,7 @@ on_both_engines! {
         let (plan, original, duplicates) = setting.plan(15).await;
         setting.approve(plan, &duplicates).await;
         let (store, repo) = (&setting.store, &setting.repo);
-        let order = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
         let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         assert!(is_being_applied(store, repo, plan).await.expect("reads"));
         let exclude = async |at: usize| {
@@ -67,7 +67,7 @@ on_both_engines! {
         let (plan, _, duplicates) = setting.plan(2).await;
         let (other, ..) = setting.plan(1).await;
         let (store, repo, now) = (&setting.store, &setting.repo, setting.now());
-        let apply = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let apply = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
         let queued = join_all((0..8).map(|_| queue_apply(store, repo, &apply, now))).await;
         let queued: Vec<JobId> = queued.into_iter().filter_map(|job| job.expect("reads")).collect();
         assert_eq!(queued.len(), 1, "{queued:?}");
@@ -88,7 +88,7 @@ on_both_engines! {
             setting.next_hour();
             let (plan, _, duplicates) = setting.plan(22).await;
             setting.approve(plan, &duplicates).await;
-            let order = ApplyOrder { plan, approved_only: false, by: None };
+            let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
             let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
             setting.one_try().await;
             assert_eq!(given_up(&setting).await, apply);
@@ -124,7 +124,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let (plan, _, duplicates) = setting.plan(4).await;
         let (store, repo) = (&setting.store, &setting.repo);
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         let comments = format!("/repos/*/*/issues/{}/comments", duplicates[1]);
         let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
@@ -163,7 +163,7 @@ on_both_engines! {
         let (store, repo) = (&setting.store, &setting.repo);
         let (plan, _, duplicates) = setting.plan(12).await;
         setting.approve(plan, &duplicates).await;
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.one_try().await;
         setting.emulator.fault(Fault::on("PATCH", &format!("/repos/*/*/issues/{}", duplicates[0])).answer(403));
@@ -203,7 +203,7 @@ on_both_engines! {
         let (store, repo) = (&setting.store, &setting.repo);
         let (plan, _, duplicates) = setting.plan(12).await;
         setting.approve(plan, &duplicates).await;
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.one_try().await;
         let undo = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: maintainer() };

@@ -22,7 +22,7 @@ on_both_engines! {
         let (plan, original, duplicates) = setting.plan(23).await;
         setting.approve(plan, &duplicates).await;
         let (store, repo) = (&setting.store, &setting.repo);
-        let order = ApplyOrder { plan, approved_only: true, by: maintainer() };
+        let order = ApplyOrder { plan, approved_only: true, only_takes_back: false, by: maintainer() };
         let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         assert_eq!(setting.work().await, 3, "ten rows at a time");
         assert_eq!(setting.ended(job).await, DONE);

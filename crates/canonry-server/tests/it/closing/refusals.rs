@@ -22,7 +22,7 @@ on_both_engines! {
             assert!(state == JobState::Done && told.contains(words), "{words}: {state:?} {told}");
             setting.assert_untouched(&duplicates, words);
         };
-        let order = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
 
         let by = maintainer();
         store.set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "holidays", setting.now()).await.expect("set");
@@ -58,7 +58,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let (plan, _, duplicates) = setting.plan(1).await;
         let former = canonry_store::Repo { github_id: Some(canonry_domain::GithubId(424_242)), ..setting.repo.clone() };
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let job = queue_apply(&setting.store, &former, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
         let words = "the repository is not known any more".to_owned();
@@ -71,7 +71,7 @@ on_both_engines! {
         setting.settings("close: {maxPerDay: 2}\n");
         let (plan, _, duplicates) = setting.plan(4).await;
         setting.emulator.world().comment(REPO, plain(duplicates[0]), "ann", "Mine is another one.");
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let job = queue_apply(&setting.store, &setting.repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
         let (state, words) = setting.ended(job).await;
@@ -97,7 +97,7 @@ on_both_engines! {
         let (plan, _, duplicates) = setting.plan(15).await;
         setting.approve(plan, &duplicates).await;
         let (store, repo) = (&setting.store, &setting.repo);
-        let order = ApplyOrder { plan, approved_only: false, by: None };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
         let apply = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         // The first part alone.
         setting.one_try().await;
@@ -155,7 +155,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let (plan, _, duplicates) = setting.plan(2).await;
         setting.emulator.world().close(REPO, plain(duplicates[0]), "maint", CloseReason::Completed);
-        let order = ApplyOrder { plan, approved_only: false, by: maintainer() };
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
         let job = queue_apply(&setting.store, &setting.repo, &order, setting.now()).await.expect("reads").expect("queued");
         setting.work().await;
         assert_eq!(setting.ended(job).await, (JobState::Done, None));
