@@ -78,6 +78,7 @@ async fn a_postgres_database_is_removed_even_while_connected() {
 #[tokio::test]
 async fn the_server_has_vectors() {
     let database = TestDatabase::postgres().await;
+    database.emptied().await;
     let mut connection = PgConnection::connect(database.url()).await.expect("the new database answers");
     sqlx::raw_sql("create extension vector")
         .execute(&mut connection)
