@@ -66,7 +66,7 @@ struct Row {
 }
 
 impl Row {
-    fn needs_nobody(&self) -> bool {
+    fn is_fine(&self) -> bool {
         self.access.is_none() && self.brakes.is_empty() && self.dead == 0 && self.mistakes.is_none()
     }
 }

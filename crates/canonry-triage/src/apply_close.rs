@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::{Parsed, RepoConfig};
-use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, plan_age};
+use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, is_too_old, plan_age};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_store::{
@@ -242,6 +242,10 @@ async fn apply(
 
 /// Whether a plan may still be applied, for whoever applies it and for whoever looks at it.
 pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Result<PlanAge<CloseRunId>, StoreError> {
+    // Lists ask this of many plans, most of which are too old whatever came after them.
+    if is_too_old(plan.created_at, now) {
+        return Ok(PlanAge::TooOld);
+    }
     let newer_plan = store.newer_plan_of_items(plan.id).await?;
     let newer_ruling = store.newer_override_of_items(plan.id).await?;
     Ok(plan_age(plan.created_at, newer_plan, newer_ruling, now))
