@@ -226,7 +226,7 @@ impl Standing<'_> {
             }
             (Now::Open, false) => (
                 "It will be closed as a duplicate of ",
-                format!("; its time was over {due}, and it is closed as soon as nothing holds Canonry back."),
+                format!("; its time was over {due}, and Canonry closes it as soon as nothing holds that back."),
             ),
             (Now::Closed(how), _) => (
                 "It was going to be closed as a duplicate of ",
@@ -384,7 +384,8 @@ mod tests {
                     assert!(!holds("stays open because WHY") || !no_reasons.contains(&why.as_str()), "{told} {why}");
                 }
                 Now::Closed(how) => {
-                    for never in ["stays open", "will be closed", "about to come", "until it is judged", "is open"] {
+                    for never in ["stays open", "will be closed", "closes it as soon", "until it is judged", "is open"]
+                    {
                         assert!(!holds(never), "{told}");
                     }
                     let stands = standing.close.is_some_and(|close| close.since == Since::Stands);

@@ -375,7 +375,8 @@ mod tests {
     fn every_end_of_a_grace_has_words() {
         assert_eq!(why_it_ended("human_commented"), "somebody commented");
         assert_eq!(why_it_ended("maintainer_author"), "a maintainer wrote it");
-        assert_eq!(why_it_ended("drift:label_added"), "of “drift label added”");
+        assert_eq!(why_it_ended("drift:label_added"), "it got a label");
+        assert_eq!(why_it_ended("another_word"), "of “another word”");
         assert_eq!(why_it_ended("GitHub answered 403"), "GitHub answered 403");
     }
 }
