@@ -143,7 +143,7 @@ pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,
 };
-pub use plan_age::{DAILY_LIMIT_WINDOW, PLAN_LIFETIME, PlanAge, is_too_old, plan_age};
+pub use plan_age::{DAILY_LIMIT_WINDOW, PlanAge, is_too_old, plan_age};
 pub use plan_input::{PlanInput, PlanItem};
 pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
 pub use prediction_tally::OutcomeCounts;
