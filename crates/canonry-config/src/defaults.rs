@@ -9,7 +9,7 @@ use crate::{
 impl Default for ReviewSettings {
     fn default() -> Self {
         Self {
-            enabled: true,
+            enabled: false,
             triggers: ReviewTriggers::default(),
             reviewers: vec![Reviewer::Builtin],
             skip_authors: Vec::new(),

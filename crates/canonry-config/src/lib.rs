@@ -8,6 +8,7 @@ mod document;
 mod nearest;
 mod parse;
 mod pattern;
+mod preset;
 mod problem;
 mod quoting;
 mod reference;
@@ -22,6 +23,7 @@ pub use close::{CloseSettings, TargetPolicy};
 pub use config_hash::{ConfigHash, config_hash};
 pub use parse::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, parse, parse_bytes};
 pub use pattern::{PathGlob, Pattern, PatternError};
+pub use preset::Preset;
 pub use problem::{Effect, Problem};
 pub use reference::reference_markdown;
 pub use repo_config::{

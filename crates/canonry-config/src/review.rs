@@ -9,7 +9,7 @@ use crate::{PathGlob, Pattern};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ReviewSettings {
-    /// Whether pull requests are reviewed at all.
+    /// Whether the service reviews pull requests. Off until the file says `true`: a review is public.
     pub enabled: bool,
     /// Which events start a review.
     pub triggers: ReviewTriggers,

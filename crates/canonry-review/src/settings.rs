@@ -12,6 +12,8 @@ pub struct ReadSettings {
     pub config: RepoConfig,
     /// What was wrong, in sentences for the details.
     pub notes: Vec<String>,
+    /// Whether there is a file.
+    pub has_file: bool,
 }
 
 /// Reads the settings file of a commit. It is the base's and never the head's: a change must not silence its own review.
@@ -22,7 +24,7 @@ pub async fn read_settings(git: &Git, base: &CommitSha) -> ReadSettings {
         Ok(Some(bytes)) => {
             let parsed = parse_bytes(&bytes);
             let notes = parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect();
-            ReadSettings { config: parsed.config, notes }
+            ReadSettings { config: parsed.config, notes, has_file: true }
         }
         Err(error) => ReadSettings {
             notes: vec![format!("{SETTINGS_FILE} is not used, and the defaults hold: failed to {error}")],

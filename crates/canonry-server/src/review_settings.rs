@@ -1,6 +1,6 @@
 //! What a repository wants of reviews: the settings file of its default branch, whatever a change says.
 
-use canonry_config::{Effect, RepoConfig, SETTINGS_FILE, parse};
+use canonry_config::{RepoConfig, SETTINGS_FILE, Section, parse};
 use canonry_store::Repo;
 
 use crate::handler::JobError;
@@ -14,7 +14,7 @@ pub(crate) struct ReviewWishes {
     pub(crate) config: RepoConfig,
     /// What was wrong, in sentences for the details of a review.
     pub(crate) notes: Vec<String>,
-    /// Whether anything of the file could be read, or there is none.
+    /// Whether the section `review` could be read, or is not there.
     pub(crate) readable: bool,
 }
 
@@ -27,7 +27,7 @@ fn wishes_of(text: Option<&str>) -> ReviewWishes {
     let parsed = parse(text.unwrap_or_default());
     ReviewWishes {
         notes: parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect(),
-        readable: parsed.problems.iter().all(|problem| problem.effect != Effect::FileDefaults),
+        readable: !parsed.fell_back(Section::Review),
         config: parsed.config,
     }
 }
@@ -39,11 +39,12 @@ mod tests {
     #[test]
     fn a_mistake_is_told_and_a_file_without_any_sense_wants_nothing() {
         let no_file = wishes_of(None);
-        assert!(no_file.readable && no_file.notes.is_empty() && no_file.config.review.enabled);
-        let mistaken = wishes_of(Some("review: {enabled: true, maxComments: 99}"));
-        assert!(mistaken.readable && mistaken.notes.len() == 1, "{:?}", mistaken.notes);
-        for senseless in ["- a list", "{", "just words"] {
-            assert!(!wishes_of(Some(senseless)).readable, "{senseless}");
+        assert!(no_file.readable && no_file.notes.is_empty() && !no_file.config.review.enabled);
+        let elsewhere = wishes_of(Some("review: {enabled: true}\ntriage: {mode: loud}"));
+        assert!(elsewhere.readable && elsewhere.config.review.enabled && elsewhere.notes.len() == 1);
+        for senseless in ["- a list", "{", "just words", "review: {enabled: true, maxComments: 99}", "reviews: {}"] {
+            let wishes = wishes_of(Some(senseless));
+            assert!(!wishes.readable && !wishes.config.review.enabled && wishes.notes.len() == 1, "{senseless}");
         }
     }
 }

@@ -8,7 +8,7 @@ use canonry_config::{
 /// The file with every key at its default, as people see it in the documentation.
 const SAMPLE: &str = r#"
 review:
-  enabled: true
+  enabled: false
   triggers: {onOpened: true, onReadyForReview: true, onReviewRequested: true, onSynchronize: false}
   reviewers: [builtin]            # builtin, llm, sarif, rdjson, command
   skipAuthors: []

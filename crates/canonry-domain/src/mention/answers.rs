@@ -110,9 +110,10 @@ pub fn while_paused(handle: &str) -> String {
     format!("I am paused in this repository. A maintainer can say `/{handle} resume`.")
 }
 
-/// To `review`, where reviews are switched off.
+/// To `review`, where reviews are off: by a choice, by default, or by a mistake in the file.
 pub fn reviews_are_off() -> String {
-    "Reviews are switched off in this repository's `.canonry.yml`.".to_owned()
+    "Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch."
+        .to_owned()
 }
 
 /// To who asks for a review of a pull request that is closed.

@@ -26,7 +26,7 @@ pub enum ReviewOccasion {
 /// What a repository wishes.
 #[derive(Debug, Clone, Copy)]
 pub struct TriggerRules<'a> {
-    /// Whether the settings could be read at all.
+    /// Whether the settings of reviews could be read: a mistake in them means that nobody knows what they want.
     pub readable: bool,
     /// Whether pull requests are reviewed at all.
     pub enabled: bool,
@@ -120,7 +120,7 @@ impl fmt::Display for NoReview {
             Self::Closed => "it is closed",
             Self::OwnPull => "Canonry wrote it itself",
             Self::Disabled => "review.enabled is false",
-            Self::UnreadableSettings => "the settings file cannot be read, so that nobody knows what it wants",
+            Self::UnreadableSettings => ".canonry.yml has a mistake, so its `review` section does not count",
             Self::TriggerOff => "review.triggers does not name this occasion",
             Self::NotReviewedBefore => "it was not reviewed before its base changed",
             Self::BotAsked => "a bot asked for it",
@@ -150,8 +150,8 @@ pub fn review_trigger(rules: &TriggerRules<'_>, facts: &TriggerFacts<'_>) -> Rev
     let reasons = [
         (!facts.is_open, NoReview::Closed),
         (facts.author == Some(facts.own), NoReview::OwnPull),
-        (!rules.enabled, NoReview::Disabled),
-        (!rules.readable && !is_asked && !is_retargeted, NoReview::UnreadableSettings),
+        (rules.readable && !rules.enabled, NoReview::Disabled),
+        (!rules.readable && !is_retargeted, NoReview::UnreadableSettings),
         (!is_wanted, NoReview::TriggerOff),
         (is_retargeted && !facts.was_reviewed, NoReview::NotReviewedBefore),
         (is_asked && facts.by_bot, NoReview::BotAsked),
@@ -266,8 +266,9 @@ mod tests {
             assert_eq!(draft == ReviewTrigger::Skip(NoReview::Draft), !never_lost, "{occasion:?}");
             let by_bot = ruled(occasion, |_, facts| facts.by_bot = true);
             assert_eq!(by_bot == ReviewTrigger::Skip(NoReview::BotAsked), is_asked, "{occasion:?}");
-            let unreadable = ruled(occasion, |rules, _| rules.readable = false);
-            assert_eq!(unreadable == ReviewTrigger::Skip(NoReview::UnreadableSettings), !never_lost, "{occasion:?}");
+            let unreadable = ruled(occasion, |rules, _| (rules.readable, rules.enabled) = (false, false));
+            let is_skipped = unreadable == ReviewTrigger::Skip(NoReview::UnreadableSettings);
+            assert_eq!(is_skipped, occasion != ReviewOccasion::Retargeted, "{occasion:?}");
         }
     }
 

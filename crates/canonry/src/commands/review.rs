@@ -233,7 +233,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     bar.finish_and_clear();
     store.close().await;
-    present(&report, &args, asked.repository.git(), file, published, context).await
+    let result = Presented { report: &report, published, service_is_off: asked.service_is_off };
+    present(&result, &args, asked.repository.git(), file, context).await
 }
 
 fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
@@ -273,21 +274,31 @@ async fn embedder(
     }
 }
 
+/// What a review came to.
+struct Presented<'a> {
+    report: &'a ReviewReport,
+    published: Option<WhatWasPublished>,
+    service_is_off: Option<&'static str>,
+}
+
 async fn present(
-    report: &ReviewReport,
+    presented: &Presented<'_>,
     args: &Args,
     git: &Git,
     file: Option<OutputFile>,
-    published: Option<WhatWasPublished>,
     context: &Context,
 ) -> Result<Report> {
+    let Presented { report, published, service_is_off } = presented;
     let excerpts = Excerpts::read(git, report).await.unwrap_or_default();
     let mut words = output::text(report, &excerpts, terminal_width());
-    if let Some(published) = &published {
+    if let Some(published) = published {
         words += &format!("\n{}\n", published.words);
     }
+    if let Some(why) = service_is_off {
+        words += &format!("\n{why}\n");
+    }
     let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
-    let exit = match (exit(report, args.fail_on), &published) {
+    let exit = match (exit(report, args.fail_on), published) {
         (Exit::Done, Some(published)) => published.exit,
         (exit, _) => exit,
     };
@@ -297,6 +308,10 @@ async fn present(
         };
         let report = Report::new(stats(report), text).of(&report.repo).ending(exit);
         let report = report.with("published", published.as_ref().map(|published| &published.json));
+        let report = match service_is_off {
+            Some(why) => report.with("service_reviews", why),
+            None => report,
+        };
         keys.into_iter().fold(report, |report, (key, value)| report.with(&key, value))
     };
     let formatted = match format {

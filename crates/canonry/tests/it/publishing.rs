@@ -44,6 +44,8 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
     let asked = ["review", "--repo", REPO, "--pr", "1"];
     let first = canonry(&place, &emulator, &asked).succeeded();
     assert!(first.stdout.contains("Written on octo/cat #1: 1 finding at its line, the summary."), "{}", first.stdout);
+    let off = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
+    assert!(first.stdout.contains(off), "{}", first.stdout);
     assert_eq!(said(&emulator), (1, 1, 1));
     {
         let world = emulator.world();
@@ -53,6 +55,7 @@ fn a_pull_request_is_reviewed_without_a_clone_and_told_once() {
         assert!(comment.body.contains("`/kitty not useful`"), "{}", comment.body);
     }
     let again = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--json"]).succeeded().json();
+    assert_eq!(again["service_reviews"], off, "{again}");
     assert_eq!((&again["published"]["comments"], &again["published"]["threads"]), (&0.into(), &0.into()), "{again}");
     assert_eq!(said(&emulator), (1, 1, 1));
     let quiet = canonry(&place, &emulator, &["review", "--repo", REPO, "--pr", "1", "--head", "topic"]);

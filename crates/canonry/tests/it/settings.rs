@@ -78,7 +78,7 @@ fn config_show_prints_what_is_in_force() {
     let place = Place::new();
     let defaults = place.canonry(&["config", "show"]).succeeded();
     assert!(
-        defaults.stdout.starts_with("# Settings in force, from the defaults.\nreview:\n  enabled: true\n"),
+        defaults.stdout.starts_with("# Settings in force, from the defaults.\nreview:\n  enabled: false\n"),
         "{defaults:?}"
     );
     place.write("defaults.yml", &defaults.stdout);
@@ -100,4 +100,41 @@ fn config_schema_is_a_schema_in_both_forms() {
     let plain = place.canonry(&["config", "schema"]).succeeded().json();
     assert_eq!(plain["$schema"], "https://json-schema.org/draft/2020-12/schema");
     assert_eq!(place.canonry(&["config", "schema", "--json"]).json()["schema"], plain);
+}
+
+#[test]
+fn init_writes_a_settings_file_of_each_preset_and_never_over_one() {
+    for preset in ["shadow", "suggest", "grace", "review"] {
+        let place = Place::new();
+        let written = place.canonry(&["init", &format!("--config={preset}")]).succeeded();
+        assert!(written.stdout.starts_with(&format!("Wrote .canonry.yml (preset {preset}).\n")), "{}", written.stdout);
+        let checked = place.canonry(&["config", "check", "--json"]).succeeded().json();
+        assert_eq!((&checked["valid"], &checked["problems"]), (&json!(true), &json!([])), "{preset}");
+        let shown = place.canonry(&["config", "show", "--json"]).succeeded().json();
+        let settings = &shown["settings"];
+        let mode = if preset == "review" { "shadow" } else { preset };
+        assert_eq!(
+            (&settings["triage"]["mode"], &settings["review"]["enabled"]),
+            (&json!(mode), &json!(preset == "review"))
+        );
+    }
+    let place = Place::new();
+    assert_snapshot!(place.shown(&place.canonry(&["init", "--config"])), @r"
+    exit 0
+    Wrote .canonry.yml (preset shadow).
+
+    Once it is on the default branch, the service records what it would do and writes nothing on GitHub.
+    `canonry config check` finds mistakes after an edit.
+    ");
+    assert!(!place.database().exists(), "no database was asked for");
+    place.write(".canonry.yml", "triage: {mode: grace}\n");
+    assert_snapshot!(place.shown(&place.canonry(&["init", "--config=suggest"])), @r"
+    exit 4
+    --- stderr
+    error: .canonry.yml is already here and was left as it is; `canonry config check` looks at it
+    ");
+    let kept = std::fs::read_to_string(place.path(".canonry.yml")).expect("the file");
+    assert_eq!(kept, "triage: {mode: grace}\n");
+    let unknown = place.canonry(&["init", "--config=loud"]);
+    assert!(unknown.exit == Some(2) && unknown.stderr.contains("shadow, suggest, grace, review"), "{}", unknown.stderr);
 }

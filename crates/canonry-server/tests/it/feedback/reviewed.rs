@@ -8,7 +8,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{NewPull, Permission};
 use jiff::SignedDuration;
 
-use crate::reviews::setting::{As, REPO as POOL, Setting, item};
+use crate::reviews::setting::{As, REPO as POOL, Setting, item, reviewing};
 
 pub(crate) const OWN: &str = "canonry[bot]";
 /// The titles of what the built-in rules say about these lines: one that feedback may hide, and one that it may not.
@@ -40,7 +40,7 @@ fn with(settings: &str) -> String {
 
 /// Another settings file on the default branch.
 pub(crate) async fn settle_for(setting: &Setting, settings: &str) {
-    let text = format!("triage: {{mode: off}}\n{settings}");
+    let text = reviewing(&format!("triage: {{mode: off}}\n{settings}"));
     setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", &text));
     setting.settle().await;
 }

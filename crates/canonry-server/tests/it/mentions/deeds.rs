@@ -69,7 +69,7 @@ on_both_engines! {
         let setting = Setting::new(database, "review: {enabled: false}\n").await;
         let pull = setting.pull("off");
         let answer = setting.ask(pull, MAINTAINER, "/canonry full review").await;
-        assert_eq!(answer.only(), "Reviews are switched off in this repository's `.canonry.yml`.");
+        assert_eq!(answer.only(), "Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch.");
         setting.stop().await;
     }
 }

@@ -10,6 +10,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Delivery, NewIssue, NewPull, Permission, World};
 use jiff::{SignedDuration, Timestamp};
 
+use crate::reviews::setting::reviewing;
 use crate::whole_service::WholeService;
 
 pub(crate) const POOL: &str = "tide/pool";
@@ -241,7 +242,7 @@ fn world(settings: &str) -> World {
         world.user(name);
     }
     world.bot(BOT);
-    world.repo(POOL).file(".canonry.yml", settings);
+    world.repo(POOL).file(".canonry.yml", &reviewing(settings));
     world.collaborator(POOL, MAINTAINER, Permission::Write);
     world.collaborator(POOL, "sorter", Permission::Triage);
     for topic in 0..ORIGINALS {

@@ -91,7 +91,7 @@ on_both_engines! {
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
         setting.settle().await;
         assert_eq!(setting.conclusion(&setting.head(number)).as_deref(), Some("success"));
-        let nobody = "triage: {mode: off}\nreview: {reviewers: [sarif]}";
+        let nobody = "triage: {mode: off}\nreview: {enabled: true, reviewers: [sarif]}";
         setting.meanwhile(|world| world.push(REPO, "main", "maint", ".canonry.yml", nobody));
         setting.meanwhile(|world| world.close(REPO, number, "ann", CloseReason::Completed));
         setting.settle().await;

@@ -283,10 +283,20 @@ pub(crate) async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     tokio::time::timeout(Duration::from_secs(60), looking).await.unwrap_or_else(|_| panic!("in vain: {what}"));
 }
 
+/// The same settings with reviews switched on, unless they switch them off or are none.
+pub(crate) fn reviewing(settings: &str) -> String {
+    match settings {
+        written if written.contains("review: {enabled") || written.contains("- nonsense") => written.to_owned(),
+        written if written.contains("review: {") => written.replacen("review: {", "review: {enabled: true, ", 1),
+        written => format!("{}\nreview: {{enabled: true}}\n", written.trim_end()),
+    }
+}
+
 fn world(who: As, settings: &str, webhooks: &str) -> World {
     let mut world = World::new();
     world.rate.limit = 1_000_000;
-    world.repo(REPO).file("README.md", "# Pool\n").file(".canonry.yml", &format!("triage: {{mode: off}}\n{settings}"));
+    let settings = reviewing(&format!("triage: {{mode: off}}\n{settings}"));
+    world.repo(REPO).file("README.md", "# Pool\n").file(".canonry.yml", &settings);
     for person in ["ann", "ben", "mallory"] {
         world.user(person);
     }

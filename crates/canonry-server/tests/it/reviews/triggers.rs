@@ -219,7 +219,12 @@ on_both_engines! {
     }
 
     async fn settings_that_make_no_sense_ask_for_nothing(database: TestDatabase) {
-        has_none(&database, "- nonsense", "the settings file cannot be read, so that nobody knows what it wants").await;
+        has_none(&database, "- nonsense", ".canonry.yml has a mistake, so its `review` section does not count").await;
+    }
+
+    async fn settings_of_reviews_with_a_mistake_ask_for_nothing(database: TestDatabase) {
+        let mistaken = "review: {enabled: true, maxComments: 99}";
+        has_none(&database, mistaken, ".canonry.yml has a mistake, so its `review` section does not count").await;
     }
 
     async fn a_check_that_is_asked_for_again_runs_again(database: TestDatabase) {

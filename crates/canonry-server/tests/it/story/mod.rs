@@ -2,6 +2,7 @@
 //! people do with what it says.
 
 mod calm_and_storm;
+mod no_file;
 mod outcomes;
 mod same_second;
 pub(crate) mod setting;

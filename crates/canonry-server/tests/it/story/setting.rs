@@ -37,7 +37,13 @@ impl Deref for Setting {
 impl Setting {
     /// The App is just being installed on these repositories; nothing has been delivered.
     pub(crate) async fn new(database: TestDatabase, repos: &[&str]) -> Self {
-        let permissions = [("issues", "write"), ("pull_requests", "write"), ("contents", "read"), ("metadata", "read")];
+        let permissions = [
+            ("issues", "write"),
+            ("pull_requests", "write"),
+            ("checks", "write"),
+            ("contents", "read"),
+            ("metadata", "read"),
+        ];
         let whole = WholeService::start(database, world(repos), &permissions, |_| {}).await;
         let (store, clock) = (whole.store.clone(), whole.clock.clone());
         let scheduler = Scheduler { store, clock, schedules: Schedules::App };

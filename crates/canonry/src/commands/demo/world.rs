@@ -15,7 +15,7 @@ pub(super) const OWN: &str = "canonry[bot]";
 /// What each repository has decided on its default branch: one lets duplicates be closed, one wants to be told of them,
 /// and one looks on.
 const BRINDLE_SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48}\n\
-    review: {triggers: {onSynchronize: true}}\nfeedback: {autoSuppress: {enabled: true}}\n";
+    review: {enabled: true, triggers: {onSynchronize: true}}\nfeedback: {autoSuppress: {enabled: true}}\n";
 pub(super) const SUGGEST_SETTINGS: &str = "triage: {mode: suggest}\n";
 const SHADOW_SETTINGS: &str = "triage: {mode: shadow}\n";
 

@@ -19,6 +19,9 @@ use crate::published_pull::PublishedPull;
 const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN is not set; --no-publish says the same \
     without this note";
 
+/// Said beside a review that somebody asked for all the same.
+const SERVICE_IS_OFF: &str = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
+
 /// What is to be reviewed, and by which settings.
 pub(super) struct Asked {
     pub(super) repo: Repo,
@@ -31,6 +34,8 @@ pub(super) struct Asked {
     pub(super) author: Option<Login>,
     /// Where the review is published.
     pub(super) pull: Option<PublishedPull>,
+    /// What the file says about the service's reviews, where it does not want them.
+    pub(super) service_is_off: Option<&'static str>,
     /// What was fetched goes away with it.
     _fetched: Option<ReviewFolder>,
 }
@@ -91,8 +96,22 @@ impl Asked {
         }
         let repo = store.ensure_repo(&name, context.now).await?;
         let author = author(args, store, &repo).await?;
+        // Without a file nobody has decided anything, and nothing here is public.
+        let service_is_off = (settings.has_file && !settings.config.review.enabled).then_some(SERVICE_IS_OFF);
         let (repository, settings) = (Repository::Local(clone.git().clone()), settings.config);
-        Ok(Self { repo, subject, repository, base, head, settings, notes, author, pull: None, _fetched: None })
+        Ok(Self {
+            repo,
+            subject,
+            repository,
+            base,
+            head,
+            settings,
+            notes,
+            author,
+            pull: None,
+            service_is_off,
+            _fetched: None,
+        })
     }
 
     /// A pull request, which is told what is found. Its head is GitHub's; what a clone has beyond that is nobody's yet.
@@ -137,6 +156,7 @@ impl Asked {
             repository,
             base,
             head: pull.head.clone(),
+            service_is_off: (!settings.config.review.enabled).then_some(SERVICE_IS_OFF),
             settings: settings.config,
             notes: settings.notes,
             author: args.author.clone().or_else(|| pull.author.clone()),
@@ -161,7 +181,7 @@ async fn live_settings(github: &GitHub, repo: &RepoName) -> Result<ReadSettings>
     };
     let parsed = parse_bytes(file.text.as_bytes());
     let notes = parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect();
-    Ok(ReadSettings { config: parsed.config, notes })
+    Ok(ReadSettings { config: parsed.config, notes, has_file: true })
 }
 
 /// The settings of a file that was named.
@@ -170,7 +190,7 @@ fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
     let parsed =
         config::read(file)?.with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
     let notes = parsed.problems.iter().map(|problem| format!("{}, {problem}", file.display())).collect();
-    Ok(Some(ReadSettings { config: parsed.config, notes }))
+    Ok(Some(ReadSettings { config: parsed.config, notes, has_file: true }))
 }
 
 /// Who wrote the change: as somebody says, or as the corpus knows the pull request.

@@ -1,0 +1,133 @@
+//! Settings files to begin with: commented, and each with the effect that its name says.
+
+use std::fmt;
+
+/// A settings file to begin with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preset {
+    /// Everything is recorded, and nothing is public.
+    Shadow,
+    /// Possible duplicates get a comment and a label; nothing is closed.
+    Suggest,
+    /// Announced duplicates are closed after a grace period.
+    Grace,
+    /// Pull requests are reviewed; duplicates are only recorded.
+    Review,
+}
+
+impl Preset {
+    /// Every preset, the most careful first.
+    pub const ALL: [Self; 4] = [Self::Shadow, Self::Suggest, Self::Grace, Self::Review];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Shadow => "shadow",
+            Self::Suggest => "suggest",
+            Self::Grace => "grace",
+            Self::Review => "review",
+        }
+    }
+
+    /// What it does, for the end of a sentence about the service.
+    pub const fn effect(self) -> &'static str {
+        match self {
+            Self::Shadow => "records what it would do and writes nothing on GitHub",
+            Self::Suggest => "comments on possible duplicates and closes nothing",
+            Self::Grace => "announces closes of duplicates and closes them after 72 hours unless somebody objects",
+            Self::Review => "reviews pull requests and only records duplicates",
+        }
+    }
+
+    /// The file's text.
+    pub fn file(self) -> String {
+        let mode = match self {
+            Self::Shadow | Self::Review => "shadow",
+            Self::Suggest => "suggest",
+            Self::Grace => "grace",
+        };
+        let (effect, reviews) = (self.effect(), self == Self::Review);
+        // Only the closing mode's preset writes `close`: elsewhere it would promise what does not happen.
+        let close = if self == Self::Grace { GRACE_CLOSE } else { DORMANT_CLOSE };
+        format!(
+            "# Settings of Canonry, read from the default branch: the service {effect}.\n\
+             # Check a change with `canonry config check`; `canonry config show` lists every key with its default.\n\
+             \n\
+             triage:\n  \
+               # off: new items are not compared. shadow: results are recorded only. suggest: a comment and the label\n  \
+               # possible-duplicate. grace: as suggest, and sure duplicates are closed after close.graceHours.\n  \
+               mode: {mode}\n  \
+               # Items with one of these labels are left alone.\n  \
+               excludeLabels: []\n\
+             \n\
+             {close}\
+             \n\
+             review:\n  \
+               # true: pull requests get a review and, with a GitHub App, a check.\n  \
+               enabled: {reviews}\n  \
+               # Also review every push to an open pull request.\n  \
+               triggers: {{onSynchronize: false}}\n  \
+               # Nothing in these paths is reviewed, for example \"vendor/**\".\n  \
+               skipPaths: []\n"
+        )
+    }
+}
+
+const GRACE_CLOSE: &str = "\
+close:
+  # Time between the announcement and the close, in which anybody can object.
+  graceHours: 72
+  # Items with one of these labels are never closed.
+  protectedLabels: [security]
+  # Closes per day without a person's approval.
+  maxPerDay: 10
+";
+
+const DORMANT_CLOSE: &str = "\
+# Used by plans and by the mode grace.
+# close:
+#   graceHours: 72
+#   protectedLabels: [security]
+#   maxPerDay: 10
+";
+
+impl fmt::Display for Preset {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Preset;
+    use crate::{RepoConfig, TriageMode, parse};
+
+    #[test]
+    fn each_preset_changes_what_its_name_says_and_nothing_else() {
+        for preset in Preset::ALL {
+            let file = preset.file();
+            let parsed = parse(&file);
+            assert_eq!(parsed.problems, [], "{preset}: {file}");
+            let mut expected = RepoConfig::default();
+            match preset {
+                Preset::Shadow => {}
+                Preset::Suggest => expected.triage.mode = TriageMode::Suggest,
+                Preset::Grace => expected.triage.mode = TriageMode::Grace,
+                Preset::Review => expected.review.enabled = true,
+            }
+            assert_eq!(parsed.config, expected, "{preset}");
+            assert!(file.lines().all(|line| line.len() <= 120), "{file}");
+        }
+    }
+
+    #[test]
+    fn what_is_commented_out_may_be_switched_on() {
+        let file = Preset::Shadow.file();
+        let begin = file.find("# close:").expect("the section");
+        let (before, after) = file.split_at(begin);
+        let lines = after.lines().map(|line| line.strip_prefix("# ").or(line.strip_prefix('#')).unwrap_or(line));
+        let switched_on = format!("{before}{}", lines.collect::<Vec<_>>().join("\n"));
+        let parsed = parse(&switched_on);
+        assert_eq!((parsed.problems, parsed.config), (Vec::new(), RepoConfig::default()), "{switched_on}");
+    }
+}
