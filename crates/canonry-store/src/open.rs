@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use sqlx::Connection as _;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions, SqliteSynchronous};
 
@@ -224,9 +225,16 @@ async fn connect_sqlite(
     SqlitePoolOptions::new()
         .max_connections(options.connections.max(1))
         .acquire_timeout(BUSY)
+        .before_acquire(|connection, _| Box::pin(std::future::ready(Ok(is_reusable(connection)))))
         .connect_with(file)
         .await
         .map_err(|error| from_sqlx(url, &error))
+}
+
+/// Whether a connection that was given back can be used again. A full disk and failing I/O make SQLite roll back by itself;
+/// the driver's own rollback then fails, and it goes on counting a transaction that is over: every later one fails.
+fn is_reusable(connection: &sqlx::SqliteConnection) -> bool {
+    !connection.is_in_transaction()
 }
 
 async fn connect_postgres(url: &DatabaseUrl, text: &str, options: OpenOptions) -> Result<sqlx::PgPool, OpenError> {
@@ -282,7 +290,33 @@ mod tests {
     use jiff::Timestamp;
 
     use super::{OpenOptions, Store};
-    use crate::transaction::on_pool;
+    use crate::transaction::{Pool, StoreError, on_pool, on_tx};
+
+    /// Writes as much as a page holds, many times over.
+    async fn fill(store: &Store) -> Result<(), StoreError> {
+        let mut tx = store.pool.begin().await?;
+        let many = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200)
+            INSERT INTO secrets (name, value, created_at) SELECT hex(randomblob(20)), randomblob(4000), 0 FROM counted";
+        on_tx!(&mut tx, |db| {
+            sqlx::query(many).execute(db).await?;
+        });
+        tx.commit().await
+    }
+
+    #[tokio::test]
+    async fn a_connection_whose_transaction_met_a_full_disk_is_replaced() {
+        let database = TestDatabase::sqlite();
+        let url = database.url().parse().expect("a URL");
+        let store = Store::open_with(&url, OpenOptions { connections: 1 }, Timestamp::UNIX_EPOCH).await.expect("opens");
+        let Pool::Sqlite(pool) = &store.pool else { panic!("SQLite") };
+        let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(pool).await.expect("reads");
+        // Holds for the one connection.
+        sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(pool).await.expect("set");
+        let full = fill(&store).await.expect_err("there is no space").to_string();
+        assert!(full.contains("database or disk is full"), "{full}");
+        fill(&store).await.expect("there is space again");
+        store.check_writable(Timestamp::UNIX_EPOCH).await.expect("and it can be told");
+    }
 
     on_both_engines! {
         async fn a_store_has_the_connections_it_was_opened_with(database: TestDatabase) {

@@ -1,7 +1,11 @@
-//! The database as such: whether it is still there, and how many may write at a time.
+//! The database as such: whether it is still there, whether it can be written, and how many may write at a time.
+
+use jiff::Timestamp;
+use sqlx::{ConnectOptions as _, Connection as _};
 
 use crate::open::Store;
-use crate::transaction::{Pool, StoreError};
+use crate::row_values::micros;
+use crate::transaction::{Pool, StoreError, on_tx};
 
 impl Store {
     /// How many transactions may write at a time: SQLite lets one, and the others wait.
@@ -28,5 +32,29 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// Writes one row and waits until it is on the disk: a database that is full or read-only fails here as it would for
+    /// a webhook.
+    ///
+    /// SQLite answers from what a connection remembers of the file, so the file is opened once more: one that was
+    /// overwritten, or may only be read by now, is found.
+    pub async fn check_writable(&self, now: Timestamp) -> Result<(), StoreError> {
+        self.ping().await?;
+        if let Pool::Sqlite(pool) = &self.pool {
+            let mut fresh = pool.connect_options().as_ref().clone().connect().await?;
+            sqlx::query("SELECT count(*) FROM sqlite_master").execute(&mut fresh).await?;
+            sqlx::query("BEGIN IMMEDIATE").execute(&mut fresh).await?;
+            sqlx::query("ROLLBACK").execute(&mut fresh).await?;
+            fresh.close().await?;
+        }
+        // A schedule's row without a schedule: nothing else is written as often, and nothing reads it.
+        let write = "INSERT INTO schedules (name, last_fired_at) VALUES ('write_check', $1)
+            ON CONFLICT (name) DO UPDATE SET last_fired_at = excluded.last_fired_at";
+        let mut tx = self.pool.begin().await?;
+        on_tx!(&mut tx, |db| {
+            sqlx::query(write).bind(micros(now)).execute(db).await?;
+        });
+        tx.commit().await
     }
 }
