@@ -6,7 +6,7 @@ use std::time::Duration;
 use axum::Json;
 use axum::body::{Body, BodyDataStream};
 use axum::extract::{Request, State};
-use axum::http::header::{CONTENT_LENGTH, RETRY_AFTER};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use canonry_github::webhook::verify_signature;
@@ -15,6 +15,7 @@ use canonry_store::{Accepted, PackedText, Store};
 use futures_util::StreamExt as _;
 use serde_json::json;
 use tokio::sync::Notify;
+use url::form_urlencoded;
 
 use crate::body_budget::{BodyBudget, Held};
 use crate::intake_batch::Batches;
@@ -25,6 +26,8 @@ const MAX_BODY: usize = 25 * 1024 * 1024;
 /// GitHub waits ten seconds for an answer; who needs as long for the body alone is not GitHub. By the machine's own
 /// clock: it is about the network, not about Canonry's time.
 const BODY_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the rest of a body is read that is refused already.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
 /// A delivery's id is a UUID; what is much longer is none.
 const MAX_ID: usize = 100;
 /// What is declared has not come yet: no more than this is set aside for it.
@@ -114,13 +117,17 @@ async fn read(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<(Vec<u
         },
         Err(refusal) => refusal,
     };
-    let mut thrown_away = 0;
-    while let Some(Ok(chunk)) = arriving.next().await {
-        thrown_away += chunk.len();
-        if thrown_away > 2 * MAX_BODY {
-            break;
+    let throwing_away = async {
+        let mut thrown_away = 0;
+        while let Some(Ok(chunk)) = arriving.next().await {
+            thrown_away += chunk.len();
+            if thrown_away > 2 * MAX_BODY {
+                break;
+            }
         }
-    }
+    };
+    // Who is that slow is held up by nobody but themselves.
+    let _ = tokio::time::timeout(REFUSED_PATIENCE, throwing_away).await;
     Err(refusal)
 }
 
@@ -157,10 +164,25 @@ fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted
     check_signature(secret, headers, &bytes)?;
     let event = required(headers, "x-github-event")?;
     let id = required(headers, "x-github-delivery")?;
+    let bytes = if is_form(headers) { payload_of_form(&bytes)? } else { bytes };
     let text = String::from_utf8(bytes)
         .map_err(|_| (StatusCode::BAD_REQUEST, "the webhook's body is not UTF-8".to_owned()))?;
     let sorted = sort(id, event, &text).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
     Ok((sorted, PackedText::pack(&text)))
+}
+
+/// Whether the webhook is set to the content type that GitHub offers first.
+fn is_form(headers: &HeaderMap) -> bool {
+    let media_type = header(headers, CONTENT_TYPE.as_str()).unwrap_or_default().split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// The JSON in GitHub's form. The signature is over the form.
+fn payload_of_form(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let payload = form_urlencoded::parse(bytes).find(|(name, _)| name == "payload");
+    let (_, payload) =
+        payload.ok_or_else(|| (StatusCode::BAD_REQUEST, "the form has no field named payload".to_owned()))?;
+    Ok(payload.into_owned().into_bytes())
 }
 
 const SIGNATURE: &str = "x-hub-signature-256";
