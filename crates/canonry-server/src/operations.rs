@@ -1,11 +1,11 @@
 //! The routes for operators and for programs: `/metrics` and `/api`.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::{ConnectInfo, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, WWW_AUTHENTICATE};
+use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::get;
@@ -88,6 +88,9 @@ async fn show_metrics(
         let words = "the metrics are for this machine alone until CANONRY_METRICS_TOKEN is set; then they are for \
             whoever shows that token\n";
         return (StatusCode::FORBIDDEN, words).into_response();
+    } else if !names_this_machine(&headers) {
+        let words = "ask for the metrics by localhost or 127.0.0.1, or set CANONRY_METRICS_TOKEN and show that token\n";
+        return (StatusCode::MISDIRECTED_REQUEST, words).into_response();
     }
     let mut page = Exposition::default();
     shared.metrics.expose(&mut page);
@@ -142,6 +145,18 @@ impl Shared {
 fn is_local(peer: Option<SocketAddr>, headers: &HeaderMap) -> bool {
     peer.is_some_and(|peer| peer.ip().to_canonical().is_loopback())
         && !FORWARDED.iter().any(|name| headers.contains_key(*name))
+}
+
+/// Whether the request is for a name that is always this machine's. A page that a browser on this machine shows can have a
+/// name of its own lead here, and would read the answer.
+fn names_this_machine(headers: &HeaderMap) -> bool {
+    let Some(host) = headers.get(HOST).and_then(|host| host.to_str().ok()) else { return false };
+    let name = if host.starts_with('[') {
+        host.split_inclusive(']').next().unwrap_or_default().trim_matches(['[', ']'])
+    } else {
+        host.split(':').next().unwrap_or_default()
+    };
+    name.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 /// What the latest answers said. A window that is over says nothing about the one now.

@@ -44,10 +44,13 @@ pub(crate) fn start(verbose: u8, quiet: bool, service: Option<LogFormat>) {
             let lines = tracing_subscriber::fmt::layer().with_writer(stderr).with_target(verbose > 1).without_time();
             log.with(lines).init();
         }
-        Some(LogFormat::Text) => log.with(tracing_subscriber::fmt::layer().with_writer(stderr)).init(),
+        // A line that cannot be written is lost: the complaint about it would go to the same full disk, and panic there.
+        Some(LogFormat::Text) => {
+            log.with(tracing_subscriber::fmt::layer().with_writer(stderr).log_internal_errors(false)).init();
+        }
         Some(LogFormat::Json) => {
             let lines = tracing_subscriber::fmt::layer().json().flatten_event(true).with_current_span(true);
-            log.with(lines.with_span_list(false).with_writer(std::io::stderr)).init();
+            log.with(lines.with_span_list(false).with_writer(std::io::stderr).log_internal_errors(false)).init();
         }
     }
     if service.is_some() {
