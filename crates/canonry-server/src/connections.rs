@@ -1,5 +1,6 @@
 //! The door: how many may be connected at once, and for how long somebody who neither speaks nor listens is waited for.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -8,6 +9,9 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{ConnectInfo, Request};
+use axum::http::StatusCode;
+use axum::http::header::RETRY_AFTER;
+use axum::response::{IntoResponse as _, Response};
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::{Service as _, service_fn};
@@ -17,8 +21,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 
+use crate::address_places::AddressPlaces;
 use crate::slow_bodies::TimedBody;
 use crate::slow_readers::TakingStream;
+use crate::trusted_proxies::TrustedProxies;
 
 /// The headers of a request are smaller by far. The largest part of a body that is read at once, too, so that a full
 /// house of slow senders holds 32 MiB.
@@ -26,11 +32,18 @@ const MAX_HEAD: usize = 64 * 1024;
 /// The machine has no files or no memory left; asking again at once would only heat it.
 const NO_MEANS: Duration = Duration::from_secs(1);
 
+/// What an address hears whose places are all taken.
+const CROWDED: &str = "this address has too many connections; try again later\n";
+/// Seconds after which it may try again: who is slow is hung up on in little more.
+const TRY_AGAIN: &str = "10";
+
 /// What strangers may use up before they have said anything.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
     /// Connections at once. Whoever comes then waits until one of them ends.
     pub(crate) most: usize,
+    /// Connections of one address at once, or requests where a trusted proxy tells whose they are. More are turned away.
+    pub(crate) per_address: usize,
     /// How long a request's headers may take, from the moment on in which the connection could have sent them: a
     /// connection that is idle for as long is closed too.
     pub(crate) headers: Duration,
@@ -45,9 +58,10 @@ pub(crate) struct Limits {
 
 impl Limits {
     /// Half of the 1,024 open files that most systems allow a process: the database, GitHub and models need some too.
-    /// GitHub opens a few dozen.
+    /// GitHub opens a few dozen, so that a quarter of them is enough for one address.
     pub(crate) const USUAL: Self = Self {
         most: 512,
+        per_address: 128,
         headers: Duration::from_secs(10),
         body: Duration::from_secs(15),
         taking: Duration::from_mins(1),
@@ -55,25 +69,39 @@ impl Limits {
 }
 
 /// Answers requests from `routes` until it is told to stop; then it waits for the answers to those under way. Handlers
-/// find out who asks by [`ConnectInfo`]. Where this is dropped, all connections are.
+/// find out who asks by [`ConnectInfo`]: through one of these proxies, whoever asked it. Where this is dropped, all
+/// connections are.
 pub(crate) async fn serve_connections(
     listener: TcpListener,
     routes: Router,
     limits: Limits,
+    proxies: TrustedProxies,
     mut stop: watch::Receiver<bool>,
 ) {
     let places = Arc::new(Semaphore::new(limits.most));
-    let routes = TowerToHyperService::new(routes);
+    let addresses = AddressPlaces::new(limits.per_address);
+    let routes = Answering {
+        routes: TowerToHyperService::new(routes),
+        limits,
+        proxies: Arc::new(proxies),
+        forwarded: AddressPlaces::new(limits.per_address),
+    };
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(limits.headers).max_buf_size(MAX_HEAD);
     let (told, mut open) = (stop.clone(), JoinSet::new());
     loop {
         tokio::select! {
             (place, stream, peer) = next(&listener, &places) => {
-                let talk = talk(http.clone(), stream, peer, routes.clone(), limits, told.clone());
+                // A proxy has as many connections as there are; those it speaks for have places of their own.
+                let own = if routes.proxies.trusts(peer.ip()) { Ok(None) } else { addresses.take(peer.ip()).map(Some).ok_or(()) };
+                let Ok(own) = own else {
+                    turn_away(stream, peer);
+                    continue;
+                };
+                let talk = talk(http.clone(), stream, peer, routes.clone(), told.clone());
                 open.spawn(async move {
                     talk.await;
-                    drop(place);
+                    drop((place, own));
                 });
             }
             // A handler that panicked has said so; its connection is gone, and the others do not mind.
@@ -112,22 +140,59 @@ fn is_of_the_peer(error: &io::Error) -> bool {
     matches!(error.kind(), ConnectionAborted | ConnectionRefused | ConnectionReset)
 }
 
+/// Says so and hangs up, without waiting for anything.
+fn turn_away(stream: TcpStream, peer: SocketAddr) {
+    tracing::debug!(%peer, "an address has as many connections as it may; one more is turned away");
+    let length = CROWDED.len();
+    let answer = format!(
+        "HTTP/1.1 503 Service Unavailable\r\nretry-after: {TRY_AGAIN}\r\ncontent-length: {length}\r\n\
+        connection: close\r\n\r\n{CROWDED}"
+    );
+    // Into the empty buffer of a new socket; who does not hear it sees the end.
+    if let Ok(mut stream) = stream.into_std() {
+        let _ = io::Write::write_all(&mut stream, answer.as_bytes());
+    }
+}
+
+/// What every request is answered by.
+#[derive(Clone)]
+struct Answering {
+    routes: TowerToHyperService<Router>,
+    limits: Limits,
+    proxies: Arc<TrustedProxies>,
+    /// Requests under way by whom trusted proxies say they are from.
+    forwarded: AddressPlaces,
+}
+
+impl Answering {
+    async fn answer(self, mut request: Request<Incoming>, peer: SocketAddr) -> Result<Response, Infallible> {
+        let asks = self.proxies.forwarded_for(peer.ip(), request.headers());
+        // Kept until there is an answer.
+        let _place = match asks.map(|asks| self.forwarded.take(asks)) {
+            Some(None) => {
+                let answer = (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, TRY_AGAIN)], CROWDED);
+                return Ok(answer.into_response());
+            }
+            place => place,
+        };
+        let asks = asks.map_or(peer, |asks| SocketAddr::new(asks, peer.port()));
+        request.extensions_mut().insert(ConnectInfo(asks));
+        self.routes.call(request.map(|body| TimedBody::new(body, self.limits.body))).await
+    }
+}
+
 /// Sees one connection through, request by request.
 async fn talk(
     http: http1::Builder,
     stream: TcpStream,
     peer: SocketAddr,
-    routes: TowerToHyperService<Router>,
-    limits: Limits,
+    answering: Answering,
     mut stop: watch::Receiver<bool>,
 ) {
     // An answer is one small packet, and the next request of a connection waits for it. Without it things are slower.
     let _ = stream.set_nodelay(true);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(ConnectInfo(peer));
-        routes.call(request.map(|body| TimedBody::new(body, limits.body)))
-    });
-    let stream = TokioIo::new(TakingStream::new(stream, limits.taking));
+    let stream = TokioIo::new(TakingStream::new(stream, answering.limits.taking));
+    let service = service_fn(move |request| answering.clone().answer(request, peer));
     let mut connection = pin!(http.serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
@@ -160,15 +225,16 @@ mod tests {
     use axum::routing::{get, post};
     use futures_util::{StreamExt as _, stream};
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::{TcpListener, TcpStream};
+    use tokio::net::{TcpListener, TcpSocket, TcpStream};
     use tokio::sync::{Notify, watch};
     use tokio::task::JoinHandle;
     use tokio::time::Instant;
 
     use super::{Limits, serve_connections};
+    use crate::trusted_proxies::TrustedProxies;
 
     const LONG: Duration = Duration::from_secs(600);
-    const PATIENT: Limits = Limits { most: 8, headers: LONG, body: LONG, taking: LONG };
+    const PATIENT: Limits = Limits { most: 8, per_address: 8, headers: LONG, body: LONG, taking: LONG };
     /// More than the sockets of both sides hold on the way.
     const MUCH: usize = 32 * 1024 * 1024;
 
@@ -184,6 +250,10 @@ mod tests {
         /// `/who` tells who asks; `/slow` says that it has begun, and waits for the gate; `/much` is a large answer,
         /// `/parts` one whose second part comes after minutes; `/echo` says back what it is sent.
         async fn open(limits: Limits) -> Self {
+            Self::behind(TrustedProxies::default(), limits).await
+        }
+
+        async fn behind(proxies: TrustedProxies, limits: Limits) -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let address = listener.local_addr().expect("bound");
             let (begun, gate) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
@@ -213,7 +283,7 @@ mod tests {
                 .route("/parts", get(parts))
                 .route("/echo", post(echo));
             let (stop, stopped) = watch::channel(false);
-            let task = tokio::spawn(serve_connections(listener, routes, limits, stopped));
+            let task = tokio::spawn(serve_connections(listener, routes, limits, proxies, stopped));
             Self { address, stop, task, begun, gate }
         }
 
@@ -357,6 +427,70 @@ mod tests {
         let own = third.local_addr().expect("bound").to_string();
         hears(&mut third, &own).await;
         who(&mut second).await;
+    }
+
+    #[tokio::test]
+    async fn one_address_does_not_take_all_places() {
+        let door = Door::open(Limits { per_address: 4, ..PATIENT }).await;
+        let mut slow = Vec::new();
+        for _ in 0..4 {
+            let mut stream = door.connect().await;
+            stream.write_all(b"POST /echo HTTP/1.1\r\nHost: tide\r\nContent-Length: 100\r\n\r\n").await.expect("sent");
+            slow.push(stream);
+        }
+        for _ in 0..20 {
+            let mut told = String::new();
+            door.connect().await.read_to_string(&mut told).await.expect("reads");
+            assert!(told.starts_with("HTTP/1.1 503 ") && told.ends_with("try again later\n"), "{told:?}");
+        }
+        // Another address of this machine.
+        let other = TcpSocket::new_v4().expect("a socket");
+        other.bind("127.0.0.2:0".parse().expect("an address")).expect("bound");
+        who(&mut other.connect(door.address).await.expect("it listens")).await;
+        slow.pop();
+        let free = async {
+            loop {
+                let mut stream = door.connect().await;
+                ask(&mut stream, "/who").await;
+                let mut some = [0; 512];
+                if stream.read(&mut some).await.is_ok_and(|length| some[..length].starts_with(b"HTTP/1.1 200")) {
+                    break;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), free).await.expect("who hangs up leaves a place");
+    }
+
+    #[tokio::test]
+    async fn behind_a_proxy_those_it_speaks_for_are_counted() {
+        let proxies = TrustedProxies(vec!["127.0.0.0/8".parse().expect("a network")]);
+        let door = Door::behind(proxies, Limits { per_address: 2, most: 20, ..PATIENT }).await;
+        let through = async |path: &str, address: &str| {
+            let mut stream = door.connect().await;
+            let request = format!("GET {path} HTTP/1.1\r\nHost: tide\r\nX-Forwarded-For: {address}\r\n\r\n");
+            stream.write_all(request.as_bytes()).await.expect("sent");
+            stream
+        };
+        let mut slow = Vec::new();
+        for _ in 0..2 {
+            slow.push(through("/slow", "198.51.100.1").await);
+            door.begun.notified().await;
+        }
+        let mut told = [0; 512];
+        let length = through("/who", "198.51.100.1").await.read(&mut told).await.expect("reads");
+        assert!(told[..length].starts_with(b"HTTP/1.1 503 "), "{:?}", String::from_utf8_lossy(&told[..length]));
+        for other in ["198.51.100.2", "198.51.100.3", "198.51.100.4"] {
+            let mut stream = through("/who", other).await;
+            let port = stream.local_addr().expect("bound").port();
+            hears(&mut stream, &format!("{other}:{port}")).await;
+        }
+        for mut stream in slow {
+            door.gate.notify_one();
+            hears(&mut stream, "at last").await;
+        }
+        let mut stream = through("/who", "198.51.100.1").await;
+        let port = stream.local_addr().expect("bound").port();
+        hears(&mut stream, &format!("198.51.100.1:{port}")).await;
     }
 
     #[tokio::test]

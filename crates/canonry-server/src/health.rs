@@ -1,27 +1,62 @@
 //! Whether the process lives, and whether it can do its work.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::State;
 use axum::http::StatusCode;
+use canonry_github::Clock;
 use canonry_store::Store;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 /// A database that takes longer to answer is of no use to a webhook, which GitHub gives ten seconds.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// For how long an answer holds: however often anybody asks, the database is written to once a second.
+const KEPT: Duration = Duration::from_secs(1);
+
+/// What `/readyz` needs.
+#[derive(Clone)]
+pub(crate) struct Readiness {
+    store: Store,
+    clock: Arc<dyn Clock>,
+    /// The last answer and when it was found. Whoever asks meanwhile waits for the same one.
+    latest: Arc<Mutex<Option<(Instant, ReadyAnswer)>>>,
+}
+
+type ReadyAnswer = (StatusCode, &'static str);
+
+impl Readiness {
+    pub(crate) fn new(store: Store, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock, latest: Arc::default() }
+    }
+
+    async fn find_out(&self) -> ReadyAnswer {
+        match tokio::time::timeout(PATIENCE, self.store.check_writable(self.clock.now())).await {
+            Ok(Ok(())) => (StatusCode::OK, "ready\n"),
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the database cannot be written to");
+                (StatusCode::SERVICE_UNAVAILABLE, "the database cannot be written to\n")
+            }
+            Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the database takes too long to answer\n"),
+        }
+    }
+}
 
 /// `GET /healthz`: the process lives.
 pub(crate) async fn healthz() -> &'static str {
     "ok\n"
 }
 
-/// `GET /readyz`: the database answers.
-pub(crate) async fn readyz(State(store): State<Store>) -> (StatusCode, &'static str) {
-    match tokio::time::timeout(PATIENCE, store.ping()).await {
-        Ok(Ok(())) => (StatusCode::OK, "ready\n"),
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "the database does not answer");
-            (StatusCode::SERVICE_UNAVAILABLE, "the database does not answer\n")
+/// `GET /readyz`: the database can be written to.
+pub(crate) async fn readyz(State(readiness): State<Readiness>) -> ReadyAnswer {
+    let mut latest = readiness.latest.lock().await;
+    match *latest {
+        Some((at, answer)) if at.elapsed() < KEPT => answer,
+        _ => {
+            let answer = readiness.find_out().await;
+            *latest = Some((Instant::now(), answer));
+            answer
         }
-        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "the database takes too long to answer\n"),
     }
 }

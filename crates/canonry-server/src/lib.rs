@@ -1,9 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+mod address_places;
 mod connections;
 mod serve;
 mod slow_bodies;
 mod slow_readers;
+mod trusted_proxies;
 
 mod body_budget;
 mod intake;
@@ -76,5 +78,6 @@ pub use service::{DetectorSource, Service, ServiceParts};
 pub use threshold_report::{
     ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
 };
+pub use trusted_proxies::{InvalidProxy, TrustedProxy};
 pub use worker::{Ended, Worker};
 pub use wrong_tokens::WrongTokens;

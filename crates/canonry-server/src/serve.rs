@@ -15,13 +15,14 @@ use tokio::task::JoinSet;
 
 use crate::connections::{Limits, serve_connections};
 use crate::handler::JobHandler;
-use crate::health::{healthz, readyz};
+use crate::health::{Readiness, healthz, readyz};
 use crate::intake::{Intake, webhook};
 use crate::job_signals::wake_on_signals;
 use crate::metrics::{Metrics, count_webhooks};
 use crate::publisher::{PUBLISHERS, Publish, keep_publishing};
 use crate::review_folder::remove_left_over_review_folders;
 use crate::scheduler::{Scheduler, Schedules};
+use crate::trusted_proxies::{TrustedProxies, TrustedProxy};
 use crate::worker::Worker;
 
 /// How long work in hand may take to end after the service was told to stop.
@@ -44,6 +45,8 @@ pub struct ServiceOptions {
     pub tries: u32,
     /// What is done by the clock.
     pub schedules: Schedules,
+    /// The proxies before it, which tell whom they speak for.
+    pub trusted_proxies: Vec<TrustedProxy>,
 }
 
 /// What the service is made of.
@@ -141,8 +144,9 @@ pub async fn serve(
     let mut signals = JoinSet::new();
     signals.spawn(wake_on_signals(store.clone(), Arc::clone(&clock), Arc::clone(&wake)));
     let intake = Intake::new(&store, Arc::new(options.secret), &clock, wake);
-    let routes = routes(intake, store, parts.metrics).merge(parts.routes);
-    let mut routes = tokio::spawn(serve_connections(listener, routes, Limits::USUAL, stopped));
+    let routes = routes(intake, Readiness::new(store, clock), parts.metrics).merge(parts.routes);
+    let proxies = TrustedProxies(options.trusted_proxies);
+    let mut routes = tokio::spawn(serve_connections(listener, routes, Limits::USUAL, proxies, stopped));
     tokio::select! {
         () = stop => {}
         ended = &mut routes => {
@@ -173,8 +177,8 @@ pub async fn serve(
     Ok(Served { tries, drained })
 }
 
-fn routes(intake: Intake, store: Store, metrics: Metrics) -> Router {
-    let health = Router::new().route("/readyz", get(readyz)).with_state(store).route("/healthz", get(healthz));
+fn routes(intake: Intake, readiness: Readiness, metrics: Metrics) -> Router {
+    let health = Router::new().route("/readyz", get(readyz)).with_state(readiness).route("/healthz", get(healthz));
     Router::new()
         .route("/webhooks/github", post(webhook))
         .route_layer(from_fn_with_state(metrics, count_webhooks))

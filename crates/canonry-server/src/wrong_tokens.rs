@@ -50,7 +50,7 @@ fn is_recent(at: Timestamp, now: Timestamp) -> bool {
 }
 
 /// What one person is given of addresses: of IPv6 that is a network of 64 bits, with more of them than can be counted.
-fn network(peer: IpAddr) -> IpAddr {
+pub(crate) fn network(peer: IpAddr) -> IpAddr {
     match peer.to_canonical() {
         IpAddr::V4(peer) => IpAddr::V4(peer),
         IpAddr::V6(peer) => IpAddr::V6(Ipv6Addr::from_bits(peer.to_bits() >> 64 << 64)),

@@ -77,6 +77,7 @@ impl WholeService {
             caps: JobCaps { per_repo: 2, in_all: 8 },
             tries: 3,
             schedules: Schedules::App,
+            trusted_proxies: Vec::new(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let (served, ticking) = (store.clone(), clock.clone());

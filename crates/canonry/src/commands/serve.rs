@@ -8,7 +8,7 @@ use canonry_console::{ConsoleParts, console_routes};
 use canonry_github::{Clock, SystemClock};
 use canonry_server::{
     Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
-    operations_routes, serve,
+    TrustedProxy, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
 use canonry_triage::LlmPrices;
@@ -61,7 +61,7 @@ const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
         GITHUB_TOKEN, or CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY, are needed to read repositories and to write; \
         without them what webhooks tell is recorded as in the mode shadow, and nothing is fetched or written.\n\n\
         Any number of processes may serve one PostgreSQL database; one may serve a SQLite database. /healthz answers \
-        while the program lives, /readyz while the database answers too, /metrics tells Prometheus (without \
+        while the program lives, /readyz while the database can be written to too, /metrics tells Prometheus (without \
         CANONRY_METRICS_TOKEN only on this machine, with it whoever shows it), and \
         /api/repos/OWNER/NAME/triage/threshold-state tells what \
         `canonry thresholds --json` tells, to GitHub tokens that may read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
@@ -82,11 +82,15 @@ pub(crate) struct Args {
     /// The address people reach the console at, when it is another one, such as https://HOST
     #[arg(long, value_name = "URL", env = "CANONRY_PUBLIC_URL")]
     public_url: Option<Url>,
+    /// A proxy before the service, by address or network such as 10.0.0.0/8, whose X-Forwarded-For is believed; may be
+    /// repeated
+    #[arg(long = "trusted-proxy", value_name = "CIDR", env = "CANONRY_TRUSTED_PROXIES", value_delimiter = ',')]
+    trusted_proxies: Vec<TrustedProxy>,
     /// How many jobs this process does at once; with 0 it only takes webhooks in, for other processes to work on
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
     workers: u32,
     /// How many jobs of one repository run at once, all processes together; one of them is kept for webhooks
-    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
     max_per_repo: u32,
     /// How many jobs run at once, all processes together
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
@@ -160,7 +164,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let address = listener.local_addr()?;
     let (parts, schedules) = parts(&args, models, reviewers, &store, address).await?;
     let caps = JobCaps { per_repo: args.max_per_repo, in_all: args.max_jobs };
-    let options = ServiceOptions { secret, workers: args.workers, caps, tries: args.tries, schedules };
+    let options = ServiceOptions {
+        secret,
+        workers: args.workers,
+        caps,
+        tries: args.tries,
+        schedules,
+        trusted_proxies: args.trusted_proxies,
+    };
     tracing::info!(%address, run_id = %context.run_id, workers = args.workers, "listening at http://{address}");
     let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, stop).await?;
     store.close().await;

@@ -34,6 +34,7 @@ async fn serves() {
     let read = |name: &str| std::env::var(name).expect("told by the parent");
     tracing_subscriber::fmt()
         .json()
+        .log_internal_errors(false)
         .with_env_filter("warn,canonry=debug,canonry_server=debug,canonry_triage=debug,canonry_github=debug,canonry_store=debug,canonry_models=debug")
         .with_writer(std::io::stderr)
         .init();
@@ -73,8 +74,14 @@ async fn serves() {
     let parts =
         ServeParts { metrics, publisher: Some(service.clone()), wake_publisher, routes, ..ServeParts::new(service) };
     let caps = JobCaps { per_repo: 4, in_all: 12 };
-    let options =
-        ServiceOptions { secret: Secret::new(SECRET), workers: 4, caps, tries: 10, schedules: Schedules::App };
+    let options = ServiceOptions {
+        secret: Secret::new(SECRET),
+        workers: 4,
+        caps,
+        tries: 10,
+        schedules: Schedules::App,
+        trusted_proxies: Vec::new(),
+    };
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     println!("{LISTENING}http://{}", listener.local_addr().expect("bound"));
     serve(listener, store, parts, clock, options, std::future::pending()).await.expect("serves");

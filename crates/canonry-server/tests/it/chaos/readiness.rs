@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use canonry_store::{DeliveryState, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, NewIssue};
 use canonry_testkit::on_both_engines;
@@ -73,6 +74,69 @@ on_both_engines! {
         }
         replica.kill();
     }
+}
+
+/// The file system takes no more for a while, and then does again. SQLite writes to its log first.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_is_waited_out() {
+    let database = TestDatabase::sqlite();
+    let anchor = Timestamp::now();
+    let emulator = Emulator::start(world(anchor)).await;
+    let logs = tempfile::tempdir().expect("a folder");
+    let told = Told {
+        database: database.url().to_owned(),
+        api: emulator.url(),
+        anchor: anchor.to_string(),
+        logs: logs.path().to_owned(),
+    };
+    let replica = Replica::start(&told, 0).await;
+    let issue = || {
+        let mut world = emulator.world();
+        world.open(REPOS[0], "ann", NewIssue::new("zanzititle", "zanzibody"));
+        world.deliveries.last().expect("one").clone()
+    };
+    let (client, mut accepted) = (Client::new(), Vec::new());
+    for round in 0..2 {
+        becomes(&replica, 200).await;
+        let log = database.folder().expect("a folder").join("canonry.db-wal");
+        replica.limit_files(Some(std::fs::metadata(log).expect("there").len() + 100_000));
+        let refused = loop {
+            let delivery = issue();
+            match post(&client, &replica.url, &delivery).await {
+                202 => accepted.push(delivery),
+                status => {
+                    assert_eq!(status, 503, "round {round}");
+                    break delivery;
+                }
+            }
+        };
+        becomes(&replica, 503).await;
+        assert_eq!(status(&replica, "/healthz").await, 200, "the process lives");
+        // Each of the connections to the database has met it.
+        for _ in 0..20 {
+            assert_eq!(post(&client, &replica.url, &refused).await, 503, "round {round}");
+        }
+        replica.limit_files(None);
+        becomes(&replica, 200).await;
+        assert_eq!(post(&client, &replica.url, &refused).await, 202, "round {round}");
+        accepted.push(refused);
+    }
+    let store = Store::open_existing(&database.url().parse().expect("a URL")).await.expect("opens");
+    for delivery in &accepted {
+        let ending = async {
+            loop {
+                let stored = store.delivery(&delivery.guid).await.expect("reads").expect("what was accepted is kept");
+                match stored.state {
+                    DeliveryState::Queued => tokio::time::sleep(Duration::from_millis(20)).await,
+                    ended => break ended,
+                }
+            }
+        };
+        let ended = tokio::time::timeout(2 * PATIENCE, ending).await.expect("it is worked on");
+        assert_eq!(ended, DeliveryState::Done);
+    }
+    replica.kill();
 }
 
 async fn status(replica: &Replica, path: &str) -> u16 {

@@ -30,7 +30,10 @@ impl Replica {
     /// Starts a process; returns when it listens.
     pub(crate) async fn start(told: &Told, name: usize) -> Self {
         let log = log_file(&told.logs.join(format!("replica-{name}.log")));
-        let mut child = Command::new(std::env::current_exe().expect("this program"))
+        // A write beyond the limit of `limit_files` is to fail, as on a full disk, and not to kill.
+        let mut child = Command::new("sh")
+            .args(["-c", r#"trap "" XFSZ; exec "$0" "$@""#])
+            .arg(std::env::current_exe().expect("this program"))
             .args(["--exact", "chaos::child::serves", "--ignored", "--nocapture", "--test-threads", "1"])
             .env(DATABASE, &told.database)
             .env(API, &told.api)
@@ -60,6 +63,15 @@ impl Replica {
             Ok(url) => Self { child, url },
             Err(printed) => panic!("a process ended by itself: {printed}"),
         }
+    }
+
+    /// Lets it write to files up to this length and no further, or to any length again.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn limit_files(&self, length: Option<u64>) {
+        let length = length.map_or_else(|| "unlimited".to_owned(), |length| length.to_string());
+        let (pid, limit) = (self.child.id().to_string(), format!("--fsize={length}:"));
+        let status = Command::new("prlimit").args(["--pid", &pid, &limit]).status().expect("prlimit is there");
+        assert!(status.success(), "{status}");
     }
 
     /// Kills it; it must not have ended by itself before.

@@ -109,6 +109,7 @@ impl Setting {
             caps: JobCaps { per_repo: 4, in_all: 8 },
             tries: 3,
             schedules: Schedules::Off,
+            trusted_proxies: Vec::new(),
         };
         let parts = ServeParts::new(service.clone());
         let (served, ticking) = (store.clone(), Arc::clone(&clock));

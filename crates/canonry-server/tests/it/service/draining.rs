@@ -42,7 +42,7 @@ on_both_engines! {
         let gate = Arc::new(Gate::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound");
-        let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3, schedules: Schedules::Off };
+        let options = ServiceOptions { secret: Secret::new("s"), workers: 1, caps: JobCaps { per_repo: 2, in_all: 8 }, tries: 3, schedules: Schedules::Off, trusted_proxies: Vec::new() };
         let told = Notify::new();
         let stop = async {
             gate.begun.notified().await;

@@ -94,7 +94,7 @@ on_both_engines! {
         let routes = operations_routes(Operations { metrics: metrics.clone(), ..operations(&store, Arc::clone(&clock)) });
         let parts = ServeParts { metrics, routes, ..ServeParts::new(Arc::new(Scripted)) };
         let caps = JobCaps { per_repo: 2, in_all: 8 };
-        let options = ServiceOptions { secret: Secret::new(SECRET), workers: 1, caps, tries: 1, schedules: Schedules::Off };
+        let options = ServiceOptions { secret: Secret::new(SECRET), workers: 1, caps, tries: 1, schedules: Schedules::Off, trusted_proxies: Vec::new() };
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let (stop, stopped) = oneshot::channel::<()>();
@@ -277,6 +277,16 @@ async fn who_asks_through_a_proxy_needs_the_token() {
         shows that token\n";
     assert_eq!(answer.text().await.expect("text"), words);
     assert_eq!(page(&open).await.value("canonry_database_up", &[]), Some(1.0));
+    // A page in this machine's browser whose own name leads here.
+    for (host, status) in [
+        ("tide.example:8080", StatusCode::MISDIRECTED_REQUEST),
+        ("127.0.0.1.tide.example", StatusCode::MISDIRECTED_REQUEST),
+        ("LocalHost:8080", StatusCode::OK),
+        ("[::1]:8080", StatusCode::OK),
+    ] {
+        let asked = Client::new().get(format!("{open}/metrics")).header("host", host).send().await.expect("answers");
+        assert_eq!(asked.status(), status, "{host}");
+    }
     let answer = proxied(&closed).bearer_auth("for-prometheus").send().await.expect("answers");
     assert_eq!(answer.status(), StatusCode::OK);
     store.close().await;

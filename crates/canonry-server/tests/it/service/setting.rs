@@ -124,7 +124,14 @@ impl Running {
     pub(crate) async fn start(store: Store, parts: ServeParts, clock: Arc<dyn Clock>, schedules: Schedules) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let options = ServiceOptions { secret: Secret::new("secret"), workers: 2, caps: CAPS, tries: 3, schedules };
+        let options = ServiceOptions {
+            secret: Secret::new("secret"),
+            workers: 2,
+            caps: CAPS,
+            tries: 3,
+            schedules,
+            trusted_proxies: Vec::new(),
+        };
         let (stop, stopped) = oneshot::channel::<()>();
         let task = tokio::spawn(async move {
             let stopped = async move { stopped.await.expect("told") };

@@ -48,7 +48,8 @@ impl Service {
         let url = format!("http://{}", listener.local_addr().expect("bound"));
         let caps = JobCaps { per_repo: 2, in_all: 8 };
         let secret = Secret::new(SECRET);
-        let options = ServiceOptions { secret, workers, caps, tries: 3, schedules: Schedules::Off };
+        let options =
+            ServiceOptions { secret, workers, caps, tries: 3, schedules: Schedules::Off, trusted_proxies: Vec::new() };
         let (stop, stopped) = oneshot::channel::<()>();
         let served = store.clone();
         let task = tokio::spawn(async move {
@@ -73,6 +74,16 @@ impl Service {
 
     async fn status(&self, path: &str) -> StatusCode {
         Client::new().get(format!("{}{path}", self.url)).send().await.expect("answers").status()
+    }
+
+    /// Returns when `/readyz` answers so, which may take as long as an answer is kept. The process lives all the while.
+    async fn becomes(&self, wanted: StatusCode) {
+        let looking = async {
+            while self.status("/readyz").await != wanted {
+                assert_eq!(self.status("/healthz").await, StatusCode::OK);
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap_or_else(|_| panic!("never {wanted}"));
     }
 
     async fn count(&self) -> usize {
@@ -114,6 +125,32 @@ on_both_engines! {
         assert_eq!(service.count().await, 3);
         let reason = service.store.delivery("d2").await.expect("reads").expect("stored").reason.expect("a reason");
         assert_eq!(reason, "Canonry does not act on the event star, or not on one of this shape");
+        service.stop().await;
+    }
+
+    async fn githubs_form_is_taken_as_well(database: TestDatabase) {
+        let service = Service::start(&database, 0).await;
+        let issue = ISSUE.replace("opened", "op\u{65}ned").replace(r#""number":7"#, r#""title":"1 + 1 = 2 & é 🦀","number":7"#);
+        let form = |text: &str| {
+            let payload: String = url::form_urlencoded::Serializer::new(String::new()).append_pair("payload", text).finish();
+            payload
+        };
+        let post = |id: &str, body: String| {
+            let media_type = "application/x-www-form-urlencoded; charset=utf-8";
+            service.request(id, "issues", body).header("content-type", media_type)
+        };
+        assert_eq!(answer(post("d1", form(&issue))).await, (202, r#"{"state":"queued"}"#.to_owned()));
+        assert_eq!(service.store.delivery_payload("d1").await.expect("reads"), Some(issue));
+        let stored = service.store.delivery("d1").await.expect("reads").expect("stored");
+        assert_eq!(stored.number.map(|number| number.get()), Some(7));
+        for (id, body) in [("d2", "other=1".to_owned()), ("d3", form("no JSON")), ("d4", String::new())] {
+            assert_eq!(answer(post(id, body)).await.0, 400, "{id}");
+        }
+        // The signature is over the form, not over what is in it.
+        let forged = service.bare(form(ISSUE).into_bytes()).header("content-type", "application/x-www-form-urlencoded");
+        let forged = forged.header("x-github-event", "issues").header("x-github-delivery", "d5");
+        assert_eq!(answer(forged.header("x-hub-signature-256", sign(SECRET, ISSUE.as_bytes()))).await.0, 401);
+        assert_eq!(service.count().await, 1);
         service.stop().await;
     }
 
@@ -238,17 +275,29 @@ on_both_engines! {
 
     async fn readiness_follows_the_database(database: TestDatabase) {
         let service = Service::start(&database, 1).await;
-        assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::OK));
+        service.becomes(StatusCode::OK).await;
         if database.engine() == Engine::Sqlite {
             let file = database.folder().expect("a folder").join("canonry.db");
             let aside = file.with_extension("aside");
             std::fs::rename(&file, &aside).expect("moved");
-            assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE));
+            service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             std::fs::rename(&aside, &file).expect("moved back");
-            assert_eq!(service.status("/readyz").await, StatusCode::OK);
+            service.becomes(StatusCode::OK).await;
+            // What SQLite remembers of the file would still do.
+            for part in ["canonry.db", "canonry.db-wal"].map(|name| file.with_file_name(name)) {
+                let length = std::fs::metadata(&part).expect("there").len();
+                let mut file = std::fs::OpenOptions::new().write(true).open(&part).expect("opens");
+                std::io::Write::write_all(&mut file, &vec![0xaa; usize::try_from(length).expect("small")]).expect("written");
+            }
+            service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
         } else {
+            // It answers, and does not take what is written.
+            database.execute("ALTER TABLE schedules RENAME TO aside").await;
+            service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
+            database.execute("ALTER TABLE aside RENAME TO schedules").await;
+            service.becomes(StatusCode::OK).await;
             service.store.clone().close().await;
-            assert_eq!((service.status("/healthz").await, service.status("/readyz").await), (StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE));
+            service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             // What cannot be stored is not accepted.
             assert_eq!(answer(service.request("d1", "issues", ISSUE)).await.0, 503);
         }

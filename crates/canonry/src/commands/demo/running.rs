@@ -81,6 +81,7 @@ impl Running {
             caps: JobCaps { per_repo: 4, in_all: 64 },
             tries: 10,
             schedules: Schedules::App,
+            trusted_proxies: Vec::new(),
         };
         let (stop, stopped) = oneshot::channel::<()>();
         let ticking: Arc<dyn Clock> = clock.clone();
