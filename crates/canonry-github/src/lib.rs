@@ -38,7 +38,9 @@ pub use etag_cache::{Etag, EtagCache, MemoryEtags};
 pub use item_from_rest::{item_from_issue, item_from_pull};
 pub use marker::{InvalidMarker, Marker, MarkerSigner};
 pub use oauth::{OauthClient, code_challenge};
-pub use pacing::{WRITES_PER_HOUR, WRITES_PER_MINUTE, next_write_at};
+pub use pacing::{
+    ORDINARY_WRITES_PER_HOUR, ORDINARY_WRITES_PER_MINUTE, WRITES_PER_HOUR, WRITES_PER_MINUTE, next_write_at,
+};
 pub use pages::{Page, Pages};
 pub use quote::{quote_block, quote_line};
 pub use rate_budget::{RateLeft, WaitReason, Waiting};

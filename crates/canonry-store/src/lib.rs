@@ -132,7 +132,9 @@ pub use mentions::{Mention, MentionOutcome, MentionPlace};
 pub use migrations::{NEWEST_SCHEMA, SchemaVersion};
 pub use objections::{NewObjection, Objection, ObjectionKind};
 pub use open::{OpenError, OpenOptions, Store};
-pub use outbox::{Lease, NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxId, OutboxScope, OutboxState, Reservation};
+pub use outbox::{
+    Lease, NewOutboxEntry, OutboxEnd, OutboxEntry, OutboxId, OutboxScope, OutboxState, Reservation, WritePriority,
+};
 pub use overrides::NewOverride;
 pub use packed_text::PackedText;
 pub use pattern_pages::{FeedbackClear, PatternEntry, Suppression};

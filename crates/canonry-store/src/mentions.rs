@@ -136,6 +136,15 @@ impl Store {
         Ok(later > 0)
     }
 
+    /// Who asked for something in a repository since then, once for each time.
+    pub async fn mentioners_since(&self, repo: RepoId, since: Timestamp) -> Result<Vec<Login>, StoreError> {
+        let query = "SELECT by_login FROM mentions WHERE repo_id = $1 AND at >= $2";
+        let logins: Vec<String> = on_pool!(&self.pool, |db| {
+            sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_all(db).await?
+        });
+        logins.iter().map(|login| word(login)).collect()
+    }
+
     /// What a person asked for on an item since then, the oldest first.
     pub async fn mentions_by(
         &self,

@@ -45,6 +45,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0013_console"),
     migration!("0014_purge"),
     migration!("0015_used_numbers"),
+    migration!("0016_write_priority"),
 ];
 
 /// The schema that this program reads and writes.

@@ -50,6 +50,34 @@ impl std::str::FromStr for OutboxState {
     }
 }
 
+/// Which of two writes goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WritePriority {
+    /// It opens something again, takes words back, or answers who asked for that.
+    Correction,
+    /// Everything else.
+    Ordinary,
+}
+
+impl WritePriority {
+    /// The stored word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Correction => "correction",
+            Self::Ordinary => "ordinary",
+        }
+    }
+}
+
+impl std::str::FromStr for WritePriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Correction, Self::Ordinary];
+        all.into_iter().find(|priority| priority.as_str() == text).ok_or_else(|| format!("{text:?} is no priority"))
+    }
+}
+
 /// A write to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewOutboxEntry<'a> {
@@ -82,6 +110,8 @@ pub struct OutboxEntry {
     pub key: String,
     /// What is to be written.
     pub payload: Value,
+    /// Whether it goes first.
+    pub priority: WritePriority,
     /// What has become of it.
     pub state: OutboxState,
     /// How often something was sent for it.
@@ -153,7 +183,7 @@ const PACE_LOCK: i64 = 0x0043_414e_4f4e_5250;
 macro_rules! entries {
     ($rest:literal) => {
         concat!(
-            "SELECT o.id, o.repo_id, r.github_id, r.name, o.number, o.kind, o.idempotency_key, o.payload, o.state,
+            "SELECT o.id, o.repo_id, r.github_id, r.name, o.number, o.kind, o.idempotency_key, o.payload, o.priority, o.state,
                 o.attempts, o.step, o.not_before, o.answer, o.reason, o.created_at, o.updated_at
             FROM outbox o JOIN repos r ON r.id = o.repo_id ",
             $rest
@@ -189,13 +219,23 @@ macro_rules! next_in_scope {
 impl Store {
     /// Stores a write, or finds the one that was stored under the same key before.
     pub async fn enqueue(&self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
+        self.enqueue_as(new, WritePriority::Ordinary, now).await
+    }
+
+    /// The same for a write that goes before ordinary ones, or does not.
+    pub async fn enqueue_as(
+        &self,
+        new: &NewOutboxEntry<'_>,
+        priority: WritePriority,
+        now: Timestamp,
+    ) -> Result<OutboxEntry, StoreError> {
         let mut tx = self.pool.begin().await?;
-        let entry = enqueue(&mut tx, new, now).await?;
+        let entry = enqueue(&mut tx, new, priority, now).await?;
         tx.commit().await?;
         Ok(entry)
     }
 
-    /// Takes the next entry that may be worked on, so that nobody else does until `until`. Of each item
+    /// Takes the next entry that may be worked on, corrections first, so that nobody else does until `until`. Of each item
     /// only its first pending entry can be taken: later ones wait for it, except answers to people and words about a
     /// brake.
     pub async fn claim_outbox_entry(
@@ -209,7 +249,7 @@ impl Store {
         let find = concat!(
             "SELECT o.id FROM outbox o WHERE o.not_before <= $1 AND (o.lease_until IS NULL OR o.lease_until <= $1) AND ",
             next_in_scope!("$2", "$3", "$4"),
-            " ORDER BY o.not_before, o.id LIMIT 1"
+            " ORDER BY CASE o.priority WHEN 'correction' THEN 0 ELSE 1 END, o.not_before, o.id LIMIT 1"
         );
         let take = "UPDATE outbox SET lease_owner = $3, lease_until = $4, updated_at = $2
             WHERE id = $1 AND state = 'pending' AND (lease_until IS NULL OR lease_until <= $2)";
@@ -398,12 +438,13 @@ impl Store {
 pub(crate) async fn enqueue(
     tx: &mut Transaction,
     new: &NewOutboxEntry<'_>,
+    priority: WritePriority,
     now: Timestamp,
 ) -> Result<OutboxEntry, StoreError> {
     let insert =
         "INSERT INTO outbox (repo_id, number, kind, idempotency_key, payload, state, attempts, not_before, reason,
-            created_at, updated_at)
-        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7) ON CONFLICT (idempotency_key) DO NOTHING";
+            created_at, updated_at, priority)
+        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7, $9) ON CONFLICT (idempotency_key) DO NOTHING";
     let state = if new.refused.is_some() { OutboxState::Refused } else { OutboxState::Pending };
     let row: Row = on_tx!(tx, |db| {
         sqlx::query(insert)
@@ -415,6 +456,7 @@ pub(crate) async fn enqueue(
             .bind(state.as_str())
             .bind(micros(now))
             .bind(new.refused)
+            .bind(priority.as_str())
             .execute(&mut *db)
             .await?;
         sqlx::query_as(entries!("WHERE o.idempotency_key = $1")).bind(new.key).fetch_one(db).await?
@@ -443,6 +485,7 @@ struct Row {
     kind: String,
     idempotency_key: String,
     payload: Json<Value>,
+    priority: String,
     state: String,
     attempts: i64,
     step: Option<Json<Value>>,
@@ -463,6 +506,7 @@ impl Row {
             kind: self.kind,
             key: self.idempotency_key,
             payload: self.payload.0,
+            priority: word(&self.priority)?,
             state: word(&self.state)?,
             attempts: self.attempts,
             step: self.step.map(|step| step.0),

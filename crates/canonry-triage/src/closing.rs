@@ -95,6 +95,12 @@ impl Closing<'_> {
         self.write_checked(number, key, write, &NoClose(*self)).await
     }
 
+    /// The same for what tells that a close is taken back.
+    pub(crate) async fn correct(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
+        let entry = self.outbox.enqueue_correction(self.repo.id, number, key, write).await?;
+        Ok(Ended::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
+    }
+
     /// The same with a check of one's own before each send.
     pub(crate) async fn write_checked(
         &self,

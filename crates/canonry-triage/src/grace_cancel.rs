@@ -78,7 +78,7 @@ pub(crate) async fn tell_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
         return Ok(());
     };
     let edit = Write::EditComment { comment_key: comment_key.clone(), body };
-    outbox.enqueue(grace.repo.id, grace.number, &keys.called_off(grace.id), edit).await?;
+    outbox.enqueue_correction(grace.repo.id, grace.number, &keys.called_off(grace.id), edit).await?;
     Ok(())
 }
 

@@ -460,8 +460,9 @@ impl Triage<'_> {
             TriageActionKind::Withdrawn => {
                 let target = named.first().copied().unwrap_or(number);
                 let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
-                outbox.enqueue(repo, number, &keys.edit(id), edit).await?;
-                outbox.enqueue(repo, number, &keys.unlabel(id), Write::Unlabel { name: label() }).await?;
+                outbox.enqueue_correction(repo, number, &keys.edit(id), edit).await?;
+                let unlabel = Write::Unlabel { name: label() };
+                outbox.enqueue_correction(repo, number, &keys.unlabel(id), unlabel).await?;
             }
         }
         Ok(())

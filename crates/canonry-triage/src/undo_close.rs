@@ -312,7 +312,7 @@ impl Undoing<'_> {
         ];
         let mut troubles = Vec::new();
         for (kind, what, write) in writes {
-            match self.closing.write(item.number, &row_key(kind, self.plan.id, item), write).await? {
+            match self.closing.correct(item.number, &row_key(kind, self.plan.id, item), write).await? {
                 Ended::Sent(_) => {}
                 Ended::Pending(words) => return Ok(Explained::NotYet(words)),
                 Ended::Refused(words) | Ended::Failed(words) => {

@@ -1,6 +1,9 @@
 //! The table of commands: what parser, help, documentation and permissions are made of.
 
+use std::collections::HashMap;
+
 use crate::item::ItemNumber;
+use crate::login::Login;
 use crate::review::Fingerprint;
 use crate::words::words;
 
@@ -9,6 +12,24 @@ pub const DEFAULT_HANDLE: &str = "canonry";
 
 /// Mentions of one person on one item within 24 hours that are answered, maintainers' apart: a conversation needs few.
 pub const ANSWERED_A_DAY: usize = 10;
+
+/// Mentions of one person in one repository within an hour that are answered, maintainers' apart.
+pub const ANSWERED_AN_HOUR: usize = 10;
+
+/// The same of all of them together: half of what Canonry may write in a minute for everybody else.
+pub const ANSWERED_AN_HOUR_IN_ALL: usize = 30;
+
+/// Whether one more mention of somebody who is no maintainer is answered, after these within the last hour in the same
+/// repository. Of one person no more count against the others than were answered.
+pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
+    let mut times: HashMap<String, usize> = HashMap::new();
+    for login in earlier {
+        *times.entry(login.key()).or_default() += 1;
+    }
+    let own = times.get(&by.key()).copied().unwrap_or_default();
+    let all: usize = times.into_values().map(|times| times.min(ANSWERED_AN_HOUR)).sum();
+    own < ANSWERED_AN_HOUR && all < ANSWERED_AN_HOUR_IN_ALL
+}
 
 /// What a person can ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -331,6 +352,11 @@ pub const MENTIONS: &[MentionSpec] = &[
 ];
 
 impl MentionVerb {
+    /// Whether it takes back or holds back what Canonry does: it is done however much was asked before, and answered first.
+    pub const fn corrects(self) -> bool {
+        matches!(self, Self::Undo | Self::NotADuplicate | Self::Pause)
+    }
+
     /// Its line of the table.
     pub fn spec(self) -> &'static MentionSpec {
         let found = MENTIONS.iter().find(|spec| spec.verb == self);
@@ -349,8 +375,51 @@ impl MentionSpec {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{MENTIONS, MayAsk, MentionRole, MentionVerb};
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    use super::{
+        ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, MENTIONS, MayAsk, MentionRole, MentionVerb, is_mention_answered,
+    };
+    use crate::login::Login;
     use crate::mention::{Asked, parse_mention};
+
+    fn person(number: usize) -> Login {
+        format!("ann{number}").parse().expect("a login")
+    }
+
+    #[test]
+    fn ten_an_hour_are_answered_and_thirty_of_all() {
+        let asked = |times: &[usize]| -> Vec<Login> {
+            times.iter().enumerate().flat_map(|(number, times)| vec![person(number); *times]).collect()
+        };
+        assert!(is_mention_answered(&person(0), &asked(&[9])));
+        assert!(!is_mention_answered(&"ANN0".parse().expect("a login"), &asked(&[10])));
+        assert!(is_mention_answered(&person(1), &asked(&[1_000])), "one person keeps nobody else out");
+        assert!(is_mention_answered(&person(3), &asked(&[10, 10, 9])));
+        assert!(!is_mention_answered(&person(3), &asked(&[10, 10, 10])));
+    }
+
+    proptest! {
+        #[test]
+        fn whoever_asks_how_often_few_are_answered(asking in proptest::collection::vec(0usize..8, 0..200)) {
+            let (mut earlier, mut answered) = (Vec::new(), Vec::new());
+            for by in asking.into_iter().map(person) {
+                if is_mention_answered(&by, &earlier) {
+                    answered.push(by.clone());
+                }
+                earlier.push(by);
+            }
+            prop_assert!(answered.len() <= ANSWERED_AN_HOUR_IN_ALL);
+            for number in 0..8 {
+                let of_one = answered.iter().filter(|by| **by == person(number)).count();
+                let asked = earlier.iter().filter(|by| **by == person(number)).count();
+                prop_assert!(of_one <= ANSWERED_AN_HOUR);
+                if earlier.len() <= ANSWERED_AN_HOUR_IN_ALL {
+                    prop_assert_eq!(of_one, asked.min(ANSWERED_AN_HOUR));
+                }
+            }
+        }
+    }
 
     #[test]
     fn every_command_has_one_line() {

@@ -13,8 +13,8 @@ pub use answers::{
     ruled_apart, ruled_by_a_maintainer, unknown_item, unknown_mention, while_paused,
 };
 pub use commands::{
-    ANSWERED_A_DAY, DEFAULT_HANDLE, MENTIONS, MayAsk, MentionArgument, MentionCommand, MentionRole, MentionScope,
-    MentionSpec, MentionVerb,
+    ANSWERED_A_DAY, ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, DEFAULT_HANDLE, MENTIONS, MayAsk, MentionArgument,
+    MentionCommand, MentionRole, MentionScope, MentionSpec, MentionVerb, is_mention_answered,
 };
 pub use page::{mention_help, mentions_page};
 pub use parse::{Asked, may_hold_mention, parse_mention};

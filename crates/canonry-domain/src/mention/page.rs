@@ -1,6 +1,6 @@
 //! Help and documentation, made of the table.
 
-use super::commands::{ANSWERED_A_DAY, DEFAULT_HANDLE, MENTIONS};
+use super::commands::{ANSWERED_A_DAY, ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, DEFAULT_HANDLE, MENTIONS};
 
 /// The answer to `help`.
 pub fn mention_help(handle: &str) -> String {
@@ -49,6 +49,9 @@ pub fn mentions_page() -> String {
         - Who may not ask for something is told so once in 24 hours on each item, and after that gets a 😕. The same holds \
         for what is not understood, and for more than {ANSWERED_A_DAY} questions of one person on one item who is no \
         maintainer.\n\
+        - Maintainers apart, {ANSWERED_AN_HOUR} mentions of one person and {ANSWERED_AN_HOUR_IN_ALL} of all together are \
+        answered in one repository within an hour; the rest is recorded and not answered. `not a duplicate` is done all the \
+        same.\n\
         - `pause` holds back reviews, suggestions and closes until somebody says `resume`; answers to mentions still \
         come. `canonry pause` and `canonry resume` do the same from the command line.\n\
         - `duplicate of` and `not a duplicate` are rulings like those of `canonry override`. In the mode `grace` a ruled \

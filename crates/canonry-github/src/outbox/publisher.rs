@@ -7,7 +7,9 @@ use std::sync::Arc;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use canonry_domain::{ItemNumber, Login};
-use canonry_store::{NewOutboxEntry, OutboxEntry, OutboxId, OutboxScope, OutboxState, RepoId, Store, StoreError};
+use canonry_store::{
+    NewOutboxEntry, OutboxEntry, OutboxId, OutboxScope, OutboxState, RepoId, Store, StoreError, WritePriority,
+};
 use jiff::{SignedDuration, Timestamp};
 
 use super::checkpoint::{Checkpoint, Point};
@@ -109,12 +111,35 @@ impl Outbox {
         key: &str,
         write: Write,
     ) -> Result<OutboxEntry, OutboxError> {
+        let priority = if write == Write::Reopen { WritePriority::Correction } else { WritePriority::Ordinary };
+        self.enqueue_as(priority, repo, number, key, write).await
+    }
+
+    /// The same for what takes something back, and is sent before everything that does not.
+    pub async fn enqueue_correction(
+        &self,
+        repo: RepoId,
+        number: ItemNumber,
+        key: &str,
+        write: Write,
+    ) -> Result<OutboxEntry, OutboxError> {
+        self.enqueue_as(WritePriority::Correction, repo, number, key, write).await
+    }
+
+    async fn enqueue_as(
+        &self,
+        priority: WritePriority,
+        repo: RepoId,
+        number: ItemNumber,
+        key: &str,
+        write: Write,
+    ) -> Result<OutboxEntry, OutboxError> {
         let kind = write.kind();
         write.check_keys(key)?;
         let refused = write.forbidden(&self.signer, &self.own);
         let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
         let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };
-        Ok(self.store.enqueue(&new, self.now()).await?)
+        Ok(self.store.enqueue_as(&new, priority, self.now()).await?)
     }
 
     /// Sees an entry through, and those of its item that come before it, waiting as long as the client

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::ops::ControlFlow;
 
 use canonry_domain::GithubId;
-use canonry_store::{Lease, OutboxEnd, OutboxEntry, OutboxState, Reservation};
+use canonry_store::{Lease, OutboxEnd, OutboxEntry, OutboxState, Reservation, WritePriority};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
@@ -123,11 +123,13 @@ impl<'a> Job<'a> {
         let now = self.outbox.now();
         let lease = self.lease(now);
         let is_review = matches!(self.write, Write::Review(_));
+        // What was announced and did not come is taken back as soon as other corrections are.
+        let priority = if sending.act == Act::Correct { WritePriority::Correction } else { self.entry.priority };
         let pace = |earlier: &[Timestamp]| match sending.act {
             // A draft must not wait for its turn to be submitted: there must be room for both.
-            Act::Draft => next_write_at(&[earlier, &[now]].concat(), now),
+            Act::Draft => next_write_at(&[earlier, &[now]].concat(), now, priority),
             _ if is_review => now,
-            _ => next_write_at(earlier, now),
+            _ => next_write_at(earlier, now, priority),
         };
         let window = now - PACE_WINDOW;
         match self.outbox.store.reserve_outbox_send(lease, &json(&sending), now, window, pace).await? {

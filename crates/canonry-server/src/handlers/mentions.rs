@@ -1,7 +1,8 @@
 //! A comment that asks Canonry for something: who asks, whether they may, and the one answer.
 
 use canonry_domain::mention::{
-    ANSWERED_A_DAY, Asked, MentionCommand, MentionRole, may_hold_mention, parse_mention, refused, unknown_mention,
+    ANSWERED_A_DAY, Asked, MentionCommand, MentionRole, MentionVerb, is_mention_answered, may_hold_mention,
+    parse_mention, refused, unknown_mention,
 };
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
 use canonry_github::api::RestUser;
@@ -18,6 +19,10 @@ use crate::review_settings::review_settings;
 
 /// For so long a person who was told no on an item is not told again in words.
 const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);
+
+/// What the delivery of a mention shows that is not answered.
+const TOO_MANY: &str =
+    "people who are no maintainers asked too much in this repository within an hour; it is not answered";
 
 /// A comment that is handled later than this is read again before: deliveries that failed come again for days, and
 /// whoever saw nothing happen may have taken their words back.
@@ -103,22 +108,34 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     let told = |outcome: MentionOutcome| earlier.iter().any(|mention| mention.outcome == outcome);
     let said_at = said.written_at.map_or(now, |at| at.min(now));
     let deeds = Deeds { hook, github, repo, said, by: &by, role, config: &config, said_at, is_old };
+    let may_ask = verb.is_some_and(|verb| verb.spec().who.allows(role));
+    let corrects = may_ask && verb.is_some_and(MentionVerb::corrects);
+    let is_answered = role == MentionRole::Maintainer
+        || is_mention_answered(&by, &store.mentioners_since(repo.id, now - SignedDuration::from_hours(1)).await?);
     let (outcome, answer) = match asked {
-        _ if role != MentionRole::Maintainer && earlier.len() >= ANSWERED_A_DAY => {
+        _ if !is_answered && !corrects => (MentionOutcome::Refused, Answer::React(ReactionContent::Confused)),
+        _ if role != MentionRole::Maintainer && !corrects && earlier.len() >= ANSWERED_A_DAY => {
             (MentionOutcome::Refused, Answer::React(ReactionContent::Confused))
         }
         Asked::Unknown(near) => {
             let words = unknown_mention(near, &config.mentions.handle);
             (MentionOutcome::NotUnderstood, once(told(MentionOutcome::NotUnderstood), words))
         }
-        Asked::Command(command) if !command.verb().spec().who.allows(role) => {
+        Asked::Command(command) if !may_ask => {
             let words = refused(command.verb().spec());
             (MentionOutcome::Refused, once(told(MentionOutcome::Refused), words))
         }
         Asked::Command(command) => deeds.carry_out(command).await?,
     };
     let key = format!("mention/{}#{}/{}/{}", github_id.0, said.number, said.place.as_str(), said.comment.0);
-    hook.service.outbox().await?.enqueue(repo.id, said.number, &key, write(said, answer)).await?;
+    if is_answered {
+        let (outbox, write) = (hook.service.outbox().await?, write(said, answer));
+        if corrects {
+            outbox.enqueue_correction(repo.id, said.number, &key, write).await?;
+        } else {
+            outbox.enqueue(repo.id, said.number, &key, write).await?;
+        }
+    }
     let mention = Mention {
         place: said.place,
         comment: said.comment,
@@ -136,10 +153,12 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
         actor = mention.by.as_str(),
         command = mention.command,
         outcome = outcome.as_str(),
-        "a mention is answered"
+        is_answered,
+        "a mention is seen to"
     );
     let rules_duplicate = rules_duplicate && outcome == MentionOutcome::Done;
-    Ok(Some(Mentioned { handled: Handled::Done, rules_duplicate }))
+    let handled = if is_answered || corrects { Handled::Done } else { Handled::ignored(TOO_MANY) };
+    Ok(Some(Mentioned { handled, rules_duplicate }))
 }
 
 /// Why a comment does not ask any more for what it asked for when it was written; `None` when it still does.

@@ -33,6 +33,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0013_console.sql"),
     include_str!("../../migrations/samples/0014_purge.sql"),
     include_str!("../../migrations/samples/0015_used_numbers.sql"),
+    include_str!("../../migrations/samples/0016_write_priority.sql"),
 ];
 
 fn now() -> Timestamp {

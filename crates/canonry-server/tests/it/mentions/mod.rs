@@ -7,4 +7,5 @@ mod late;
 mod once;
 mod permissions;
 mod setting;
+mod starving;
 mod undoing;

@@ -55,6 +55,11 @@ impl Answered {
 impl Setting {
     /// The App is installed, with these settings on the default branch.
     pub(crate) async fn new(database: TestDatabase, settings: &str) -> Self {
+        Self::on(database, world(settings)).await
+    }
+
+    /// The same with more in the world.
+    pub(crate) async fn on(database: TestDatabase, world: World) -> Self {
         let permissions = [
             ("issues", "write"),
             ("pull_requests", "write"),
@@ -64,7 +69,7 @@ impl Setting {
         ];
         let longest_wait = SignedDuration::from_secs(5);
         let adjust = |options: &mut ClientOptions| options.longest_wait = longest_wait;
-        let setting = Self { whole: WholeService::start(database, world(settings), &permissions, adjust).await };
+        let setting = Self { whole: WholeService::start(database, world, &permissions, adjust).await };
         setting.settle().await;
         setting
     }
@@ -236,7 +241,7 @@ pub(crate) fn assert_clean(bodies: &[String]) {
     }
 }
 
-fn world(settings: &str) -> World {
+pub(crate) fn world(settings: &str) -> World {
     let mut world = World::new();
     for name in [AUTHOR, STRANGER, "mallory"] {
         world.user(name);
