@@ -290,31 +290,30 @@ mod tests {
     use jiff::Timestamp;
 
     use super::{OpenOptions, Store};
-    use crate::transaction::{Pool, StoreError, on_pool, on_tx};
-
-    /// Writes as much as a page holds, many times over.
-    async fn fill(store: &Store) -> Result<(), StoreError> {
-        let mut tx = store.pool.begin().await?;
-        let many = "WITH RECURSIVE counted(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 200)
-            INSERT INTO secrets (name, value, created_at) SELECT hex(randomblob(20)), randomblob(4000), 0 FROM counted";
-        on_tx!(&mut tx, |db| {
-            sqlx::query(many).execute(db).await?;
-        });
-        tx.commit().await
-    }
+    use crate::transaction::{on_pool, on_tx};
 
     #[tokio::test]
-    async fn a_connection_whose_transaction_met_a_full_disk_is_replaced() {
+    async fn a_connection_whose_transaction_the_engine_ended_is_replaced() {
         let database = TestDatabase::sqlite();
         let url = database.url().parse().expect("a URL");
         let store = Store::open_with(&url, OpenOptions { connections: 1 }, Timestamp::UNIX_EPOCH).await.expect("opens");
-        let Pool::Sqlite(pool) = &store.pool else { panic!("SQLite") };
-        let pages: i64 = sqlx::query_scalar("PRAGMA page_count").fetch_one(pool).await.expect("reads");
-        // Holds for the one connection.
-        sqlx::query(sqlx::AssertSqlSafe(format!("PRAGMA max_page_count = {pages}"))).execute(pool).await.expect("set");
-        let full = fill(&store).await.expect_err("there is no space").to_string();
-        assert!(full.contains("database or disk is full"), "{full}");
-        fill(&store).await.expect("there is space again");
+        // What SQLite does when it meets a full disk or failing I/O: the whole transaction is rolled back at once.
+        let full = "CREATE TRIGGER full_disk BEFORE INSERT ON secrets
+            BEGIN SELECT RAISE(ROLLBACK, 'database or disk is full'); END";
+        database.execute(full).await;
+        let write = async || {
+            let mut tx = store.pool.begin().await?;
+            on_tx!(&mut tx, |db| {
+                sqlx::query("INSERT INTO secrets (name, value, created_at) VALUES ('a', '', 0)").execute(db).await?;
+            });
+            tx.commit().await
+        };
+        for _ in 0..3 {
+            let full = write().await.expect_err("there is no space").to_string();
+            assert!(full.contains("database or disk is full"), "{full}");
+        }
+        database.execute("DROP TRIGGER full_disk").await;
+        write().await.expect("there is space again");
         store.check_writable(Timestamp::UNIX_EPOCH).await.expect("and it can be told");
     }
 
