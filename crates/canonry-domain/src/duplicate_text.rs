@@ -5,15 +5,16 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::item::ItemNumber;
+use crate::markdown::{Folded, own_words};
 use crate::repo_name::RepoName;
 
 /// The number that a text by a person names as the original of a duplicate.
 ///
 /// Counted are "duplicate of #N", "dup of #N", "dupe of #N", "duped by #N" and "dup #N", also with
-/// `owner/name#N` or the item's address when they mean `repo` itself. Quoted lines and code are
-/// somebody else's words; "not a duplicate of #N" says the opposite.
+/// `owner/name#N` or the item's address when they mean `repo` itself. What GitHub shows as quoted,
+/// struck, code or folded, or hides, are not the author's words; "not a duplicate of #N" says the opposite.
 pub fn named_duplicate(repo: &RepoName, text: &str) -> Option<ItemNumber> {
-    let own_words = own_words(text);
+    let own_words = own_words(text, Folded::Omit);
     NAMED.captures_iter(&own_words).find_map(|captures| {
         let named = captures.get(0).expect("invariant: group 0 is the match");
         if is_negated(&own_words[..named.start()]) {
@@ -68,16 +69,6 @@ fn is_negated(before: &str) -> bool {
     let before = ASIDE.replace_all(before, "");
     let clause = CLAUSE.split(&before).last().unwrap_or_default();
     NEGATION.is_match(clause)
-}
-
-/// The text without quoted lines, code blocks, code spans and HTML comments.
-pub(crate) fn own_words(text: &str) -> String {
-    static CODE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?s)<!--.*?-->|```.*?(?:```|\z)|~~~.*?(?:~~~|\z)|`[^`\n]*`")
-            .expect("invariant: the pattern is constant")
-    });
-    let unquoted: Vec<&str> = text.lines().filter(|line| !line.trim_start().starts_with('>')).collect();
-    CODE.replace_all(&unquoted.join("\n"), " ").into_owned()
 }
 
 #[cfg(test)]

@@ -44,6 +44,7 @@ mod judged_item;
 mod linked_issues;
 mod login;
 mod maintainers;
+mod markdown;
 pub mod mention;
 mod moment;
 mod next_move;

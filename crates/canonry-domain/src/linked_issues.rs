@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use crate::duplicate_text::own_words;
 use crate::item::ItemNumber;
+use crate::markdown::{Folded, own_words};
 use crate::repo_name::RepoName;
 
 /// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
@@ -15,7 +15,7 @@ use crate::repo_name::RepoName;
 /// "fixes #1, #2 and #3" all three count although GitHub links the first alone: this keeps
 /// duplicates open that somebody works on, so it rather finds one too many.
 pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
-    let own_words = own_words(text);
+    let own_words = own_words(text, Folded::Keep);
     let mut fixed = BTreeSet::new();
     for list in FIXING.captures_iter(&own_words) {
         for reference in REFERENCE.captures_iter(&list["list"]) {

@@ -46,6 +46,19 @@ pub fn is_hidden(character: char) -> bool {
         )
 }
 
+/// Whether a character changes a text without being seen in it: controls, zero-width and filler characters, direction
+/// marks, variation selectors, tags. Line ends and tabs are seen.
+pub fn is_invisible(character: char) -> bool {
+    if matches!(character, '\n' | '\t') {
+        return false;
+    }
+    character.is_control()
+        || matches!(u32::from(character),
+            0x00AD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
+            | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF
+            | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1_BCA0..=0x1_BCA3 | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
+}
+
 fn push(shown: &mut String, character: char) {
     if is_hidden(character) {
         write!(shown, "\\u{{{:x}}}", u32::from(character)).expect("invariant: a String takes everything");

@@ -2,7 +2,6 @@
 
 mod answers;
 mod commands;
-mod live_lines;
 mod page;
 mod parse;
 mod why_text;

@@ -40,7 +40,8 @@ pub fn mentions_page() -> String {
         "\nAlso understood: {}.\n\n\
         ## What counts\n\n\
         - The first command of a comment counts. Letter case, surplus blanks, \"please\" and a full stop do not matter.\n\
-        - Quotations, code, HTML comments and links never count, nor does a comment that is edited later.\n\
+        - What GitHub shows as quoted, struck, code, a link, a table or a footnote never counts, nor HTML comments, \
+        folded `<details>` and mail below an answer, nor a comment that is edited later.\n\
         - Bots are not heard, and neither is Canonry itself.\n\
         - Maintainers are who may push to the repository, as GitHub says at that moment, or the list that \
         `canonry maintainers set` made. The author is who opened the issue or the pull request.\n\n\

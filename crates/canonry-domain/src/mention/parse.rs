@@ -1,8 +1,8 @@
 //! From the text of a comment to what it asks for.
 
 use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand, MentionSpec, MentionVerb};
-use super::live_lines::live_lines;
 use crate::item::ItemNumber;
+use crate::markdown::{CodeSpans, Folded, own_lines};
 
 /// What a comment asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,18 +17,24 @@ pub enum Asked {
 /// Whether a text may hold a mention, whatever the handle is: most comments do not, and nothing needs to be asked about
 /// those.
 pub fn may_hold_mention(text: &str) -> bool {
-    text.lines().any(|line| line.trim_start().starts_with(['@', '/']))
+    text.split(['\n', '\r']).any(|line| line.trim_start().starts_with(['@', '/']))
 }
 
 /// What a comment asks for; `None` when it does not call Canonry.
 ///
-/// A line that begins with `@handle`, `/handle` or `/canonry` calls it, unless it stands in a quotation, in code, in an
-/// HTML comment or in a link. The first one counts. Letter case, surplus blanks, "please" and a full stop do not matter.
+/// A line of the author's own words that begins with `@handle`, `/handle` or `/canonry` calls it. What GitHub shows as
+/// quoted, struck, code or a part of a link, a table or a footnote never does, nor what it hides or folds. The first call
+/// counts. Letter case, surplus blanks, "please" and a full stop do not matter.
 pub fn parse_mention(text: &str, handle: &str) -> Option<Asked> {
     if !may_hold_mention(text) {
         return None;
     }
-    let said = live_lines(text).into_iter().find_map(|line| behind_the_call(line, handle))?;
+    let lines = own_lines(text, CodeSpans::Keep, Folded::Omit);
+    let said = lines.iter().find_map(|line| {
+        let said = behind_the_call(&line.text, handle)?;
+        // A call that is put together of parts with marks between them is none.
+        (line.text.len() - said.len() <= line.plain).then_some(said)
+    })?;
     Some(understood(said))
 }
 

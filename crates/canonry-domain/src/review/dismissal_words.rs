@@ -4,14 +4,17 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use crate::markdown::{CodeSpans, Folded, own_lines};
+
 /// Whether an answer to a finding says no to it.
 ///
 /// The first line of a person's own words must say so as a whole, or give a reason after it: "Won't fix", "by design, see
 /// the driver". What stands in quotes or code is somebody else's, what is struck out is taken back, and a question or a
 /// "but" leaves it open. Who is silent here is not lost: the finding stays where it is, and nobody repeats it.
 pub fn says_no(text: &str) -> bool {
-    let Some(line) = first_own_line(text) else { return false };
-    let line = plain(&line);
+    let lines = own_lines(text, CodeSpans::Omit, Folded::Omit);
+    let Some(line) = lines.first() else { return false };
+    let line = plain(&line.text);
     match SAYS_NO.captures(&line) {
         Some(said) => said.name("reason").is_none_or(|reason| !TURNS.is_match(reason.as_str())),
         None => false,
@@ -55,33 +58,6 @@ static TURNS: LazyLock<Regex> = LazyLock::new(|| {
         | (?: i | we ) (?: 'll | \s will ) \s (?: fix | change | address ) ) \b";
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
-
-/// The first line that is neither empty, nor quoted, nor code, nor hidden.
-fn first_own_line(text: &str) -> Option<String> {
-    static HIDDEN: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"(?s)<!--.*?(?:-->|\z)|```.*?(?:```|\z)|~~~.*?(?:~~~|\z)")
-            .expect("invariant: the pattern is constant")
-    });
-    static ASIDE: LazyLock<Regex> =
-        LazyLock::new(|| Regex::new(r"`[^`]*`|~~.*?~~").expect("invariant: the pattern is constant"));
-    let shown = HIDDEN.replace_all(text, "\n");
-    // A quote goes on until a blank line, whether or not its lines are marked.
-    let mut is_quote = false;
-    for line in shown.lines() {
-        if line.trim().is_empty() {
-            is_quote = false;
-            continue;
-        }
-        is_quote |= line.trim_start().starts_with('>');
-        let is_code = line.starts_with("    ") || line.starts_with('\t');
-        if is_quote || is_code {
-            continue;
-        }
-        let own = ASIDE.replace_all(line, "…");
-        return Some(own.into_owned());
-    }
-    None
-}
 
 /// The words in lower case, with one kind of apostrophe and blank, without emphasis and what stands before the first of
 /// them.

@@ -5,5 +5,6 @@ mod duplicate_gates;
 mod gate_trail;
 mod issue_outcomes;
 mod learning;
+mod markdown_commands;
 mod online_verdict;
 mod review_tracking;
