@@ -72,7 +72,11 @@ impl fmt::Display for SecretKind {
 /// `password=` and only if it looks random: commit hashes, UUIDs, variable names and the usual
 /// placeholders are left alone.
 pub fn scan_secrets(text: &str) -> Vec<FoundSecret> {
-    let mut found: Vec<FoundSecret> = RULES.iter().flat_map(|rule| rule.find(text)).collect();
+    merged(RULES.iter().flat_map(|rule| rule.find(text)).collect())
+}
+
+/// In order and without overlaps.
+pub(crate) fn merged(mut found: Vec<FoundSecret>) -> Vec<FoundSecret> {
     found.sort_by_key(|finding| (finding.range.start, finding.kind));
     let mut apart: Vec<FoundSecret> = Vec::with_capacity(found.len());
     for finding in found {
@@ -88,9 +92,13 @@ pub fn scan_secrets(text: &str) -> Vec<FoundSecret> {
 
 /// The text with every secret replaced by its kind in brackets.
 pub fn redact(text: &str) -> String {
+    redact_found(text, scan_secrets(text))
+}
+
+pub(crate) fn redact_found(text: &str, found: Vec<FoundSecret>) -> String {
     let mut redacted = String::with_capacity(text.len());
     let mut end = 0;
-    for finding in scan_secrets(text) {
+    for finding in found {
         redacted.push_str(&text[end..finding.range.start]);
         redacted.push_str(&format!("[redacted {}]", finding.kind));
         end = finding.range.end;
@@ -255,12 +263,11 @@ fn bits_per_character(text: &str) -> f64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::{SecretKind, redact, scan_secrets};
-    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
+pub(crate) mod samples {
+    use super::SecretKind;
 
     /// Put together at run time, so that no scanner takes this file for a leak.
-    fn secrets() -> Vec<(SecretKind, String)> {
+    pub(crate) fn secrets() -> Vec<(SecretKind, String)> {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         vec![
             (SecretKind::GitHubToken, format!("ghp_{body}")),
@@ -284,6 +291,13 @@ mod tests {
             (SecretKind::Jwt, format!("eyJ{}.eyJ{}.{body}", &body[..20], &body[..20])),
         ]
     }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::samples::secrets;
+    use super::{redact, scan_secrets};
+    use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     #[test]
     fn known_forms_are_found_wherever_they_stand() {

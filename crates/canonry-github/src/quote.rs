@@ -1,4 +1,7 @@
-//! Quoting text from strangers so that it pings nobody, links nothing and renders as plain words.
+//! Quoting text from strangers so that it pings nobody, links nothing, tells no secret and renders as plain words.
+
+use canonry_domain::printable::is_invisible;
+use canonry_domain::redact_shown;
 
 /// Parts a word for GitHub without a visible gap. GitHub looks for mentions and references in the
 /// rendered text, so a backslash before `@` or `#` does not help; this entity does.
@@ -8,15 +11,16 @@ const GAP: &str = "&ZeroWidthSpace;";
 /// taken, and a cut is shown as `…`.
 ///
 /// Mentions (teams too), issue references (`#12`, `GH-12`, `owner/repo#1`), URLs, Markdown, HTML and
-/// marker-like comments lose their meaning; control, zero-width and direction characters are removed.
+/// marker-like comments lose their meaning; control, zero-width and direction characters are removed, and secrets redacted.
 pub fn quote_line(text: &str, limit: usize) -> String {
-    let words: Vec<String> = visible(text).split_whitespace().map(str::to_owned).collect();
+    let visible = without_secrets(text);
+    let words: Vec<&str> = visible.split_whitespace().collect();
     escape_line(&cut(&words.join(" "), limit))
 }
 
 /// A block quote: as [`quote_line`], but keeps the lines, each behind `> `.
 pub fn quote_block(text: &str, limit: usize) -> String {
-    let visible = cut(&visible(text), limit);
+    let visible = cut(&without_secrets(text), limit);
     let mut quoted: Vec<String> = Vec::new();
     for line in visible.lines().map(str::trim) {
         // Several blank lines say no more than one.
@@ -30,30 +34,22 @@ pub fn quote_block(text: &str, limit: usize) -> String {
     quoted.join("\n")
 }
 
+/// What can be seen of the text, without secrets: cut or escaped ones would not be recognised any more.
+fn without_secrets(text: &str) -> String {
+    redact_shown(&visible(text))
+}
+
 /// The text without what cannot be seen. All kinds of line ends become `\n`, other white space a space.
 fn visible(text: &str) -> String {
     text.replace("\r\n", "\n")
         .chars()
         .filter_map(|character| match character {
             '\n' | '\r' | '\u{2028}' | '\u{2029}' | '\u{85}' | '\u{b}' | '\u{c}' => Some('\n'),
-            _ if is_hidden(character) => None,
+            _ if is_invisible(character) => None,
             _ if character.is_whitespace() => Some(' '),
             _ => Some(character),
         })
         .collect()
-}
-
-/// Characters that change a text without being seen in it: controls, zero-width and filler
-/// characters, direction marks, variation selectors, tags.
-fn is_hidden(character: char) -> bool {
-    if character == '\t' {
-        return false;
-    }
-    character.is_control()
-        || matches!(u32::from(character),
-            0x00AD | 0x034F | 0x061C | 0x115F..=0x1160 | 0x17B4..=0x17B5 | 0x180B..=0x180F
-            | 0x200B..=0x200F | 0x202A..=0x202E | 0x2060..=0x206F | 0x3164 | 0xFE00..=0xFE0F | 0xFEFF
-            | 0xFFA0 | 0xFFF0..=0xFFFB | 0x1_BCA0..=0x1_BCA3 | 0x1_D173..=0x1_D17A | 0xE_0000..=0xE_0FFF)
 }
 
 fn cut(text: &str, limit: usize) -> String {
@@ -224,7 +220,7 @@ mod tests {
             for quoted in [quote_line(&text, limit), quote_block(&text, limit).replace("\n> ", "\n").replace("\n>\n", "\n\n")] {
                 let quoted = quoted.strip_prefix("> ").unwrap_or(&quoted);
                 prop_assert!(live.find(quoted).is_none(), "{quoted:?} keeps {:?}", live.find(quoted));
-                prop_assert!(!quoted.chars().any(|character| super::is_hidden(character) && character != '\n'), "{quoted:?}");
+                prop_assert!(!quoted.chars().any(|character| canonry_domain::printable::is_invisible(character)), "{quoted:?}");
             }
         }
 

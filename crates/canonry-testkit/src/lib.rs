@@ -16,3 +16,4 @@ pub mod openapi;
 pub mod proxy;
 #[cfg(feature = "samples")]
 pub mod samples;
+pub mod secrets;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{
-    ClosesIn, Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, redact, suggestion_text,
-};
+use canonry_domain::{ClosesIn, Item, ItemNumber, ItemState, SimilarItem, Similarity, Suggestion, suggestion_text};
 use canonry_github::quote_line;
 use canonry_store::{NewTriageRecord, Repo, Store, StoreError};
 
@@ -62,7 +60,7 @@ pub(crate) async fn suggestion_of(
         item_type: item.item_type,
         verdict: record.verdict,
         target: SimilarItem { number: target, title: title(target), score },
-        reasoning: &quote_line(&redact(&record.reasoning), REASONING_QUOTED),
+        reasoning: &quote_line(&record.reasoning, REASONING_QUOTED),
         facts: &facts,
         open: &open,
         closed: &closed,
@@ -72,5 +70,5 @@ pub(crate) async fn suggestion_of(
 }
 
 fn quoted_title(title: &str) -> String {
-    quote_line(&redact(title), QUOTED)
+    quote_line(title, QUOTED)
 }

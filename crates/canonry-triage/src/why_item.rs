@@ -1,7 +1,7 @@
 //! Why Canonry said what it said about an item, or said nothing: gathered from the store.
 
 use canonry_domain::mention::{SaidAbout, WhatIsDone, WhyItem, why_text};
-use canonry_domain::{ItemNumber, ItemType, OverrideKind, Verdict, redact};
+use canonry_domain::{ItemNumber, ItemType, OverrideKind, Verdict};
 use canonry_github::quote_line;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
@@ -44,7 +44,7 @@ pub async fn why_item(
         Some(target) => facts_with(store, repo, item_type, number, target).await?,
         None => Vec::new(),
     };
-    let reasoning = quote_line(&redact(&record.reasoning), QUOTED);
+    let reasoning = quote_line(&record.reasoning, QUOTED);
     let said = SaidAbout {
         item_type,
         verdict: record.verdict,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use canonry_domain::{GithubId, Login, StateReason, redact, scan_secrets};
+use canonry_domain::{GithubId, Login, StateReason, redact_shown, scan_shown_secrets};
 use serde::{Deserialize, Serialize};
 
 use super::progress::Shape;
@@ -194,12 +194,12 @@ impl Write {
         }
     }
 
-    /// Why this must not leave, whatever anybody checks: a secret, or a marker that somebody smuggled
+    /// Why this must not leave, whatever anybody checks: a secret, also one that Markdown disguises, or a marker that somebody smuggled
     /// into the text.
     pub(super) fn forbidden(&self, signer: &MarkerSigner, own: &Login) -> Option<String> {
         let texts = self.texts();
         let kinds: BTreeSet<_> =
-            texts.iter().flat_map(|text| scan_secrets(text)).map(|finding| finding.kind.to_string()).collect();
+            texts.iter().flat_map(|text| scan_shown_secrets(text)).map(|finding| finding.kind.to_string()).collect();
         if !kinds.is_empty() {
             let kinds: Vec<String> = kinds.into_iter().collect();
             return Some(format!("the text holds a secret ({})", kinds.join(", ")));
@@ -212,7 +212,7 @@ impl Write {
     pub(super) fn storable(mut self) -> Self {
         for text in self.texts_mut() {
             // PostgreSQL keeps no NUL in a text, and GitHub shows none.
-            *text = redact(&text.replace('\0', "\u{fffd}"));
+            *text = redact_shown(&text.replace('\0', "\u{fffd}"));
         }
         self
     }
@@ -258,6 +258,93 @@ impl Write {
                 texts
             }
             Self::DeleteComment { .. } | Self::Reopen | Self::React { .. } | Self::ResolveThread { .. } => Vec::new(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{GithubId, StateReason, scan_shown_secrets};
+    use canonry_testkit::secrets::sample_secrets;
+    use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
+
+    use super::{Close, CloseAs, InlineComment, ReviewWrite, Write};
+    use crate::api::{CheckRunWrite, CheckState};
+    use crate::marker::MarkerSigner;
+    use crate::quote::{quote_block, quote_line};
+    use crate::secret::Secret;
+
+    /// Every kind of write with this text in each of its places, and nothing else.
+    fn writes(text: &str) -> Vec<Write> {
+        let (id, body, plain) = (GithubId(1), || text.to_owned(), || "plain".to_owned());
+        let close = |comment: String, comment_if_refused: String| {
+            let close_as = CloseAs::Reason(StateReason::Completed);
+            Write::Close(Close { close_as, comment, comment_if_refused })
+        };
+        let inline = |body: String| InlineComment { key: plain(), path: plain(), line: 1, start_line: None, body };
+        let review =
+            |body: String, comments: Vec<InlineComment>| Write::Review(ReviewWrite { commit: plain(), body, comments });
+        let check = |title: String, summary: String, details_url: Option<String>| {
+            let (head, external_id, state) = (plain(), plain(), CheckState::InProgress);
+            Write::CheckRun(CheckRunWrite { head, external_id, state, title, summary, details_url })
+        };
+        vec![
+            Write::Comment { body: body() },
+            Write::EditComment { comment_key: plain(), body: body() },
+            Write::Label { name: body() },
+            Write::Unlabel { name: body() },
+            close(body(), plain()),
+            close(plain(), body()),
+            review(body(), vec![]),
+            review(plain(), vec![inline(plain()), inline(body())]),
+            check(body(), plain(), None),
+            check(plain(), body(), None),
+            check(plain(), plain(), Some(body())),
+            Write::Reply { to: id, body: body() },
+            Write::EditReviewComment { comment: id, body: body() },
+        ]
+    }
+
+    fn disguised(secret: &str, how: usize) -> String {
+        let (before, after) = secret.split_at(secret.len() / 2);
+        match how {
+            0 => secret.to_owned(),
+            1 => format!("{before}\u{200b}{after}"),
+            2 => format!("{before}&ZeroWidthSpace;{after}"),
+            3 => secret.replace('_', "\\_").replace('-', "\\-"),
+            4 => format!("{before}<!-- x -->{after}"),
+            5 => format!("`{secret}`"),
+            6 => format!("{before}**{after}**"),
+            _ => secret.replace('_', "&#95;").replace(':', "&colon;"),
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_secret_leaves_in_any_text(which in 0usize..14, how in 0usize..8, before in "[a-zA-Z0-9 .]{0,20}") {
+            let (signer, own) = (MarkerSigner::new(Secret::new("x")), "canonry".parse().expect("valid"));
+            let text = format!("{before} {}\nAfter.", disguised(&sample_secrets()[which], how));
+            for write in writes(&text) {
+                let refused = write.forbidden(&signer, &own);
+                prop_assert!(refused.is_some_and(|why| why.contains("secret")), "{write:?}");
+                let stored = write.storable();
+                prop_assert_eq!(stored.forbidden(&signer, &own), None, "{:?}", stored);
+            }
+        }
+
+        /// Quoting takes it out, so that the rest is said and nothing is refused.
+        #[test]
+        fn what_is_quoted_can_be_said(which in 0usize..14, how in 0usize..8, limit in 1usize..400) {
+            let text = disguised(&sample_secrets()[which], how);
+            for quoted in [quote_line(&text, limit), quote_block(&text, limit)] {
+                prop_assert_eq!(scan_shown_secrets(&quoted), [], "{}", quoted);
+                let shown = quoted.replace('\\', "");
+                prop_assert!(!shown.contains("mVb9TzR4") && !shown.contains("Q2ZLM4") && !shown.contains("kQ9zR2"), "{quoted}");
+            }
+            for write in writes(&format!("It says: {}", quote_line(&text, limit))) {
+                let (signer, own) = (MarkerSigner::new(Secret::new("x")), "canonry".parse().expect("valid"));
+                prop_assert_eq!(write.forbidden(&signer, &own), None);
+            }
         }
     }
 }

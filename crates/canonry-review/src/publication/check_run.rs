@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{CheckConclusion, CommitSha, check_conclusion};
-use canonry_domain::{ItemNumber, redact};
+use canonry_domain::{ItemNumber, redact_shown};
 use canonry_github::api::{CheckRunWrite, CheckState};
 use canonry_github::outbox::Write;
 use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError};
@@ -150,8 +150,8 @@ impl Publication<'_> {
             head: head.to_owned(),
             external_id: format!("pull/{}/{}/{head}", keys.number, keys.repo.0),
             state,
-            title: redact(title).chars().take(TITLE).collect(),
-            summary: redact(summary),
+            title: redact_shown(title).chars().take(TITLE).collect(),
+            summary: redact_shown(summary),
             details_url: None,
         })
     }

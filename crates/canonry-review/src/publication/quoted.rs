@@ -1,6 +1,6 @@
 //! What reviewers and people wrote, so that nobody is mentioned, nothing is rendered, and nothing leaves its place.
 
-use canonry_domain::redact;
+use canonry_domain::redact_shown;
 use canonry_domain::review::{LineRange, RepoPath, fenced};
 use canonry_github::quote_line;
 
@@ -15,7 +15,7 @@ const FIX_CHARACTERS: usize = 4_000;
 /// One line of text. Short code between backticks stays code; everything else loses its meaning for GitHub.
 pub(super) fn line(text: &str, limit: usize) -> String {
     bounded(limit, |limit| {
-        let words: Vec<String> = redact(text).split_whitespace().map(str::to_owned).collect();
+        let words: Vec<String> = redact_shown(text).split_whitespace().map(str::to_owned).collect();
         with_code(&cut(&words.join(" "), limit))
     })
 }
@@ -24,7 +24,7 @@ pub(super) fn line(text: &str, limit: usize) -> String {
 pub(super) fn prose(text: &str, limit: usize) -> String {
     bounded(limit, |limit| {
         let mut lines: Vec<String> = Vec::new();
-        for one in cut(&redact(text), limit).lines().map(str::trim) {
+        for one in cut(&redact_shown(text), limit).lines().map(str::trim) {
             // Several blank lines say no more than one.
             if !(one.is_empty() && lines.last().is_none_or(String::is_empty)) {
                 lines.push(with_code(one));
@@ -36,18 +36,18 @@ pub(super) fn prose(text: &str, limit: usize) -> String {
 
 /// A name or a place as code, where it can be code.
 pub(super) fn code(text: &str) -> String {
-    if is_plain_code(text) { format!("`{text}`") } else { quote_line(text, 300) }
+    let text = redact_shown(text);
+    if is_plain_code(&text) { format!("`{text}`") } else { quote_line(&text, 300) }
 }
 
 /// Where a finding is.
 pub(super) fn place(path: &RepoPath, lines: Option<LineRange>) -> String {
-    let path = redact(path.as_str());
-    code(&lines.map_or_else(|| path.clone(), |lines| format!("{path}:{}", lines.first)))
+    code(&lines.map_or_else(|| path.to_string(), |lines| format!("{path}:{}", lines.first)))
 }
 
 /// What could be done: a sentence as text, anything else as a code block that nothing in it can end.
 pub(super) fn fix(text: &str) -> Option<String> {
-    let text: String = redact(text).chars().filter(|c| *c == '\n' || *c == '\t' || !is_hidden(*c)).collect();
+    let text: String = redact_shown(text).chars().filter(|c| *c == '\n' || *c == '\t' || !is_hidden(*c)).collect();
     // A marker that was copied from elsewhere would stop the whole text at the outbox's door.
     let text = text.replace("canonry:v1:", "canonry: v1:");
     let text = text.trim_matches('\n').trim_end();

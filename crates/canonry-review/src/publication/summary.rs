@@ -1,6 +1,6 @@
 //! The one summary comment of a pull request: written once, then edited in place.
 
-use canonry_domain::redact;
+use canonry_domain::redact_shown;
 use canonry_domain::review::{CommitSha, incomplete_comment};
 use canonry_github::outbox::{COMMENT_GONE, Write};
 use canonry_store::ReviewId;
@@ -49,7 +49,7 @@ impl Publication<'_> {
 
     async fn say_under(&self, keys: &Keys, text: &str, under: Under) -> Result<(bool, Option<String>), Stop> {
         // As the outbox keeps it, so that the same text is known to be the same.
-        let body = redact(text);
+        let body = redact_shown(text);
         let mut ended = None;
         for _ in 0..MOST_ROUNDS {
             let entries = self.store.outbox_entries(self.repo.id, self.number).await?;

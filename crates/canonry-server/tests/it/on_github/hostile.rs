@@ -34,6 +34,11 @@ fn tricks(copied: &str) -> Vec<String> {
         "# Heading\n\n- [x] done\n\n| a |\n|---|\n| @team |\n\n~~~\n@team\n".to_owned(),
         "fixes #1, closes tide/pool#1, GH-1".to_owned(),
         "/canonry pause".to_owned(),
+        // The same token, parted by what nobody sees once it is shown.
+        format!("the token {} is real", token().replace("7Kq2", "7K\u{200b}q\u{ad}2")),
+        format!("the token {} is real", token().replace('_', "\\_")),
+        format!("the token {} is real", token().replace("9Tz", "9`Tz`")),
+        format!("the token {} is real", token().replace("9Tz", "9<b></b>T&#122;")),
     ]
 }
 
@@ -130,7 +135,8 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
     assert!(setting.emulator.bodies_sent().len() > 40, "{}", setting.emulator.bodies_sent().len());
     assert_clean(&setting.emulator);
     for body in setting.emulator.bodies_sent() {
-        assert!(!body.contains(&token()), "{body}");
+        let shown: String = body.replace("&ZeroWidthSpace;", "").chars().filter(char::is_ascii_alphanumeric).collect();
+        assert!(!shown.contains(&token()[4..]), "{body}");
     }
     // Nobody was paused by a line of code, and the honest pull request heard nothing of it.
     let brakes = setting.store.brakes(setting.repo.id).await.expect("reads");

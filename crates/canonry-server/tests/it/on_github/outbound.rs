@@ -1,6 +1,6 @@
 //! What may leave: a search over every text that was ever sent to be written.
 
-use canonry_domain::scan_secrets;
+use canonry_domain::scan_shown_secrets;
 use canonry_testkit::github::Emulator;
 
 /// The tags that Canonry writes itself.
@@ -29,7 +29,7 @@ fn check(body: &str) -> Result<(), String> {
         return Err(format!("the unseen character {hidden:?}"));
     }
     let text = without_markers(body)?;
-    if let Some(secret) = scan_secrets(text).first() {
+    if let Some(secret) = scan_shown_secrets(text).first() {
         return Err(format!("a secret ({})", secret.kind));
     }
     let seen = outside_code(text)?;

@@ -1,10 +1,11 @@
 //! Carrying a plan out when nothing stands against it.
 
-use canonry_domain::{ItemState, ItemType, SkipReason};
+use canonry_domain::{ItemState, ItemType, SkipReason, scan_shown_secrets};
 use canonry_store::NewPlanRow;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
+use canonry_testkit::secrets::sample_secrets;
 use canonry_triage::{ApplyError, ClosingError};
 
 use crate::closing::setting::{OWN, REPO, Setting, counts, plain, told};
@@ -41,6 +42,32 @@ on_both_engines! {
         assert_eq!((counts(&again), told(&again)), ((0, 0, 0, 0), vec![format!("#{} already_applied", duplicates[0])]));
         let asked: Vec<String> = setting.emulator.requests().into_iter().map(|request| request.path).collect();
         assert_eq!(asked, ["/user"], "only who we are");
+    }
+
+    async fn a_secret_in_the_originals_title_is_not_posted(database: TestDatabase) {
+        let mut setting = Setting::new(database).await;
+        setting.config.config.close.max_per_day = 100;
+        for (at, secret) in sample_secrets().into_iter().enumerate() {
+            let (before, after) = secret.split_at(secret.len() / 2);
+            // As it is, or parted by what nobody sees.
+            let secret = match at % 3 {
+                0 => secret.clone(),
+                1 => format!("{before}\u{200b}{after}"),
+                _ => secret.replace('_', "\\_"),
+            };
+            let title = format!("Sync stops with {secret} in it");
+            let original = {
+                let mut world = setting.emulator.world();
+                crate::closing::setting::number(world.open(REPO, "ann", NewIssue::new(&title, "It stops.")))
+            };
+            let duplicate = setting.open("Sync stops too");
+            let plan = setting.plan(&[(duplicate, original)]).await;
+            let report = setting.apply(plan).await;
+            assert_eq!(told(&report), [format!("#{duplicate} applied")], "{title}");
+            let comment = setting.shown(duplicate).comments.remove(0);
+            assert!(comment.contains("redacted"), "{comment}");
+            assert_eq!(scan_shown_secrets(&comment), [], "{comment}");
+        }
     }
 
     async fn the_comment_names_the_target_and_what_both_share(database: TestDatabase) {
