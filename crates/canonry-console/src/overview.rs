@@ -8,6 +8,7 @@ use axum::Router;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use axum::routing::get;
+use canonry_domain::clock_trouble;
 use canonry_github::GitHub;
 use canonry_store::{QueueStatus, RepoOverview, RepoPageFilter};
 use futures_util::{StreamExt as _, stream};
@@ -43,6 +44,8 @@ struct OverviewPage {
     in_trouble: bool,
     pager: Pager,
     service: Option<Service>,
+    /// What is wrong with the machine's clock.
+    clock_trouble: Option<String>,
     is_app: bool,
 }
 
@@ -116,6 +119,7 @@ async fn show(
         in_trouble,
         pager: Pager::new("Pages of repositories", "/", &kept, after.is_none(), next),
         service,
+        clock_trouble: console.github.as_ref().and_then(GitHub::github_time).and_then(|time| clock_trouble(time.skew)),
         is_app: console.github.as_ref().is_some_and(GitHub::is_app),
     })
 }

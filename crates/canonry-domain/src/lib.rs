@@ -10,6 +10,7 @@ mod beta_rules;
 mod breaker;
 mod bug_feature;
 mod canonical;
+mod clock_skew;
 mod close_plan;
 mod closing_evidence;
 mod closing_text;
@@ -93,6 +94,8 @@ pub use audit_simulation::{
 };
 pub use breaker::{BREAKER_DAYS, BREAKER_WINDOW, pulls_breaker};
 pub use bug_feature::bug_feature_mismatch;
+pub use canonical::{PairItem, may_close_towards};
+pub use clock_skew::{CLOCK_TOLERANCE, clock_trouble, do_clocks_agree};
 pub use close_plan::{
     ClosePath, ClosePlan, ClusterPlan, FlatRow, PlanRow, PlanRules, RowVerdict, StaleItem, TargetPolicy,
     has_protected_label, plan_closes,
@@ -145,7 +148,7 @@ pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,
 };
-pub use plan_age::{DAILY_LIMIT_WINDOW, PlanAge, is_too_old, plan_age};
+pub use plan_age::{DAILY_LIMIT_WINDOW, PLAN_LIFETIME, PlanAge, is_too_old, plan_age};
 pub use plan_input::{PlanInput, PlanItem};
 pub use prediction::{CountedLessons, LearningEntry, Lesson, LessonKind, Prediction, Truth};
 pub use prediction_tally::OutcomeCounts;

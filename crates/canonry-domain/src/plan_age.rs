@@ -5,7 +5,7 @@ use std::fmt::Display;
 use jiff::{SignedDuration, Timestamp};
 
 /// After a week too much may have changed that nobody looks at again before closing (SPEC 19).
-const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Closes that no person approved are limited in every window of this length: a day, as `close.maxPerDay` says.
 pub const DAILY_LIMIT_WINDOW: SignedDuration = SignedDuration::from_hours(24);

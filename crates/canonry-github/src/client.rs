@@ -11,6 +11,7 @@ use url::{Host, Url};
 use crate::auth::{Auth, Scope, TokenCache};
 use crate::clock::{Clock, SystemClock};
 use crate::error::GitHubError;
+use crate::github_time::GithubTime;
 use crate::rate_budget::{RateBudget, RateLeft, Waiting};
 use crate::transport::Transport;
 
@@ -85,6 +86,7 @@ struct Shared {
     transport: Transport,
     budget: RateBudget,
     tokens: Mutex<TokenCache>,
+    time: std::sync::Mutex<Option<GithubTime>>,
 }
 
 impl GitHub {
@@ -98,7 +100,13 @@ impl GitHub {
             options.request_timeout,
             options.answer_limit,
         )?;
-        let shared = Shared { options, transport, budget: RateBudget::default(), tokens: Mutex::default() };
+        let shared = Shared {
+            options,
+            transport,
+            budget: RateBudget::default(),
+            tokens: Mutex::default(),
+            time: std::sync::Mutex::default(),
+        };
         Ok(Self { shared: Arc::new(shared) })
     }
 
@@ -146,6 +154,10 @@ impl GitHub {
 
     pub(crate) fn token_cache(&self) -> &Mutex<TokenCache> {
         &self.shared.tokens
+    }
+
+    pub(crate) fn latest_time(&self) -> std::sync::MutexGuard<'_, Option<GithubTime>> {
+        self.shared.time.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// A URL of the API; every segment is percent-encoded.

@@ -126,6 +126,7 @@ impl GitHub {
                 self.wait(waiting).await?;
             }
             let outgoing = Outgoing { method: method.clone(), url: &url, bearer: &credential.bearer, body, etag };
+            let sent_at = self.now();
             let incoming = match self.transport().send(outgoing).await.and_then(whole) {
                 Ok(incoming) => incoming,
                 Err(broken) if broken.too_large => {
@@ -143,6 +144,7 @@ impl GitHub {
                 }
             };
             let Incoming { status, headers, body: answer } = &incoming;
+            self.note_time(headers, sent_at);
             let now = self.now();
             if let Some(waiting) = self.budget().note(&credential.account, *status, headers, answer, now, limited) {
                 limited += 1;

@@ -88,6 +88,7 @@ impl GitHub {
             return Err(WriteError::NotSent(GitHubError::RateLimited { until: waiting.until }));
         }
         let outgoing = Outgoing { method, url, bearer: &credential.bearer, body, etag: None };
+        let sent_at = self.now();
         let incoming = match self.transport().send(outgoing).await {
             Ok(incoming) => incoming,
             Err(Broken { before_sending: true, detail, .. }) => {
@@ -97,6 +98,7 @@ impl GitHub {
             Err(broken) => return Err(WriteError::Ambiguous { detail: broken.detail }),
         };
         let Incoming { status, headers, body: answer } = &incoming;
+        self.note_time(headers, sent_at);
         if let Some(waiting) = self.budget().note(&credential.account, *status, headers, answer, self.now(), 0) {
             return Err(WriteError::NotSent(GitHubError::RateLimited { until: waiting.until }));
         }

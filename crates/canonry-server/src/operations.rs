@@ -171,6 +171,14 @@ fn expose_rates(github: &GitHub, now: Timestamp, page: &mut Exposition) {
     for (account, left) in &rates {
         remaining.sample(&[("account", account)], left.remaining as f64);
     }
+    if let Some(time) = github.github_time() {
+        page.family(
+            "canonry_github_clock_skew_seconds",
+            Kind::Gauge,
+            "How far this machine's clock is ahead of GitHub's, negative where it is behind. Beyond 120 nothing is closed.",
+        )
+        .sample(&[], time.skew.as_secs_f64());
+    }
     let mut limit = page.family("canonry_github_rate_limit", Kind::Gauge, "Requests that GitHub allows in an hour.");
     for (account, left) in &rates {
         limit.sample(&[("account", account)], left.limit as f64);

@@ -79,6 +79,7 @@ impl Scheduler {
     /// Queues what is due and says which schedules fired here, rather than in another process.
     pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {
         let now = self.clock.now();
+        self.store.correct_future_times(now).await?;
         let mut fired = Vec::new();
         let mut due = Vec::new();
         if self.schedules == Schedules::App {

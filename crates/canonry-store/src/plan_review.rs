@@ -110,6 +110,31 @@ impl Store {
         Ok(newest.map(CloseRunId::new))
     }
 
+    /// Whether an item is to be closed as a duplicate of another one: its grace waits for that, or a plan of since then has
+    /// such a row that nobody excluded and that was not carried out yet.
+    pub async fn is_closing_towards(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        (item, target): (ItemNumber, ItemNumber),
+        since: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (
+                SELECT 1 FROM items i JOIN items t ON t.repo_id = i.repo_id AND t.type = i.type
+                WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND t.number = $4 AND (
+                    EXISTS (SELECT 1 FROM graces g
+                        WHERE g.item_id = i.id AND g.target_item_id = t.id AND g.state = 'waiting')
+                    OR EXISTS (SELECT 1 FROM close_run_items c JOIN close_runs p ON p.id = c.run_id
+                        WHERE c.item_id = i.id AND c.target_item_id = t.id AND c.action = 'close'
+                        AND (c.approved IS NULL OR c.approved) AND p.mode = 'plan' AND p.created_at >= $5
+                        AND NOT EXISTS (SELECT 1 FROM close_runs a JOIN close_run_items d ON d.run_id = a.id
+                            WHERE a.plan_id = p.id AND d.item_id = i.id AND d.result IS NOT NULL))))";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(item.get());
+            query.bind(target.get()).bind(micros(since)).fetch_one(db).await?
+        }))
+    }
+
     /// An override that was given or taken back since the plan was made, and that names an item which the plan closes
     /// or closes others onto.
     pub async fn newer_override_of_items(&self, plan: CloseRunId) -> Result<Option<i64>, StoreError> {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_config::{Parsed, RepoConfig};
-use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, is_too_old, plan_age};
+use canonry_domain::{ItemNumber, ItemType, Maintainers, PlanAge, clock_trouble, is_too_old, plan_age};
 use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_store::{
@@ -198,7 +198,16 @@ async fn apply(
     let left = planned.iter().filter(|row| is_left(row)).count();
     let present = match left {
         0 => closing.repo.clone(),
-        _ => present_repo(store, closing.github, closing.repo).await?,
+        _ => {
+            let present = present_repo(store, closing.github, closing.repo).await?;
+            // Plans age by our clock, and so do the closes of a day.
+            if let Some(trouble) = closing.github.github_time().and_then(|time| clock_trouble(time.skew)) {
+                return Err(ApplyError::Refused(format!(
+                    "{trouble}, and nothing is closed by it; set the clock right"
+                )));
+            }
+            present
+        }
     };
     let closing = Closing { repo: &present, ..closing };
     let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };

@@ -43,6 +43,7 @@ impl CloseLease {
     /// Takes the lease, waiting for whoever has it as long as the client is allowed to wait. `owner`
     /// says who we are, in words, and no other process may say the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
+        store.correct_future_times(github.now()).await?;
         wait_for(store, github, repo, &owner).await?;
         let renewal = tokio::spawn(renew(store.clone(), github.clone(), repo, owner.clone()));
         Ok(Self { store: store.clone(), github: github.clone(), repo, owner, renewal })

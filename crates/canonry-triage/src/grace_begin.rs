@@ -1,8 +1,8 @@
 //! A grace begins: once the comment that announces a close is on GitHub, or by a maintainer's word.
 
 use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, called_off};
-use canonry_github::outbox::{Outbox, OutboxError};
-use canonry_store::{NewGrace, OutboxState, Repo, Store, StoreError, TriageActionKind};
+use canonry_github::outbox::{Outbox, OutboxError, Receipt};
+use canonry_store::{NewGrace, OutboxEntry, OutboxState, Repo, Store, StoreError, TriageActionKind};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::grace_cancel::cancel_grace;
@@ -72,7 +72,7 @@ pub(crate) async fn begin_announced_grace(
     let Some((record, target)) = record.and_then(|record| Some((record, record.record.target?))) else {
         return Ok(false);
     };
-    let began_at = entry.updated_at;
+    let began_at = written_at(&entry).unwrap_or(entry.updated_at);
     let new = NewGrace {
         item_type,
         number,
@@ -85,6 +85,12 @@ pub(crate) async fn begin_announced_grace(
         due_at: began_at + SignedDuration::from_hours(i64::from(hours)),
     };
     store.begin_grace(repo.id, &new).await
+}
+
+/// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
+fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
+    let receipt: Receipt = serde_json::from_value(entry.answer.clone()?).ok()?;
+    receipt.comment?.created_at
 }
 
 /// Begins every grace whose announcement has been written since the last look.

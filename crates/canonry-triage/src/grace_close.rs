@@ -1,7 +1,7 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
 use canonry_config::{Parsed, RepoConfig};
-use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, Probability};
+use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, Probability, clock_trouble};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
@@ -28,6 +28,9 @@ use crate::sync::SyncError;
 
 /// For so long an answer about who maintains a repository serves every grace that is due.
 const ASKED_AGAIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// What a grace waits for while our clock and GitHub's differ.
+pub(crate) const CLOCK_SKEW: &str = "clock_skew";
 
 /// Who closes, and by which rules.
 #[derive(Clone, Copy)]
@@ -125,6 +128,7 @@ impl From<LookError> for Unsettled {
         match error {
             LookError::GitHub(error) => error.into(),
             LookError::Store(error) => error.into(),
+            LookError::Unreadable(fact) => Self::Wait(format!("drift:{fact}")),
             LookError::Unclear(words) => Self::Wait(words),
         }
     }
@@ -148,6 +152,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     }
     let repo = present_repo(store, github, &grace.repo).await?;
     let watch = GraceWatch { store, github, outbox, grace };
+    is_due_by_github(&watch).await?;
     // A close that has begun is ended by its own checks, so that what it has said already is corrected.
     if let Some(plan) = grace.plan
         && is_closing(store, grace).await?
@@ -181,11 +186,33 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     carry_out(with, &repo, grace, plan, &watch).await
 }
 
+/// Waits unless GitHub's clock says that the time of the grace is over. Ours may be days ahead, or have been when the close
+/// was announced.
+async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), Unsettled> {
+    let Some(time) = watch.github.github_time() else { return Err(Unsettled::Wait("no_github_time".to_owned())) };
+    if let Some(trouble) = clock_trouble(time.skew) {
+        tracing::warn!(skew_seconds = time.skew.as_secs(), "{trouble}; nothing is closed until they agree");
+        return Err(Unsettled::Wait(CLOCK_SKEW.to_owned()));
+    }
+    let grace = watch.grace;
+    if grace.approved_by.is_some() {
+        return Ok(());
+    }
+    let Some(announced_at) = watch.announced_at().await? else {
+        return Err(Unsettled::Wait("it is not known when its close was announced".to_owned()));
+    };
+    let length = grace.due_at.duration_since(grace.began_at);
+    match announced_at.checked_add(length) {
+        Ok(due) if due <= time.date => Ok(()),
+        _ => Err(Unsettled::Wait("not_due_on_github".to_owned())),
+    }
+}
+
 /// A list that a person has set stands; any other is asked for again, because maintainers' items are never closed.
 async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), Unsettled> {
     let list = store.maintainers(repo.id).await?;
     let is_fresh = |list: &MaintainerList| {
-        list.source == MaintainerSource::Set || github.now().duration_since(list.written_at) < ASKED_AGAIN
+        list.source == MaintainerSource::Set || github.now().duration_since(list.written_at).abs() < ASKED_AGAIN
     };
     if list.as_ref().is_some_and(is_fresh) {
         return Ok(());

@@ -27,7 +27,7 @@ pub enum SettingsError {
 pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Result<Option<String>, SettingsError> {
     let now = github.now();
     if let Some(kept) = store.repo_settings(repo.id).await?
-        && now.duration_since(kept.fetched_at) < FRESH
+        && now.duration_since(kept.fetched_at).abs() < FRESH
     {
         return Ok(kept.text);
     }

@@ -13,7 +13,7 @@ const COUNTS_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// Whether a plan may be made by this list without asking GitHub again. One that a person set always counts.
 pub fn counts_for_a_plan(list: &MaintainerList, now: Timestamp) -> bool {
-    list.source == MaintainerSource::Set || now.duration_since(list.written_at) < COUNTS_FOR
+    list.source == MaintainerSource::Set || now.duration_since(list.written_at).abs() < COUNTS_FOR
 }
 
 /// Replaces the list of maintainers by the collaborators with push or more. When GitHub does not

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use anyhow::Result;
 use canonry_config::SETTINGS_FILE;
-use canonry_github::GitHubError;
+use canonry_domain::clock_trouble;
+use canonry_github::{GitHub, GitHubError};
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Representation, Store};
 use serde::Serialize;
@@ -80,7 +81,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         Ok(chosen) => check_database(&chosen, &mut checks).await,
         Err(error) => checks.push(Check::fail("database", error_message(&error), "name a database with --db")),
     }
-    checks.push(check_github(&args).await);
+    check_github(&args, &mut checks).await;
     checks.push(check_settings(Path::new(SETTINGS_FILE)));
 
     let count = |status| checks.iter().filter(|check| check.status == status).count();
@@ -251,29 +252,45 @@ async fn waiting_closes(store: &Store, repo: &Repo) -> Result<Option<Check>> {
     }))
 }
 
-async fn check_github(args: &Args) -> Check {
+async fn check_github(args: &Args, checks: &mut Vec<Check>) {
+    let (check, client) = check_credentials(args).await;
+    checks.push(check);
+    let Some(time) = client.as_ref().and_then(GitHub::github_time) else { return };
+    checks.push(match clock_trouble(time.skew) {
+        None => Check::ok("clock", "agrees with GitHub's"),
+        Some(trouble) => Check::fail(
+            "clock",
+            format!("{trouble}, so that nothing is closed"),
+            "set this machine's clock, or let NTP do it",
+        ),
+    });
+}
+
+/// Whether GitHub accepts who we are, and the client that asked it.
+async fn check_credentials(args: &Args) -> (Check, Option<GitHub>) {
     // An App goes before a token, as it does for every other command.
     let (name, another) = match (is_app(), token()) {
         (true, _) => ("github app", "check CANONRY_APP_ID and the App's private key".to_owned()),
         (false, Some(_)) => ("github token", format!("put another token into {TOKEN_VARIABLE}")),
         (false, None) => {
-            return Check::warn(
+            let check = Check::warn(
                 "github token",
                 format!("{TOKEN_VARIABLE} is not set; importing files works without it, asking GitHub does not"),
                 format!("put a token that may read your repositories into {TOKEN_VARIABLE}, or name a GitHub App"),
             );
+            return (check, None);
         }
     };
     let client = match args.github.impatient_client() {
         Ok(client) => client,
-        Err(error) if is_app() => return Check::fail(name, one_line(&error_message(&error)), another),
-        Err(error) => return Check::fail(name, error_message(&error), "check --github-api"),
+        Err(error) if is_app() => return (Check::fail(name, one_line(&error_message(&error)), another), None),
+        Err(error) => return (Check::fail(name, error_message(&error), "check --github-api"), None),
     };
     if args.offline {
         let set = if is_app() { "CANONRY_APP_ID and a key are" } else { "GITHUB_TOKEN is" };
-        return Check::ok(name, format!("{set} set; GitHub was not asked"));
+        return (Check::ok(name, format!("{set} set; GitHub was not asked")), None);
     }
-    match client.own_login().await {
+    let check = match client.own_login().await {
         Ok(login) => Check::ok(name, format!("GitHub accepts it, as {}", one_line(login.as_str()))),
         Err(error @ GitHubError::Unauthorized { .. }) => Check::fail(name, one_line(&error.to_string()), another),
         // Tokens of installations and of CI jobs have no account to tell.
@@ -281,7 +298,8 @@ async fn check_github(args: &Args) -> Check {
             Check::ok(name, "GitHub accepts it, and it belongs to no account")
         }
         Err(error) => Check::warn(name, one_line(&error.to_string()), "try again, or use --offline"),
-    }
+    };
+    (check, Some(client))
 }
 
 fn check_settings(path: &Path) -> Check {

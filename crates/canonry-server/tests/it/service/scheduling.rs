@@ -116,6 +116,19 @@ on_both_engines! {
         }
     }
 
+    async fn schedules_go_on_after_the_clock_was_set_back(database: TestDatabase) {
+        let store = filled(&database, start()).await;
+        let scheduler = |now| Scheduler { store: store.clone(), clock: Arc::new(ManualClock::new(now)), schedules: Schedules::App };
+        let ahead = scheduler(start() + SignedDuration::from_hours(96));
+        assert_eq!(ahead.tick().await.expect("ticks").len(), 6);
+        let right = scheduler(start());
+        assert_eq!(right.tick().await.expect("ticks").len(), 6, "what fired in the future is due");
+        assert_eq!(right.tick().await.expect("ticks").len(), 0);
+        let clock = Arc::new(ManualClock::new(start()));
+        work_off(&store, &clock).await;
+        assert_eq!(queued_keys(&store).await, Vec::<String>::new(), "no job waits for four days");
+    }
+
     async fn a_start_catches_up_but_a_loop_of_starts_does_not_hammer(database: TestDatabase) {
         let store = filled(&database, start()).await;
         let clock = Arc::new(ManualClock::new(start()));

@@ -12,6 +12,8 @@ use canonry_triage::{
     close_due_grace, tell_ended_graces,
 };
 
+use jiff::Timestamp;
+
 use crate::triage::setting::{ALPHA, OWN, REPO, Setting, plain};
 
 pub(crate) const FILE: &str = ".canonry.yml";
@@ -74,16 +76,26 @@ pub(crate) async fn try_sweep(
     github: &GitHub,
     outbox: &Outbox,
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
+    try_sweep_at(setting, github, outbox, setting.now()).await
+}
+
+/// The same of a service whose clock shows this.
+pub(crate) async fn try_sweep_at(
+    setting: &Setting,
+    github: &GitHub,
+    outbox: &Outbox,
+    now: Timestamp,
+) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
     let store = &setting.store;
-    begin_announced_graces(store, setting.now()).await?;
-    tell_ended_graces(store, outbox, setting.now()).await?;
+    begin_announced_graces(store, now).await?;
+    tell_ended_graces(store, outbox, now).await?;
     let chat = setting.chat();
     let key = ("main".to_owned(), FILE.to_owned());
     let text = setting.emulator.world().get(REPO).files.get(&key).cloned().unwrap_or_default();
     let config = parse_bytes(text.as_ref());
     let mut outcomes = Vec::new();
     for grace in store.waiting_graces(Some(setting.repo.id)).await? {
-        if grace.due_at > setting.now() {
+        if grace.due_at > now {
             continue;
         }
         let (budget, run_id) = (LlmBudget::default(), setting.run_id());
