@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use url::Url;
 
 use crate::auth::Scope;
@@ -82,6 +83,12 @@ impl<T: DeserializeOwned> Pages<T> {
             all.extend(page.items);
         }
         Ok(all)
+    }
+
+    /// The same as GitHub wrote it.
+    pub(crate) async fn all_values(self) -> Result<Vec<Value>, GitHubError> {
+        let Self { github, scope, next, seen, field, .. } = self;
+        Pages { github, scope, next, seen, field, items: PhantomData }.all().await
     }
 
     fn take(&mut self, got: &Got) -> Result<Page<T>, GitHubError> {

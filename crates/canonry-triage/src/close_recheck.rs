@@ -1,14 +1,15 @@
 //! The checks right before a write: whether a close, or the undoing of one, still makes sense.
 
 use canonry_domain::{
-    DriftKind, ItemNumber, Maintainers, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason, drift,
+    DriftKind, ItemNumber, Maintainers, Override, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason,
+    drift,
 };
-use canonry_github::GitHubError;
 use canonry_github::api::RestIssue;
 use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
+use canonry_github::{FactError, GitHubError};
 use canonry_store::{BrakeKind, CloseRun, OutboxEntry, StoreError};
 use futures_util::future::{BoxFuture, ready};
-use jiff::{SignedDuration, Timestamp};
+use jiff::SignedDuration;
 
 use crate::close_row::WITHDRAWN;
 use crate::closing::{Closing, RowItem, left_out};
@@ -106,8 +107,20 @@ pub(crate) enum LookError {
     GitHub(#[from] GitHubError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// GitHub answered something else than it promises.
+    #[error("drift:{0}")]
+    Unreadable(DriftKind),
     #[error("{0}")]
     Unclear(String),
+}
+
+impl From<FactError> for LookError {
+    fn from(error: FactError) -> Self {
+        match error {
+            FactError::GitHub(error) => Self::GitHub(error),
+            FactError::Unreadable(fact) => Self::Unreadable(fact),
+        }
+    }
 }
 
 impl PlannedClose<'_> {
@@ -118,24 +131,22 @@ impl PlannedClose<'_> {
         {
             return Ok(Seen::Unfit(RowRefusal::Grace(end)));
         }
+        let overrides = self.closing.store.overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
+        let is_ruling = |ruled: &&Override| ruled.kind == OverrideKind::Duplicate && ruled.item == self.item.number;
+        let ruled_at = overrides.iter().filter(is_ruling).map(|ruled| ruled.created_at).max();
+        let (snapshot, planned_at) = (&self.snapshot.source, self.plan.created_at);
         let LiveSource { item: source, reopened_by_person_at } =
-            live_source(self.closing, repo, self.item, &self.snapshot.source, self.plan.created_at).await?;
+            live_source(self.closing, repo, self.item, snapshot, planned_at, ruled_at).await?;
         let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
         let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
         let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);
         if let Some(refusal) = drifted {
             return Ok(Seen::Unfit(refusal));
         }
-        let overrides = self.closing.store.overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
         if Rulings::of(self.item.item_type, &overrides).are_apart(self.item.number, self.target) {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
         }
-        let said_since = |at: Timestamp| {
-            overrides.iter().any(|ruled| {
-                ruled.kind == OverrideKind::Duplicate && ruled.item == self.item.number && ruled.created_at > at
-            })
-        };
-        if reopened_by_person_at.is_some_and(|at| !said_since(at)) {
+        if reopened_by_person_at.is_some_and(|at| ruled_at.is_none_or(|ruled| ruled <= at)) {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));
         }
         Ok(match target_issue {
@@ -158,7 +169,10 @@ impl PlannedClose<'_> {
             return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
         }
         let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };
-        let seen = self.look(&entry.repo.name).await?;
+        let seen = match self.look(&entry.repo.name).await {
+            Err(LookError::Unreadable(fact)) => Seen::Unfit(RowRefusal::Drift(fact)),
+            seen => seen?,
+        };
         if !self.closing.lease.is_held().await? {
             return Err("another process has taken over closing in this repository".into());
         }

@@ -97,6 +97,9 @@ impl PlanRows<'_> {
                         return self.record(item, CloseOutcome::Failed, Some(error.to_string()), &key).await;
                     }
                     Err(LookError::GitHub(error)) => return Ok(failed_for_now(error.to_string())),
+                    Err(error @ LookError::Unreadable(_)) => {
+                        return self.record(item, CloseOutcome::Skipped, Some(error.to_string()), &key).await;
+                    }
                     Err(LookError::Unclear(words)) => return Ok(failed_for_now(words)),
                 };
                 let write = self.close_write(row, target, &original, self.heard_handle().await?);

@@ -3,9 +3,9 @@
 use canonry_domain::{
     ItemNumber, ItemSnapshot, ItemState, ItemType, LiveItem, Login, RepoName, content_hash, fixed_issues,
 };
-use canonry_github::GitHubError;
 use canonry_github::api::{RestComment, RestIssue, RestTimelineEvent, RestUser};
 use canonry_github::outbox::Outbox;
+use canonry_github::{FactError, GitHubError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -19,24 +19,26 @@ pub(crate) struct LiveSource {
     pub(crate) reopened_by_person_at: Option<Timestamp>,
 }
 
-/// Reads an item that is to be closed, and what happened to it since `planned`.
+/// Reads an item that is to be closed, and what happened to it since `planned`. A person who ruled at `ruled_at` that it is
+/// a duplicate knew of what had happened by then.
 pub(crate) async fn live_source(
     closing: Closing<'_>,
     repo: &RepoName,
     RowItem { item_type, number }: RowItem,
     planned: &ItemSnapshot,
     planned_at: Timestamp,
-) -> Result<LiveSource, GitHubError> {
+    ruled_at: Option<Timestamp>,
+) -> Result<LiveSource, FactError> {
     let github = closing.github;
-    let issue = github.issue(repo, number).await?;
+    let issue = github.issue_to_close(repo, number).await?;
     let mut item = live_item(item_type, &issue);
     if item.state != ItemState::Open {
         return Ok(LiveSource { item, reopened_by_person_at: None });
     }
     // Whatever the snapshot knew of had happened by the item's last change.
     let since = planned.updated_at.or(planned.last_synced_at).unwrap_or(planned_at);
-    let comments = github.comments(repo, number, Some(since)).all().await?;
-    let timeline = github.timeline(repo, number).all().await?;
+    let comments = github.comments_before_close(repo, number, since).await?;
+    let timeline = github.timeline_before_close(repo, number).await?;
     let ours = |comment: &RestComment| closing.outbox.wrote(comment);
     item.human_commented_since = commented_since(&issue, &comments, planned, since, ours)
         || timeline
@@ -44,7 +46,7 @@ pub(crate) async fn live_source(
             .any(|event| !is_own_review(closing.outbox, event) && reviewed_at(event).is_some_and(|at| at > since));
     item.pinned = is_pinned(&timeline);
     item.linked_open_pr = item_type == ItemType::Issue && is_linked(repo, number, &timeline);
-    item.reopened_since = reopenings(&timeline).any(|(at, _)| at > since);
+    item.reopened_since = reopenings(&timeline).any(|(at, _)| at > since && ruled_at.is_none_or(|ruled| ruled <= at));
     let reopened_by_person_at = reopenings(&timeline).filter(|(_, person)| *person).map(|(at, _)| at).max();
     Ok(LiveSource { item, reopened_by_person_at })
 }
@@ -55,10 +57,10 @@ pub(crate) async fn live_target(
     repo: &RepoName,
     item_type: ItemType,
     number: ItemNumber,
-) -> Result<Option<(LiveItem, RestIssue)>, GitHubError> {
-    match closing.github.issue(repo, number).await {
+) -> Result<Option<(LiveItem, RestIssue)>, FactError> {
+    match closing.github.target_of_close(repo, number).await {
         Ok(issue) => Ok(Some((live_item(item_type, &issue), issue))),
-        Err(error) if is_gone(&error) => Ok(None),
+        Err(FactError::GitHub(error)) if is_gone(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -4,6 +4,7 @@ use canonry_domain::{GithubId, ItemNumber, RepoName, StateReason};
 use jiff::Timestamp;
 use reqwest::Method;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::labels::{RestLabel, label_list};
 use super::{AppSlug, RestUser};
@@ -172,9 +173,20 @@ impl GitHub {
     /// One issue or pull request. [`GitHubError::Moved`] when it now lives in another repository (or
     /// this repository has another name: ask for it by id), [`GitHubError::Gone`] when it was deleted.
     pub async fn issue(&self, repo: &RepoName, number: ItemNumber) -> Result<RestIssue, GitHubError> {
+        self.issue_with_answer(repo, number).await.map(|(issue, _)| issue)
+    }
+
+    /// The same with GitHub's whole answer.
+    pub(crate) async fn issue_with_answer(
+        &self,
+        repo: &RepoName,
+        number: ItemNumber,
+    ) -> Result<(RestIssue, Value), GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number.to_string()], &[]);
         let what = self.what(&url);
-        let issue: RestIssue = self.get_json(&Scope::Repo(repo.clone()), url).await?;
+        let answer: Value = self.get_json(&Scope::Repo(repo.clone()), url).await?;
+        let issue = RestIssue::deserialize(&answer)
+            .map_err(|error| GitHubError::BadAnswer { what: what.clone(), detail: error.to_string() })?;
         // GitHub redirects to where a transferred issue is: what arrives may be another repository's.
         let here = format!("/repos/{repo}").to_lowercase();
         let elsewhere = issue.repository_url.as_deref().is_some_and(|place| !place.to_lowercase().ends_with(&here));
@@ -184,7 +196,7 @@ impl GitHub {
             let to = format!("{}#{}", place.unwrap_or("another repository"), issue.number);
             return Err(GitHubError::Moved { what, to });
         }
-        Ok(issue)
+        Ok((issue, answer))
     }
 
     /// Changes an issue's state.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use jiff::Timestamp;
+use serde_json::Value;
 use tokio::sync::watch;
 
 use super::call::Answer;
@@ -57,6 +58,7 @@ pub(super) enum Effect {
     Stale(Age),
     Truncate,
     Headers(Vec<(String, String)>),
+    Rewrite(Rewriter),
     Hold(Holder, Moment),
     Hang(Moment),
 }
@@ -178,6 +180,11 @@ impl Fault {
         self.arm(Effect::Headers(headers))
     }
 
+    /// Applies, and answers with another body than GitHub would.
+    pub fn rewrite(self, change: impl Fn(&mut Value) + Send + Sync + 'static) -> ArmedFault {
+        self.arm(Effect::Rewrite(Rewriter(Arc::new(change))))
+    }
+
     /// Holds the request before it is applied until the gate is released.
     pub fn hold(self) -> (ArmedFault, Gate) {
         self.hold_at(Moment::BeforeApplying)
@@ -209,6 +216,22 @@ impl Fault {
 impl fmt::Debug for Fault {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Fault({} {}, from {}, {} times)", self.method, self.pattern, self.first, self.times)
+    }
+}
+
+/// What an answer's body is changed by.
+#[derive(Clone)]
+pub(super) struct Rewriter(Arc<dyn Fn(&mut Value) + Send + Sync>);
+
+impl Rewriter {
+    pub(super) fn rewrite(&self, body: &mut Value) {
+        (self.0)(body);
+    }
+}
+
+impl fmt::Debug for Rewriter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Rewriter")
     }
 }
 

@@ -200,11 +200,13 @@ impl Inner {
     fn settle(&mut self, arrived: &Arrived, effects: Vec<Effect>) -> Option<(Answer, Vec<u8>)> {
         let index = arrived.index;
         let mut headers = Vec::new();
+        let mut rewriters = Vec::new();
         let mut truncated = false;
         let mut answer = None;
         for effect in effects {
             match effect {
                 Effect::Headers(more) => headers.extend(more),
+                Effect::Rewrite(rewriter) => rewriters.push(rewriter),
                 Effect::Truncate => truncated = true,
                 Effect::Answer(given) => answer = Some(self.dressed(given, &arrived.actor)),
                 Effect::Drop => return None,
@@ -234,6 +236,9 @@ impl Inner {
         }
         let mut answer = answer.unwrap_or_else(|| self.apply(arrived));
         answer.headers.extend(headers);
+        if let Some(body) = &mut answer.body {
+            rewriters.iter().for_each(|rewriter| rewriter.rewrite(body));
+        }
         let mut bytes = match (&answer.raw, &answer.body) {
             (Some(raw), _) => raw.to_vec(),
             (None, Some(body)) => body.to_string().into_bytes(),

@@ -13,3 +13,4 @@ mod setting;
 mod sigkill;
 mod together;
 mod undo;
+mod unreadable;
