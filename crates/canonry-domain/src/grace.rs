@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::canonical::{PairItem, may_close_towards};
 use crate::close_plan::{has_protected_label, whose};
 use crate::item::{Item, ItemState, ItemType, StateReason};
 use crate::maintainers::Maintainers;
@@ -56,6 +57,9 @@ pub enum GraceEnd {
     Locked,
     /// The item that it would have been closed in favour of is not open any more.
     TargetClosed,
+    /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
+    /// be closed as a duplicate of it.
+    Outranked,
 }
 
 words!(
@@ -82,6 +86,7 @@ words!(
     Pinned = "pinned",
     Locked = "locked",
     TargetClosed = "target_closed",
+    Outranked = "outranked",
 );
 
 impl GraceEnd {
@@ -109,6 +114,7 @@ impl GraceEnd {
             Self::Pinned => "it is pinned",
             Self::Locked => "its conversation is locked",
             Self::TargetClosed => "the other one is not open any more",
+            Self::Outranked => "it is older or more active than the other one",
         }
     }
 
@@ -125,6 +131,7 @@ impl GraceEnd {
                 | Self::Assigned
                 | Self::Milestoned
                 | Self::LinkedPull
+                | Self::Outranked
         )
     }
 
@@ -204,6 +211,8 @@ pub struct GraceFacts {
     pub locked: bool,
     /// The target is gone or closed.
     pub target_closed: bool,
+    /// [`may_close_towards`] says no, or the target is to be closed as a duplicate of the item.
+    pub outranked: bool,
 }
 
 /// Why a grace ends now without a close; the first that fits.
@@ -228,6 +237,7 @@ pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
         (facts.pinned, GraceEnd::Pinned),
         (facts.locked, GraceEnd::Locked),
         (facts.target_closed, GraceEnd::TargetClosed),
+        (facts.outranked, GraceEnd::Outranked),
     ];
     let ends = |end: GraceEnd| began == GraceBegan::Announced || end.ends_ruled();
     all.into_iter().find_map(|(holds, end)| (holds && ends(end)).then_some(end))
@@ -238,6 +248,12 @@ pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
 pub struct GraceCandidate<'a> {
     /// The item.
     pub item: &'a Item,
+    /// How many of its comments Canonry wrote.
+    pub own_comments: u32,
+    /// What it would be closed as a duplicate of.
+    pub target: Option<PairItem<'a>>,
+    /// Whether the target has a grace or a plan that closes it as a duplicate of the item.
+    pub is_target_closing: bool,
     /// What it is called.
     pub verdict: Verdict,
     /// How sure the judge is.
@@ -256,8 +272,11 @@ pub struct GraceCandidate<'a> {
 /// would keep open: a close that is announced and never comes puzzles people. One grace is all that an item gets.
 pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
     let item = candidate.item;
-    let Some(maintainers) = candidate.maintainers else { return false };
-    candidate.verdict == Verdict::Duplicate
+    let (Some(maintainers), Some(target)) = (candidate.maintainers, candidate.target) else { return false };
+    let source = PairItem { item, own_comments: candidate.own_comments };
+    may_close_towards(source, target, maintainers)
+        && !candidate.is_target_closing
+        && candidate.verdict == Verdict::Duplicate
         && candidate.confidence.is_some_and(|confidence| confidence >= candidate.min_close)
         && !candidate.has_a_past
         && item.state == ItemState::Open
@@ -314,6 +333,7 @@ mod tests {
         GraceBegan, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, called_off, grace_end,
         left_open, may_announce_close,
     };
+    use crate::canonical::PairItem;
     use crate::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
     use crate::item_record::{ItemRecord, merge_record};
     use crate::login::Login;
@@ -324,7 +344,7 @@ mod tests {
     type Fact = fn(&mut GraceFacts);
 
     /// Every reason alone, in the order in which they are looked at, and whether it also ends what a maintainer ruled.
-    const REASONS: [(GraceEnd, bool, Fact); 19] = [
+    const REASONS: [(GraceEnd, bool, Fact); 20] = [
         (GraceEnd::Gone, true, |facts| facts.gone = true),
         (GraceEnd::Closed, true, |facts| facts.closed = true),
         (GraceEnd::Reopened, true, |facts| facts.reopened = true),
@@ -344,6 +364,7 @@ mod tests {
         (GraceEnd::Pinned, true, |facts| facts.pinned = true),
         (GraceEnd::Locked, true, |facts| facts.locked = true),
         (GraceEnd::TargetClosed, true, |facts| facts.target_closed = true),
+        (GraceEnd::Outranked, false, |facts| facts.outranked = true),
     ];
 
     #[test]
@@ -398,8 +419,13 @@ mod tests {
         name.parse().expect("valid")
     }
 
+    fn at(hour: i64) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(1_800_000_000 + hour * 3_600).expect("in range")
+    }
+
     fn item() -> Item {
         let record = ItemRecord {
+            created_at: Some(at(9)),
             body: Some(
                 "The exporter writes its summary twice to the console, once at the start and once at the end.".into(),
             ),
@@ -418,16 +444,29 @@ mod tests {
         confidence: Option<Probability>,
         has_a_past: bool,
         knows_maintainers: bool,
+        target: Item,
+        is_target_closing: bool,
     }
 
     fn announces(change: impl FnOnce(&mut Item, &mut Asked)) -> bool {
         let mut item = item();
         let confidence = Some(Probability::new(0.92).expect("valid"));
-        let mut asked = Asked { verdict: Verdict::Duplicate, confidence, has_a_past: false, knows_maintainers: true };
+        let target = Item { number: ItemNumber::new(3).expect("valid"), created_at: Some(at(3)), ..item.clone() };
+        let mut asked = Asked {
+            verdict: Verdict::Duplicate,
+            confidence,
+            has_a_past: false,
+            knows_maintainers: true,
+            target,
+            is_target_closing: false,
+        };
         change(&mut item, &mut asked);
         let maintainers: Maintainers = [login("boss")].iter().collect();
         may_announce_close(&GraceCandidate {
             item: &item,
+            own_comments: 0,
+            target: Some(PairItem { item: &asked.target, own_comments: 1 }),
+            is_target_closing: asked.is_target_closing,
             verdict: asked.verdict,
             confidence: asked.confidence,
             min_close: Probability::new(0.90).expect("valid"),
@@ -455,6 +494,19 @@ mod tests {
         assert!(!announces(|item, _| item.state = ItemState::Closed));
         assert!(!announces(|item, _| item.state_reason = Some(StateReason::Reopened)));
         assert!(!announces(|item, _| item.body = "please fix".into()));
+    }
+
+    #[test]
+    fn only_the_newer_and_quieter_of_two_is_announced() {
+        assert!(!announces(|_, asked| asked.is_target_closing = true));
+        assert!(!announces(|_, asked| asked.target.created_at = Some(at(10))), "the target is the newer one");
+        assert!(!announces(|_, asked| asked.target.created_at = None), "nobody knows how old it is");
+        assert!(!announces(|item, _| item.comments = 1), "people talk here, and not there");
+        assert!(
+            !announces(|item, asked| (item.comments, asked.target.comments) = (1, 1)),
+            "the one there is Canonry's"
+        );
+        assert!(announces(|item, asked| (item.comments, asked.target.comments) = (1, 2)));
     }
 
     #[test]

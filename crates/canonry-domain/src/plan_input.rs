@@ -39,6 +39,8 @@ pub struct PlanItem<'a> {
     pub reopened_at: Option<Timestamp>,
     /// An open pull request that says it fixes this issue.
     pub fixed_by: Option<ItemNumber>,
+    /// How many of its comments Canonry wrote, which are no activity.
+    pub own_comments: u32,
 }
 
 impl PlanInput<'_> {

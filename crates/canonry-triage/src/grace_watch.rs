@@ -2,13 +2,14 @@
 
 use canonry_config::{Section, parse};
 use canonry_domain::{
-    Change, GithubId, GraceBegan, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, POSSIBLE_DUPLICATE, RepoName,
-    Rulings, TriageMode, called_off, content_hash, grace_end, has_protected_label,
+    Change, GithubId, GraceBegan, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, Maintainers, PLAN_LIFETIME,
+    POSSIBLE_DUPLICATE, PairItem, RepoName, Rulings, TriageMode, called_off, content_hash, grace_end,
+    has_protected_label, may_close_towards,
 };
-use canonry_github::api::{ReactionSubject, RestComment, RestIssue, RestReaction, RestTimelineEvent, RestUser};
+use canonry_github::api::{RestComment, RestIssue, RestReaction, RestTimelineEvent, RestUser};
 use canonry_github::outbox::{Outbox, Receipt};
-use canonry_github::{GitHub, GitHubError, item_from_issue};
-use canonry_store::{BrakeKind, Grace, GraceState, OutboxEntry, OutboxState, Store, TriageActionKind};
+use canonry_github::{FactError, GitHub, GitHubError, item_from_issue};
+use canonry_store::{BrakeKind, Grace, GraceState, OutboxEntry, OutboxState, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
 
 use crate::close_recheck::LookError;
@@ -39,9 +40,9 @@ impl GraceWatch<'_> {
         let mut facts = GraceFacts::default();
         self.read_rules(&mut facts).await?;
         let seen = self.stored(self.grace.number).await?;
-        let issue = match self.github.issue(repo, self.grace.number).await {
+        let issue = match self.github.issue_to_close(repo, self.grace.number).await {
             Ok(issue) => issue,
-            Err(error) if is_gone(&error) => {
+            Err(FactError::GitHub(error)) if is_gone(&error) => {
                 // A repository that is out of sight answers the same for each of its items.
                 self.github.repo(repo).await?;
                 facts.gone = true;
@@ -56,6 +57,7 @@ impl GraceWatch<'_> {
             self.read_target(repo, &mut facts).await?;
             if self.began() == GraceBegan::Announced {
                 self.read_announcement(repo, &issue, &mut facts).await?;
+                self.read_rank(&mut facts).await?;
             }
         }
         Ok(self.end(&facts))
@@ -105,7 +107,7 @@ impl GraceWatch<'_> {
         let config = &settings.config;
         facts.protected = has_protected_label(&labels, &config.close.protected_labels)
             || has_protected_label(&labels, &config.triage.exclude_labels);
-        let timeline = self.github.timeline(repo, *number).all().await?;
+        let timeline = self.github.timeline_before_close(repo, *number).await?;
         facts.pinned = is_pinned(&timeline);
         facts.linked_pull = *item_type == ItemType::Issue && is_linked(repo, *number, &timeline);
         // A ruling is a maintainer's answer to whatever happened before it.
@@ -123,19 +125,19 @@ impl GraceWatch<'_> {
         facts.edited |= timeline.iter().any(|event| pushed_at(event).is_some_and(counts));
         let is_review = |event: &&RestTimelineEvent| !is_own_review(self.outbox, event);
         facts.human_commented = timeline.iter().filter(is_review).any(|event| reviewed_at(event).is_some_and(counts));
-        let comments = self.github.comments(repo, *number, Some(since)).all().await?;
+        let comments = self.github.comments_before_close(repo, *number, since).await?;
         facts.human_commented |= comments.iter().any(|comment| self.is_word_of_a_person(comment, since));
         Ok(())
     }
 
     async fn read_target(&self, repo: &RepoName, facts: &mut GraceFacts) -> Result<(), LookError> {
         let seen = self.stored(self.grace.target).await?;
-        match self.github.issue(repo, self.grace.target).await {
+        match self.github.target_of_close(repo, self.grace.target).await {
             Ok(target) => {
                 self.take_in(seen.as_ref(), &target).await?;
                 facts.target_closed = target.state != "open";
             }
-            Err(error) if is_gone(&error) => facts.target_closed = true,
+            Err(FactError::GitHub(error)) if is_gone(&error) => facts.target_closed = true,
             Err(error) => return Err(error.into()),
         }
         Ok(())
@@ -164,9 +166,9 @@ impl GraceWatch<'_> {
         let Some(comment) = comment_key.as_deref().and_then(|key| written_comment(&entries, key)) else {
             return Err(LookError::Unclear("it is not known which comment announced the close".to_owned()));
         };
-        match self.github.reactions(repo, ReactionSubject::Comment(comment)).all().await {
+        match self.github.reactions_before_close(repo, comment).await {
             Ok(reactions) => facts.reaction = reactions.iter().any(disagrees),
-            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => {
+            Err(FactError::GitHub(GitHubError::NotFound { .. } | GitHubError::Gone { .. })) => {
                 self.github.repo(repo).await?;
                 facts.comment_deleted = true;
             }
@@ -175,18 +177,49 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
+    /// Which of the two would stay open if it were chosen now. Both have just been brought up to date.
+    async fn read_rank(&self, facts: &mut GraceFacts) -> Result<(), LookError> {
+        let Grace { repo, item_type, number, target, .. } = self.grace;
+        let (Some(source), Some(canonical)) = (self.stored(*number).await?, self.stored(*target).await?) else {
+            return Ok(());
+        };
+        let list = self.store.maintainers(repo.id).await?;
+        let maintainers: Maintainers = list.into_iter().flat_map(|list| list.logins).collect();
+        let source = PairItem { item: &source, own_comments: self.own_comments(*number).await? };
+        let canonical = PairItem { item: &canonical, own_comments: self.own_comments(*target).await? };
+        let since = self.github.now() - PLAN_LIFETIME;
+        facts.outranked = !may_close_towards(source, canonical, &maintainers)
+            || self.store.is_closing_towards(repo.id, *item_type, (*target, *number), since).await?;
+        Ok(())
+    }
+
+    /// The comments that Canonry wrote on an item, those of closes that are under way included.
+    async fn own_comments(&self, number: ItemNumber) -> Result<u32, LookError> {
+        let repo = self.grace.repo.id;
+        let sent = self.store.own_comments(repo, Some(number)).await?.get(&number).copied().unwrap_or(0);
+        let is_under_way = |entry: &&OutboxEntry| {
+            let comment = entry.step.as_ref().and_then(|step| step.get("comment"));
+            entry.state == OutboxState::Pending && comment.is_some_and(|comment| !comment.is_null())
+        };
+        let entries = self.store.outbox_entries(repo, number).await?;
+        Ok(sent + u32::try_from(entries.iter().filter(is_under_way).count()).unwrap_or(u32::MAX))
+    }
+
+    /// When GitHub has written the comment that announced the close, by its own clock.
+    pub(crate) async fn announced_at(&self) -> Result<Option<Timestamp>, StoreError> {
+        let Some(key) = &self.grace.comment_key else { return Ok(None) };
+        let entry = self.store.outbox_entry_of_key(key).await?;
+        Ok(entry.and_then(|entry| receipt_of(&entry)?.comment?.created_at))
+    }
+
     /// Since when a person's words count: since the text was judged, which is before the comment was written; by GitHub's
     /// clock, if ours is ahead of it.
     async fn since(&self) -> Result<Timestamp, LookError> {
-        let Grace { repo, item_type, number, triage_id, comment_key, began_at, .. } = self.grace;
+        let Grace { repo, item_type, number, triage_id, began_at, .. } = self.grace;
         let records = self.store.triage_records_of(repo.id, *item_type, *number).await?;
         let record = records.iter().find(|record| Some(record.id) == *triage_id);
         let judged = record.map_or(*began_at, |record| record.created_at.min(*began_at));
-        let entry = match comment_key {
-            Some(key) => self.store.outbox_entry_of_key(key).await?,
-            None => None,
-        };
-        let written = entry.and_then(|entry| receipt_of(&entry)?.comment?.created_at);
+        let written = self.announced_at().await?;
         Ok(written.map_or(judged, |written| written.min(judged)))
     }
 

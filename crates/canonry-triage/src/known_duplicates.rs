@@ -21,6 +21,7 @@ pub(crate) struct KnownDuplicates {
     earlier: Vec<EarlierClose>,
     reopened: BTreeMap<ItemNumber, Timestamp>,
     fixed_by: BTreeMap<ItemNumber, ItemNumber>,
+    own_comments: BTreeMap<ItemNumber, u32>,
     maintainers: Maintainers,
     /// The canonical of every item that is in a cluster.
     canonicals: BTreeMap<ItemNumber, ItemNumber>,
@@ -71,6 +72,7 @@ impl KnownDuplicates {
             earlier,
             reopened: reopened.into_iter().collect(),
             fixed_by: BTreeMap::new(),
+            own_comments: store.own_comments(repo.id, None).await?,
             maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
             canonicals: BTreeMap::new(),
             joined: Joined::default(),
@@ -117,7 +119,8 @@ impl KnownDuplicates {
             .iter()
             .map(|(number, item)| {
                 let (reopened_at, fixed_by) = (self.reopened.get(number).copied(), self.fixed_by.get(number).copied());
-                (*number, PlanItem { item, reopened_at, fixed_by })
+                let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
+                (*number, PlanItem { item, reopened_at, fixed_by, own_comments })
             })
             .collect();
         then(&PlanInput {
@@ -139,8 +142,7 @@ impl KnownDuplicates {
         self.with_input(|input| plan_closes(input, rules))
     }
 
-    /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored. By the ranking
-    /// alone, the comment that announces a close would make the new item the more active one.
+    /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored.
     pub(crate) fn keep_canonical(&mut self, number: ItemNumber, target: ItemNumber) {
         if !self.stored.contains_key(&number) && !self.stored.contains_key(&target) {
             self.stored.insert(number, target);

@@ -2,8 +2,8 @@
 
 use canonry_domain::{
     ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, Maintainers, OnlineVerdict,
-    POSSIBLE_DUPLICATE, Probability, RepoName, TriageMode, has_protected_label, may_announce_close, speaking,
-    triage_failed, withdrawn_text,
+    PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, has_protected_label,
+    may_announce_close, speaking, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_store::{
@@ -342,8 +342,21 @@ impl Triage<'_> {
         }
         let list = self.store.maintainers(self.repo.id).await?;
         let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
+        let target = match record.record.target {
+            Some(target) => self.store.item(self.repo.id, self.item.item_type, target).await?,
+            None => None,
+        };
         let candidate = GraceCandidate {
             item: self.item,
+            own_comments: self.own_comments(self.item.number).await?,
+            target: match &target {
+                Some(item) => Some(PairItem { item, own_comments: self.own_comments(item.number).await? }),
+                None => None,
+            },
+            is_target_closing: match &target {
+                Some(target) => self.closes_onto_this(target.number).await?,
+                None => false,
+            },
             verdict: record.record.verdict,
             confidence: record.record.confidence,
             min_close: grace.min_close,
@@ -352,6 +365,16 @@ impl Triage<'_> {
             has_a_past: self.has_a_past(earlier).await?,
         };
         Ok(may_announce_close(&candidate).then_some(grace))
+    }
+
+    async fn own_comments(&self, number: ItemNumber) -> Result<u32, StoreError> {
+        Ok(self.store.own_comments(self.repo.id, Some(number)).await?.get(&number).copied().unwrap_or(0))
+    }
+
+    /// Whether another item is to be closed as a duplicate of this one.
+    async fn closes_onto_this(&self, other: ItemNumber) -> Result<bool, StoreError> {
+        let (pair, since) = ((other, self.item.number), self.now - PLAN_LIFETIME);
+        self.store.is_closing_towards(self.repo.id, self.item.item_type, pair, since).await
     }
 
     /// Whether people or Canonry have dealt with the item in a way that leaves its close to people.

@@ -122,7 +122,7 @@ impl World {
             .iter()
             .map(|(number, item)| {
                 let reopened_at = self.reopened.get(number).copied();
-                (*number, PlanItem { item, reopened_at, fixed_by: known(item) })
+                (*number, PlanItem { item, reopened_at, fixed_by: known(item), own_comments: 0 })
             })
             .collect();
         then(&PlanInput {
