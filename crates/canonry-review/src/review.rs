@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use canonry_domain::review::{Earlier, PatternKey, RepoPath, ReviewMode, Sighting};
+use canonry_domain::review::{Earlier, FileMaps, PatternKey, RepoPath, ReviewMode, Sighting};
 use canonry_models::Embedder;
 use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
 use jiff::Timestamp;
@@ -198,6 +198,7 @@ impl Running<'_> {
         let changed = scope.changes.iter().map(|change| change.path.clone()).filter(|path| !filters.skips(path));
         let all: BTreeSet<RepoPath> = changed.chain(spoken_of).collect();
         let maps = scope.file_maps(git, request.head, &earlier_paths, who_read(&collected.heard, &all)).await?;
+        let maps = FileMaps { was_pushed: request.subject.pull().is_some(), ..maps };
         let floors = SeverityFloors::new(&settings.severity_floors);
         let now = raised_findings_of(collected.heard, &texts, &floors);
         let sightings = follow(earlier, now, &floors, &maps, &texts);

@@ -212,6 +212,6 @@ impl Scope {
             |path: &RepoPath| !in_change.contains(path) && (self.since.is_none() || touched.contains(path));
         let is_gone = |path: &RepoPath| !there.contains_key(path) || is_put_back(path);
         let gone = earlier.iter().zip(&paths).filter(|(_, now)| is_gone(now)).map(|(path, _)| path.clone()).collect();
-        Ok(FileMaps { renamed, lines, gone, read })
+        Ok(FileMaps { renamed, lines, gone, read, was_pushed: false })
     }
 }

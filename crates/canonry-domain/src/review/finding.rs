@@ -9,6 +9,7 @@ use super::category::Category;
 use super::code_hash::CodeHash;
 use super::feedback::is_protected;
 use super::fingerprint::{Fingerprint, PatternKey};
+use super::grounding::MISPLACED;
 use super::repo_path::RepoPath;
 use super::severity::Severity;
 
@@ -186,7 +187,12 @@ fn merge(kept: &mut Finding, other: Finding) {
         }
     }
     kept.partial.extend(other.partial);
+    // Where one of them knows the place, it is known.
+    let is_misplaced = kept.tags.contains(MISPLACED) && other.tags.contains(MISPLACED);
     kept.tags.extend(other.tags);
+    if !is_misplaced {
+        kept.tags.remove(MISPLACED);
+    }
     kept.fix = kept.fix.take().or(other.fix);
     kept.take_graver(other.severity, other.category);
 }

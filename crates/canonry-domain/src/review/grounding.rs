@@ -23,9 +23,15 @@ pub fn grounding(hunks: &[Hunk], lines: Option<LineRange>) -> Grounding {
     hunks.iter().map(|hunk| nearness(hunk, lines)).min().unwrap_or(Grounding::Outside)
 }
 
+/// The tag of a finding whose reviewer named a place that is not there: it stands at no line.
+pub const MISPLACED: &str = "misplaced";
+
 /// Whether a finding belongs at its line. A tool tells of everything in a file, so only what changed counts; a model was
 /// shown the diff, and what it says about a line beside the change is about the change.
 pub fn is_grounded(finding: &Finding, grounding: Grounding) -> bool {
+    if finding.tags.contains(MISPLACED) {
+        return false;
+    }
     match grounding {
         Grounding::Changed => true,
         Grounding::Near => finding.witnesses.iter().any(|witness| witness.reviewer.is_model()),

@@ -11,6 +11,7 @@ mod feedback;
 mod finding;
 mod fingerprint;
 mod grounding;
+mod leaked_credential;
 mod line_map;
 mod posted_text;
 mod repo_path;
@@ -35,7 +36,8 @@ pub use feedback::{
 };
 pub use finding::{Finding, LineRange, ReviewerName, Witness, merge_witnesses};
 pub use fingerprint::{Fingerprint, InvalidFingerprint, PatternKey};
-pub use grounding::{Grounding, grounding, is_grounded};
+pub use grounding::{Grounding, MISPLACED, grounding, is_grounded};
+pub use leaked_credential::LEAKED_CREDENTIAL_RULE;
 pub use line_map::{Hunk, LineMap};
 pub use posted_text::{
     CheckConclusion, EarlierFinding, FindingComment, ListedFinding, PostedSummary, REVIEW_BODY, check_conclusion,

@@ -92,6 +92,7 @@ pub fn sightings(earlier: &[Earlier], now: Vec<Finding>, tracked: &Tracked, file
             Unseen::Fixed => FindingStatus::Fixed,
             Unseen::Stands { path, lines } => {
                 (finding.path, finding.lines) = (path.clone(), *lines);
+                finding.tell_removed_credential();
                 status(before, &finding)
             }
         };
@@ -126,7 +127,7 @@ fn status(before: &Earlier, now: &Finding) -> FindingStatus {
         FindingStatus::Dismissed
     } else if before.fixed {
         FindingStatus::Reopened
-    } else if before.finding.path == now.path && line(&before.finding) == line(now) {
+    } else if before.finding.path == now.path && (line(&before.finding) == line(now) || now.is_removed_credential()) {
         FindingStatus::Same
     } else {
         FindingStatus::Moved

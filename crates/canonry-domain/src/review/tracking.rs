@@ -36,6 +36,8 @@ pub struct FileMaps {
     pub gone: BTreeSet<RepoPath>,
     /// Which reviewer read which file, by its new path.
     pub read: BTreeSet<(ReviewerName, RepoPath)>,
+    /// Whether others could read what the earlier findings are about, as the commits of a pull request.
+    pub was_pushed: bool,
 }
 
 /// How a finding was recognised.
@@ -182,10 +184,15 @@ impl FileMaps {
     }
 
     fn fate(&self, finding: &Finding, place: &Place, code_now: &CodeIndex<'_>) -> Unseen {
+        if self.was_pushed && finding.leaks_credential() {
+            // Whoever read the branch has it: no later commit takes it back.
+            let lines = if place.has_left { None } else { place.lines(finding) };
+            return Unseen::Stands { path: place.path.clone(), lines };
+        }
         if place.file_is_gone {
             return Unseen::Fixed;
         }
-        let lines = place.located.or_else(|| expected_lines(finding, place.nearest));
+        let lines = place.lines(finding);
         let stands = Unseen::Stands { path: place.path.clone(), lines };
         let read_by = |reviewer: &ReviewerName| self.read.contains(&(reviewer.clone(), place.path.clone()));
         if !finding.witnesses.iter().all(|witness| read_by(&witness.reviewer)) {
@@ -195,6 +202,13 @@ impl FileMaps {
         // A model that is silent about the very same code has not seen it fixed.
         let may_stand = place.located.is_some() || finding.code.is_none() || code_now.lines(&place.path).is_none();
         if is_models_alone && may_stand { stands } else { Unseen::Fixed }
+    }
+}
+
+impl Place {
+    /// Where the code of a finding is now, or should be.
+    fn lines(&self, finding: &Finding) -> Option<LineRange> {
+        self.located.or_else(|| expected_lines(finding, self.nearest))
     }
 }
 
@@ -485,6 +499,32 @@ mod tests {
         assert_eq!(tracked(&earlier, &[], &files).unseen, [(0, Unseen::Fixed)]);
         let gone = FileMaps { gone: [path("a.js")].into(), ..FileMaps::default() };
         assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, Unseen::Fixed)]);
+    }
+
+    #[test]
+    fn a_pushed_credential_is_never_fixed() {
+        let mut key = finding("a.js", 2, ReviewerName::builtin(), "A credential is committed");
+        key.code = Some(CodeHash::of(["key = 1;"]));
+        key.witnesses[0].rule = Some("leaked-credential".to_owned());
+        let read: BTreeSet<_> = [(ReviewerName::builtin(), path("a.js"))].into();
+        let pushed = FileMaps { read, was_pushed: true, ..FileMaps::default() };
+        let (earlier, file) = ([was(key.clone())], path("a.js"));
+        let fate = |maps: &FileMaps, text: &str| {
+            track(&earlier, &[], maps, &mut CodeIndex::new([(&file, text)])).unseen[0].1.clone()
+        };
+        let stands = |lines| Unseen::Stands { path: path("a.js"), lines };
+        assert_eq!(fate(&pushed, "a();\nb();\n"), stands(None));
+        assert_eq!(fate(&pushed, "a();\nb();\nkey = 1;\n"), stands(LineRange::new(3, 3)));
+        let gone = FileMaps { gone: [path("a.js")].into(), ..pushed.clone() };
+        assert_eq!(tracked(&earlier, &[], &gone).unseen, [(0, stands(None))]);
+        // Once its line is gone it stays so, until the code is back.
+        let removed = [was(Finding { lines: None, ..key.clone() })];
+        assert_eq!(tracked(&removed, &[], &pushed).unseen, [(0, stands(None))]);
+        let back = Finding { lines: LineRange::new(9, 9), ..key };
+        assert_eq!(tracked(&removed, &[back], &pushed).followed[0].found, Found::SameCode);
+        // What nobody else could read is not leaked.
+        let local = FileMaps { was_pushed: false, ..pushed };
+        assert_eq!(fate(&local, "a();\nb();\n"), Unseen::Fixed);
     }
 
     #[test]

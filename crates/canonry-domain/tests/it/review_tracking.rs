@@ -173,6 +173,7 @@ proptest! {
             lines: [(path("old.rs"), LineMap::new(file.hunks.clone()))].into(),
             gone: BTreeSet::new(),
             read: [(linter(), path(new_name))].into(),
+            was_pushed: true,
         };
         let text = file.new.join("\n");
         let new_path = path(new_name);
@@ -243,6 +244,7 @@ fn pushed(findings: u32) -> (Vec<Earlier>, Vec<Finding>, FileMaps) {
         lines: [(path("a.rs"), LineMap::new(vec![Hunk { old_start: 0, old: 0, new_start: 1, new: 200 }]))].into(),
         gone: BTreeSet::new(),
         read: [(linter(), path("b.rs"))].into(),
+        was_pushed: true,
     };
     (earlier, now, maps)
 }

@@ -75,7 +75,7 @@ impl SummaryParts {
         let resolved = resolved_by_authors(store, report, posted).await?;
         let listed = |one: &ReportedFinding| listed(one, &since);
         let shown_as = |shown| report.standing().filter(move |one| one.shown == shown);
-        let on_top = shown_as(ShownAs::Inline).filter(|one| !stands_at_its_line(one, posted));
+        let on_top = report.standing().filter(|one| is_on_top(one, posted));
         let mut suppressed: BTreeMap<Severity, usize> = BTreeMap::new();
         for one in report.hidden() {
             *suppressed.entry(one.sighting.finding.severity).or_default() += 1;
@@ -90,8 +90,11 @@ impl SummaryParts {
             unposted: unposted.map(|why| line(why, NOTE)),
             resolved: resolved.into_iter().map(&listed).collect(),
             earlier,
-            further: shown_as(ShownAs::Details).map(&listed).collect(),
-            low_confidence: shown_as(ShownAs::LowConfidence).map(&listed).collect(),
+            further: shown_as(ShownAs::Details).filter(|one| !is_on_top(one, posted)).map(&listed).collect(),
+            low_confidence: shown_as(ShownAs::LowConfidence)
+                .filter(|one| !is_on_top(one, posted))
+                .map(&listed)
+                .collect(),
             suppressed,
             skipped: skipped
                 .map(|(path, why)| format!("{}: {}", place(path, None), line(&reasons(why), NOTE)))
@@ -142,6 +145,13 @@ impl SummaryParts {
     }
 }
 
+/// Whether a finding is told on top: it belongs at a line and does not stand there, or it is a credential that the code
+/// no longer has, and that is still to be revoked.
+fn is_on_top(one: &ReportedFinding, posted: &[PostedFinding]) -> bool {
+    let is_unplaced = one.shown == ShownAs::Inline && !stands_at_its_line(one, posted);
+    is_unplaced || one.sighting.finding.is_removed_credential()
+}
+
 /// The heads of the reviews that first told of findings.
 type FirstHeads = BTreeMap<FindingId, CommitSha>;
 
@@ -168,7 +178,7 @@ async fn resolved_by_authors<'r>(
     let mut resolved = Vec::new();
     for one in &report.findings {
         let finding = &one.sighting.finding;
-        let stands = !one.is_fixed() && one.shown == ShownAs::Inline && stands_at_its_line(one, posted);
+        let stands = !one.is_fixed() && one.shown == ShownAs::Inline && !is_on_top(one, posted);
         let Some(id) = one.id.filter(|_| stands && is_protected(finding.severity, finding.category)) else { continue };
         let said = store.dismissals_of(id).await?;
         let is_resolved = said.iter().filter(|said| said.withdrawn_at.is_none()).any(|said| {
@@ -194,7 +204,7 @@ async fn earlier_findings(
         FindingStatus::New => false,
         FindingStatus::Fixed | FindingStatus::Dismissed => true,
         FindingStatus::Reopened => one.shown != ShownAs::Suppressed,
-        FindingStatus::Same | FindingStatus::Moved => one.shown == ShownAs::Inline && stands_at_its_line(one, posted),
+        FindingStatus::Same | FindingStatus::Moved => one.shown == ShownAs::Inline && !is_on_top(one, posted),
     };
     let mut earlier: Vec<&ReportedFinding> = report.findings.iter().filter(is_told).collect();
     earlier.sort_by_key(|one| match one.sighting.status {

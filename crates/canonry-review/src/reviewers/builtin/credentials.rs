@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::review::{Category, LineRange, Severity};
+use canonry_domain::review::{Category, LEAKED_CREDENTIAL_RULE, LineRange, Severity};
 use canonry_domain::{SecretKind, scan_secrets};
 
 use super::reading::{Reading, Remark, Rule};
 use super::url_passwords::opens_nothing;
 
-pub(super) const RULE: Rule = Rule { id: "leaked-credential", check };
+pub(super) const RULE: Rule = Rule { id: LEAKED_CREDENTIAL_RULE, check };
 
 fn check(files: &[Reading<'_>]) -> Vec<Remark> {
     files.iter().flat_map(credentials).collect()

@@ -6,6 +6,7 @@ use canonry_testkit::on_both_engines;
 
 use crate::feedback::reviewed::{
     LEFTOVER, LEFTOVER_LINE, OWN, comment, dismissals, inline, key_line, pull_by, push_elsewhere, reviewed_pool, shown,
+    summary,
 };
 use crate::reviews::setting::{REPO as POOL, Setting};
 
@@ -64,6 +65,39 @@ on_both_engines! {
         assert_eq!(shown(&setting, number, &title).await, (ShownAs::Suppressed, Some(HiddenBy::Dismissal)));
         let by_wren = (RESOLVED, Dismisser::Maintainer, "wren".to_owned(), true);
         assert_eq!(dismissals(&setting, thread).await.last(), Some(&by_wren));
+    }
+
+    async fn a_credential_that_a_push_removes_is_still_to_be_revoked(database: TestDatabase) {
+        let setting = reviewed_pool(&database, "").await;
+        let number = pull_by(&setting, "ann", &key_line()).await;
+        let thread = comment(&setting, number, "AWS");
+        let path = setting.emulator.world().review_comments_by(POOL, number, OWN)[0].path.clone();
+        let concluded = |setting: &Setting| setting.conclusion(&setting.head(number));
+        let is_resolved = |setting: &Setting| {
+            let world = setting.emulator.world();
+            world.pull(POOL, number).threads.iter().any(|one| one.comment == thread && one.resolved_by.is_some())
+        };
+        // A commit that takes it out, another one, a force-push that leaves no trace of it, and the file's end.
+        for (forced, text) in [(false, Some("first();\nlast();\n")), (false, Some("first();\n")), (true, Some("one();\n")), (false, None)] {
+            setting.meanwhile(|world| match forced {
+                true => world.force_push_pull(POOL, number, "ann", &[(&path, text), ("other.js", Some("two();\n"))]),
+                false => world.push_pull(POOL, number, "ann", &[(&path, text)]),
+            });
+            setting.settle().await;
+            let said = summary(&setting, number);
+            assert!(said.contains("It is gone from the code, but it was pushed"), "{forced} {text:?}: {said}");
+            assert!(said.contains("Revoke it.") && !said.contains("fixed"), "{forced} {text:?}: {said}");
+            assert_eq!(concluded(&setting).as_deref(), Some("failure"), "{forced} {text:?}");
+            assert!(!is_resolved(&setting), "its thread stays open");
+        }
+        resolve(&setting, thread, "ann").await;
+        push_elsewhere(&setting, number, "ann", "one();\n").await;
+        assert_eq!(concluded(&setting).as_deref(), Some("failure"), "its author may not");
+        unresolve(&setting, thread, "ann").await;
+        resolve(&setting, thread, "wren").await;
+        push_elsewhere(&setting, number, "ann", "two();\n").await;
+        assert_eq!(concluded(&setting).as_deref(), Some("success"), "{}", summary(&setting, number));
+        assert_eq!(inline(&setting, number), 1, "it was said once");
     }
 
     async fn canonrys_own_resolving_is_no_dismissal(database: TestDatabase) {
