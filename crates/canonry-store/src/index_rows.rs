@@ -1,7 +1,9 @@
 //! What an index in memory is built from, and what tells whether it is up to date.
 
 use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
+use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
@@ -28,8 +30,8 @@ pub struct IndexRow {
     pub content_hash: ContentHash,
     /// The version of its text.
     pub content_version: ContentVersion,
-    /// The length of its stored changes; 0 when they are not known.
-    pub changes_length: u64,
+    /// A hash of its stored changes, which differs between the engines; 0 when they are not known.
+    pub changes_hash: u64,
     /// Whether its present text has a vector.
     pub embedded: bool,
     /// When that vector was made: another one may have taken its place although the text is the same.
@@ -51,6 +53,8 @@ pub struct IndexEntry {
     pub vector: Option<Vec<f32>>,
 }
 
+type Row = (i64, String, Option<i64>, Option<i64>, String, i64, u64, Option<i64>, Option<String>);
+type RowWithChanges = (i64, String, Option<i64>, Option<i64>, String, i64, Option<String>, Option<i64>, Option<String>);
 type TextRow = (i64, String, String, Option<Json<PullChanges>>);
 
 impl Store {
@@ -61,30 +65,34 @@ impl Store {
         key: &EmbeddingKey,
         item_type: ItemType,
     ) -> Result<Vec<IndexRow>, StoreError> {
-        let query = "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version,
-                COALESCE(length(CAST(i.changes AS TEXT)), 0), e.embedded_at, i.author
-            FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
-                AND e.embedded_hash = i.content_hash
-            WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number";
-        type Row<Length> = (i64, String, Option<i64>, Option<i64>, String, i64, Length, Option<i64>, Option<String>);
         macro_rules! rows {
-            ($db:expr, $row:ty) => {{
+            ($db:expr, $changes:literal) => {{
+                let query = concat!(
+                    "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version, ",
+                    $changes,
+                    ", e.embedded_at, i.author
+                    FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
+                        AND e.embedded_hash = i.content_hash
+                    WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number"
+                );
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
-                let query = query.bind(key.representation.as_str()).bind(key.model.as_str());
-                let rows: Vec<$row> = query.fetch_all($db).await?;
+                let mut read = query.bind(key.representation.as_str()).bind(key.model.as_str()).fetch($db);
+                let mut rows: Vec<Row> = Vec::new();
+                // One by one: the changes of all pull requests together may be larger than memory.
+                while let Some(row) = read.try_next().await? {
+                    let (a, b, c, d, e, f, changes, h, i): RowWithChanges = row;
+                    rows.push((a, b, c, d, e, f, changes.as_deref().map_or(0, hash_of), h, i));
+                }
                 rows
             }};
         }
-        let rows: Vec<Row<i64>> = match &self.pool {
-            Pool::Sqlite(db) => rows!(db, Row<i64>),
-            // length() is 32 bits there.
-            Pool::Postgres(db) => rows!(db, Row<i32>)
-                .into_iter()
-                .map(|(a, b, c, d, e, f, length, h, i)| (a, b, c, d, e, f, i64::from(length), h, i))
-                .collect(),
+        let rows: Vec<Row> = match &self.pool {
+            // SQLite has no function that hashes.
+            Pool::Sqlite(db) => rows!(db, "i.changes"),
+            Pool::Postgres(db) => rows!(db, "md5(CAST(i.changes AS TEXT))"),
         };
         rows.into_iter()
-            .map(|(number, state, created_at, duplicate_of, hash, version, changes_length, embedded_at, author)| {
+            .map(|(number, state, created_at, duplicate_of, hash, version, changes_hash, embedded_at, author)| {
                 Ok(IndexRow {
                     number: ItemNumber::new(number).map_err(StoreError::damaged)?,
                     state: word(&state)?,
@@ -93,7 +101,7 @@ impl Store {
                     duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
                     content_hash: ContentHash::stored(hash),
                     content_version: ContentVersion::stored(version),
-                    changes_length: u64::try_from(changes_length).map_err(StoreError::damaged)?,
+                    changes_hash,
                     embedded: embedded_at.is_some(),
                     embedded_at: optional_moment(embedded_at)?,
                 })
@@ -177,4 +185,10 @@ impl Store {
             }
         })
     }
+}
+
+/// The first eight bytes of a text's SHA-256: whoever writes a pull request must not be able to make two alike.
+fn hash_of(text: &str) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(Sha256::digest(text));
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }

@@ -80,13 +80,13 @@ fn with_entries(
     Ok(index)
 }
 
-/// Differs when an item's text, vector or changes do. The hash covers the text, the time of embedding the
-/// vector; changes are only ever replaced by longer or shorter ones in practice.
+/// Differs when an item's text, vector or changes do: hashes stand for the text and the changes, the time of embedding for
+/// the vector.
 fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
     let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
     let text = u64::from_str_radix(digits, 16).unwrap_or_default();
     let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
-    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_length.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {

@@ -101,7 +101,7 @@ on_both_engines! {
         store.take_in(&repo, vec![edited], now()).await.expect("taken in");
         let rows = store.index_rows(repo.id, &model, ItemType::Issue).await.expect("reads");
         assert_eq!(rows.iter().map(|row| (row.number.get(), row.embedded)).collect::<Vec<_>>(), [(1, true), (2, false), (3, false)]);
-        assert_eq!((rows[1].duplicate_of, rows[0].changes_length, rows[1].changes_length > 0), (Some(number(1)), 0, true));
+        assert_eq!((rows[1].duplicate_of, rows[0].changes_hash, rows[1].changes_hash != 0), (Some(number(1)), 0, true));
         let numbers = [number(2), number(1), number(9)];
         let entries = store.index_entries(repo.id, ItemType::Issue, &numbers, Some(&model)).await.expect("reads");
         let seen: Vec<_> = entries.iter().map(|entry| (entry.number.get(), entry.body.as_str(), entry.vector.clone())).collect();

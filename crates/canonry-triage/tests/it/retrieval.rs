@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, Similarity, parse_import_value, parse_moment};
+use canonry_domain::{
+    ItemNumber, ItemRecord, ItemState, ItemType, PullChanges, Similarity, parse_import_value, parse_moment,
+};
 use canonry_models::{ApiKey, Clock, Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
 use canonry_retrieval::{RetrievalMode, read_snapshot};
 use canonry_store::{CandidateSet, EmbeddingKey, NewEmbedding, Repo, Representation, SetStatus, Store};
@@ -314,6 +316,34 @@ on_both_engines! {
         let later = now() + SignedDuration::from_hours(1);
         embed(&store, &model, &repo, ALL, later, &mut |_| ()).await.expect("everything is replaced");
         assert_eq!(load(&model).await, [(2, 0.8)]);
+        store.close().await;
+    }
+
+    async fn an_equally_long_diff_is_indexed_anew(database: TestDatabase) {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let (store, repo) = issues(&database, &["kelp"]).await;
+        let pull = |at: i64, word: &str| ItemRecord {
+            changes: Some(PullChanges { files: vec![format!("src/{word}.rs")], diff: format!("+let {word} = 1;\n") }),
+            ..ItemRecord::new(ItemType::Pr, number(at), "Work on the reef")
+        };
+        store.take_in(&repo, vec![pull(11, "urchin"), pull(12, "limpet")], now()).await.expect("taken in");
+        let server = ModelServer::start().await;
+        let model = embedder(&server, "m1");
+        server.vector_for("", vec![1.0, 0.0]);
+        embedded(&store, &repo, &model, ALL).await;
+        let hits = async |snapshots: Option<&Path>| {
+            let near = neighbourhood(&store, &repo, ItemType::Pr, &model, snapshots).await;
+            let entry = near.entry(number(11)).await.expect("reads").expect("there");
+            let wanted = Wanted { mode: RetrievalMode::Hybrid, ..DENSE };
+            let asked = Neighbourhood::query_of(&entry);
+            near.neighbours(&asked, entry.vector.as_deref(), wanted, &|_| true).await.expect("compares")
+        };
+        let before = hits(Some(folder.path())).await;
+        assert_eq!(before, hits(None).await);
+        store.take_in(&repo, vec![pull(12, "urchin")], now()).await.expect("taken in");
+        let after = hits(Some(folder.path())).await;
+        assert_eq!(after, hits(None).await, "as if it were built today");
+        assert_ne!(before, after, "it changes the same lines now");
         store.close().await;
     }
 
