@@ -327,20 +327,54 @@ fn a_model_reads_the_change_where_one_is_named() {
     let asked = ["--base", "main", "--provider", "command", "--model", &program];
     let document = copy.review(&asked);
     let findings = document["findings"].as_array().expect("a list");
-    assert_eq!(findings.len(), 1, "{document}");
-    assert_eq!(
-        (&findings[0]["title"], &findings[0]["severity"]),
-        (&json!("Names are run as code"), &json!("critical"))
-    );
+    let told: Vec<_> = findings.iter().map(|one| (&one["title"], &one["path"], &one["severity"])).collect();
+    let expected = [
+        (json!("Names are run as code"), json!("src/app.js"), json!("critical")),
+        (json!("Made up"), json!("src/nowhere.js"), json!("major")),
+    ];
+    assert_eq!(told, expected.each_ref().map(|(title, path, severity)| (title, path, severity)), "{document}");
     let reviewers: Vec<&Value> =
         document["reviewers"].as_array().expect("a list").iter().map(|one| &one["name"]).collect();
     assert_eq!(reviewers, ["builtin", "llm"]);
-    assert!(document["reviewers"][1]["notes"].to_string().contains("a file that was not shown"), "{document}");
+    assert!(findings[1]["message"].to_string().contains("in src/nowhere.js, which it was not shown"), "{document}");
     assert!(document["model"]["calls"].as_u64().is_some_and(|calls| calls >= 1), "{document}");
     // A model's silence about code that still stands fixes nothing; one that answers with prose could not be heard.
     copy.place.write("model.sh", "echo 'Looks good to me!'");
     let prose = copy.canonry(&[&["review", "--json", "--full"], &asked[..]].concat());
     assert_eq!((prose.exit, prose.json()["findings"][0]["status"].as_str()), (Some(3), Some("same")), "{prose:?}");
+}
+
+#[test]
+fn a_critical_finding_at_a_place_that_is_not_there_still_fails_the_build() {
+    for (severity, place, line, path) in [
+        ("critical", "src/app.js", 900, "src/app.js"),
+        ("critical", "b/src/app.js", 10, "src/app.js"),
+        ("critical", "src/nowhere.js", 3, "src/nowhere.js"),
+        ("critical", "/srv/app.js", 3, "src/app.js"),
+        ("minor", "src/app.js", 900, "src/app.js"),
+    ] {
+        let copy = WorkingCopy::new();
+        copy.write("src/app.js", &code("eval(name);")).commit("Evaluate");
+        let finding = json!({"title": "Names are run as code", "message": "", "path": place, "line": line, "end_line": null,
+            "severity": severity, "category": "security", "suggestion": null});
+        let answer = json!({"findings": [finding]});
+        let script = format!(
+            "case \"$(cat)\" in *refuted*) echo '{{\"refuted\": false, \"reason\": \"It stands.\"}}' ;; \
+             *) echo '{answer}' ;; esac\n"
+        );
+        copy.place.write("model.sh", script);
+        let program = format!("sh {}", copy.place.path("model.sh").display());
+        let asked = ["review", "--json", "--base", "main", "--fail-on", "critical", "--provider", "command", "--model"];
+        let reviewed = copy.canonry(&[&asked[..], &[&program]].concat());
+        let document = reviewed.json();
+        let findings = document["findings"].as_array().expect("a list");
+        assert_eq!(findings.len(), 1, "{place}:{line}: {document}");
+        let is_critical = severity == "critical";
+        let told = (&findings[0]["title"], &findings[0]["path"], &findings[0]["visibility"]);
+        let visibility = if is_critical { "inline" } else { "details" };
+        assert_eq!(told, (&json!("Names are run as code"), &json!(path), &json!(visibility)), "{place}:{line}");
+        assert_eq!(reviewed.exit, Some(if is_critical { 5 } else { 0 }), "{place}:{line}: {document}");
+    }
 }
 
 #[test]

@@ -45,15 +45,26 @@ pub(super) struct Claim {
     pub(super) suggestion: Option<String>,
 }
 
+/// Why an entry of an answer is no finding.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NoClaim {
+    /// Reads after "it".
+    pub(super) why: String,
+    /// Whether it calls itself critical, so that its loss leaves a gap.
+    pub(super) is_critical: bool,
+}
+
 /// Reads the findings of an answer: each in the right form, or what is wrong with it. More than [`MOST_FINDINGS`] are not
 /// read, and the last entry says so.
-pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<Claim, String>>, Unusable> {
+pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<Claim, NoClaim>>, Unusable> {
     let document: Document<'_> = read_object(answer)?;
-    let mut claims: Vec<Result<Claim, String>> =
-        document.findings.iter().take(MOST_FINDINGS).map(|raw| claim(raw.get())).collect();
+    let mut claims: Vec<Result<Claim, NoClaim>> =
+        document.findings.iter().take(MOST_FINDINGS).map(|raw| read_claim(raw.get())).collect();
     let more = document.findings.len().saturating_sub(MOST_FINDINGS);
     if more > 0 {
-        claims.push(Err(format!("and {more} more are beyond the {MOST_FINDINGS} that an answer may have")));
+        let why = format!("and {more} more are beyond the {MOST_FINDINGS} that an answer may have");
+        let is_critical = document.findings.iter().skip(MOST_FINDINGS).any(|raw| is_critical(raw.get()));
+        claims.push(Err(NoClaim { why, is_critical }));
     }
     Ok(claims)
 }
@@ -90,6 +101,17 @@ struct Written {
     severity: String,
     category: String,
     suggestion: Option<String>,
+}
+
+fn read_claim(text: &str) -> Result<Claim, NoClaim> {
+    claim(text).map_err(|why| NoClaim { why, is_critical: is_critical(text) })
+}
+
+/// Whether an entry calls itself critical, whatever else is wrong with it.
+fn is_critical(text: &str) -> bool {
+    let entry: Option<Value> = serde_json::from_str(text).ok();
+    let severity = entry.as_ref().and_then(|entry| entry.get("severity")?.as_str());
+    severity.is_some_and(|word| word.trim().eq_ignore_ascii_case(Severity::Critical.as_str()))
 }
 
 fn claim(text: &str) -> Result<Claim, String> {
@@ -195,7 +217,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
     use serde_json::{Value, json};
 
-    use super::{MOST_FINDINGS, Unusable, read_findings_answer, read_verdict};
+    use super::{MOST_FINDINGS, NoClaim, Unusable, read_findings_answer, read_verdict};
 
     fn finding() -> Value {
         json!({"title": "Off by one", "message": "The last one is left out.", "path": "src/a.rs", "line": 3, "end_line": null,
@@ -250,9 +272,13 @@ mod tests {
         ] {
             let claims =
                 read_findings_answer(&json!({"findings": [bad.clone(), finding()]}).to_string()).expect("read");
-            assert_eq!(claims[0].as_ref().map_err(String::as_str).err(), Some(expected), "{bad}");
+            assert_eq!(claims[0].as_ref().map_err(|no| no.why.as_str()).err(), Some(expected), "{bad}");
             assert!(claims[1].is_ok());
         }
+        let mut grave = with("line", json!("3"));
+        grave["severity"] = json!(" Critical");
+        let claims = read_findings_answer(&json!({"findings": [grave]}).to_string()).expect("read");
+        assert!(claims[0].as_ref().is_err_and(|no| no.is_critical), "{claims:?}");
         let infinite = r#"{"findings": [{"title": 1e999}]}"#;
         assert!(read_findings_answer(infinite).expect("an answer")[0].is_err());
     }
@@ -262,7 +288,8 @@ mod tests {
         let many = vec![finding(); MOST_FINDINGS + 3];
         let claims = read_findings_answer(&json!({"findings": many}).to_string()).expect("an answer");
         assert_eq!(claims.len(), MOST_FINDINGS + 1);
-        assert_eq!(claims[MOST_FINDINGS], Err("and 3 more are beyond the 25 that an answer may have".to_owned()));
+        let why = "and 3 more are beyond the 25 that an answer may have".to_owned();
+        assert_eq!(claims[MOST_FINDINGS], Err(NoClaim { why, is_critical: false }));
     }
 
     #[test]

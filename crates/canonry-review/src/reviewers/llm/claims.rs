@@ -1,67 +1,126 @@
 //! Whether what a model claims can be about what it was shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use canonry_domain::counted;
-use canonry_domain::review::{LineRange, RepoPath, ReviewerName};
+use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName};
 
 use super::answer::Claim;
-use super::fence::{first_chars, harmless};
+use super::fence::{first_chars, harmless, visible};
 use super::shown_file::ShownFile;
 use crate::reported::Reported;
 
-/// The longest title: beyond this it is no title, and its fingerprint never comes again.
+/// The longest title that is kept; what is longer stands in the message as well.
 const TITLE: usize = 200;
 /// The longest message and the longest suggestion that are kept.
 const MESSAGE: usize = 8_000;
+/// The longest path that a model may name beyond those it was shown.
+const PATH: usize = 300;
 
 /// What the model reports about these files; otherwise why it cannot be used. Reasons hold nothing that the model wrote.
+///
+/// A place that is not there costs a finding its line, not its life: it is marked as misplaced, and its message says what
+/// the model named.
 pub(super) fn reported(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Reported, String> {
-    let title = harmless(&claim.title).split_whitespace().collect::<Vec<_>>().join(" ");
-    if title.is_empty() {
-        return Err("has no title".to_owned());
+    let (title, mut message) = title_and_message(claim)?;
+    let place = place(claim, files)?;
+    if let Some(named) = &place.instead_of {
+        let named = format!("The model places this {named}.");
+        message = if message.is_empty() { named } else { format!("{message}\n\n{named}") };
     }
-    if first_chars(&title, TITLE).1 {
-        return Err(format!("has a title of more than {TITLE} characters"));
-    }
-    let file = find(&claim.path, files).ok_or("is about a file that was not shown")?;
-    let last = file.line_count();
-    let lines = match claim.line {
-        None => None,
-        // Where the file is empty now, all that can be said is about the whole of it.
-        Some(_) if last == 0 => None,
-        Some(line) if line == 0 || line > last => {
-            let lines = counted(u64::from(last), "line");
-            return Err(format!("is about line {line} of {}, which has {lines}", file.name));
-        }
-        // An end before the start is a slip; the start was meant.
-        Some(line) => LineRange::new(line, claim.end_line.unwrap_or(line).clamp(line, last)),
-    };
-    let bounded = |text: &str| {
-        let text = harmless(text);
-        let (kept, is_cut) = first_chars(&text, MESSAGE);
-        if is_cut { format!("{kept}…") } else { text }
-    };
+    let is_misplaced = place.instead_of.is_some();
     Ok(Reported {
         reviewer: ReviewerName::model(),
         rule: None,
         title,
-        message: bounded(&claim.message),
-        path: file.path.clone(),
-        lines,
+        message,
+        path: place.path,
+        lines: place.lines,
         severity: claim.severity,
         category: claim.category,
         partial: BTreeMap::new(),
-        tags: BTreeSet::new(),
+        tags: is_misplaced.then(|| MISPLACED.to_owned()).into_iter().collect(),
         fix: claim.suggestion.as_deref().map(bounded).filter(|text| !text.is_empty()),
     })
 }
 
-/// The file that the model names: as it was shown, or as the path is written elsewhere.
+/// A title of one line; without one the message begins with it.
+fn title_and_message(claim: &Claim) -> Result<(String, String), String> {
+    let one_line = |text: &str| harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
+    let message = bounded(&claim.message);
+    let title = [one_line(&claim.title), one_line(claim.message.lines().next().unwrap_or_default())];
+    let title = title.into_iter().find(|title| !title.is_empty()).ok_or("says nothing")?;
+    match first_chars(&title, TITLE) {
+        (kept, true) => Ok((format!("{kept}…"), bounded(&format!("{title}\n\n{message}")))),
+        (_, false) => Ok((title, message)),
+    }
+}
+
+fn bounded(text: &str) -> String {
+    let text = harmless(text);
+    let (kept, is_cut) = first_chars(&text, MESSAGE);
+    if is_cut { format!("{kept}…") } else { text }
+}
+
+/// Where a finding is.
+struct Place {
+    path: RepoPath,
+    lines: Option<LineRange>,
+    /// What the model named, where that is not there; reads after "places this".
+    instead_of: Option<String>,
+}
+
+fn place(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
+    let Some(file) = find(&claim.path, files) else { return elsewhere(claim, files) };
+    let (path, last) = (file.path.clone(), file.line_count());
+    let Some(line) = claim.line.filter(|_| last > 0) else {
+        // Where the file is empty now, all that can be said is about the whole of it.
+        return Ok(Place { path, lines: None, instead_of: None });
+    };
+    let is_there = (1..=last).contains(&line);
+    let instead_of = (!is_there).then(|| {
+        let (name, lines) = (visible(file.path.as_str()), counted(u64::from(last), "line"));
+        format!("at line {line} of {name}, which has {lines}")
+    });
+    let first = line.clamp(1, last);
+    // An end before the start is a slip; the start was meant.
+    let lines = LineRange::new(first, claim.end_line.unwrap_or(first).clamp(first, last));
+    Ok(Place { path, lines, instead_of })
+}
+
+/// The place of a finding about a file that was not shown. What leads out of the repository is no place: the first file
+/// that was shown stands for it.
+fn elsewhere(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
+    let written = harmless(&claim.path).split_whitespace().collect::<Vec<_>>().join(" ");
+    let named = RepoPath::new(first_chars(&written, PATH).0).ok();
+    let instead_of = Some(match &named {
+        Some(path) => format!("in {}, which it was not shown", visible(path.as_str())),
+        None => "in a file that is not in the repository".to_owned(),
+    });
+    match named {
+        Some(path) => {
+            let lines = claim.line.and_then(|line| LineRange::new(line, claim.end_line.unwrap_or(line).max(line)));
+            Ok(Place { path, lines, instead_of })
+        }
+        None => {
+            let path = files.first().ok_or("is about a file that was not shown")?.path.clone();
+            Ok(Place { path, lines: None, instead_of })
+        }
+    }
+}
+
+/// The file that the model names: as it was shown, or as the path is written elsewhere, in diffs with `a/` or `b/` before
+/// it.
 fn find<'a, 'b>(written: &str, files: &[&'b ShownFile<'a>]) -> Option<&'b ShownFile<'a>> {
-    let named = files.iter().find(|file| file.name == written || file.path.as_str() == written);
-    let path = RepoPath::new(written.trim()).ok();
-    named.or_else(|| files.iter().find(|file| Some(file.path) == path.as_ref())).copied()
+    let written = written.trim();
+    let is_named = |file: &&&'b ShownFile<'a>| file.name == written || file.path.as_str() == written;
+    let at = |text: &str| {
+        let path = RepoPath::new(text).ok()?;
+        files.iter().find(|file| *file.path == path).copied()
+    };
+    let bare =
+        ["a/", "b/"].into_iter().find_map(|side| written.strip_prefix("./").unwrap_or(written).strip_prefix(side));
+    files.iter().find(is_named).copied().or_else(|| at(written)).or_else(|| at(bare?))
 }
 
 #[cfg(test)]
@@ -95,34 +154,59 @@ mod tests {
     }
 
     #[test]
-    fn places_that_are_there_and_places_that_are_not() {
+    fn places_that_are_there() {
         for (path, line, end, expected) in [
-            ("src/a.rs", Some(2), None, Ok(LineRange::new(2, 2))),
-            ("./src/a.rs", Some(2), Some(3), Ok(LineRange::new(2, 3))),
-            ("src/a.rs", Some(2), Some(900), Ok(LineRange::new(2, 3))),
-            ("src/a.rs", Some(2), Some(1), Ok(LineRange::new(2, 2))),
-            ("src/a.rs", None, Some(7), Ok(None)),
-            ("src/a.rs", Some(4), None, Err("is about line 4 of src/a.rs, which has 3 lines")),
-            ("src/a.rs", Some(0), None, Err("is about line 0 of src/a.rs, which has 3 lines")),
-            ("src/b.rs", Some(1), None, Err("is about a file that was not shown")),
-            ("/etc/passwd", Some(1), None, Err("is about a file that was not shown")),
-            ("../src/a.rs", Some(1), None, Err("is about a file that was not shown")),
+            ("src/a.rs", Some(2), None, LineRange::new(2, 2)),
+            ("./src/a.rs", Some(2), Some(3), LineRange::new(2, 3)),
+            ("b/src/a.rs", Some(2), None, LineRange::new(2, 2)),
+            (" ./a/src/a.rs", Some(2), None, LineRange::new(2, 2)),
+            ("src/a.rs", Some(2), Some(900), LineRange::new(2, 3)),
+            ("src/a.rs", Some(2), Some(1), LineRange::new(2, 2)),
+            ("src/a.rs", None, Some(7), None),
         ] {
-            let lines = check(&claim(path, line, end)).map(|one| one.lines);
-            assert_eq!(lines, expected.map_err(str::to_owned), "{path} {line:?}");
+            let one = check(&claim(path, line, end)).expect("a finding");
+            assert_eq!((one.path.as_str(), one.lines, one.tags.len()), ("src/a.rs", expected, 0), "{path} {line:?}");
+            assert_eq!(one.message, "The last one is left out.");
         }
         assert_eq!(check(&claim("src/a.rs", Some(1), None)).expect("a finding").fix, None);
-        let short = new_file("src/a.rs", "one\n");
-        let why = reported(&claim("src/a.rs", Some(2), None), &[&ShownFile::new(&short, "one\n", None)]);
-        assert_eq!(why.err().as_deref(), Some("is about line 2 of src/a.rs, which has 1 line"));
+    }
+
+    #[test]
+    fn a_place_that_is_not_there_is_told_and_costs_no_finding() {
+        for (path, line, end, at, lines, told) in [
+            ("src/a.rs", Some(4), None, "src/a.rs", LineRange::new(3, 3), "at line 4 of src/a.rs, which has 3 lines"),
+            (
+                "b/src/a.rs",
+                Some(900),
+                Some(910),
+                "src/a.rs",
+                LineRange::new(3, 3),
+                "at line 900 of src/a.rs, which has 3 lines",
+            ),
+            ("src/a.rs", Some(0), None, "src/a.rs", LineRange::new(1, 1), "at line 0 of src/a.rs, which has 3 lines"),
+            ("src/b.rs", Some(7), None, "src/b.rs", LineRange::new(7, 7), "in src/b.rs, which it was not shown"),
+            ("b/src/b.rs", None, None, "b/src/b.rs", None, "in b/src/b.rs, which it was not shown"),
+            ("/etc/passwd", Some(1), None, "src/a.rs", None, "in a file that is not in the repository"),
+            ("../src/a.rs", Some(1), None, "src/a.rs", None, "in a file that is not in the repository"),
+            ("", Some(1), None, "src/a.rs", None, "in a file that is not in the repository"),
+        ] {
+            let one = check(&claim(path, line, end)).expect("a finding");
+            assert_eq!((one.path.as_str(), one.lines), (at, lines), "{path} {line:?}");
+            assert_eq!(one.message, format!("The last one is left out.\n\nThe model places this {told}."));
+            assert!(one.tags.contains("misplaced"), "{path} {line:?}");
+        }
     }
 
     #[test]
     fn titles_are_lines_of_a_sane_length() {
         let titled = |title: &str| check(&Claim { title: title.to_owned(), ..claim("src/a.rs", Some(1), None) });
         assert_eq!(titled(" Off\n by \u{202e}one ").expect("a finding").title, "Off by one");
-        assert_eq!(titled(" \u{200b}\n").err().as_deref(), Some("has no title"));
-        assert_eq!(titled(&"x".repeat(201)).err().as_deref(), Some("has a title of more than 200 characters"));
+        assert_eq!(titled(" \u{200b}\n").expect("a finding").title, "The last one is left out.");
+        let long = titled(&"x".repeat(201)).expect("a finding");
+        assert_eq!(long.title, format!("{}…", "x".repeat(200)));
+        assert!(long.message.starts_with(&"x".repeat(201)), "{}", long.message);
+        let nothing = Claim { title: String::new(), message: " ".to_owned(), ..claim("src/a.rs", Some(1), None) };
+        assert_eq!(check(&nothing).err().as_deref(), Some("says nothing"));
     }
 
     #[test]
@@ -134,12 +218,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_used_is_within_the_file(title in any::<String>(), message in any::<String>(), path in "(src/a.rs|\\PC{0,10})", line in any::<Option<u32>>(), end_line in any::<Option<u32>>()) {
+        fn what_is_used_is_marked_or_within_the_file(title in any::<String>(), message in any::<String>(), path in "(src/a.rs|\\PC{0,10})", line in any::<Option<u32>>(), end_line in any::<Option<u32>>()) {
             let one = Claim { title, message, line, end_line, ..claim(&path, None, None) };
             if let Ok(one) = check(&one) {
-                prop_assert!(one.path.as_str() == "src/a.rs");
-                prop_assert!(one.lines.is_none_or(|lines| lines.first >= 1 && lines.first <= lines.last && lines.last <= 3));
-                prop_assert!(!one.title.is_empty() && one.title.chars().count() <= 220 && !one.title.contains('\n'));
+                prop_assert!(one.path.as_str() == "src/a.rs" || one.tags.contains("misplaced"));
+                prop_assert!(one.path.as_str() != "src/a.rs" || one.lines.is_none_or(|lines| lines.first >= 1 && lines.first <= lines.last && lines.last <= 3));
+                prop_assert!(!one.title.is_empty() && one.title.chars().count() <= 201 + "[redacted GitHub token]".len() && !one.title.contains('\n'));
             }
         }
     }

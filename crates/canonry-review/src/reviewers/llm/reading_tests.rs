@@ -117,32 +117,40 @@ async fn an_answer_that_ends_at_its_limit_is_asked_for_once_more() {
 }
 
 #[tokio::test]
-async fn invented_files_and_lines_are_left_out_and_told() {
+async fn invented_files_and_lines_are_marked_and_nothing_is_lost() {
     let answer = findings(&[
         one("Real", "src/a.rs", 2, "minor"),
         one("No such line", "src/a.rs", 900, "critical"),
+        one("As in a diff", "b/src/a.rs", 1, "critical"),
         one("No such file", "src/invented.rs", 1, "critical"),
         one("Another file of the machine", "../../etc/passwd", 1, "minor"),
         json!({"title": "No severity", "message": "", "path": "src/a.rs", "line": 1, "end_line": null, "severity": "huge",
             "category": "style", "suggestion": null}),
-        one("", "src/a.rs", 1, "minor"),
+        json!({"title": "Another shape", "message": "", "path": "src/a.rs", "line": "1", "severity": "CRITICAL"}),
         one("Real again", "src/a.rs", 3, "minor"),
     ]);
     let chat = Arc::new(Scripted::new([answer], []));
     let heard = read(&chat, &[("src/a.rs", CODE)]).await;
-    assert_eq!(titles(&heard), [("Real", Severity::Minor), ("Real again", Severity::Minor)]);
-    assert!(heard.heard.problems.is_empty(), "{:?}", heard.heard.problems);
+    let places: Vec<_> = (heard.heard.reported.iter())
+        .map(|one| (one.title.as_str(), one.path.as_str(), one.lines.map(|lines| lines.first), one.tags.len()))
+        .collect();
     assert_eq!(
-        heard.heard.notes,
+        places,
         [
-            "a finding of the model is left out: it is about line 900 of src/a.rs, which has 3 lines",
-            "a finding of the model is left out: it is about a file that was not shown",
-            "a finding of the model is left out: it is about a file that was not shown",
-            "a finding of the model is left out: it has no severity",
-            "a finding of the model is left out: it has no title",
+            ("Real", "src/a.rs", Some(2), 0),
+            ("No such line", "src/a.rs", Some(3), 1),
+            ("As in a diff", "src/a.rs", Some(1), 0),
+            ("No such file", "src/invented.rs", Some(1), 1),
+            ("Another file of the machine", "src/a.rs", None, 1),
+            ("Real again", "src/a.rs", Some(3), 0),
         ]
     );
-    let many: Vec<Value> = (0..9).map(|_| one("x", "b.rs", 1, "minor")).collect();
+    assert_eq!(
+        heard.heard.problems,
+        ["a finding that the model calls critical could not be read: it has another shape than the schema"]
+    );
+    assert!(heard.heard.notes.contains(&"a finding of the model is left out: it has no severity".to_owned()));
+    let many: Vec<Value> = (0..9).map(|_| one("x", "src/a.rs", 1, "huge")).collect();
     let chat = Arc::new(Scripted::new([findings(&many)], []));
     let heard = read(&chat, &[("src/a.rs", CODE)]).await;
     assert_eq!(heard.heard.notes.last().map(String::as_str), Some("4 more findings of the model are left out"));
@@ -156,8 +164,12 @@ async fn a_file_of_another_question_was_not_shown_in_this_one() {
     let mixed = || findings(&[one("In a", "src/a.rs", 2, "minor"), one("In b", "src/b.rs", 2, "minor")]);
     let chat = Arc::new(Scripted::new([mixed(), mixed()], []));
     let heard = read_with(&chat, &files, budget).await;
-    assert_eq!(titles(&heard), [("In a", Severity::Minor), ("In b", Severity::Minor)]);
-    assert_eq!((heard.heard.notes.len(), heard.model_use.calls), (2, 2));
+    let told: Vec<_> = heard.heard.reported.iter().map(|one| (one.title.as_str(), one.tags.is_empty())).collect();
+    assert_eq!(told, [("In a", true), ("In b", false), ("In a", false), ("In b", true)]);
+    assert_eq!(heard.model_use.calls, 2);
+    // Said where its file was shown, each has its place.
+    let findings = crate::reported::findings_of(vec![heard.heard], &crate::TextsNow::default());
+    assert!(findings.len() == 2 && findings.iter().all(|one| one.tags.is_empty()), "{findings:?}");
     assert!(chat.asked()[0].user.contains("| - src/b.rs\n") && !chat.asked()[0].user.contains("| path: src/b.rs\n"));
 }
 

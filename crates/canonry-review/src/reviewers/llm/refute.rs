@@ -78,7 +78,7 @@ async fn second_reading(
     one: &Reported,
 ) -> Result<Option<String>, NoVerdict> {
     let file = files.iter().find(|file| *file.path == one.path);
-    let file = file.ok_or_else(|| NoVerdict::Failed("its file was not shown".to_owned()))?;
+    let file = file.ok_or_else(|| NoVerdict::NotAsked("its file was not shown".to_owned()))?;
     let request = refutation_request(file, one);
     let answer = purse.ask(Purpose::Refuting, &request).await.map_err(|failure| match failure {
         NoAnswer::NotAsked(why) => NoVerdict::NotAsked(why),

@@ -5,11 +5,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use canonry_config::ReviewSettings;
-use canonry_domain::review::{Earlier, RepoPath, ReviewerName};
+use canonry_domain::review::{Earlier, RepoPath, ReviewerName, Severity};
 use canonry_models::chat::{ChatModel, ChatRequest};
 use futures_util::future::join_all;
 
-use super::answer::{Unusable, read_findings_answer};
+use super::answer::{Claim, NoClaim, Unusable, read_findings_answer};
 use super::batches::{Batch, Plan};
 use super::budget::LlmReviewBudget;
 use super::claims::reported;
@@ -88,7 +88,11 @@ impl LlmReviewer {
                         for claim in claims {
                             match claim {
                                 Ok(one) => found.push(one),
-                                Err(why) => told.left_out.push(why),
+                                Err(NoClaim { why, is_critical: true }) => {
+                                    let lost = "a finding that the model calls critical could not be read";
+                                    once(&mut told.problems, format!("{lost}: it {why}"));
+                                }
+                                Err(NoClaim { why, .. }) => told.left_out.push(why),
                             }
                         }
                     }
@@ -124,7 +128,7 @@ impl fmt::Debug for LlmReviewer {
 /// What came of one question.
 struct BatchHeard {
     /// Each finding, or why it is left out; or why there is no answer.
-    claims: Result<Vec<Result<Reported, String>>, String>,
+    claims: Result<Vec<Result<Reported, NoClaim>>, String>,
     /// What did not fit into the question.
     left_out: Vec<String>,
 }
@@ -155,13 +159,18 @@ async fn ask(
     purse: &Purse<'_>,
     request: &ChatRequest,
     shown: &[&ShownFile<'_>],
-) -> Result<Vec<Result<Reported, String>>, Unheard> {
+) -> Result<Vec<Result<Reported, NoClaim>>, Unheard> {
     let answer = purse.ask(Purpose::Reading, request).await.map_err(|failure| match failure {
         NoAnswer::CutOff => Unheard::Unreadable(Unusable::TooLong.as_str()),
         failure => Unheard::NoAnswer(failure.why().to_owned()),
     })?;
     let claims = read_findings_answer(&answer.text).map_err(|why| Unheard::Unreadable(why.as_str()))?;
-    Ok(claims.into_iter().map(|claim| reported(&claim?, shown)).collect())
+    let read = |claim: Result<Claim, NoClaim>| {
+        let claim = claim?;
+        let is_critical = claim.severity == Severity::Critical;
+        reported(&claim, shown).map_err(|why| NoClaim { why, is_critical })
+    };
+    Ok(claims.into_iter().map(read).collect())
 }
 
 /// What there is to tell.
