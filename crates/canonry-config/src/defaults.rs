@@ -47,7 +47,7 @@ impl Default for AutoSuppressThresholds {
 
 impl Default for RetrievalSettings {
     fn default() -> Self {
-        Self { enabled: true, top_k: 5, distance_threshold: 0.3, max_context_chars: 2000 }
+        Self { enabled: true, top_k: 5, distance_threshold: None, max_context_chars: 2000 }
     }
 }
 

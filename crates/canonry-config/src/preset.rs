@@ -34,7 +34,7 @@ impl Preset {
         match self {
             Self::Shadow => "records what it would do and writes nothing on GitHub",
             Self::Suggest => "comments on possible duplicates and closes nothing",
-            Self::Grace => "announces closes of duplicates and closes them after 72 hours unless somebody objects",
+            Self::Grace => "announces duplicates and closes them 72 hours later unless somebody objects",
             Self::Review => "reviews pull requests and only records duplicates",
         }
     }
@@ -50,7 +50,8 @@ impl Preset {
         // Only the closing mode's preset writes `close`: elsewhere it would promise what does not happen.
         let close = if self == Self::Grace { GRACE_CLOSE } else { DORMANT_CLOSE };
         format!(
-            "# Settings of Canonry, read from the default branch: the service {effect}.\n\
+            "# Settings of Canonry, read from the default branch.\n\
+             # The service {effect}.\n\
              # Check a change with `canonry config check`; `canonry config show` lists every key with its default.\n\
              \n\
              triage:\n  \

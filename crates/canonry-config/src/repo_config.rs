@@ -80,9 +80,10 @@ pub struct RetrievalSettings {
     /// How many of them are used at most.
     #[schemars(range(min = 1, max = 20))]
     pub top_k: u32,
-    /// The greatest distance (1 − cosine) at which a past finding still counts as similar.
+    /// The greatest distance (1 − cosine) at which a past finding still counts as similar. Null uses what was measured
+    /// for the embedder: distances of different models do not compare.
     #[schemars(range(min = 0.0, max = 2.0))]
-    pub distance_threshold: f64,
+    pub distance_threshold: Option<f64>,
     /// How many characters they may take in what the reviewer reads.
     #[schemars(range(min = 0, max = 5000))]
     pub max_context_chars: u32,

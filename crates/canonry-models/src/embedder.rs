@@ -38,6 +38,11 @@ pub trait Embedder: Send + Sync {
     /// How this model's cosines become similarity scores.
     fn calibration(&self) -> &Calibration;
 
+    /// Up to which distances findings of the past are like what is asked about, where nobody configured that.
+    fn finding_distances(&self) -> FindingDistances {
+        FindingDistances::UNMEASURED
+    }
+
     /// One vector per text, in order, or no vector at all; a text without words gets a vector of zeros.
     fn embed<'a>(&'a self, texts: &'a [String], input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>>;
 
@@ -52,6 +57,21 @@ pub trait Embedder: Send + Sync {
             Ok(vectors.into_iter().map(|vector| Embedding { vector, tokens: None }).collect())
         })
     }
+}
+
+/// How far (1 − cosine) a finding of the past may be from what it is compared with. Code and words about it are further
+/// apart than two descriptions of one problem, and how far depends on the model.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FindingDistances {
+    /// From the new lines of a file: what a reviewing model is told of the past.
+    pub from_code: f64,
+    /// From another finding: what counts as the same problem again.
+    pub from_finding: f64,
+}
+
+impl FindingDistances {
+    /// Of a model that nobody measured.
+    pub const UNMEASURED: Self = Self { from_code: 0.3, from_finding: 0.3 };
 }
 
 /// Why texts were not embedded.

@@ -18,7 +18,7 @@ mod word_piece;
 pub use api_key::ApiKey;
 pub use calibration::{Calibration, CalibrationError};
 pub use calibration_fit::{CalibrationData, FittedCalibration};
-pub use embedder::{EmbedError, Embedder, Embedding, InputType};
+pub use embedder::{EmbedError, Embedder, Embedding, FindingDistances, InputType};
 pub use local::LocalEmbedder;
 pub use model_file::ModelFileError;
 pub use provider::Provider;

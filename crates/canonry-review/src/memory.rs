@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_config::RetrievalSettings;
 use canonry_domain::redact;
 use canonry_domain::review::{Finding, FindingStatus, Severity, Sighting};
-use canonry_models::{EmbedError, Embedder, InputType};
+use canonry_models::{EmbedError, Embedder, FindingDistances, InputType};
 use canonry_store::{FindingId, LedgerFinding, NewMemory, Store, StoreError, StoredMemory};
 use jiff::Timestamp;
 
@@ -41,6 +41,8 @@ pub(crate) enum MemoryError {
 pub(crate) struct Memory<'a> {
     embedder: &'a dyn Embedder,
     settings: &'a RetrievalSettings,
+    /// What the settings say, or else the embedder's own.
+    distances: FindingDistances,
     memories: Vec<StoredMemory>,
 }
 
@@ -64,7 +66,12 @@ impl<'a> Memory<'a> {
         }
         let shared = knowledge.share_within_owner;
         let memories = store.memories_of(request.repo, shared, embedder.model_id(), MOST_MEMORIES).await?;
-        let memory = Self { embedder, settings: &knowledge.retrieval, memories };
+        let settings = &knowledge.retrieval;
+        let distances = match settings.distance_threshold {
+            Some(written) => FindingDistances { from_code: written, from_finding: written },
+            None => embedder.finding_distances(),
+        };
+        let memory = Self { embedder, settings, distances, memories };
         Ok((!memory.memories.is_empty()).then_some(memory))
     }
 
@@ -73,7 +80,7 @@ impl<'a> Memory<'a> {
         let readable = files.iter().filter(|file| file.text.is_some() && !file.change.added.is_empty());
         let queries: Vec<String> = readable.take(MOST_FILES).map(text_of_file).collect();
         let mut nearest: BTreeMap<FindingId, Recalled<'_>> = BTreeMap::new();
-        for recalled in self.recall(&queries).await?.into_iter().flatten() {
+        for recalled in self.recall(&queries, self.distances.from_code).await?.into_iter().flatten() {
             let known = nearest.get(&recalled.memory.finding);
             if known.is_none_or(|known| recalled.distance < known.distance) {
                 nearest.insert(recalled.memory.finding, recalled);
@@ -110,7 +117,7 @@ impl<'a> Memory<'a> {
         asked.truncate(MOST_FINDINGS);
         let queries: Vec<String> = asked.iter().map(|at| text_of(&sightings[*at].finding)).collect();
         let mut twins = BTreeSet::new();
-        for (at, recalled) in asked.into_iter().zip(self.recall(&queries).await?) {
+        for (at, recalled) in asked.into_iter().zip(self.recall(&queries, self.distances.from_finding).await?) {
             let own = sightings[at].earlier.map(|place| ledger[place].id);
             let twin = recalled.into_iter().find(|one| Some(one.memory.finding) != own);
             if let Some(twin) = twin.filter(|twin| twin.memory.outcome.is_accepted()) {
@@ -121,8 +128,8 @@ impl<'a> Memory<'a> {
         Ok(twins)
     }
 
-    /// The memories nearest to each text, nearest first, within the distance and the number that the settings allow.
-    async fn recall(&self, queries: &[String]) -> Result<Vec<Vec<Recalled<'_>>>, EmbedError> {
+    /// The memories nearest to each text, nearest first, within this distance and the number that the settings allow.
+    async fn recall(&self, queries: &[String], farthest: f64) -> Result<Vec<Vec<Recalled<'_>>>, EmbedError> {
         if queries.is_empty() {
             return Ok(Vec::new());
         }
@@ -130,8 +137,7 @@ impl<'a> Memory<'a> {
         let near = |vector: &Vec<f32>| {
             let all =
                 self.memories.iter().map(|memory| Recalled { memory, distance: distance(vector, &memory.vector) });
-            let mut near: Vec<Recalled<'_>> =
-                all.filter(|recalled| recalled.distance <= self.settings.distance_threshold).collect();
+            let mut near: Vec<Recalled<'_>> = all.filter(|recalled| recalled.distance <= farthest).collect();
             near.sort_by(|one, other| {
                 one.distance.total_cmp(&other.distance).then(other.memory.at.cmp(&one.memory.at))
             });
@@ -145,7 +151,7 @@ impl<'a> Memory<'a> {
         let memory = recalled.memory;
         tracing::info!(
             repo = %memory.repo, subject = %memory.subject, finding = %memory.finding, outcome = memory.outcome.as_str(),
-            distance = recalled.distance, threshold = self.settings.distance_threshold, "{what}"
+            distance = recalled.distance, "{what}"
         );
     }
 }

@@ -7,6 +7,7 @@ use canonry_config::{
     Suppression, TargetPolicy, TriageMode, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
 };
 use proptest::collection::vec;
+use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::{select, subsequence};
 
@@ -219,7 +220,7 @@ fn feedback() -> impl Strategy<Value = FeedbackSettings> {
 }
 
 fn knowledge() -> impl Strategy<Value = KnowledgeSettings> {
-    (any::<[bool; 3]>(), 1..=20u32, 0.0..=2.0f64, 0..=5000u32).prop_map(
+    (any::<[bool; 3]>(), 1..=20u32, option::of(0.0..=2.0f64), 0..=5000u32).prop_map(
         |(switches, top_k, distance_threshold, max_context_chars)| KnowledgeSettings {
             share_global: switches[0],
             share_within_owner: switches[1],

@@ -26,7 +26,7 @@ feedback: {autoSuppress: {enabled: false, thresholds: {minThumbsDown: 3, minDist
 knowledge:
   shareGlobal: false
   shareWithinOwner: false
-  retrieval: {enabled: true, topK: 5, distanceThreshold: 0.3, maxContextChars: 2000}   # 1..20, 0..2, 0..5000
+  retrieval: {enabled: true, topK: 5, distanceThreshold: null, maxContextChars: 2000}   # 1..20, 0..2, 0..5000
 triage:
   mode: shadow                    # off, shadow, suggest, grace
   duplicateThreshold: 85          # 50..95, until learned

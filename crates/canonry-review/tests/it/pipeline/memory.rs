@@ -72,9 +72,9 @@ on_both_engines! {
         assert_eq!(push(&mut stranger, pull(1), "Queries inside loops", None, asked).await, 55);
 
         // The distance and the switch are the repository's own.
-        here.settings.knowledge.retrieval.distance_threshold = 0.05;
+        here.settings.knowledge.retrieval.distance_threshold = Some(0.05);
         assert_eq!(push(&mut here, pull(7), "Queries inside loops", None, asked).await, 55);
-        here.settings.knowledge.retrieval.distance_threshold = 0.3;
+        here.settings.knowledge.retrieval.distance_threshold = None;
         here.settings.knowledge.retrieval.enabled = false;
         assert_eq!(push(&mut here, pull(8), "Queries inside loops", None, asked).await, 55);
     }

@@ -68,7 +68,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     insta::assert_snapshot!(setting.emulator.world().conversation(REPO, third), @r#"
     # Fill the pool: north (open, by ann)
 
-    ## check Canonry on cb8b67d: success
+    ## check Canonry on d9c0b9b: success
     Nothing to show; 1 finding suppressed
     - Full review: none was completed before.
     - 1 of 1 changed file read, 4 lines.
@@ -81,7 +81,7 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
     | medium | 0 | 1 |
 
     ## canonry[bot] commented
-    **Nothing to show; 1 finding suppressed.** Last reviewed commit: `cb8b67d`.
+    **Nothing to show; 1 finding suppressed.** Last reviewed commit: `d9c0b9b`.
 
     <details>
     <summary>Review details</summary>
