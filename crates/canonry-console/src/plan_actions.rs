@@ -6,12 +6,12 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use axum::http::{HeaderName, HeaderValue};
 use axum::response::{IntoResponse as _, Response};
-use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE, Probability, TargetPolicy, UndoReason};
+use canonry_domain::{ApplyForecast, ItemNumber, ItemType, ONLY_EXCLUDE, Probability, TargetPolicy, UndoReason};
 use canonry_server::{
     ApplyOrder, PlanOrder, UndoOrder, is_being_applied, is_word_taken_now, queue_apply, queue_plan, queue_undo,
 };
 use canonry_store::PlanSummary;
-use canonry_triage::{age_of_plan, has_close_begun};
+use canonry_triage::{age_of_plan, forecast_apply, has_close_begun};
 
 use crate::console::Console;
 use crate::errors::PageError;
@@ -47,7 +47,10 @@ pub(crate) async fn make(
     let order = PlanOrder { item_type, min_close, policy, by: at.visit.login().cloned() };
     queue_plan(&console.store, &at.repo, &order, console.now()).await?;
     console.wake_worker.notify_one();
-    Ok(back_to(&format!("{}/plans", repo_path(&at.repo)), "A plan is being made; it appears below in a moment."))
+    Ok(back_to(
+        &format!("{}/plans", repo_path(&at.repo)),
+        "A plan is being made; it appears below in a moment. It keeps exclusions, and approvals of what did not change.",
+    ))
 }
 
 /// Notes a person's word on rows: one, many, or all that have none.
@@ -138,11 +141,10 @@ pub(crate) async fn apply(
         Some("1") => true,
         _ => {
             let words =
-                "Nothing was applied: choose what is closed, all that nobody excluded or only what is approved.";
+                "Nothing was applied: choose what is closed, the approved rows or everything that nobody excluded.";
             return refused(&console, &at, &plan, look, words.to_owned()).await;
         }
     };
-    let count = if approved_only { plan.totals.left_approved } else { plan.totals.left };
     let settings = settings_of(&console, at.repo.id).await?;
     let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
     let progress = progress_view(&console, &at, &plan).await?;
@@ -150,8 +152,15 @@ pub(crate) async fn apply(
     if let Some(words) = why_not {
         return refused(&console, &at, &plan, look, format!("Nothing was applied: {words}.")).await;
     }
+    let most = settings.config.close.max_per_day;
+    let forecast = forecast_apply(&console.store, &at.repo, plan.run.id, most, console.now()).await?;
+    let ApplyForecast { closes: count, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
     if count == 0 {
-        let words = "Nothing was applied: no row is approved; approve some, or apply all that nobody excluded.";
+        let words = if approved_only {
+            "Nothing was applied: no row is approved. Approve the rows that are to be closed."
+        } else {
+            "Nothing was applied: today's limit of closes that nobody approved is reached. Approve rows to close them now."
+        };
         return refused(&console, &at, &plan, look, words.to_owned()).await;
     }
     let phrase = apply_phrase(&at, count);
@@ -167,8 +176,28 @@ pub(crate) async fn apply(
         return refused(&console, &at, &plan, look, format!("Nothing was applied: {WORKED_ON}.")).await;
     }
     console.wake_worker.notify_one();
-    let words = format!("Closing {} has begun; you can leave this page.", counted(count, "item"));
+    let more = if kept_back > 0 { format!(" The daily limit keeps {kept_back} back.") } else { String::new() };
+    let words = format!("Closing {} has begun; you can leave this page.{more}", counted(count, "item"));
     Ok(back_to(&plan_path(&at, id), &words))
+}
+
+/// Stops an apply before its next row. What is closed stays closed until it is undone.
+pub(crate) async fn stop(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let plan = plan_of(&console, &at, &path).await?;
+    let id = plan.run.id;
+    if !is_being_applied(&console.store, &at.repo, id).await? {
+        let look = Look::of(|name| form.one(name));
+        return refused(&console, &at, &plan, look, "Nothing was stopped: no apply is under way.".to_owned()).await;
+    }
+    note(&console, &at, "stop", &format!("the apply of plan {id}")).await?;
+    console.store.stop_apply(id, at.visit.login(), console.now()).await?;
+    console.wake_worker.notify_one();
+    Ok(back_to(&plan_path(&at, id), "The apply stops before the next row. Nothing more is closed."))
 }
 
 /// Has closes taken back that were begun and that no apply will go on with. Their comments, if any, are corrected.

@@ -53,7 +53,7 @@ impl Show {
             Self::Closes => totals.closes,
             Self::Undecided => totals.undecided(),
             Self::Approved => totals.approved,
-            Self::Excluded => totals.excluded,
+            Self::Excluded => totals.excluded_ever(),
             Self::Ended => totals.ended(),
             Self::Skips => totals.skips(),
         }

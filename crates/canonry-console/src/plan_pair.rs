@@ -46,6 +46,8 @@ pub(crate) struct PairView {
     pub(crate) undone: Option<When>,
     /// Whether the reader may say something of it.
     pub(crate) can_say: bool,
+    /// Whether that may be no: an exclusion of an earlier plan can only be lifted.
+    pub(crate) can_exclude: bool,
     /// Why nothing can be said but that it is left out.
     pub(crate) only_exclude: Option<&'static str>,
     /// Whether the reader may have it opened again.
@@ -118,6 +120,7 @@ pub(crate) async fn pair_view(
     let (repo, now) = (&at.repo, console.now());
     let word = word_view(&reviewed, now);
     let result = result_view(&reviewed, now);
+    let can_undo = at.can_maintain() && can_be_undone(&reviewed);
     let ReviewedRow { row, undone_at } = reviewed;
     let numbers: Vec<ItemNumber> = std::iter::once(row.number).chain(row.target).collect();
     let items = at.items(console, row.item_type, &numbers).await?;
@@ -224,11 +227,10 @@ pub(crate) async fn pair_view(
                 numbers.join(", ")
             )
         }),
-        can_say: at.can_maintain() && is_open_row,
+        can_say: at.can_maintain() && (is_open_row || row.skip == Some(SkipReason::Excluded)),
+        can_exclude: is_open_row,
         only_exclude,
-        can_undo: at.can_maintain()
-            && undone_at.is_none()
-            && row.result.as_ref().is_some_and(|result| matches!(result.outcome, CloseOutcome::Applied { .. })),
+        can_undo,
         word,
         result,
         undone: undone_at.map(|at| when(at, now)),
@@ -240,6 +242,12 @@ pub(crate) async fn pair_view(
         item: item_name,
         plan_path,
     })
+}
+
+/// Whether a row's item was closed for the plan and is not opened again.
+pub(crate) fn can_be_undone(reviewed: &ReviewedRow) -> bool {
+    let result = reviewed.row.result.as_ref();
+    reviewed.undone_at.is_none() && result.is_some_and(|result| matches!(result.outcome, CloseOutcome::Applied { .. }))
 }
 
 /// A person's word on a row.

@@ -24,6 +24,8 @@ pub(crate) struct ProgressView {
     pub(crate) by: String,
     pub(crate) since: When,
     pub(crate) job: String,
+    /// Where a form stops it, for whoever may.
+    pub(crate) stop: Option<String>,
 }
 
 /// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
@@ -35,13 +37,18 @@ pub(crate) async fn progress_view(
     let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
     // What goes on is told before what came after it and is over.
     let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
-    Ok(job.and_then(|job| view(console, at, plan, job)))
+    let Some(job) = job else { return Ok(None) };
+    let stop = console.store.stop_of_apply(plan.run.id).await?;
+    let is_stopping = job.state.is_active() && stop.is_some_and(|(asked_at, _)| asked_at >= job.created_at);
+    Ok(view(console, at, plan, job, is_stopping))
 }
 
-fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<ProgressView> {
+fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
     let totals = &plan.totals;
+    let mut can_stop = false;
     let (deed, by, words, done, all) = match closing_deed(job)? {
         ClosingDeed::Apply(order) => {
+            can_stop = job.state.is_active() && !order.only_takes_back && !is_stopping && at.can_maintain();
             let left = if order.approved_only { totals.left_approved } else { totals.left };
             let words = format!(
                 "{} closed, {} skipped, {} failed, {} left.",
@@ -65,6 +72,7 @@ fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<Pro
         ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_) | ClosingDeed::CancelGrace(_) => return None,
     };
     let (class, heading) = match job.state {
+        _ if is_stopping => ("warn", format!("{deed}: stopping")),
         JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{deed}: about to begin")),
         JobState::Queued => ("warn", format!("{deed}: waiting until it may go on")),
         JobState::Running => ("info", deed),
@@ -85,5 +93,6 @@ fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job) -> Option<Pro
         by: crate::words::by(by.as_ref()),
         since: when(job.created_at, console.now()),
         job: job.id.to_string(),
+        stop: can_stop.then(|| format!("{base}/plans/{}/stop", plan.run.id)),
     })
 }

@@ -56,6 +56,7 @@ struct PairPart {
 #[derive(Template)]
 #[template(path = "parts/plan_progress.html")]
 struct ProgressPart {
+    page: Page,
     progress: ProgressView,
 }
 
@@ -162,7 +163,9 @@ pub(crate) async fn progress(
     let plan = plan_of(&console, &at, &path).await?;
     let progress = progress_view(&console, &at, &plan).await?;
     match progress.filter(|progress| progress.is_active) {
-        Some(progress) if at.visit.is_htmx => html(&ProgressPart { progress }),
+        Some(progress) if at.visit.is_htmx => {
+            html(&ProgressPart { page: at.page(&console, "Plan", Section::Plans), progress })
+        }
         _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(axum::response::Redirect::to(&plan_path(&at, plan.run.id)).into_response()),
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{ItemNumber, ItemState, ItemType};
+use canonry_domain::{ItemNumber, ItemState, ItemType, SkipReason};
 use canonry_store::{PlanSummary, ReviewedRow};
 
 use crate::console::Console;
@@ -10,7 +10,7 @@ use crate::errors::PageError;
 use crate::page::repo_path;
 use crate::paging::PAGE;
 use crate::plan_look::{Look, write_item};
-use crate::plan_pair::{ResultView, WordView, result_view, word_view};
+use crate::plan_pair::{ResultView, WordView, can_be_undone, result_view, word_view};
 use crate::visit::At;
 use crate::words::{item_path, score};
 
@@ -44,6 +44,8 @@ pub(crate) struct RowLine {
     pub(crate) is_current: bool,
     /// Whether something can be said of it.
     pub(crate) is_left: bool,
+    /// Where it is undone.
+    pub(crate) undo: Option<String>,
 }
 
 /// A page of rows and one more. Where the chosen row is not on it, the page begins with that row.
@@ -113,7 +115,9 @@ pub(crate) async fn groups(
             word: word_view(&reviewed, now),
             result: result_view(&reviewed, now),
             is_current: current == Some((row.item_type, row.number)),
-            is_left: row.skip.is_none() && row.result.is_none(),
+            is_left: row.skip.is_none_or(|skip| skip == SkipReason::Excluded) && row.result.is_none(),
+            undo: (at.can_maintain() && can_be_undone(&reviewed))
+                .then(|| format!("{}#undo-row", look.link(&format!("{path}/rows/{item}")))),
             item,
         };
         if let Some(group) = groups.last_mut() {

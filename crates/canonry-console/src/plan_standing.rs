@@ -1,9 +1,9 @@
 //! How a plan stands: whether it may be applied, what holds Canonry back, and what must be typed to go on.
 
 use canonry_config::Parsed;
-use canonry_domain::{DAILY_LIMIT_WINDOW, PlanAge};
+use canonry_domain::{ApplyForecast, PlanAge};
 use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
-use canonry_triage::closes_begun;
+use canonry_triage::{PlanForecast, closes_begun, forecast_apply};
 use jiff::Timestamp;
 
 use crate::console::Console;
@@ -23,12 +23,18 @@ pub(crate) struct Banner {
 
 /// What applying would do, and why it may not be done.
 pub(crate) struct ApplyView {
-    pub(crate) left: u64,
-    pub(crate) left_approved: u64,
+    /// With the approved rows alone, and with every row that nobody excluded.
+    pub(crate) approved: ApplyForecast,
+    pub(crate) all: ApplyForecast,
     pub(crate) phrase: String,
     pub(crate) phrase_approved: String,
     pub(crate) refused: Option<String>,
+    /// What the daily limit keeps back.
     pub(crate) waits: Option<String>,
+    /// What a ruling since the plan keeps open, where the rest can be applied.
+    pub(crate) ruled: Option<String>,
+    /// Whether a new plan would have what this one cannot close any more.
+    pub(crate) needs_new_plan: bool,
     /// What was begun and can only be taken back, in words.
     pub(crate) begun: Option<String>,
 }
@@ -123,14 +129,15 @@ pub(crate) async fn banners(
     let mut banners = Vec::new();
     if plan.totals.left > 0 {
         banners.push(match (age, age.refusal(plan.run.id)) {
-            (PlanAge::Good { until }, _) => Banner {
-                class: "good",
-                words: format!(
-                    "This plan is good for another {}, as long as nobody rules about its items.",
-                    left(*until, now)
-                ),
-            },
-            (_, words) => Banner { class: "bad", words: format!("{}.", words.unwrap_or_default()) },
+            (PlanAge::Good { until }, _) => {
+                Banner { class: "good", words: format!("This plan can be applied for another {}.", left(*until, now)) }
+            }
+            (_, words) => {
+                let words = words.unwrap_or_default();
+                // The button beside it makes the plan.
+                let words = words.split_once("; make a new plan").map_or(words.as_str(), |(why, _)| why);
+                Banner { class: "bad", words: format!("This plan cannot be applied any more: {words}.") }
+            }
         });
     }
     for (kind, words, more) in [
@@ -170,27 +177,37 @@ pub(crate) async fn apply_view(
 ) -> Result<ApplyView, PageError> {
     let totals = &plan.totals;
     let refused = why_not_applied(console, at, plan, settings, age, progress).await?;
-    let most = u64::from(settings.config.close.max_per_day);
-    let closed = console.store.closes_since(at.repo.id, console.now() - DAILY_LIMIT_WINDOW).await?;
-    let free = most.saturating_sub(closed);
+    let most = settings.config.close.max_per_day;
+    let forecast = forecast_apply(&console.store, &at.repo, plan.run.id, most, console.now()).await?;
+    let PlanForecast { approved_only: approved, all, left, closed_today } = forecast;
     // The breaker says nothing here: it holds back what Canonry closes by itself, and not what a person applies.
-    let waits = (totals.undecided() > free).then(|| {
+    let waits = (all.kept_back > 0).then(|| {
         format!(
-            "Without a person's approval at most {} are closed in a day, and {} were: of the {} that nobody approved, {} can be closed now. Approved rows do not count.",
-            counted(most, "item"),
-            thousands(closed),
-            thousands(totals.undecided()),
-            thousands(free)
+            "At most {} a day are closed without a person's approval, and {} in the last 24 hours. {} of the {} unreviewed rows can be closed now; {} wait. Approved rows do not count.",
+            counted(u64::from(most), "item"),
+            if closed_today == 1 { "1 was".to_owned() } else { format!("{} were", thousands(closed_today)) },
+            thousands(all.closes - approved.closes),
+            thousands(left.unapproved),
+            thousands(all.kept_back)
+        )
+    });
+    let ruled = (left.ruled_since > 0).then(|| {
+        format!(
+            "{} will be left open: somebody ruled about the cluster after this plan was made, for example by an undo.",
+            counted(left.ruled_since, "row")
         )
     });
     let begun = begun_in_vain(console, at, plan, age, progress).await?;
+    let is_stale = totals.left > 0 && matches!(age, PlanAge::TooOld | PlanAge::RuledSince { .. });
     Ok(ApplyView {
-        left: totals.left,
-        left_approved: totals.left_approved,
-        phrase: apply_phrase(at, totals.left),
-        phrase_approved: apply_phrase(at, totals.left_approved),
-        refused,
+        phrase: apply_phrase(at, all.closes),
+        phrase_approved: apply_phrase(at, approved.closes),
+        approved,
+        all,
+        needs_new_plan: is_stale || (ruled.is_some() && refused.is_none()),
         waits: waits.filter(|_| totals.left > 0),
+        ruled: ruled.filter(|_| refused.is_none()),
+        refused,
         begun: (begun > 0).then(|| counted(begun as u64, "close")),
     })
 }

@@ -38,6 +38,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/plans/{id}/rows/{type}/{number}", get(plan_review::row))
         .route("/r/{owner}/{name}/plans/{id}/progress", get(plan_review::progress))
         .route("/r/{owner}/{name}/plans/{id}/apply", post(plan_actions::apply))
+        .route("/r/{owner}/{name}/plans/{id}/stop", post(plan_actions::stop))
         .route("/r/{owner}/{name}/plans/{id}/withdraw", post(plan_actions::withdraw))
         .route("/r/{owner}/{name}/plans/{id}/undo", post(plan_actions::undo))
         .route("/r/{owner}/{name}/plans/{id}/export.md", get(export_markdown))
@@ -174,7 +175,7 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
             PlanAge::Good { .. } => ("info", "to be reviewed".to_owned()),
             PlanAge::TooOld => ("mute", "too old to apply".to_owned()),
             PlanAge::Overtaken { by } => ("mute", format!("overtaken by plan {by}")),
-            PlanAge::RuledSince { .. } => ("mute", "not to be applied: an item was ruled about since".to_owned()),
+            PlanAge::RuledSince { .. } => ("mute", "stale: its clusters were ruled about since".to_owned()),
         },
     };
     Ok(PlanLine {

@@ -216,8 +216,7 @@ async fn needs(console: &Console, at: &At, overview: &RepoOverview, settings: &P
                 need(words, Some(format!("{path}/plans/{id}")), "review it");
             }
             PlanAge::RuledSince { .. } => {
-                let words =
-                    format!("somebody ruled about an item of plan {id} after it was made, so it is not applied");
+                let words = format!("plan {id} is stale: somebody ruled about its clusters after it was made");
                 need(words, Some(format!("{path}/plans")), "make a new one");
             }
             // Nobody was in a hurry, and a new plan shows what is there then.

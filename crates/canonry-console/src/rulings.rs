@@ -8,7 +8,7 @@ use axum::response::Response;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{GraceState, NewOverride, Representation, StoreError};
-use canonry_triage::{RulingError, Statement, rule_duplicate, rule_not_duplicate};
+use canonry_triage::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate};
 
 use crate::console::Console;
 use crate::errors::PageError;
@@ -48,6 +48,7 @@ pub(crate) async fn rule(
         OverrideKind::Duplicate => Ruling::Duplicate(other()?),
         OverrideKind::NotDuplicate => Ruling::NotDuplicate(other()?),
         OverrideKind::Canonical => Ruling::Canonical,
+        OverrideKind::Excluded => Ruling::Excluded(other()?),
     };
     at.record(&console, "rule", &format!("{item_type}/{number} {kind}")).await?;
     let said = ruled(&console, &at, item_type, number, ruling, note.as_deref()).await?;
@@ -83,6 +84,7 @@ enum Ruling {
     Duplicate(ItemNumber),
     NotDuplicate(ItemNumber),
     Canonical,
+    Excluded(ItemNumber),
 }
 
 async fn ruled(
@@ -105,6 +107,10 @@ async fn ruled(
         Ruling::NotDuplicate(other) => {
             rule_not_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
             format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
+        }
+        Ruling::Excluded(other) => {
+            rule_excluded(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
         }
         Ruling::Canonical => {
             let (kind, by) = (OverrideKind::Canonical, at.visit.login());

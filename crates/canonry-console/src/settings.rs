@@ -224,6 +224,7 @@ fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingLine {
             OverrideKind::Duplicate => "is a duplicate of",
             OverrideKind::NotDuplicate => "is not a duplicate of",
             OverrideKind::Canonical => "stands for its cluster",
+            OverrideKind::Excluded => "is excluded: not to be closed as a duplicate of",
         },
         item: linked(ruling.item),
         other: ruling.other.map(linked),

@@ -346,6 +346,12 @@ pub(crate) fn ruling(
         (OverrideKind::NotDuplicate, Some(other)) => {
             format!("{by} ruled that it and #{other} are no duplicates of each other.")
         }
+        (OverrideKind::Excluded, Some(other)) if ruled.item == number => {
+            format!("{by} excluded it: it is not to be closed as a duplicate of #{other}.")
+        }
+        (OverrideKind::Excluded, Some(other)) => {
+            format!("{by} excluded #{other}: that one is not to be closed as a duplicate of it.")
+        }
         _ => format!("{by} ruled that it is the one to stay open."),
     };
     RulingLine {

@@ -78,6 +78,15 @@ pub enum RowVerdict {
         /// from now on.
         repoint: Vec<ItemNumber>,
     },
+    /// All rules would let it be closed, and a person has excluded it.
+    Excluded {
+        /// As for a close.
+        confidence: Probability,
+        /// As for a close.
+        path: ClosePath,
+        /// As for a close.
+        repoint: Vec<ItemNumber>,
+    },
     /// Leave it as it is.
     Skip {
         /// Why.
@@ -119,7 +128,7 @@ pub struct FlatRow<'a> {
     pub skip: Option<SkipReason>,
     /// How sure it is that it is a duplicate of the target.
     pub confidence: Option<Probability>,
-    /// The edges that a close rests on.
+    /// The edges that a close rests on, or would if a person had not excluded the item.
     pub path: Option<ClosePath>,
     /// The closed items that a close re-points at the target.
     pub repoint: &'a [ItemNumber],
@@ -141,10 +150,11 @@ impl ClosePlan {
         let clustered = self.clusters.iter().flat_map(|plan| {
             let target = plan.canonical();
             plan.rows.iter().map(move |row| match &row.verdict {
-                RowVerdict::Close { confidence, path, repoint } => FlatRow {
+                RowVerdict::Close { confidence, path, repoint }
+                | RowVerdict::Excluded { confidence, path, repoint } => FlatRow {
                     number: row.number,
                     target,
-                    skip: None,
+                    skip: matches!(row.verdict, RowVerdict::Excluded { .. }).then_some(SkipReason::Excluded),
                     confidence: Some(*confidence),
                     path: Some(*path),
                     repoint,
@@ -266,6 +276,10 @@ impl Planner<'_> {
             }
             (None, Some((confidence, _))) if confidence < self.rules.min_close => {
                 RowVerdict::Skip { reason: SkipReason::LowConfidence, confidence: Some(confidence) }
+            }
+            // Last of all: whoever lifts it finds a row that nothing else keeps open.
+            (None, Some((confidence, path))) if self.rulings.is_excluded_from(number, cluster.members()) => {
+                RowVerdict::Excluded { confidence, path, repoint: repoint.into_iter().collect() }
             }
             (None, Some((confidence, path))) => {
                 RowVerdict::Close { confidence, path, repoint: repoint.into_iter().collect() }

@@ -19,6 +19,8 @@ pub enum OverrideKind {
     NotDuplicate,
     /// The item is the canonical of whatever cluster it is in.
     Canonical,
+    /// The item is not to be closed as a duplicate of the other one, nor of anything in its cluster.
+    Excluded,
 }
 
 words!(
@@ -27,6 +29,7 @@ words!(
     Duplicate = "duplicate",
     NotDuplicate = "not_duplicate",
     Canonical = "canonical",
+    Excluded = "excluded",
 );
 
 /// One ruling of a person, in force until it is removed or a later one of the same pair replaces it.
@@ -59,6 +62,8 @@ pub struct Rulings {
     apart: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
     // The greatest rank was ruled last.
     canonicals: BTreeMap<ItemNumber, usize>,
+    // As (item, what it is not to be closed as a duplicate of), with when that was last said.
+    excluded: BTreeMap<(ItemNumber, ItemNumber), Timestamp>,
 }
 
 impl Rulings {
@@ -81,6 +86,9 @@ impl Rulings {
                     rulings.set_apart(ruled.item, other, true);
                     rulings.together.remove(&(ruled.item, other));
                     rulings.together.remove(&(other, ruled.item));
+                }
+                (OverrideKind::Excluded, Some(other)) => {
+                    rulings.excluded.insert((ruled.item, other), ruled.created_at);
                 }
             }
         }
@@ -111,6 +119,16 @@ impl Rulings {
     /// Whether an item is ruled not to be a duplicate of one of these.
     pub(crate) fn is_apart_from_any(&self, item: ItemNumber, others: &BTreeSet<ItemNumber>) -> bool {
         self.apart.get(&item).is_some_and(|apart| apart.iter().any(|other| others.contains(other)))
+    }
+
+    /// Whether an item is not to be closed as a duplicate of any of these: a person excluded it, and nobody has said since
+    /// that it is a duplicate of one of them.
+    pub fn is_excluded_from(&self, item: ItemNumber, others: &BTreeSet<ItemNumber>) -> bool {
+        let last = |said: &BTreeMap<(ItemNumber, ItemNumber), Timestamp>| {
+            let about = said.iter().filter(|((one, other), _)| *one == item && others.contains(other));
+            about.map(|(_, at)| *at).max()
+        };
+        last(&self.excluded).is_some_and(|excluded| last(&self.together).is_none_or(|said| said <= excluded))
     }
 
     /// When a person last said of this item that it is a duplicate, as far as that is in force.
@@ -164,6 +182,25 @@ mod tests {
         // Said both ways, both hold; the ranking decides which of the two stays open.
         assert_eq!(rulings.duplicates().collect::<Vec<_>>(), [(number(3), number(4)), (number(4), number(3))]);
         assert!(rulings.said_duplicate_at(number(3)).is_some());
+    }
+
+    #[test]
+    fn an_exclusion_holds_in_its_cluster_until_somebody_says_duplicate() {
+        let excluded = ruled(1, OverrideKind::Excluded, 2, Some(1), "2026-02-01");
+        let cluster = [number(1), number(2), number(3)].into();
+        let is_excluded = |overrides: &[Override], item| {
+            Rulings::of(ItemType::Issue, overrides).is_excluded_from(number(item), &cluster)
+        };
+        assert!(is_excluded(std::slice::from_ref(&excluded), 2));
+        assert!(!is_excluded(std::slice::from_ref(&excluded), 1), "it is about one of the two");
+        let elsewhere = ruled(2, OverrideKind::Duplicate, 2, Some(9), "2026-02-02");
+        assert!(is_excluded(&[excluded.clone(), elsewhere], 2));
+        let before = ruled(3, OverrideKind::Duplicate, 2, Some(3), "2026-01-31");
+        assert!(is_excluded(&[excluded.clone(), before], 2));
+        let since = ruled(4, OverrideKind::Duplicate, 2, Some(3), "2026-02-02");
+        assert!(!is_excluded(&[excluded.clone(), since], 2));
+        let rulings = Rulings::of(ItemType::Issue, &[excluded]);
+        assert!(!rulings.are_apart(number(1), number(2)), "they may be duplicates all the same");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod adjudication;
 mod answer_fields;
+mod apply_forecast;
 mod audit;
 mod audit_sample;
 mod audit_simulation;
@@ -86,6 +87,7 @@ mod words;
 pub use adjudication::{
     AdjudicationCase, AdjudicationWord, CountedAnswers, PeoplesWord, VerdictLevel, VerdictShare, adjudication_sample,
 };
+pub use apply_forecast::{ApplyForecast, apply_forecast};
 pub use audit::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
 pub use audit_sample::audit_sample;
 pub use audit_simulation::{

@@ -1,4 +1,4 @@
-//! Whether a plan may still be applied: it ages by time, by newer plans and by rulings about its items.
+//! Whether a plan may still be applied: it ages by time, by newer plans, and by rulings about all that is left of it.
 
 use std::fmt::Display;
 
@@ -9,6 +9,10 @@ pub const PLAN_LIFETIME: SignedDuration = SignedDuration::from_hours(7 * 24);
 
 /// Closes that no person approved are limited in every window of this length: a day, as `close.maxPerDay` says.
 pub const DAILY_LIMIT_WINDOW: SignedDuration = SignedDuration::from_hours(24);
+
+/// What to do about a plan that may not be applied any more.
+const NEW_PLAN: &str =
+    "make a new plan with `canonry plan-close`: it keeps approvals of unchanged items, and exclusions";
 
 /// How a plan stands. `P` is what plans are named by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,14 +29,16 @@ pub enum PlanAge<P> {
         /// That one.
         by: P,
     },
-    /// Somebody ruled about one of its items, or took a ruling back, after it was made.
+    /// Somebody ruled, or removed a ruling, about every cluster that is left of it after it was made. A ruling about some
+    /// of them keeps those rows open and lets the others go on.
     RuledSince {
-        /// The ruling.
+        /// The newest ruling.
         ruling: i64,
     },
 }
 
-/// How a plan stands, given the newest plan and the newest ruling that touch its items since it was made.
+/// How a plan stands, given the newest plan that has items of it, and the newest ruling where rulings that were made or
+/// removed since touch everything that is left of it.
 pub fn plan_age<P>(made_at: Timestamp, newer_plan: Option<P>, newer_ruling: Option<i64>, now: Timestamp) -> PlanAge<P> {
     if is_too_old(made_at, now) {
         return PlanAge::TooOld;
@@ -55,11 +61,11 @@ impl<P: Display> PlanAge<P> {
     pub fn refusal(&self, plan: P) -> Option<String> {
         match self {
             Self::Good { .. } => None,
-            Self::TooOld => Some(format!("plan {plan} is older than 7 days; make a new one with `canonry plan-close`")),
+            Self::TooOld => Some(format!("plan {plan} is older than 7 days; {NEW_PLAN}")),
             Self::Overtaken { by } => Some(format!("plan {by} is newer and has items of plan {plan}; apply that one")),
             Self::RuledSince { ruling } => Some(format!(
-                "override {ruling} was given or removed after plan {plan} and names one of its items; make a new plan with \
-                 `canonry plan-close`"
+                "override {ruling} was given or removed after plan {plan}, and nothing is left of the plan that rulings do \
+                 not touch; {NEW_PLAN}"
             )),
         }
     }
@@ -81,7 +87,10 @@ mod tests {
         let age = plan_age(made_at, Some(9), Some(3), later);
         assert_eq!(
             age.refusal(7).as_deref(),
-            Some("plan 7 is older than 7 days; make a new one with `canonry plan-close`")
+            Some(
+                "plan 7 is older than 7 days; make a new plan with `canonry plan-close`: it keeps approvals of unchanged \
+                 items, and exclusions"
+            )
         );
         assert_eq!(plan_age::<i64>(Timestamp::MAX, None, None, until), PlanAge::Good { until: Timestamp::MAX });
     }

@@ -40,6 +40,10 @@ pub enum SkipReason {
     InGrace,
     /// As many items were closed today as may be without a person's approval.
     DailyLimit,
+    /// A person excluded it from a plan, and nobody has lifted that.
+    Excluded,
+    /// A person ruled about its cluster after the plan was made.
+    RuledSince,
 }
 
 words!(
@@ -61,6 +65,8 @@ words!(
     Objected = "objected",
     InGrace = "in_grace",
     DailyLimit = "daily_limit",
+    Excluded = "excluded",
+    RuledSince = "ruled_since",
 );
 
 impl SkipReason {
@@ -83,6 +89,8 @@ impl SkipReason {
             Self::Objected => "somebody objected when its close was announced",
             Self::InGrace => "its close is announced, and comes by itself",
             Self::DailyLimit => "today's limit is reached",
+            Self::Excluded => "a person excluded it",
+            Self::RuledSince => "a person ruled about its cluster after the plan was made",
         }
     }
 }

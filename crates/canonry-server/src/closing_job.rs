@@ -73,6 +73,7 @@ async fn apply_part(service: &Service, job: &Job) -> Result<Handled, Stopped> {
         config: &config,
         run_id: &run_id,
         most_rows: Some(PART),
+        ordered_at: job.created_at,
     };
     let report = match apply_close(store, github, outbox, &repo, options, &mut |_| {}).await {
         Ok(report) => report,

@@ -1,5 +1,7 @@
 //! Close runs: plans that people review, and the runs that apply or undo them.
 
+use std::collections::BTreeMap;
+
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login, Probability, SkipReason, TargetPolicy};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -10,6 +12,7 @@ use crate::candidate_sets::Representation;
 use crate::close_results::CloseOutcome;
 use crate::items::ItemKeys;
 use crate::open::Store;
+use crate::plan_review::RowWord;
 use crate::repos::{Repo, RepoId};
 use crate::row_values::{
     micros, moment, number, optional_moment, optional_number, optional_probability, optional_word, probability, word,
@@ -192,8 +195,29 @@ impl Store {
         rows: &[NewPlanRow],
         now: Timestamp,
     ) -> Result<CloseRunId, StoreError> {
+        self.create_plan_keeping(repo, plan, rows, &BTreeMap::new(), now).await
+    }
+
+    /// The same, with what people have said of rows before and what holds on.
+    pub async fn create_plan_keeping(
+        &self,
+        repo: RepoId,
+        plan: &NewPlan<'_>,
+        rows: &[NewPlanRow],
+        words: &BTreeMap<(ItemType, ItemNumber), RowWord>,
+        now: Timestamp,
+    ) -> Result<CloseRunId, StoreError> {
         let mut tx = self.pool.begin().await?;
         let id = insert_plan(&mut tx, repo, plan, rows, now).await?;
+        let update = "UPDATE close_run_items SET approved = $4, approved_at = $5, approved_by = $6
+            WHERE run_id = $7 AND item_id = (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3)";
+        for ((item_type, number), word) in words {
+            on_tx!(&mut tx, |db| {
+                let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+                let query = query.bind(word.approved).bind(micros(word.at)).bind(word.by.as_ref().map(Login::as_str));
+                query.bind(id.0).execute(db).await?;
+            });
+        }
         tx.commit().await?;
         Ok(id)
     }

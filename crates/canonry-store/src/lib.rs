@@ -142,6 +142,7 @@ pub use overrides::NewOverride;
 pub use packed_text::PackedText;
 pub use pattern_pages::{FeedbackClear, PatternEntry, Suppression};
 pub use plan_pages::{PlanOrigin, PlanRowFilter, PlanSummary, PlanTotals, ReviewedRow};
+pub use plan_review::{RowWord, RowsLeft, StandingApproval};
 pub use posted_findings::{PostedFinding, Settled};
 pub use pruning::Pruned;
 pub use purge::PurgePlace;

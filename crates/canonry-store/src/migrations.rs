@@ -46,6 +46,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0014_purge"),
     migration!("0015_used_numbers"),
     migration!("0016_write_priority"),
+    migration!("0017_decisions"),
 ];
 
 /// The schema that this program reads and writes.

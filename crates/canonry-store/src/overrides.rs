@@ -166,10 +166,11 @@ pub(crate) async fn add_override(
     keys.id(new.item_type, new.item)?;
     keys.optional_id(new.item_type, new.other)?;
     // The same ruling again, and every other one of the same pair, gives way: what is taken back later must not bring an
-    // older one into force again. Only that each is a duplicate of the other can hold together.
+    // older one into force again. Only that each is a duplicate of the other can hold together, and that a duplicate is
+    // not to be closed: an exclusion replaces nothing else.
     let replace = "UPDATE overrides SET removed_at = $6 WHERE repo_id = $1 AND type = $2 AND removed_at IS NULL AND (
         (kind = $3 AND item_number = $4 AND COALESCE(other_number, 0) = $5)
-        OR (kind <> 'canonical' AND $3 <> 'canonical' AND (kind <> $3 OR kind = 'not_duplicate')
+        OR (kind <> 'canonical' AND $3 NOT IN ('canonical', 'excluded') AND (kind <> $3 OR kind = 'not_duplicate')
             AND ((item_number = $4 AND other_number = $5) OR (item_number = $5 AND other_number = $4))))";
     let insert = "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, note, created_at, created_by)
         VALUES ($1, $2, $3, $4, $5, $6, $7, $8)

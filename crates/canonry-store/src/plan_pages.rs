@@ -73,6 +73,11 @@ impl PlanTotals {
         self.skips.values().sum()
     }
 
+    /// Rows that a person excluded, in this plan or before.
+    pub fn excluded_ever(&self) -> u64 {
+        self.excluded + self.skips.get(&SkipReason::Excluded).copied().unwrap_or_default()
+    }
+
     /// Rows that something became of.
     pub const fn ended(&self) -> u64 {
         self.applied + self.skipped + self.failed
@@ -97,7 +102,7 @@ pub enum PlanRowFilter {
     Undecided,
     /// Rows that a person approved.
     Approved,
-    /// Rows that a person left out.
+    /// Rows that a person excluded, in this plan or before.
     Excluded,
     /// Rows that something became of.
     Ended,
@@ -115,7 +120,7 @@ impl PlanRowFilter {
             Self::Closes => " AND c.action = 'close'",
             Self::Undecided => " AND c.action = 'close' AND c.approved IS NULL AND c.result IS NULL",
             Self::Approved => " AND c.action = 'close' AND c.approved IS TRUE",
-            Self::Excluded => " AND c.action = 'close' AND c.approved IS FALSE",
+            Self::Excluded => " AND c.approved IS FALSE",
             Self::Ended => " AND c.action = 'close' AND c.result IS NOT NULL",
             Self::Skips | Self::SkippedFor(_) => " AND c.action = 'skip'",
         }

@@ -33,6 +33,8 @@ pub struct ApplyOptions<'a> {
     pub run_id: &'a str,
     /// End after so many rows, and leave the others to the next run; `None` goes on to the end.
     pub most_rows: Option<usize>,
+    /// When it was ordered. Whoever asks after that to stop it is heeded before the next row.
+    pub ordered_at: Timestamp,
 }
 
 /// Why a plan is not carried out, or not to its end.
@@ -211,8 +213,16 @@ async fn apply(
     };
     let closing = Closing { repo: &present, ..closing };
     let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };
-    let mut work =
-        Work { rows, done, touched: BTreeSet::new(), report: CloseReport::default(), owed: false, paused: None };
+    let ordered_at = options.ordered_at;
+    let mut work = Work {
+        rows,
+        done,
+        touched: BTreeSet::new(),
+        report: CloseReport::default(),
+        owed: false,
+        held: None,
+        ordered_at,
+    };
     let mut untouched = Vec::new();
     for (target, group) in &groups {
         let attempted = work.report.attempted;
@@ -239,7 +249,7 @@ async fn apply(
     if !work.owed {
         store.finish_close_run(run.id, closing.github.now()).await?;
     }
-    match work.paused {
+    match work.held {
         Some(words) if work.report.attempted == 0 => Err(ApplyError::Refused(words)),
         // What was done is told, and what kept the rest from it.
         words => {
@@ -256,8 +266,10 @@ pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Resu
         return Ok(PlanAge::TooOld);
     }
     let newer_plan = store.newer_plan_of_items(plan.id).await?;
-    let newer_ruling = store.newer_override_of_items(plan.id).await?;
-    Ok(plan_age(plan.created_at, newer_plan, newer_ruling, now))
+    let left = store.rows_left(plan.id).await?;
+    let others = left.approved + left.unapproved;
+    let of_all = left.newest_ruling.filter(|_| left.ruled_since > 0 && others == 0);
+    Ok(plan_age(plan.created_at, newer_plan, of_all, now))
 }
 
 /// Who the maintainers are, or why the plan may not be carried out.
@@ -357,8 +369,9 @@ struct Work<'a> {
     report: CloseReport,
     /// Whether something is left for the next run.
     owed: bool,
-    /// That somebody paused the repository meanwhile.
-    paused: Option<String>,
+    /// That somebody paused the repository, or stopped the apply, meanwhile.
+    held: Option<String>,
+    ordered_at: Timestamp,
 }
 
 impl Work<'_> {
@@ -382,8 +395,8 @@ impl Work<'_> {
         if let Some(why) = left_out(approved, approved_only) {
             return self.leave_out(row, why).await;
         }
-        if let Some(words) = self.kept_by_pause(item).await? {
-            self.paused = Some(words);
+        if let Some(words) = self.held_back(item).await? {
+            self.held = Some(words);
             self.leave_to_next();
             return Ok(());
         }
@@ -404,13 +417,23 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Why the close of an item is not begun now: a pause would not let it go on. It would wait with nobody to send it,
-    /// and hold back what else is to be written under its item. One that was begun goes on, as far as it may.
-    async fn kept_by_pause(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
-        let Closing { store, repo, .. } = self.rows.closing;
-        let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? else { return Ok(None) };
-        let begun = store.outbox_entry_of_key(&close_key(self.rows.plan.id, item)).await?;
-        Ok(begun.is_none().then(|| paused(repo, &pause)))
+    /// Why the close of an item is not begun now: somebody stopped the apply, or a pause would not let it go on. It would
+    /// wait with nobody to send it, and hold back what else is to be written under its item. One that was begun goes on,
+    /// as far as it may.
+    async fn held_back(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
+        let (Closing { store, repo, .. }, plan) = (self.rows.closing, self.rows.plan.id);
+        let pause = store.brake_in_force(repo.id, BrakeKind::Pause).await?;
+        let stop = store.stop_of_apply(plan).await?.filter(|(at, _)| *at >= self.ordered_at);
+        let words = match (pause, stop) {
+            (Some(pause), _) => paused(repo, &pause),
+            (None, Some((at, by))) => {
+                let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+                format!("the apply of plan {plan} was stopped{by} at {at}; apply the plan again to go on")
+            }
+            (None, None) => return Ok(None),
+        };
+        let begun = store.outbox_entry_of_key(&close_key(plan, item)).await?;
+        Ok(begun.is_none().then_some(words))
     }
 
     /// Whether as much is done as this run may, and the row would be more. One that waits for another day is no work.

@@ -1,5 +1,7 @@
 //! The checks right before a write: whether a close, or the undoing of one, still makes sense.
 
+use std::collections::BTreeSet;
+
 use canonry_domain::{
     DriftKind, ItemNumber, Maintainers, Override, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason,
     drift,
@@ -143,8 +145,19 @@ impl PlannedClose<'_> {
         if let Some(refusal) = drifted {
             return Ok(Seen::Unfit(refusal));
         }
-        if Rulings::of(self.item.item_type, &overrides).are_apart(self.item.number, self.target) {
+        let rulings = Rulings::of(self.item.item_type, &overrides);
+        if rulings.are_apart(self.item.number, self.target) {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
+        }
+        // The row's own exclusion is its word, which is heard last of all. This one was given somewhere else.
+        if self.word().await? != Some(false)
+            && rulings.is_excluded_from(self.item.number, &BTreeSet::from([self.target]))
+        {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::Excluded)));
+        }
+        let ruled_since = self.closing.store.targets_ruled_since(self.plan.id).await?;
+        if ruled_since.contains_key(&(self.item.item_type, self.target)) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::RuledSince)));
         }
         if reopened_by_person_at.is_some_and(|at| ruled_at.is_none_or(|ruled| ruled <= at)) {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));

@@ -1,7 +1,7 @@
 //! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
 
 use canonry_config::{Parsed, RepoConfig};
-use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, Probability, clock_trouble};
+use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, OverrideKind, Probability, clock_trouble};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
@@ -165,7 +165,8 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
         if closed >= u64::from(with.config.config.close.max_per_day) {
             return Err(Unsettled::Wait("daily_limit".to_owned()));
         }
-        if store.last_word_on(repo.id, grace.item_type, grace.number).await? == Some(false) {
+        let rulings = store.overrides_naming(repo.id, grace.item_type, &[grace.number]).await?;
+        if rulings.iter().any(|ruled| ruled.kind == OverrideKind::Excluded && ruled.item == grace.number) {
             return Ok(GraceOutcome::Cancelled(GraceEnd::Superseded));
         }
     }
@@ -295,7 +296,8 @@ async fn carry_out(
     watch: &GraceWatch<'_>,
 ) -> Result<GraceOutcome, Unsettled> {
     let GraceParts { store, github, outbox, config, run_id, .. } = with;
-    let options = ApplyOptions { plan, approved_only: false, config, run_id, most_rows: None };
+    let ordered_at = github.now();
+    let options = ApplyOptions { plan, approved_only: false, config, run_id, most_rows: None, ordered_at };
     let applied = apply_watched(store, github, outbox, repo, options, Some(watch), &mut |_| {}).await;
     if let Some(result) = result_of(store, plan).await? {
         return Ok(outcome_of(&result));

@@ -151,6 +151,10 @@ impl KnownDuplicates {
         }
     }
 
+    pub(crate) fn maintainers(&self) -> &Maintainers {
+        &self.maintainers
+    }
+
     pub(crate) fn item_type(&self) -> ItemType {
         self.item_type
     }

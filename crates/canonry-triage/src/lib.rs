@@ -23,6 +23,7 @@ mod dedupe;
 mod detect_new;
 mod embed;
 mod export;
+mod forecast_apply;
 mod grace_begin;
 mod grace_cancel;
 mod grace_close;
@@ -96,6 +97,7 @@ pub use dedupe::{DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers,
 pub use detect_new::{DetectError, DetectOptions, Detected, Detectors, TopMatch, detect_new};
 pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, EmbedSource, embed};
 pub use export::{ExportFailure, export};
+pub use forecast_apply::{PlanForecast, forecast_apply};
 pub use grace_begin::{Begun, GraceError, begin_announced_graces, begin_grace_by_ruling};
 pub use grace_cancel::{cancel_grace, is_closing, tell_ended_graces};
 pub use grace_close::{GraceOutcome, GraceParts, close_due_grace};
@@ -120,7 +122,7 @@ pub use plan_export::{plan_csv, plan_json, plan_markdown, row_document};
 pub use reactions::{ReactionsReport, poll_reactions};
 pub use refresh_maintainers::{counts_for_a_plan, refresh_maintainers};
 pub use row_evidence::{RowEvidence, evidence_text, shared_evidence};
-pub use rulings::{RulingError, Statement, rule_duplicate, rule_not_duplicate, ruled_since};
+pub use rulings::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate, ruled_since};
 pub use search::{FoundItem, SearchError, SearchFor, SearchOptions, search};
 pub use simulate_learning::{
     CurvePoint, LearningCurve, LearningSimulation, RuleSummary, SimulatedRepository, SimulationOptions,

@@ -1,11 +1,16 @@
 //! `plan-close`: which items are closed in favour of which, for a person to review.
 
+use std::collections::BTreeMap;
+
 use canonry_config::{RepoConfig, TargetPolicy as ConfiguredPolicy};
 use canonry_domain::{
-    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, Login, OverrideKind, PlanRules, Probability, RowSnapshot,
-    SkipReason, TargetPolicy,
+    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PlanRules,
+    Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
 };
-use canonry_store::{CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, Store, StoreError};
+use canonry_store::{
+    CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowWord, StandingApproval, Store,
+    StoreError,
+};
 use jiff::Timestamp;
 
 use crate::embed::EmbedSource;
@@ -55,6 +60,8 @@ pub struct PlannedRow {
     pub approved: Option<bool>,
     /// Who said so, where that is known: of a word at the command line it is not.
     pub approved_by: Option<Login>,
+    /// When they said so.
+    pub approved_at: Option<Timestamp>,
     /// What became of it when it was applied.
     pub result: Option<String>,
 }
@@ -104,7 +111,8 @@ pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<P
     })
 }
 
-/// Plans, and stores the plan. With a judge, it is asked about exactly the pairs that are missing first.
+/// Plans, and stores the plan. What people said of rows before holds on: exclusions until somebody lifts them, approvals as
+/// long as nothing changed about the pair. With a judge, it is asked about exactly the pairs that are missing first.
 pub async fn plan_close(
     store: &Store,
     repo: &Repo,
@@ -119,6 +127,7 @@ pub async fn plan_close(
     let mut report = PlanReport::default();
     let mut rows = Vec::new();
     let mut canonicals = Vec::new();
+    let mut words: BTreeMap<(ItemType, ItemNumber), RowWord> = BTreeMap::new();
     for item_type in ItemType::one_or_all(options.item_type) {
         let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         known.read_fixes(store, repo).await?;
@@ -139,19 +148,31 @@ pub async fn plan_close(
         let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
         let graces = store.last_graces(repo.id, item_type).await?;
         let overrides = store.overrides(repo.id, Some(item_type)).await?;
+        let approvals = store.standing_approvals(repo.id, item_type).await?;
         for mut row in plan.rows() {
             let grace = graces.iter().find(|grace| grace.number == row.number);
             let ruled = overrides.iter().filter(|ruled| {
                 ruled.kind == OverrideKind::Duplicate && (ruled.item, ruled.other) == (row.number, Some(row.target))
             });
             let ruled_at = ruled.map(|ruled| ruled.created_at).max();
-            row.skip = row.skip.or_else(|| kept_by_grace(grace?, ruled_at));
+            // Whoever lifts an exclusion finds a row that nothing else keeps open.
+            if row.skip.is_none_or(|skip| skip == SkipReason::Excluded)
+                && let Some(skip) = grace.and_then(|grace| kept_by_grace(grace, ruled_at))
+            {
+                row = FlatRow { skip: Some(skip), path: None, repoint: &[], ..row };
+            }
+            let word = match row.skip {
+                None => kept_approval(&known, &row, approvals.get(&row.number), &options.rules),
+                Some(SkipReason::Excluded) => exclusion_of(&known, &row, &overrides),
+                Some(_) => None,
+            };
             // What the judge said is about the pair that it judged, and about no other.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
-            if let Some((planned, new)) = planned_row(repo, &known, &row, reasoning) {
+            if let Some((planned, new)) = planned_row(repo, &known, &row, reasoning, word.as_ref()) {
                 report.rows.push(planned);
                 rows.push(new);
+                words.extend(word.map(|word| ((item_type, row.number), word)));
             }
         }
         canonicals.push((item_type, plan.canonicals()));
@@ -169,8 +190,34 @@ pub async fn plan_close(
         config_hash: &options.config_hash,
         run_id: &options.run_id,
     };
-    report.plan = Some(store.create_plan(repo.id, &new, &rows, now).await?);
+    report.plan = Some(store.create_plan_keeping(repo.id, &new, &rows, &words, now).await?);
     Ok(report)
+}
+
+/// The approval of an earlier plan, if it is of this pair and nothing changed since that plan that would keep its row open.
+fn kept_approval(
+    known: &KnownDuplicates,
+    row: &FlatRow<'_>,
+    approval: Option<&StandingApproval>,
+    rules: &PlanRules,
+) -> Option<RowWord> {
+    let approval = approval.filter(|approval| approval.target == row.target)?;
+    let (source, target) = (known.item(row.number)?, known.item(row.target)?);
+    let snapshot: RowSnapshot = serde_json::from_value(approval.snapshot.clone()).ok()?;
+    let live = LiveItem::as_stored(target);
+    let changed =
+        drift(&snapshot, &LiveItem::as_stored(source), Some(&live), known.maintainers(), &rules.protected_labels);
+    changed.is_none().then(|| approval.word.clone())
+}
+
+/// Whose exclusion keeps a row open, and since when.
+fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Override]) -> Option<RowWord> {
+    let is_of_row = |ruled: &&Override| {
+        let in_cluster = |other: ItemNumber| other == row.target || known.canonical_of(other) == Some(row.target);
+        ruled.kind == OverrideKind::Excluded && ruled.item == row.number && ruled.other.is_some_and(in_cluster)
+    };
+    let ruled = overrides.iter().rev().find(is_of_row)?;
+    Some(RowWord { approved: false, by: ruled.created_by.clone(), at: ruled.created_at })
 }
 
 /// Why an item that has or had a grace is left alone by a plan. What a person has ruled since it ended is theirs to close;
@@ -240,7 +287,7 @@ pub(crate) async fn plan_one(
     let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
     let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
     let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
-    let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning) else {
+    let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning, None) else {
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     };
     store.set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
@@ -260,11 +307,12 @@ fn planned_row(
     known: &KnownDuplicates,
     row: &FlatRow<'_>,
     reasoning: Option<String>,
+    word: Option<&RowWord>,
 ) -> Option<(PlannedRow, NewPlanRow)> {
     let (source, target) = (known.item(row.number)?, known.item(row.target)?);
-    let evidence = match row.skip {
-        Some(_) => RowEvidence::default(),
-        None => RowEvidence {
+    let evidence = match row.path {
+        None => RowEvidence::default(),
+        Some(_) => RowEvidence {
             facts: facts_of(&repo.name, source, target),
             reasoning,
             path: row.path,
@@ -289,8 +337,9 @@ fn planned_row(
         skip: row.skip,
         confidence: row.confidence,
         evidence,
-        approved: None,
-        approved_by: None,
+        approved: word.map(|word| word.approved),
+        approved_by: word.and_then(|word| word.by.clone()),
+        approved_at: word.map(|word| word.at),
         result: None,
     };
     Some((planned, new))

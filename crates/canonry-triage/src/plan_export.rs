@@ -28,6 +28,7 @@ pub fn row_document(row: &PlannedRow) -> Value {
         "confidence": row.confidence,
         "approved": row.approved,
         "approved_by": row.approved_by,
+        "approved_at": row.approved_at,
         "evidence": row.evidence,
         "result": row.result,
     })

@@ -50,6 +50,19 @@ pub async fn rule_not_duplicate(
     rule(store, repo, item_type, OverrideKind::NotDuplicate, (item, other), statement, now).await
 }
 
+/// Rules that an item is not to be closed as a duplicate of another one, nor of anything in its cluster.
+pub async fn rule_excluded(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    item: ItemNumber,
+    other: ItemNumber,
+    statement: Statement<'_>,
+    now: Timestamp,
+) -> Result<Override, RulingError> {
+    rule(store, repo, item_type, OverrideKind::Excluded, (item, other), statement, now).await
+}
+
 /// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
 /// what it is a duplicate of. Who arrives late with the contrary has been overtaken.
 pub async fn ruled_since(
@@ -65,6 +78,11 @@ pub async fn ruled_since(
     };
     let (mut agreed, mut disagreed) = (Timestamp::MIN, Timestamp::MIN);
     for (ruled, removed_at) in store.overrides_ever(repo.id, item_type, item).await? {
+        // An exclusion contradicts nothing but that its item is to be closed, and to lift one says nothing of the pair.
+        let is_exclusion = ruled.kind == OverrideKind::Excluded;
+        if is_exclusion && (removed_at.is_some() || kind != OverrideKind::Duplicate || ruled.item != item) {
+            continue;
+        }
         let same = ruled.kind == kind && is_pair(&ruled) && (kind == OverrideKind::NotDuplicate || ruled.item == item);
         let about = is_pair(&ruled)
             || (kind == OverrideKind::Duplicate && ruled.item == item && ruled.kind != OverrideKind::NotDuplicate);

@@ -58,6 +58,7 @@ pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<O
                 evidence: serde_json::from_value(row.evidence).unwrap_or_default(),
                 approved: row.approved,
                 approved_by: row.approved_by,
+                approved_at: row.approved_at,
                 result: results.get(&(row.item_type, row.number)).cloned(),
             })
         })

@@ -77,6 +77,9 @@ pub fn why_text(why: &WhyItem<'_>) -> String {
         parts.push(match (kind, other) {
             (OverrideKind::Duplicate, Some(other)) => format!("A person ruled that it is the same as #{other}."),
             (OverrideKind::NotDuplicate, Some(other)) => format!("A person ruled that it is not the same as #{other}."),
+            (OverrideKind::Excluded, Some(other)) => {
+                format!("A person ruled that it is not to be closed as a duplicate of #{other}.")
+            }
             _ => "A person ruled that it is the one to stay open.".to_owned(),
         });
     }

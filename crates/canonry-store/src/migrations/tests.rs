@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::review::{HiddenBy, ReviewSubject, ShownAs};
-use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Login, Outcome, Verdict};
+use canonry_domain::{AuditClass, CurrentThreshold, ItemNumber, ItemType, Login, Outcome, OverrideKind, Verdict};
 use canonry_testkit::database::{Engine, TestDatabase};
 use canonry_testkit::on_both_engines;
 use jiff::Timestamp;
@@ -34,6 +34,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0014_purge.sql"),
     include_str!("../../migrations/samples/0015_used_numbers.sql"),
     include_str!("../../migrations/samples/0016_write_priority.sql"),
+    include_str!("../../migrations/samples/0017_decisions.sql"),
 ];
 
 fn now() -> Timestamp {
@@ -147,7 +148,9 @@ async fn reads_the_duplicates(store: &Store, repo: RepoId) {
     assert_eq!((decisions.len(), decisions[0].superseded_at, decisions[1].candidates.len()), (2, None, 1));
     let edges = store.accepted_edges(repo, issue, Representation::Raw).await.expect("reads");
     assert_eq!((edges.len(), edges[0].target, edges[0].confidence.get()), (1, number(1), 0.96));
-    assert_eq!(store.overrides(repo, None).await.expect("reads").len(), 1);
+    let rulings = store.overrides(repo, None).await.expect("reads");
+    let kinds: Vec<OverrideKind> = rulings.iter().map(|ruled| ruled.kind).collect();
+    assert_eq!(kinds, [OverrideKind::Canonical, OverrideKind::Excluded]);
     assert_eq!(store.canonicals(repo, issue, Representation::Raw).await.expect("reads").len(), 2);
     let closes = store.applied_closes(repo, issue).await.expect("reads");
     assert_eq!((closes.len(), closes[0].approved, closes[0].undone_at), (1, Some(true), None));

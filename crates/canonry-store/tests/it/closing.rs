@@ -1,12 +1,12 @@
 //! Plans, what applying and undoing them leaves, and the lease under which both work, told on both engines.
 
 use canonry_domain::{
-    Change, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, OutcomeEvent, OutcomeKind, OverrideKind, Probability,
-    SkipReason, StateReason, TargetPolicy,
+    Change, EventBy, ItemNumber, ItemRecord, ItemState, ItemType, Login, OutcomeEvent, OutcomeKind, OverrideKind,
+    Probability, SkipReason, StateReason, TargetPolicy,
 };
 use canonry_store::{
     CloseLease, CloseMode, CloseOutcome, CloseResult, CloseRunId, CloseRunRow, NewOverride, NewPlan, NewPlanRow,
-    NotDuplicate, Repo, Representation, Store, StoreError,
+    NotDuplicate, Repo, Representation, RowWord, RowsLeft, Store, StoreError,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -289,7 +289,7 @@ on_both_engines! {
         let before = rule(2, 9, 0).await;
         let old = plan(&store, &repo, &[closes(ISSUE, 2, 1), skips(5, SkipReason::NotOpen)], 10).await;
         let newer_plan = async |of| store.newer_plan_of_items(of).await.expect("reads");
-        let newer_override = async |of| store.newer_override_of_items(of).await.expect("reads");
+        let newer_override = async |of| store.rows_left(of).await.expect("reads").newest_ruling;
         // What closes others onto the same target, or names what this plan only skips, does not concern it.
         plan(&store, &repo, &[closes(ISSUE, 3, 1), closes(ISSUE, 5, 6)], 11).await;
         rule(5, 6, 11).await;
@@ -305,6 +305,76 @@ on_both_engines! {
         assert_eq!(newer_override(old).await, Some(before), "a ruling that was taken back counts too");
         let about_target = rule(7, 1, 16).await;
         assert_eq!(newer_override(old).await, Some(about_target));
+        store.close().await;
+    }
+
+    async fn a_ruling_touches_its_cluster_and_an_exclusion_nothing_but_its_row(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let rows = [closes(ISSUE, 2, 1), closes(ISSUE, 3, 1), closes(ISSUE, 5, 4), closes(ISSUE, 6, 4)];
+        let id = plan(&store, &repo, &rows, 0).await;
+        let mona = "mona".parse().expect("a login");
+        let say = async |of: i64, word, second| {
+            store.set_approved(id, ISSUE, &[number(of)], word, Some(&mona), at(second)).await.expect("noted")
+        };
+        say(6, Some(true), 1).await;
+        say(5, Some(false), 1).await;
+        let left = async || store.rows_left(id).await.expect("reads");
+        assert_eq!(left().await, RowsLeft { approved: 1, unapproved: 2, ruled_since: 0, newest_ruling: None });
+        let rulings = async || store.overrides(repo.id, None).await.expect("reads");
+        let ruled = rulings().await;
+        assert_eq!(ruled.len(), 1);
+        assert_eq!(
+            (ruled[0].kind, ruled[0].item, ruled[0].other, ruled[0].created_by.as_ref(), ruled[0].created_at),
+            (OverrideKind::Excluded, number(5), Some(number(4)), Some(&mona), at(1))
+        );
+        let new = NewOverride { item_type: ISSUE, kind: OverrideKind::NotDuplicate, item: number(2), other: Some(number(1)), note: None, by: None };
+        let apart = store.add_override(repo.id, new, at(2)).await.expect("added").id;
+        let touched = store.targets_ruled_since(id).await.expect("reads");
+        assert_eq!(touched.into_iter().collect::<Vec<_>>(), [((ISSUE, number(1)), apart)]);
+        assert_eq!(left().await, RowsLeft { approved: 1, unapproved: 0, ruled_since: 2, newest_ruling: Some(apart) });
+
+        // Said twice, one removal is enough; every other word lifts it.
+        say(5, Some(false), 3).await;
+        assert_eq!(rulings().await.iter().filter(|ruled| ruled.kind == OverrideKind::Excluded).count(), 1);
+        for word in [None, Some(true)] {
+            say(5, Some(false), 4).await;
+            say(5, word, 5).await;
+            assert!(rulings().await.iter().all(|ruled| ruled.kind != OverrideKind::Excluded), "{word:?}");
+        }
+        store.close().await;
+    }
+
+    async fn a_plan_keeps_words_and_a_lifted_exclusion_closes_its_row(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let new = NewPlan {
+            representation: Representation::Raw,
+            target_policy: TargetPolicy::CanonicalOnly,
+            min_close: Probability::ONE,
+            config_hash: "c",
+            run_id: "r",
+        };
+        let mona: Login = "mona".parse().expect("a login");
+        let word = |approved| RowWord { approved, by: Some(mona.clone()), at: at(0) };
+        let excluded = NewPlanRow { skip: Some(SkipReason::Excluded), ..closes(ISSUE, 3, 1) };
+        let words = [((ISSUE, number(2)), word(true)), ((ISSUE, number(3)), word(false))].into();
+        let rows = [closes(ISSUE, 2, 1), excluded];
+        let id = store.create_plan_keeping(repo.id, &new, &rows, &words, at(1)).await.expect("written");
+        let rows = async || {
+            let rows = store.close_run_rows(id).await.expect("reads").into_iter();
+            rows.map(|row| (row.number.get(), row.skip, row.approved, row.approved_by)).collect::<Vec<_>>()
+        };
+        let mona = Some(mona);
+        assert_eq!(rows().await, [
+            (2, None, Some(true), mona.clone()),
+            (3, Some(SkipReason::Excluded), Some(false), mona.clone()),
+        ]);
+        let approvals = store.standing_approvals(repo.id, ISSUE).await.expect("reads");
+        assert_eq!(approvals.keys().map(|of| of.get()).collect::<Vec<_>>(), [2]);
+        // To take all words back takes back those of this plan; an exclusion is lifted by name.
+        assert_eq!(store.set_all_approved(id, None, None, None, at(2)).await.expect("noted"), 1);
+        assert_eq!(rows().await[1], (3, Some(SkipReason::Excluded), Some(false), mona.clone()));
+        assert_eq!(store.set_approved(id, ISSUE, &[number(3)], Some(true), mona.as_ref(), at(3)).await.expect("noted"), 1);
+        assert_eq!(rows().await, [(2, None, None, None), (3, None, Some(true), mona)]);
         store.close().await;
     }
 

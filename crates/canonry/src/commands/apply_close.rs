@@ -1,11 +1,17 @@
 //! `apply-close`: carries a reviewed plan out.
 
+use std::io::Write as _;
+
 use anyhow::{Context as _, Result, bail};
 use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, parse_bytes};
+use canonry_domain::ApplyForecast;
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
 use canonry_store::{CloseRunId, Repo};
-use canonry_triage::{ApplyError, ApplyOptions, CloseReport, ReportedRow, RowResult, applied_before, apply_close};
+use canonry_triage::{
+    ApplyError, ApplyOptions, CloseReport, PlanForecast, ReportedRow, RowResult, applied_before, apply_close,
+    forecast_apply,
+};
 use serde_json::{Value, json};
 
 use crate::commands::plan::run_number;
@@ -86,7 +92,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         config: &config,
         run_id: &run_id,
         most_rows: None,
+        ordered_at: context.now,
     };
+    let max_per_day = config.config.close.max_per_day;
+    let forecast = forecast_apply(&store, &repo, args.run, max_per_day, context.now).await?;
+    if !context.quiet {
+        let words = announced(&forecast, args.approved_only, max_per_day);
+        bar.suspend(|| writeln!(anstream::stderr().lock(), "{words}"))?;
+    }
     let mut on_row = |_: &ReportedRow| bar.inc(1);
     let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();
@@ -95,6 +108,24 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(ApplyError::Refused(words)) => bail!(Refused(words)),
         done => Ok(report(&repo, &done?, "Closed", args.run)),
     }
+}
+
+/// What is about to be closed, and what is kept back.
+fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> String {
+    let ApplyForecast { closes, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
+    let mut words = format!("Closing {}.", counted(closes, "item"));
+    if kept_back > 0 {
+        words += &format!(
+            " Kept back: {}. At most {max_per_day} a day are closed without a person's approval, and {} were today.",
+            counted(kept_back, "item"),
+            forecast.closed_today
+        );
+    }
+    if forecast.left.ruled_since > 0 {
+        let rows = counted(forecast.left.ruled_since, "item");
+        words += &format!(" Left open: {rows}. Somebody ruled about their cluster after the plan was made.");
+    }
+    words
 }
 
 /// The settings file of the repository's default branch; without one, the defaults.

@@ -179,7 +179,7 @@ async fn remove(args: &RemoveArgs, context: &Context) -> Result<Report> {
             id = args.id
         );
     }
-    let text = format!("Ruling {} is taken back.\n", args.id);
+    let text = format!("Ruling {} is removed; the next plan does not follow it.\n", args.id);
     Ok(Report::new(json!({ "removed": 1 }), text).of(&repo.name).with("removed", args.id))
 }
 
@@ -206,6 +206,9 @@ fn list(overrides: &[Override]) -> String {
         let words = match (ruled.kind, ruled.other) {
             (OverrideKind::Duplicate, Some(other)) => format!("{kind} #{item} is a duplicate of #{other}"),
             (OverrideKind::NotDuplicate, Some(other)) => format!("{kind} #{item} and #{other} are not duplicates"),
+            (OverrideKind::Excluded, Some(other)) => {
+                format!("{kind} #{item} is excluded: not to be closed as a duplicate of #{other}")
+            }
             _ => format!("{kind} #{item} stays open"),
         };
         let note = ruled.note.as_deref().map(one_line).unwrap_or_default();

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
-use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
+use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE, SkipReason};
 use canonry_server::is_word_taken_now;
 use canonry_store::{CloseRunId, Repo, Store};
 use canonry_triage::{PlannedRow, StoredPlan, plan_csv, plan_json, plan_markdown, row_document, stored_plan};
@@ -33,9 +33,10 @@ pub(crate) struct Args {
 enum Action {
     /// Show a plan with what was said about its rows and what became of them
     Show(PlanArgs),
-    /// Approve rows: they are free of the daily limit, and `apply-close --approved-only` carries out only them
+    /// Approve rows: they are free of the daily limit, and `apply-close --approved-only` carries out only them. To approve
+    /// a row that was excluded, in this plan or before, lifts the exclusion
     Approve(RowArgs),
-    /// Exclude rows: they are not carried out
+    /// Exclude rows: neither this plan nor a later one closes them, until somebody approves them or removes the ruling
     Exclude(RowArgs),
     /// Write a plan as Markdown, JSON or CSV
     Export(ExportArgs),
@@ -134,7 +135,7 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     let repo = args.plan.repo.find(&store, args.plan.run).await?;
     let plan = find(&store, &repo, args.plan.run).await?;
     let meant = |row: &&PlannedRow| {
-        row.skip.is_none()
+        (row.skip.is_none() || (row.skip == Some(SkipReason::Excluded) && !args.all))
             && args.item_type.is_none_or(|item_type| row.item_type == item_type)
             && (args.all || args.items.contains(&row.number))
     };
@@ -172,6 +173,13 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     let mut text = format!("{said} {} of plan {}.\n", counted(noted as u64, "row"), args.plan.run);
     if only_undecided {
         text.push_str(&left_excluded(&rows));
+    }
+    if !approved && noted > 0 {
+        let (name, run) = (&repo.name, args.plan.run);
+        text.push_str(&format!(
+            "Later plans leave them open too. To lift that: canonry plan approve --repo {name} --run {run} --item NUMBER, \
+             or canonry override remove ID --repo {name}\n"
+        ));
     }
     let plan = find(&store, &repo, args.plan.run).await?;
     store.close().await;

@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use canonry_config::config_hash;
-use canonry_domain::{ItemType, Probability, TargetPolicy};
+use canonry_domain::{ItemType, Probability, SkipReason, TargetPolicy};
 use canonry_store::{CloseRunId, MaintainerSource, Repo, Store};
 use canonry_triage::{
     JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, counts_for_a_plan, plan_close, plan_rules,
@@ -30,7 +30,8 @@ use crate::tables::{counted, table};
 #[command(
     long_about = "Plan which duplicates to close in favour of which item; nothing is closed.\n\n\
         Every item of a cluster but the one that stays open gets a row: closed in favour of that one, or left alone \
-        with the reason. Review the plan with `canonry plan`, then carry it out with `canonry apply-close`. Items of \
+        with the reason. Review the plan with `canonry plan`, then carry it out with `canonry apply-close`. Approvals of \
+        an earlier plan are kept where nothing changed about the pair, exclusions until somebody lifts them. Items of \
         maintainers, items that a person reopened and items with a protected label are never closed.",
     after_help = "Example:\n  canonry plan-close --repo octo/cat --dry-run\n  canonry plan-close --repo octo/cat\n  \
         canonry plan-close --repo octo/cat --judge-missing --provider anthropic"
@@ -243,6 +244,10 @@ pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
             (None, None) => "close".to_owned(),
         };
         let why = match row.skip {
+            Some(SkipReason::Excluded) => {
+                let since = row.approved_at.map(|at| format!(" on {}", at.strftime("%-d %b %Y"))).unwrap_or_default();
+                format!("excluded{}{since}", if by.is_empty() { " by a person" } else { &by })
+            }
             Some(reason) => reason.in_words().to_owned(),
             None => row.evidence.facts.first().or(row.evidence.reasoning.as_ref()).cloned().unwrap_or_default(),
         };

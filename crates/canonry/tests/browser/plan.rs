@@ -86,15 +86,18 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
     let told = page.problems();
     assert!(told.iter().all(|problem| problem.contains("422")), "{told:?}");
 
-    // Only what was approved: back from the field to the choice above it, and to its second answer.
+    // Only what was approved, as the page proposes: back from the field to the choice above it, and through its answers.
     let phrase = page.eval("document.getElementById('apply-approved').parentElement.querySelector('code').innerText");
     assert_eq!(phrase, format!("close {} in brindle/brindle", approved + 2));
     page.press("A");
     page.wait_for("document.activeElement?.name === 'confirm'");
     page.press("Shift+Tab");
-    assert_eq!(page.eval("document.activeElement.id"), "apply-all");
+    let choice = "[document.activeElement.id, document.activeElement.checked].join()";
+    assert_eq!(page.eval(choice), "apply-approved,true");
     page.press("ArrowDown");
-    assert_eq!(page.eval("[document.activeElement.id, document.activeElement.checked].join()"), "apply-approved,true");
+    assert_eq!(page.eval(choice), "apply-all,true");
+    page.press("ArrowUp");
+    assert_eq!(page.eval(choice), "apply-approved,true");
     page.press("Tab");
     assert_eq!(page.eval("document.activeElement.name"), "confirm");
     page.type_text(phrase.as_str().expect("words"));
@@ -107,5 +110,22 @@ pub(crate) fn a_plan_is_reviewed_and_applied_by_keyboard(demo: &Demo, browser: &
         closed + approved + 2
     ));
     page.screenshot(&picture("plan-applied"));
+    // What was closed can be undone without scrolling: the plan, and each row.
+    page.goto(&demo.at(&format!("{}?show=ended", demo.plan())));
+    for found in ["#undo summary", "a[aria-label^='Undo #']"] {
+        assert_eq!(
+            page.eval(&format!("document.querySelector(\"{found}\").getBoundingClientRect().top < innerHeight")),
+            true,
+            "{found}"
+        );
+    }
+    page.follow(|page| {
+        page.eval("document.querySelector(\"a[aria-label^='Undo #']\").click()");
+    });
+    assert_eq!(
+        page.eval("document.querySelector('#undo-row [name=confirm]').placeholder.startsWith('reopen #')"),
+        true
+    );
+    page.screenshot(&picture("plan-undo-row"));
     assert_eq!(page.problems(), Vec::<String>::new());
 }

@@ -275,6 +275,8 @@ async fn a_plan_that_is_not_good_is_not_applied() {
         by: None,
     };
     let later = setting.now + SignedDuration::from_secs(1);
+    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
+    let apart = NewOverride { item: number(5), other: Some(number(4)), ..apart };
     let ruled = setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
     apply(&setting, &format!("override {} was given or removed after plan", ruled.id)).await;
     let good = setting.plan;

@@ -95,7 +95,7 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
 async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
     let setting = Planned::new().await;
     let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
-    assert!(page.contains("This plan is good for another 7 days") && !page.contains("Changed since"));
+    assert!(page.contains("This plan can be applied for another 7 days") && !page.contains("Changed since"));
     let edited = format!("{} and more", body(3));
     setting.store.take_in(&setting.repo, vec![issue(3, &edited)], setting.now).await.expect("taken in");
     let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
@@ -134,7 +134,7 @@ async fn a_plan_that_would_be_refused_is_not_offered() {
     let later = setting.now + SignedDuration::from_secs(1);
     setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
     let told = setting.told("/plans").await;
-    assert!(told.contains("not to be applied: an item was ruled about since") && !told.contains("to be reviewed"));
+    assert!(told.contains("stale: its clusters were ruled about since") && !told.contains("to be reviewed"));
     let told = setting.told("").await;
     assert!(told.contains("somebody ruled about an item of plan 1") && !told.contains("review it"), "{told}");
     let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;

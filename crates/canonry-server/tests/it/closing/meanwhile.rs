@@ -62,6 +62,35 @@ on_both_engines! {
         assert_eq!(setting.shown(original).comments, 1, "one back-link");
     }
 
+    async fn a_stop_leaves_every_row_behind_the_present_one(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (plan, _, duplicates) = setting.plan(3).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
+        let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        let comments = format!("/repos/*/*/issues/{}/comments", duplicates[0]);
+        let (fault, mut gate) = Fault::on("POST", &comments).hold_answer();
+        setting.emulator.fault(fault);
+        let person = async {
+            gate.arrived().await;
+            store.stop_apply(plan, maintainer().as_ref(), setting.now()).await.expect("stopped");
+            gate.release();
+        };
+        tokio::join!(setting.one_try(), person);
+        setting.work().await;
+        let (state, told) = setting.ended(job).await;
+        assert!(state == JobState::Done && told.as_deref().is_some_and(|told| told.contains("was stopped by maint")), "{told:?}");
+        setting.assert_closed(&duplicates[..1], "it was under way");
+        setting.assert_untouched(&duplicates[1..], "stopped");
+        assert!(!is_being_applied(store, repo, plan).await.expect("reads"));
+        // The same order again goes on.
+        setting.next_hour();
+        let again = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
+        setting.work().await;
+        assert_eq!(setting.ended(again).await, DONE);
+        setting.assert_closed(&duplicates, "ordered again");
+    }
+
     async fn whoever_orders_the_same_at_once_orders_it_once(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let (plan, _, duplicates) = setting.plan(2).await;

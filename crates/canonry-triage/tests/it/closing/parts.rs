@@ -54,6 +54,27 @@ impl Case {
     }
 }
 
+on_both_engines! {
+    async fn a_stop_is_heeded_before_the_next_row(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let case = Case::new(&setting).await;
+        let github = setting.github();
+        let outbox = setting.outbox(&github).await;
+        let first = setting.apply_part(&github, &outbox, case.plan, 1).await.expect("applied");
+        assert_eq!((first.applied, first.unreached), (1, 3));
+        let mona = "mona".parse().expect("a login");
+        setting.store.stop_apply(case.plan, Some(&mona), github.now()).await.expect("stopped");
+        match setting.apply_part(&github, &outbox, case.plan, 4).await {
+            Err(ApplyError::Refused(words)) => assert!(words.contains("was stopped by mona"), "{words}"),
+            other => panic!("{other:?}"),
+        }
+        assert!(setting.shown(case.duplicates[1]).open);
+        // Whoever orders it after that goes on.
+        setting.apply(case.plan).await;
+        case.check_applied(&setting, "ordered again");
+    }
+}
+
 /// Parts of two rows until nothing is left; the first of them is ended at its `points`-th point. Says whether it was.
 async fn apply_in_parts(setting: &Setting, plan: CloseRunId, points: usize, context: &str) -> bool {
     let github = setting.github();

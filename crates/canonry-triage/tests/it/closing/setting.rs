@@ -203,7 +203,14 @@ impl Setting {
         approved_only: bool,
     ) -> Result<CloseReport, ApplyError> {
         let run_id = self.run_id();
-        let options = ApplyOptions { plan, approved_only, config: &self.config, run_id: &run_id, most_rows: None };
+        let options = ApplyOptions {
+            plan,
+            approved_only,
+            config: &self.config,
+            run_id: &run_id,
+            most_rows: None,
+            ordered_at: jiff::Timestamp::MAX,
+        };
         apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
     }
 
@@ -217,7 +224,9 @@ impl Setting {
     ) -> Result<CloseReport, ApplyError> {
         let run_id = self.run_id();
         let most_rows = Some(most);
-        let options = ApplyOptions { plan, approved_only: false, config: &self.config, run_id: &run_id, most_rows };
+        let ordered_at = self.store.close_run(plan).await.expect("reads").expect("a plan").created_at;
+        let options =
+            ApplyOptions { plan, approved_only: false, config: &self.config, run_id: &run_id, most_rows, ordered_at };
         apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await
     }
 
@@ -336,8 +345,14 @@ pub(crate) struct Process<'a> {
 impl Process<'_> {
     pub(crate) async fn apply(self, plan: CloseRunId) -> Result<CloseReport, ApplyError> {
         let run_id = self.setting.run_id();
-        let options =
-            ApplyOptions { plan, approved_only: false, config: &self.setting.config, run_id: &run_id, most_rows: None };
+        let options = ApplyOptions {
+            plan,
+            approved_only: false,
+            config: &self.setting.config,
+            run_id: &run_id,
+            most_rows: None,
+            ordered_at: jiff::Timestamp::MAX,
+        };
         apply_close(&self.store, &self.github, &self.outbox, &self.setting.repo, options, &mut |_| {}).await
     }
 

@@ -65,8 +65,14 @@ async fn child() {
     let config = parse("");
     let failed = match read(TASK).as_str() {
         "apply" => {
-            let options =
-                ApplyOptions { plan, approved_only: false, config: &config, run_id: "child", most_rows: None };
+            let options = ApplyOptions {
+                plan,
+                approved_only: false,
+                config: &config,
+                run_id: "child",
+                most_rows: None,
+                ordered_at: jiff::Timestamp::MAX,
+            };
             apply_close(&store, &github, &outbox, &repo, options, &mut |_| {}).await.expect("applied").failed
         }
         _ => {

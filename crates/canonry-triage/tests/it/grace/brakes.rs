@@ -75,7 +75,7 @@ on_both_engines! {
         let (github, outbox) = (setting.github(), setting.outbox().await);
         let plan = grace(&setting, before).await.plan.expect("a plan");
         let config = parse("");
-        let options = ApplyOptions { plan, approved_only: false, config: &config, run_id: "by hand", most_rows: None };
+        let options = ApplyOptions { plan, approved_only: false, config: &config, run_id: "by hand", most_rows: None, ordered_at: jiff::Timestamp::MAX };
         let refused = apply_close(store, &github, &outbox, repo, options, &mut |_| {}).await;
         let Err(ApplyError::Refused(words)) = refused else { panic!("{refused:?}") };
         assert!(words.contains("is paused by maint"), "{words}");

@@ -172,7 +172,7 @@ on_both_engines! {
         let (github, outbox) = (setting.github(), setting.outbox().await);
         let config = parse("");
         let options =
-            ApplyOptions { plan: plan.expect("a plan"), approved_only: false, config: &config, run_id: "by hand", most_rows: None };
+            ApplyOptions { plan: plan.expect("a plan"), approved_only: false, config: &config, run_id: "by hand", most_rows: None, ordered_at: jiff::Timestamp::MAX };
         let refused = apply_close(store, &github, &outbox, repo, options, &mut |_| {}).await;
         let Err(ApplyError::Refused(words)) = refused else { panic!("{refused:?}") };
         assert!(words.contains(&format!("belongs to the grace of #{item}")), "{words}");
@@ -241,7 +241,7 @@ on_both_engines! {
         setting.sync().await;
         let plan = plan_of(&setting, item).await;
         let (github, outbox, config) = (setting.github(), setting.outbox().await, parse(""));
-        let options = ApplyOptions { plan, approved_only: false, config: &config, run_id: "by hand", most_rows: None };
+        let options = ApplyOptions { plan, approved_only: false, config: &config, run_id: "by hand", most_rows: None, ordered_at: jiff::Timestamp::MAX };
         apply_close(store, &github, &outbox, &setting.repo, options, &mut |_| {}).await.expect("applied");
         assert!(!is_open(&setting, item));
         setting.later(73);

@@ -105,6 +105,28 @@ on_both_engines! {
         assert_eq!(setting.own_closes(2), (1, 0), "there was nothing to reopen");
     }
 
+    /// An undo concerns its row and its cluster; the others go on.
+    async fn what_is_undone_leaves_the_rest_of_its_plan_applicable(database: TestDatabase) {
+        let setting = Setting::on_github(database, world(&[1, 2, 3, 4, 5, 6]), &[(1, &[2, 3]), (4, &[5, 6])]);
+        let run = setting.plan_number(&setting.plan(&[]));
+        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "2", "--item", "5"]);
+        let first = setting.run(&["apply-close", "--run", &run, "--yes", "--approved-only", "--json"]).succeeded();
+        assert!(first.stderr.contains("Closing 2 items."), "{first:?}");
+        setting.undo(&run, &["--item", "2"]).succeeded();
+        let applied = setting.apply(&run).succeeded();
+        assert!(applied.stderr.contains("Closing 1 item. Left open: 1 item."), "{applied:?}");
+        let document = applied.json();
+        let ended: Vec<_> = [3, 6].map(|of_item| {
+            let row = of(&document["items"], of_item);
+            (row["result"].clone(), row["reason"].clone())
+        }).into();
+        assert_eq!(ended, [(json!("skipped"), json!("ruled_since")), (json!("applied"), Value::Null)], "{document}");
+        setting.is_closed_once(6, 4);
+        setting.is_untouched(3);
+        // The next plan has what the ruling left of the cluster.
+        assert_eq!(rows(&setting.plan(&[]))[1], close(3, 1));
+    }
+
     async fn excluded_rows_and_rows_without_approval_stay(database: TestDatabase) {
         let setting = Setting::on_github(database, world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
         let run = setting.plan_number(&setting.plan(&[]));

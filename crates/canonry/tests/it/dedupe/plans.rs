@@ -157,6 +157,34 @@ on_both_engines! {
         setting.succeeds(&["plan", "approve", "--run", &run, "--item", "1", "--item", "3"]);
         let exported = setting.run(&["plan", "export", "--run", &run, "--format", "json"]).succeeded().json();
         assert_eq!(of(&exported["items"], 3)["approved"], true, "{exported}");
+        // A no and a yes outlive their plan; a lifted no does not come back.
+        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "3"]);
+        let next = setting.plan(&[]);
+        assert_eq!(rows(&next), [close(1, 2), skip(3, "excluded"), skip(4, "low_confidence")]);
+        assert_eq!((&of(&next["items"], 1)["approved"], &of(&next["items"], 3)["approved"]), (&json!(true), &json!(false)));
+        assert!(of(&next["items"], 3)["approved_at"].is_string(), "{next}");
+        let listed = setting.run(&["override", "list", "--json"]).succeeded().json();
+        let excluded = &listed["overrides"][0];
+        assert_eq!((&excluded["kind"], &excluded["item"], &excluded["other"]), (&json!("excluded"), &json!(3), &json!(2)));
+        let run = next["plan"]["id"].as_i64().expect("a plan").to_string();
+        let shown = setting.run(&["plan", "show", "--run", &run]).succeeded();
+        assert!(shown.stdout.contains("excluded by a person on"), "{shown:?}");
+        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "3"]);
+        let exported = setting.run(&["plan", "export", "--run", &run, "--format", "json"]).succeeded().json();
+        assert_eq!((&of(&exported["items"], 3)["action"], &of(&exported["items"], 3)["approved"]), (&json!("close"), &json!(true)));
+        assert_eq!(rows(&setting.plan(&[])), [close(1, 2), close(3, 2), skip(4, "low_confidence")]);
+        // Also by its number among the rulings.
+        let run = setting.plan_number(&setting.plan(&[]));
+        setting.succeeds(&["plan", "exclude", "--run", &run, "--item", "1"]);
+        let listed = setting.run(&["override", "list", "--json"]).succeeded().json();
+        setting.succeeds(&["override", "remove", &listed["overrides"][0]["id"].to_string()]);
+        assert_eq!(rows(&setting.plan(&[]))[0], close(1, 2));
+        // An approval is of a pair as it was: what changed is for a person to read again.
+        let run = setting.plan_number(&setting.plan(&[]));
+        setting.succeeds(&["plan", "approve", "--run", &run, "--item", "1", "--item", "3"]);
+        setting.import(&[issue_with(3, json!({"assignees": ["ben"]}))]);
+        let next = setting.plan(&[]);
+        assert_eq!((&of(&next["items"], 1)["approved"], &of(&next["items"], 3)["approved"]), (&json!(true), &Value::Null), "{next}");
         for wrong in [&["--run", &run, "--item", "99"][..], &["--run", "4711", "--item", "1"]] {
             let ran = setting.run(&[&["plan", "approve"], wrong].concat());
             assert!(matches!(ran.exit, Some(1 | 2)) && !ran.stderr.is_empty(), "{ran:?}");

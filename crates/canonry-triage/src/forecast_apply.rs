@@ -1,0 +1,37 @@
+//! What an apply of a plan is about to close, and what is kept back.
+
+use canonry_domain::{ApplyForecast, DAILY_LIMIT_WINDOW, apply_forecast};
+use canonry_store::{CloseRunId, Repo, RowsLeft, Store, StoreError};
+use jiff::Timestamp;
+
+/// What an apply would do now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PlanForecast {
+    /// With the approved rows alone.
+    pub approved_only: ApplyForecast,
+    /// With every row that nobody excluded.
+    pub all: ApplyForecast,
+    /// What is left of the plan.
+    pub left: RowsLeft,
+    /// Closes of the last 24 hours that no person approved.
+    pub closed_today: u64,
+}
+
+/// Forecasts an apply of a plan where at most so many items a day are closed without a person's approval.
+pub async fn forecast_apply(
+    store: &Store,
+    repo: &Repo,
+    plan: CloseRunId,
+    max_per_day: u32,
+    now: Timestamp,
+) -> Result<PlanForecast, StoreError> {
+    let left = store.rows_left(plan).await?;
+    let closed_today = store.closes_since(repo.id, now - DAILY_LIMIT_WINDOW).await?;
+    let most = u64::from(max_per_day);
+    Ok(PlanForecast {
+        approved_only: apply_forecast(left.approved, 0, closed_today, most),
+        all: apply_forecast(left.approved, left.unapproved, closed_today, most),
+        left,
+        closed_today,
+    })
+}
