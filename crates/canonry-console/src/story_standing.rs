@@ -453,6 +453,8 @@ mod tests {
             draft: false,
             author: None,
             assignees: None,
+            has_milestone: None,
+            locked: None,
             labels: Vec::new(),
             comments: 0,
             review_comments: 0,

@@ -304,7 +304,10 @@ impl Planner<'_> {
         if has_protected_label(&item.labels, &self.rules.protected_labels) {
             return Some(SkipReason::ProtectedLabel);
         }
-        known.fixed_by.map(|_| SkipReason::InProgress)
+        if known.fixed_by.is_some() || item.has_milestone == Some(true) {
+            return Some(SkipReason::InProgress);
+        }
+        (item.locked == Some(true)).then_some(SkipReason::Locked)
     }
 
     /// Whether a person ruled that this item is no duplicate of another one of its cluster. It does not

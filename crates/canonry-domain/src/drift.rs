@@ -215,11 +215,11 @@ impl LiveItem {
         Self {
             content_hash: item.content_hash.clone(),
             state: item.state,
-            locked: false,
+            locked: item.locked == Some(true),
             author: item.author.clone(),
             assignees: item.assignees.clone().unwrap_or_default(),
             labels: item.labels.clone(),
-            milestone: false,
+            milestone: item.has_milestone == Some(true),
             linked_open_pr: false,
             pinned: false,
             reopened_since: false,

@@ -284,6 +284,8 @@ pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
         && item.state_reason != Some(StateReason::Reopened)
         && whose(item, maintainers).is_none()
         && item.assignees.as_ref().is_some_and(Vec::is_empty)
+        && item.has_milestone != Some(true)
+        && item.locked != Some(true)
         && !has_protected_label(&item.labels, candidate.protected_labels)
         && !is_too_vague(&item.title, &item.body)
 }
@@ -491,6 +493,8 @@ mod tests {
         assert!(!announces(|item, _| item.assignees = None));
         assert!(!announces(|item, _| item.assignees = Some(vec![login("zoe")])));
         assert!(!announces(|item, _| item.labels.push("Security".into())));
+        assert!(!announces(|item, _| item.has_milestone = Some(true)));
+        assert!(!announces(|item, _| item.locked = Some(true)));
         assert!(!announces(|item, _| item.state = ItemState::Closed));
         assert!(!announces(|item, _| item.state_reason = Some(StateReason::Reopened)));
         assert!(!announces(|item, _| item.body = "please fix".into()));

@@ -68,6 +68,8 @@ pub fn parse_import_value(value: &Value) -> Result<ImportLine, ImportError> {
         draft: fields.boolean("draft")?,
         author: fields.author()?,
         assignees: fields.names("assignees", "login")?.map(|names| logins("assignees", &names)).transpose()?,
+        has_milestone: fields.get("milestone").map(Value::is_object),
+        locked: fields.boolean("locked")?,
         labels: fields.names("labels", "name")?,
         comments: fields.count("comments")?,
         review_comments: fields.count("review_comments")?,

@@ -36,6 +36,10 @@ pub struct Item {
     pub author: Option<Login>,
     /// Who it is assigned to; `None` is unknown, an empty list is nobody.
     pub assignees: Option<Vec<Login>>,
+    /// Whether it has a milestone; `None` is unknown.
+    pub has_milestone: Option<bool>,
+    /// Whether only collaborators may comment; `None` is unknown.
+    pub locked: Option<bool>,
     /// Its labels.
     pub labels: Vec<String>,
     /// How many comments it has.

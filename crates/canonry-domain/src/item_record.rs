@@ -36,6 +36,10 @@ pub struct ItemRecord {
     pub author: Option<Login>,
     /// Its assignees.
     pub assignees: Option<Vec<Login>>,
+    /// Whether it has a milestone.
+    pub has_milestone: Option<bool>,
+    /// Whether only collaborators may comment.
+    pub locked: Option<bool>,
     /// Its labels.
     pub labels: Option<Vec<String>>,
     /// How many comments it has.
@@ -73,6 +77,8 @@ impl ItemRecord {
             draft: None,
             author: None,
             assignees: None,
+            has_milestone: None,
+            locked: None,
             labels: None,
             comments: None,
             review_comments: None,
@@ -202,6 +208,8 @@ fn first_seen(record: ItemRecord) -> Item {
         draft: record.draft.unwrap_or(false),
         author: record.author,
         assignees: record.assignees,
+        has_milestone: record.has_milestone,
+        locked: record.locked,
         labels: record.labels.unwrap_or_default(),
         comments: record.comments.unwrap_or(0),
         review_comments: record.review_comments.unwrap_or(0),
@@ -239,6 +247,8 @@ fn updated(known: &Item, record: ItemRecord) -> Item {
         draft: record.draft.unwrap_or(known.draft),
         author: record.author.or_else(|| known.author.clone()),
         assignees: record.assignees.or_else(|| known.assignees.clone()),
+        has_milestone: record.has_milestone.or(known.has_milestone),
+        locked: record.locked.or(known.locked),
         labels: record.labels.unwrap_or_else(|| known.labels.clone()),
         comments: record.comments.unwrap_or(known.comments),
         review_comments: record.review_comments.unwrap_or(known.review_comments),

@@ -59,6 +59,8 @@ fn is_told_otherwise(known: &Item, record: &ItemRecord) -> bool {
         || differs(record.merged.as_ref(), &known.merged)
         || differs(record.draft.as_ref(), &known.draft)
         || differ_in_some(record.labels.as_deref(), &known.labels)
+        || known.has_milestone.is_some_and(|known| differs(record.has_milestone.as_ref(), &known))
+        || known.locked.is_some_and(|known| differs(record.locked.as_ref(), &known))
         || known.assignees.as_ref().is_some_and(|known| differ_in_some(record.assignees.as_deref(), known))
         || matches!((record.closed_at.flatten(), known.closed_at), (Some(told), Some(known)) if told != known)
 }

@@ -22,6 +22,8 @@ pub enum SkipReason {
     LowConfidence,
     /// Somebody works on it: a milestone, or an open pull request that fixes it.
     InProgress,
+    /// Its conversation is locked.
+    Locked,
     /// It is pinned.
     Pinned,
     /// It has a label whose items are never closed.
@@ -56,6 +58,7 @@ words!(
     MissingAcceptedEdge = "missing_accepted_edge",
     LowConfidence = "low_confidence",
     InProgress = "in_progress",
+    Locked = "locked",
     Pinned = "pinned",
     ProtectedLabel = "protected_label",
     StaleEdge = "stale_edge",
@@ -80,6 +83,7 @@ impl SkipReason {
             Self::MissingAcceptedEdge => "no edge to the item that stays open",
             Self::LowConfidence => "the confidence is too low",
             Self::InProgress => "somebody works on it",
+            Self::Locked => "its conversation is locked",
             Self::Pinned => "it is pinned",
             Self::ProtectedLabel => "it has a protected label",
             Self::StaleEdge => "a text changed after it was judged",

@@ -19,7 +19,7 @@ macro_rules! item_columns {
     () => {
         "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
          review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, content_hash, content_version, \
-         last_synced_at, gone"
+         last_synced_at, gone, has_milestone, locked"
     };
 }
 
@@ -54,6 +54,8 @@ pub(crate) struct ItemRow {
     content_version: i64,
     last_synced_at: Option<i64>,
     gone: Option<String>,
+    has_milestone: Option<bool>,
+    locked: Option<bool>,
 }
 
 impl ItemRow {
@@ -70,6 +72,8 @@ impl ItemRow {
             draft: self.draft,
             author: optional_word(self.author.as_deref())?,
             assignees: self.assignees.map(|Json(logins)| logins),
+            has_milestone: self.has_milestone,
+            locked: self.locked,
             labels: self.labels.0,
             comments: u32::try_from(self.comments).map_err(StoreError::damaged)?,
             review_comments: u32::try_from(self.review_comments).map_err(StoreError::damaged)?,
@@ -251,6 +255,23 @@ impl Store {
         on_pool!(&self.pool, |db| {
             let query = sqlx::query(update).bind(repo.0).bind(number.get()).bind(crate::row_values::micros(now));
             query.execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Notes that an item has a milestone or is locked, as it was seen by who looked at nothing else of it.
+    pub async fn note_item_conditions(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        (has_milestone, locked): (bool, bool),
+    ) -> Result<(), StoreError> {
+        let update =
+            "UPDATE items SET has_milestone = $4, locked = $5 WHERE repo_id = $1 AND type = $2 AND number = $3";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(has_milestone).bind(locked).execute(db).await?;
         });
         Ok(())
     }

@@ -47,6 +47,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0015_used_numbers"),
     migration!("0016_write_priority"),
     migration!("0017_decisions"),
+    migration!("0018_item_conditions"),
 ];
 
 /// The schema that this program reads and writes.

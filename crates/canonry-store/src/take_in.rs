@@ -207,7 +207,9 @@ async fn write_items(tx: &mut Transaction, repo: RepoId, items: &[&Item]) -> Res
                 .push_bind(item.content_hash.as_str())
                 .push_bind(item.content_version.get())
                 .push_bind(item.last_synced_at.map(micros))
-                .push_bind(item.gone.map(|gone| gone.as_str()));
+                .push_bind(item.gone.map(|gone| gone.as_str()))
+                .push_bind(item.has_milestone)
+                .push_bind(item.locked);
         });
         query.push(" ON CONFLICT (repo_id, type, number) DO UPDATE SET ");
         let mut set = query.separated(", ");

@@ -139,6 +139,12 @@ impl PlannedClose<'_> {
         let (snapshot, planned_at) = (&self.snapshot.source, self.plan.created_at);
         let LiveSource { item: source, reopened_by_person_at } =
             live_source(self.closing, repo, self.item, snapshot, planned_at, ruled_at).await?;
+        if source.milestone || source.locked {
+            // The next plan is to know what this one did not.
+            let (store, repo, item) = (self.closing.store, self.closing.repo.id, self.item);
+            let conditions = (source.milestone, source.locked);
+            store.note_item_conditions(repo, item.item_type, item.number, conditions).await?;
+        }
         let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
         let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
         let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);

@@ -4,7 +4,7 @@ use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::issues::ListState;
+use super::issues::{ListState, RestMilestone};
 use super::labels::{RestLabel, label_list};
 use super::{RestRepo, RestUser};
 use crate::auth::Scope;
@@ -41,6 +41,12 @@ pub struct RestPull {
     /// Who it is assigned to.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub assignees: Vec<RestUser>,
+    /// Its milestone.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub milestone: Option<RestMilestone>,
+    /// Whether the conversation is locked.
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    pub locked: bool,
     /// Its labels.
     #[serde(default, deserialize_with = "label_list")]
     pub labels: Vec<RestLabel>,

@@ -90,9 +90,11 @@ fn every_item_has_one_reason() {
     world.item(16, |item| item.assignees = None);
     world.item(17, |item| item.labels = vec!["Security".into()]);
     world.item(18, |item| item.state_reason = Some(StateReason::Reopened));
+    world.item(21, |item| item.has_milestone = Some(true));
+    world.item(22, |item| item.locked = Some(true));
     world.plain_items([15, 19, 20]);
     world.in_progress.insert(number(19));
-    for source in [11, 12, 13, 14, 16, 17, 18, 19, 20] {
+    for source in [11, 12, 13, 14, 16, 17, 18, 19, 20, 21, 22] {
         world.edge(source, 10, 0.95);
     }
     world.edge(10, 15, 0.95);
@@ -107,6 +109,8 @@ fn every_item_has_one_reason() {
         (18, Err(SkipReason::HumanReopened)),
         (19, Err(SkipReason::InProgress)),
         (20, Ok(10)),
+        (21, Err(SkipReason::InProgress)),
+        (22, Err(SkipReason::Locked)),
     ]
     .into();
     assert_eq!(world.rows(STRICT), expected);
