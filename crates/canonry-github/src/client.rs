@@ -12,7 +12,7 @@ use crate::auth::{Auth, Scope, TokenCache};
 use crate::clock::{Clock, SystemClock};
 use crate::error::GitHubError;
 use crate::github_time::GithubTime;
-use crate::rate_budget::{RateBudget, RateLeft, Waiting};
+use crate::rate_budget::{RateBudget, RateLeft, WaitReason, Waiting};
 use crate::transport::Transport;
 
 /// How a client is set up. Start from [`ClientOptions::new`] and change what differs.
@@ -124,6 +124,11 @@ impl GitHub {
     /// The moment it is for this client.
     pub fn now(&self) -> Timestamp {
         self.shared.options.clock.now()
+    }
+
+    /// Tells whoever watches what is waited for.
+    pub fn tell_wait(&self, reason: WaitReason, until: Timestamp) {
+        (self.shared.options.on_wait)(&Waiting { reason, until });
     }
 
     /// Waits by this client's clock.

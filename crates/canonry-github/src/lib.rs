@@ -21,6 +21,7 @@ mod oauth;
 pub mod outbox;
 mod pacing;
 mod pages;
+mod process_mark;
 mod quote;
 mod rate_budget;
 mod read;
@@ -46,6 +47,7 @@ pub use pacing::{
     ORDINARY_WRITES_PER_HOUR, ORDINARY_WRITES_PER_MINUTE, WRITES_PER_HOUR, WRITES_PER_MINUTE, next_write_at,
 };
 pub use pages::{Page, Pages};
+pub use process_mark::{is_process_gone, process_mark};
 pub use quote::{quote_block, quote_line};
 pub use rate_budget::{RateLeft, WaitReason, Waiting};
 pub use read::Answer;

@@ -33,6 +33,12 @@ pub enum WaitReason {
     SecondaryLimit,
     /// GitHub or the network failed; it is tried again.
     Retry,
+    /// Another process closes or reopens in the repository, or was killed while it did.
+    CloseLease,
+    /// Another process writes to the item, or was killed while it did.
+    WriteLease,
+    /// A write has to wait: for its turn, or until it is known whether an interrupted one reached GitHub.
+    Write,
 }
 
 impl fmt::Display for Waiting {
@@ -41,6 +47,9 @@ impl fmt::Display for Waiting {
             WaitReason::RateLimit => "for GitHub's rate limit",
             WaitReason::SecondaryLimit => "because GitHub asks for fewer requests",
             WaitReason::Retry => "to ask GitHub again after a failure",
+            WaitReason::CloseLease => "for another process that closes or reopens in this repository, at the longest",
+            WaitReason::WriteLease => "for another process that writes to the same item, at the longest",
+            WaitReason::Write => "to keep GitHub's pace, or to see whether an interrupted write reached GitHub",
         };
         write!(formatter, "waiting until {} {reason}", clock_time(self.until))
     }

@@ -301,6 +301,33 @@ impl Store {
         }))
     }
 
+    /// Who has entries that wait for them, each once.
+    pub async fn outbox_lease_owners(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT DISTINCT lease_owner FROM outbox
+            WHERE state = 'pending' AND lease_owner IS NOT NULL AND lease_until > $1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(micros(now)).fetch_all(db).await?))
+    }
+
+    /// Ends the leases of somebody who has ended. What they were about stays as they left it.
+    pub async fn release_outbox_leases(&self, owner: &str) -> Result<u64, StoreError> {
+        let update = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
+            WHERE state = 'pending' AND lease_owner = $1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query(update).bind(owner).execute(db).await?.rows_affected()))
+    }
+
+    /// Ends every lease for writing and closing whose owner carries the mark of a process that is about to end.
+    pub async fn release_leases_of(&self, mark: &str) -> Result<(), StoreError> {
+        let (within, begins) = (format!("%{mark}%"), format!("{mark}%"));
+        let closing = "DELETE FROM close_leases WHERE owner LIKE $1";
+        let writing = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
+            WHERE state = 'pending' AND lease_owner LIKE $1";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(closing).bind(within).execute(db).await?;
+            sqlx::query(writing).bind(begins).execute(db).await?;
+        });
+        Ok(())
+    }
+
     /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
     /// was stored.
     pub async fn record_outbox_step(&self, lease: Lease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {

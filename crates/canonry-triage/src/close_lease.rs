@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use canonry_github::GitHub;
+use canonry_github::{GitHub, WaitReason, is_process_gone, process_mark};
 use canonry_store::{RepoId, Store, StoreError};
 use jiff::SignedDuration;
 use tokio::task::JoinHandle;
@@ -44,6 +44,7 @@ impl CloseLease {
     /// says who we are, in words, and no other process may say the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
         store.correct_future_times(github.now()).await?;
+        let owner = format!("{owner} {}", process_mark());
         wait_for(store, github, repo, &owner).await?;
         let renewal = tokio::spawn(renew(store.clone(), github.clone(), repo, owner.clone()));
         Ok(Self { store: store.clone(), github: github.clone(), repo, owner, renewal })
@@ -81,15 +82,32 @@ async fn take_once(store: &Store, github: &GitHub, repo: RepoId, owner: &str) ->
 
 async fn wait_for(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> Result<(), LeaseError> {
     let give_up = github.now() + github.longest_wait();
+    let mut is_told = false;
     while !take_once(store, github, repo, owner).await? {
         let now = github.now();
+        let lease = store.close_lease(repo).await?;
+        // Nothing of a process that was killed is under way but what the outbox looks for.
+        if let Some(killed) = lease.as_ref().filter(|lease| is_process_gone(&lease.owner)) {
+            store.release_close_lease(repo, &killed.owner).await?;
+            continue;
+        }
         if now >= give_up {
-            let lease = store.close_lease(repo).await?;
-            return Err(LeaseError::Busy(lease.map_or_else(|| "it has just ended".to_owned(), |lease| lease.owner)));
+            return Err(LeaseError::Busy(
+                lease.map_or_else(|| "it has just ended".to_owned(), |lease| words(&lease.owner)),
+            ));
+        }
+        if let Some(lease) = lease.filter(|_| !is_told) {
+            is_told = true;
+            github.tell_wait(WaitReason::CloseLease, lease.until);
         }
         github.sleep_until(now + POLL).await;
     }
     Ok(())
+}
+
+/// Who has the lease, without the mark of their process.
+fn words(owner: &str) -> String {
+    owner.split(" process/").next().unwrap_or_default().to_owned()
 }
 
 async fn renew(store: Store, github: GitHub, repo: RepoId, owner: String) {

@@ -2,9 +2,12 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::sync::OnceLock;
 
 use anyhow::{Result, anyhow};
 use canonry_domain::RepoName;
+use canonry_github::process_mark;
+use canonry_store::Store;
 use clap::error::ErrorKind;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use jiff::Timestamp;
@@ -66,14 +69,35 @@ fn execute(command: Command, context: &Context) -> Result<Report> {
         tracing::debug!(run_id = %context.run_id, command = context.command, "listening for signals");
         tokio::select! {
             result = command.run(context) => result,
-            () = interruption => Err(anyhow!(
-                "stopped before the end; what was stored until then is kept, and running it again goes on from there"
-            )),
+            () = interruption => {
+                release_leases().await;
+                Err(anyhow!(
+                    "stopped before the end; what was stored until then is kept, and running it again goes on from there"
+                ))
+            }
         }
     });
     // A thread that still reads a file or stdin must not hold up the end.
     runtime.shutdown_background();
     result
+}
+
+/// Where this process holds leases for closing and writing.
+static LEASED: OnceLock<Store> = OnceLock::new();
+
+/// Has the leases of this process given back when a person or the system stops it, so that the next run does not wait for
+/// them to end.
+pub(crate) fn release_leases_when_stopped(store: &Store) {
+    // A program runs one command.
+    let _ = LEASED.set(store.clone());
+}
+
+async fn release_leases() {
+    if let Some(store) = LEASED.get()
+        && let Err(error) = store.release_leases_of(process_mark()).await
+    {
+        tracing::warn!(%error, "the leases for closing could not be given back; they end by themselves");
+    }
 }
 
 /// Ends when a person or the system wants the program to stop. Listening begins with the call, not

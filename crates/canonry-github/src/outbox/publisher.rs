@@ -21,6 +21,8 @@ use crate::api::{RestComment, RestReviewComment, RestUser};
 use crate::client::GitHub;
 use crate::error::GitHubError;
 use crate::marker::{InvalidMarker, MarkerSigner};
+use crate::process_mark::{is_process_gone, process_mark};
+use crate::rate_budget::WaitReason;
 use crate::secret::Secret;
 
 /// How often is looked whether another worker has ended, and how long after each other.
@@ -68,7 +70,9 @@ impl Outbox {
         let secret = store.marker_secret(fresh_secret, github.now()).await?;
         let signer = MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(secret)));
         let own = github.own_login().await?;
-        Ok(Self { store, github, signer, own, checkpoint: Arc::new(|_| ControlFlow::Continue(())) })
+        let outbox = Self { store, github, signer, own, checkpoint: Arc::new(|_| ControlFlow::Continue(())) };
+        outbox.release_leases_of_gone_processes().await?;
+        Ok(outbox)
     }
 
     /// The same outbox, which asks between two steps whether to go on.
@@ -145,7 +149,7 @@ impl Outbox {
     /// Sees an entry through, and those of its item that come before it, waiting as long as the client
     /// is allowed to wait, all waits together. Answers with the entry as it is then: still pending when it takes longer.
     pub async fn publish(&self, id: OutboxId, recheck: &dyn Recheck) -> Result<OutboxEntry, OutboxError> {
-        let start = self.now();
+        let (start, mut told) = (self.now(), None);
         let give_up = start.saturating_add(self.github.options().longest_wait).unwrap_or(Timestamp::MAX);
         let mut looks = 0;
         loop {
@@ -158,8 +162,12 @@ impl Outbox {
                 continue;
             }
             let now = self.now();
+            let is_at_work = self.store.is_outbox_at_work(scope, now).await?;
+            if is_at_work && self.release_leases_of_gone_processes().await? {
+                continue;
+            }
             // A lease lasts for minutes, and most writes for a second: whoever has it is about to end.
-            if looks < LOOKS && self.store.is_outbox_at_work(scope, now).await? {
+            if looks < LOOKS && is_at_work {
                 looks += 1;
                 self.github.options().clock.beat(LOOK).await;
                 continue;
@@ -170,7 +178,12 @@ impl Outbox {
             }
             // Another worker may be about to end; it is not asked more often than each second.
             let until = next.max(now + SignedDuration::from_secs(1));
-            tracing::info!(%until, waiting_for = entry.reason, "the outbox waits");
+            tracing::debug!(%until, waiting_for = entry.reason, "the outbox waits");
+            let reason = if is_at_work { WaitReason::WriteLease } else { WaitReason::Write };
+            if told != Some((reason, next)) {
+                told = Some((reason, next));
+                self.github.tell_wait(reason, until);
+            }
             self.github.options().clock.sleep_until(until).await;
         }
     }
@@ -190,12 +203,24 @@ impl Outbox {
     /// Takes one entry and brings it to its end or its next wait; `false` when none can be taken now.
     async fn work_on_next(&self, scope: OutboxScope, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
         let now = self.now();
-        let owner = format!("{:032x}", rand::random::<u128>());
+        let owner = format!("{}:{:032x}", process_mark(), rand::random::<u128>());
         let Some(entry) = self.store.claim_outbox_entry(scope, &owner, now, now + LEASE).await? else {
             return Ok(false);
         };
         Job::run(self, entry, owner, recheck).await?;
         Ok(true)
+    }
+
+    /// Ends the leases of processes of this machine that were killed. What they were sending is in doubt then, as it is
+    /// after a lease ran out, and is looked for before it is sent again.
+    async fn release_leases_of_gone_processes(&self) -> Result<bool, OutboxError> {
+        let mut released = false;
+        for owner in self.store.outbox_lease_owners(self.now()).await? {
+            if is_process_gone(&owner) {
+                released |= self.store.release_outbox_leases(&owner).await? > 0;
+            }
+        }
+        Ok(released)
     }
 
     pub(super) fn now(&self) -> Timestamp {

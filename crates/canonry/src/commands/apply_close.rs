@@ -24,6 +24,7 @@ use crate::known_repo::RunRepoOption;
 use crate::printable::one_line;
 use crate::repo_settings::SettingsOption;
 use crate::report::Report;
+use crate::run::release_leases_when_stopped;
 use crate::tables::{counted, table};
 
 /// Close the duplicates of a plan on GitHub.
@@ -101,6 +102,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         bar.suspend(|| writeln!(anstream::stderr().lock(), "{words}"))?;
     }
     let mut on_row = |_: &ReportedRow| bar.inc(1);
+    release_leases_when_stopped(&store);
     let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();
     store.close().await;

@@ -13,6 +13,7 @@ use crate::database::DatabaseOption;
 use crate::github::GithubOption;
 use crate::known_repo::RunRepoOption;
 use crate::report::Report;
+use crate::run::release_leases_when_stopped;
 
 /// Open again what a plan closed, and say why.
 #[derive(Debug, clap::Args)]
@@ -63,6 +64,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         most_rows: None,
     };
     let mut on_row = |_: &ReportedRow| bar.inc(1);
+    release_leases_when_stopped(&store);
     let done = undo_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();
     store.close().await;

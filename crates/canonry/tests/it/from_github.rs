@@ -2,6 +2,7 @@
 
 use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World};
 use insta::assert_snapshot;
+use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
 use crate::place::{Place, Ran};
@@ -214,12 +215,19 @@ fn what_github_refuses_is_one_sentence_without_the_token() {
 fn doctor_asks_github_about_the_token() {
     let (place, emulator) = (Place::new(), Emulator::start_blocking(world()));
     place.canonry(&["init"]).succeeded();
-    let token = |ran: &Ran| {
+    let checked = |ran: &Ran, name: &str| {
         let checks = ran.json()["checks"].clone();
-        let token = checks.as_array().expect("a list").iter().find(|check| check["name"] == "github token").cloned();
-        token.expect("doctor looks at the token")
+        let check = checks.as_array().expect("a list").iter().find(|check| check["name"] == name).cloned();
+        check.unwrap_or_else(|| panic!("doctor does not look at the {name}"))
     };
+    let token = |ran: &Ran| checked(ran, "github token");
+    emulator.world().now = Timestamp::now() - SignedDuration::from_hours(96);
     let ran = canonry(&place, &emulator, &["doctor", "--json"]);
+    let trouble = "this machine's clock is 4 days ahead of GitHub's, so that nothing is closed";
+    assert_eq!((ran.exit, &checked(&ran, "clock")["message"]), (Some(1), &json!(trouble)));
+    emulator.world().follows_wall_clock = true;
+    let ran = canonry(&place, &emulator, &["doctor", "--json"]);
+    assert_eq!(checked(&ran, "clock")["status"], json!("ok"));
     assert_eq!((ran.exit, &token(&ran)["message"]), (Some(0), &json!("GitHub accepts it, as mona")));
     emulator.fault(Fault::on("GET", "/user").nth(1).times(1).answer(503));
     let ran = canonry(&place, &emulator, &["doctor", "--json"]);

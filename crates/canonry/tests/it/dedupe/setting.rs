@@ -1,6 +1,7 @@
 //! A database, a scripted model and a corpus whose items are as similar as a test says.
 
 use std::collections::BTreeMap;
+use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
 use canonry_testkit::database::TestDatabase;
@@ -84,13 +85,22 @@ impl Setting {
         self.run_about(REPO, arguments)
     }
 
-    pub(crate) fn run_about(&self, repo: &str, arguments: &[&str]) -> Ran {
+    /// Starts the program, for who does not wait for its end.
+    pub(crate) fn start(&self, arguments: &[&str]) -> Child {
+        self.command_about(REPO, arguments).spawn().expect("the program starts")
+    }
+
+    fn command_about(&self, repo: &str, arguments: &[&str]) -> Command {
         let mut command = self.place.command(arguments);
         command.args(["--repo", repo]).env("CANONRY_DATABASE_URL", self.database.url()).env("OPENAI_API_KEY", KEY);
         if let Some(emulator) = &self.emulator {
             command.env("CANONRY_GITHUB_API_URL", emulator.url()).env("GITHUB_TOKEN", TOKEN);
         }
-        let ran = Ran::of(command.output().expect("the program starts"));
+        command
+    }
+
+    pub(crate) fn run_about(&self, repo: &str, arguments: &[&str]) -> Ran {
+        let ran = Ran::of(self.command_about(repo, arguments).output().expect("the program starts"));
         let shown = format!("{ran:?}");
         assert!(!shown.contains(KEY) && !shown.contains(TOKEN), "a secret is shown: {ran:?}");
         ran

@@ -1,11 +1,17 @@
 //! Applying while GitHub loses answers, refuses everything or runs out: nothing is done twice, and it can be resumed.
 
+use std::time::{Duration, Instant};
+
+use canonry_store::Store;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
+use jiff::{SignedDuration, Timestamp};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
 use crate::dedupe::on_github::{MONA, OWN, result, world};
-use crate::dedupe::setting::{REPO, Setting};
+use crate::dedupe::setting::{REPO, Setting, of};
 
 #[test]
 fn a_run_that_was_stopped_in_the_middle_goes_on() {
@@ -154,4 +160,79 @@ fn a_sync_after_applying_changes_nothing() {
     setting.github().forget_requests();
     setting.apply(&setting.plan_number(&plan)).succeeded();
     assert_eq!(setting.github().writes().len(), 0);
+}
+
+/// A run that is stopped while it holds its leases: by a person, or killed. The next one has nothing to wait for.
+#[test]
+fn a_run_that_was_stopped_leaves_nobody_waiting() {
+    for signal in [Signal::SIGINT, Signal::SIGKILL] {
+        let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
+        let run = setting.plan_number(&setting.plan(&[]));
+        // The second look at the item is the one before the first write, which the run has claimed by then.
+        let (fault, mut gate) = Fault::on("GET", "/repos/*/*/issues/2/timeline").nth(2).hold();
+        setting.github().fault(fault);
+        let mut child = setting.start(&["apply-close", "--run", &run, "--yes"]);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+        runtime.block_on(gate.arrived());
+        kill(Pid::from_raw(i32::try_from(child.id()).expect("small")), signal).expect("our child is there");
+        child.wait().expect("it ends");
+        gate.release();
+        setting.github().clear_faults();
+        let begun = Instant::now();
+        let again = setting.apply(&run).succeeded().json();
+        assert_eq!(result(&again, 2).0, "applied", "{signal}: {again}");
+        // A minute for the lease of closing, and five for that of writing, otherwise.
+        assert!(begun.elapsed() < Duration::from_secs(30), "{signal}: it waited for {:?}", begun.elapsed());
+        setting.is_closed_once(2, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_waits_for_another_process_says_so() {
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
+    let run = setting.plan_number(&setting.plan(&[]));
+    let store = Store::open_existing(&setting.database.url().parse().expect("a URL")).await.expect("opens");
+    let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
+    let now = Timestamp::now();
+    let until = now + SignedDuration::from_secs(3);
+    assert!(store.take_close_lease(repo.id, "apply-close elsewhere", now, until).await.expect("taken"));
+    let ran = setting.run(&["apply-close", "--run", &run, "--yes"]).succeeded();
+    let told = "for another process that closes or reopens in this repository";
+    assert!(ran.stderr.contains("waiting until ") && ran.stderr.contains(told), "{ran:?}");
+    setting.is_closed_once(2, 1);
+}
+
+#[test]
+fn a_maintainers_ruling_closes_what_was_opened_again() {
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
+    let (run, _) = setting.plan_and_apply();
+    setting.undo(&run, &["--reason", "other"]).succeeded();
+    assert!(setting.is_open(2));
+    setting.run(&["override", "duplicate", "2", "1"]).succeeded();
+    let again = setting.plan_number(&setting.plan(&[]));
+    setting.run(&["plan", "approve", "--run", &again, "--item", "2"]).succeeded();
+    let applied = setting.apply(&again).succeeded().json();
+    assert_eq!(result(&applied, 2), ("applied".to_owned(), String::new()), "{applied}");
+    assert!(!setting.is_open(2));
+}
+
+#[test]
+fn a_plan_skips_what_applying_it_would() {
+    let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2, 3, 4]), &[(1, &[2, 3, 4])]);
+    // Applying is the first to see it of what no sync has told since the plan.
+    let run = setting.plan_number(&setting.plan(&[]));
+    setting.people(|world| {
+        let milestone = world.milestone(REPO, "1.0");
+        world.set_milestone(REPO, 2, MONA, Some(milestone));
+        world.lock(REPO, 3, MONA, None);
+    });
+    let applied = setting.apply(&run).succeeded().json();
+    let reasons = [2, 3, 4].map(|number| result(&applied, number).1);
+    assert_eq!(reasons, ["in_progress", "drift:source_locked", ""], "{applied}");
+    let known = |plan: &serde_json::Value, number| of(&plan["items"], number)["skip_reason"].clone();
+    let again = setting.plan(&[]);
+    assert_eq!([2, 3].map(|number| known(&again, number)), [json!("in_progress"), json!("locked")], "{again}");
+    setting.run(&["sync"]).succeeded();
+    let synced = setting.plan(&[]);
+    assert_eq!([2, 3].map(|number| known(&synced, number)), [json!("in_progress"), json!("locked")], "{synced}");
 }
