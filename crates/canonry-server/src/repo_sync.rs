@@ -153,7 +153,7 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
 }
 
 /// A list that a person has set stands.
-async fn refresh_if_theirs(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+pub(crate) async fn refresh_if_theirs(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let list = store.maintainers(repo.id).await?;
     if list.is_some_and(|list| list.source == MaintainerSource::Set) {
         return Ok(());

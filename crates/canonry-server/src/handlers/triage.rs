@@ -12,7 +12,7 @@ use crate::job_errors::in_words;
 use crate::kinds::TRIAGE;
 use crate::planned_job::PlannedJob;
 use crate::repo_rules::repo_rules;
-use crate::repo_sync::is_out_of_sight;
+use crate::repo_sync::{is_out_of_sight, refresh_if_theirs};
 use crate::service::Service;
 
 /// Neighbours that a new item is compared with.
@@ -66,6 +66,9 @@ pub(super) async fn triage(
         Corpus::Failed(reason) => return Err(JobError::Unavailable(reason)),
         Corpus::Unreadable(reason) => return Ok(Handled::Ignored(reason)),
     }
+    if rules.triage.mode == TriageMode::Grace {
+        know_maintainers(service, repo).await?;
+    }
     let options = DetectOptions {
         item_type: Some(item.item_type),
         number: item.number,
@@ -99,6 +102,16 @@ pub(super) async fn triage(
         "an item is triaged"
     );
     Ok(if triaged.triage_id.is_some() { Handled::Done } else { Handled::Ignored(triaged.reason) })
+}
+
+/// Asks who maintains a repository of which nobody has asked yet. An item gets one suggestion: made without that answer, it
+/// would never announce a close.
+async fn know_maintainers(service: &Service, repo: &Repo) -> Result<(), JobError> {
+    let (store, Some(github)) = (service.store(), service.github()) else { return Ok(()) };
+    match store.maintainers(repo.id).await? {
+        Some(_) => Ok(()),
+        None => refresh_if_theirs(store, github, repo).await,
+    }
 }
 
 /// The job that looks at an item some time after its text changed.

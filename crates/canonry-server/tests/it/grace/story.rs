@@ -8,7 +8,7 @@ use canonry_store::{
     OutboxState, Representation,
 };
 use canonry_testkit::database::TestDatabase;
-use canonry_testkit::github::{NewIssue, Pull, State, World};
+use canonry_testkit::github::{Fault, NewIssue, Pull, State, World};
 use canonry_testkit::on_both_engines;
 use jiff::SignedDuration;
 
@@ -52,6 +52,9 @@ async fn hours(setting: &Setting, hours: i64) {
 
 type Act = fn(&mut World, u64);
 
+/// A ruling is told by the name of who ruled.
+const RULED: &str = "somebody said that it is not a duplicate";
+
 /// What people do, and how that is told under the item at once.
 const ACTS: [(&str, Act); 9] = [
     ("somebody commented", |world, issue| {
@@ -70,7 +73,7 @@ const ACTS: [(&str, Act); 9] = [
     }),
     ("it has a label that keeps it open", |world, issue| world.label(POOL, issue, "maint", "security")),
     ("its conversation is locked", |world, issue| world.lock(POOL, issue, "maint", None)),
-    ("somebody said that it is not a duplicate", |world, issue| {
+    (RULED, |world, issue| {
         world.comment(POOL, issue, "ann", "/canonry not a duplicate");
     }),
 ];
@@ -96,6 +99,20 @@ on_both_engines! {
         is_taken_back(&setting).await;
         stands_still_in_a_pause(&setting).await;
         setting.emulator.assert_no_unknown_routes();
+        setting.stop().await;
+    }
+
+    /// The first sync could not see who maintains the repository. The first issue comes before the next one.
+    async fn a_suggestion_waits_for_who_maintains_the_repository(database: TestDatabase) {
+        let setting = Setting::new(database, &[POOL]).await;
+        setting.emulator.fault(Fault::on("GET", "/repos/*/*/collaborators").answer(403));
+        setting.settle().await;
+        setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SETTINGS));
+        setting.settle().await;
+        let repo = setting.repo(POOL).await.id;
+        assert_eq!(setting.store.maintainers(repo).await.expect("reads"), None);
+        announced(&setting, 0).await;
+        assert!(setting.store.maintainers(repo).await.expect("reads").is_some());
         setting.stop().await;
     }
 
@@ -183,7 +200,11 @@ async fn is_called_off(setting: &Setting) {
         let ended = grace(setting, number).await;
         assert_eq!(ended.state, GraceState::Cancelled, "{why}: {ended:?}");
         let said = setting.said(POOL, number);
-        let told = format!("This will not be closed automatically, because {why}.");
+        let told = match why {
+            RULED => "`ann` ruled that this issue is not the same as #1.".to_owned(),
+            why => format!("This will not be closed automatically, because {why}."),
+        };
+        assert_eq!(setting.is_labelled(POOL, number), !matches!(why, RULED | "the label was removed"), "{why}");
         // What was edited is looked at again, and suggested without a close.
         let is_edited = why == "it was edited";
         assert!(said[0].contains(&told) || is_edited && !said[0].contains(ANNOUNCED), "{why}: {said:?}");
