@@ -22,3 +22,9 @@ pub(crate) async fn until<T>(work: impl Future<Output = T>, polls: usize) -> (Op
 pub(crate) fn soaking() -> bool {
     std::env::var_os("CANONRY_SOAK").is_some()
 }
+
+/// How many kills a soak takes, `CANONRY_SOAK_KILLS` at most.
+pub(crate) fn soak_kills(usual: usize) -> usize {
+    let most = std::env::var("CANONRY_SOAK_KILLS").ok().and_then(|most| most.parse().ok());
+    usual.min(most.unwrap_or(usual))
+}

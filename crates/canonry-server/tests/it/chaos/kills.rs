@@ -127,6 +127,7 @@ async fn live_through(plan: Plan, database: &TestDatabase, url: String, proxy: O
     settle(&plan, &emulator, &store, &clock).await;
     postman.abort();
     assert!(faults.iter().all(|fault| fault.hits() > 0), "GitHub failed in every way");
+    println!("SIGKILLs of serve: {}", plan.kills + 1 + replicas.len());
     for replica in replicas {
         metrics += &metrics_of(&replica.url).await;
         replica.kill();

@@ -21,7 +21,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::closing::setting::{REPO, Setting, TOKEN};
-use crate::ending::soaking;
+use crate::ending::{soak_kills, soaking};
 
 const DATABASE: &str = "CANONRY_CLOSING_CHILD_DATABASE";
 const API: &str = "CANONRY_CLOSING_CHILD_API";
@@ -139,33 +139,35 @@ on_both_engines! {
     async fn children_that_kill_themselves_close_and_reopen_each_item_once(database: TestDatabase) {
         let url = database.url().to_owned();
         let setting = Setting::new(database).await;
-        let (mut kills, wanted) = (0, if soaking() { 2_500 } else { 8 });
+        let (mut of_apply, mut of_undo, wanted) = (0, 0, if soaking() { soak_kills(2_500) } else { 8 });
         let mut round = 0;
-        while kills < wanted {
+        while of_apply + of_undo < wanted {
             let (original, duplicates) = setting.cluster(2);
             let plan = setting.plan(&[(duplicates[0], original), (duplicates[1], original)]).await;
             let writes = || Fault::on("*", "/repos/**").when(Recorded::is_write);
             setting.emulator.fault(writes().nth(1 + round % 7).apply_and_drop());
-            kills += run_to_the_end(&url, &setting, "apply", plan, round);
+            of_apply += run_to_the_end(&url, &setting, "apply", plan, round);
             for duplicate in &duplicates {
                 setting.assert_closed(*duplicate, original, &format!("round {round}"));
             }
             setting.assert_back_link(original, &duplicates, &format!("round {round}"));
             setting.emulator.clear_faults();
             setting.emulator.fault(writes().nth(1 + round % 7).apply_and_drop());
-            kills += run_to_the_end(&url, &setting, "undo", plan, round);
+            of_undo += run_to_the_end(&url, &setting, "undo", plan, round);
             assert_undone(&setting, &duplicates);
             setting.emulator.clear_faults();
             setting.next_hour();
             setting.later(24 * 3600);
             round += 1;
         }
+        println!("SIGKILLs between two steps: apply {of_apply}, undo {of_undo}");
     }
 
     async fn children_killed_during_a_request_close_and_reopen_each_item_once(database: TestDatabase) {
         let url = database.url().to_owned();
         let setting = Setting::new(database).await;
-        for round in 0..if soaking() { 400 } else { 4 } {
+        let rounds = if soaking() { soak_kills(400) } else { 4 };
+        for round in 0..rounds {
             let (original, duplicates) = setting.cluster(2);
             let plan = setting.plan(&[(duplicates[0], original), (duplicates[1], original)]).await;
             for task in ["apply", "undo"] {
@@ -191,6 +193,7 @@ on_both_engines! {
             setting.next_hour();
             setting.later(24 * 3600);
         }
+        println!("SIGKILLs during a request: apply {rounds}, undo {rounds}");
     }
 
     async fn two_processes_at_once_apply_two_plans_and_one_plan_twice(database: TestDatabase) {
