@@ -166,7 +166,7 @@ pub use shown_secrets::{redact_shown, scan_shown_secrets};
 pub use since::{InvalidSince, Since};
 pub use skip_reason::SkipReason;
 pub use speaking::{Speaking, WhySilent, speaking};
-pub use suggestion_text::{ClosesIn, SimilarItem, Suggestion, suggestion_text, withdrawn_text};
+pub use suggestion_text::{ClosesIn, SimilarItem, Suggestion, ruled_apart_text, suggestion_text, withdrawn_text};
 pub use threshold::{CurrentThreshold, InvalidThreshold, Threshold};
 pub use threshold_reason::{Evidence, Lacking, Obstacle, ThresholdReason};
 pub use threshold_rule::{ThresholdRule, ThresholdSettings};

@@ -3,6 +3,7 @@
 use crate::closing_text::POSSIBLE_DUPLICATE;
 use crate::grace::announcement;
 use crate::item::{ItemNumber, ItemType};
+use crate::login::Login;
 use crate::online_verdict::Verdict;
 use crate::prediction::points;
 use crate::score::Similarity;
@@ -82,6 +83,15 @@ pub fn withdrawn_text(item_type: ItemType, target: ItemNumber) -> String {
     format!(
         "Since it was edited, this {} no longer looks like a duplicate. Before that, #{target} was named here.",
         item_type.in_words()
+    )
+}
+
+/// What the comment is changed to when a person ruled that the two are no duplicates.
+pub fn ruled_apart_text(item_type: ItemType, target: ItemNumber, by: &Login) -> String {
+    let this = item_type.in_words();
+    // In code, so that nobody is called by it.
+    format!(
+        "`{by}` ruled that this {this} is not the same as #{target}. Canonry will not close it because of that one."
     )
 }
 

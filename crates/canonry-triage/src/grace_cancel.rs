@@ -106,6 +106,7 @@ pub(crate) fn why(reason: &str) -> &'static str {
             | SkipReason::MaintainerAssignee
             | SkipReason::InProgress
             | SkipReason::Pinned
+            | SkipReason::Locked
             | SkipReason::ProtectedLabel
             | SkipReason::HumanReopened
             | SkipReason::ConflictingOverride),

@@ -77,6 +77,7 @@ mod undo_close;
 mod undo_last_close;
 mod who_closed;
 mod why_item;
+mod withdraw_suggestion;
 mod without_secrets;
 
 pub use analyze_intent::{
@@ -139,3 +140,4 @@ pub use undo_close::{UndoError, UndoOptions, undo_close};
 pub use undo_last_close::{UndoneLast, undo_last_close};
 pub use who_closed::{ActorsReport, resolve_actors};
 pub use why_item::why_item;
+pub use withdraw_suggestion::withdraw_suggestion;

@@ -8,6 +8,9 @@ use jiff::Timestamp;
 /// What the keys of edits begin with that call off a close.
 pub(crate) const CALLED_OFF: &str = "triage-grace";
 
+/// What the keys of edits begin with by which a person's ruling takes a suggestion back.
+pub(crate) const RULED: &str = "triage-ruled";
+
 /// Which item's writes are meant. Every key names the item, and the triage or the generation that wants it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TriageKeys {
@@ -33,6 +36,16 @@ impl TriageKeys {
     /// The edit that says that an announced close is called off.
     pub(crate) fn called_off(&self, grace: i64) -> String {
         self.key(CALLED_OFF, &grace.to_string())
+    }
+
+    /// The edit that says who ruled that the item is no duplicate.
+    pub(crate) fn ruled(&self, ruling: i64) -> String {
+        self.key(RULED, &ruling.to_string())
+    }
+
+    /// The end of the label by the same ruling.
+    pub(crate) fn ruled_label(&self, ruling: i64) -> String {
+        self.key("triage-ruled-label", &ruling.to_string())
     }
 
     pub(crate) fn unlabel(&self, triage_id: i64) -> String {
@@ -71,6 +84,8 @@ pub(crate) struct SaidSoFar {
     pub(crate) last_said_at: Option<Timestamp>,
     /// Whether the label was last taken off by us. What people took off stays off.
     pub(crate) label_taken_off: bool,
+    /// Whether the comment says last that a person ruled otherwise.
+    pub(crate) is_ruled_apart: bool,
 }
 
 impl SaidSoFar {
@@ -84,16 +99,23 @@ impl SaidSoFar {
         let standing = comments.iter().rev().find(is_standing).map(|comment| {
             let about = std::iter::once(*comment).chain(edits_of(entries, &comment.key));
             let last = about.filter(|entry| is_living(entry)).last();
-            StandingComment { key: comment.key.clone(), text: last.and_then(said_by) }
+            (StandingComment { key: comment.key.clone(), text: last.and_then(said_by) }, last.is_some_and(is_ruling))
         });
+        let (standing, is_ruled_apart) = standing.map_or((None, false), |(standing, ruled)| (Some(standing), ruled));
         let sent = comments.iter().filter(|comment| comment.state == OutboxState::Sent);
         Self {
             standing,
             generations: comments.len(),
             last_said_at: sent.map(|comment| comment.updated_at).max(),
             label_taken_off: label_taken_off(entries),
+            is_ruled_apart,
         }
     }
+}
+
+/// Whether an entry takes a suggestion back because a person ruled so.
+pub(crate) fn is_ruling(entry: &OutboxEntry) -> bool {
+    entry.key.split(':').next() == Some(RULED)
 }
 
 /// The last word about the label decides. An unlabelling that found nothing to take off took nothing off.

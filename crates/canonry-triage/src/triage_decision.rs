@@ -103,7 +103,7 @@ mod tests {
 
     fn standing(text: &str) -> SaidSoFar {
         let standing = Some(StandingComment { key: "k".to_owned(), text: Some(text.to_owned()) });
-        SaidSoFar { standing, generations: 1, last_said_at: Some(at(0)), label_taken_off: false }
+        SaidSoFar { standing, generations: 1, last_said_at: Some(at(0)), label_taken_off: false, is_ruled_apart: false }
     }
 
     fn speaking<'a>(said: &'a SaidSoFar, named: &'a [ItemNumber]) -> Situation<'a> {

@@ -413,7 +413,8 @@ impl Triage<'_> {
         let is_withdrawn = earlier
             .iter()
             .find(|stored| stored.action.action != TriageActionKind::Recorded)
-            .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
+            .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn)
+            || said.is_ruled_apart;
         let decision = if over_budget {
             Decision::Record("over_budget")
         } else {

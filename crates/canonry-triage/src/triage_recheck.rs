@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use crate::identify::{IdentifyError, identify, remember};
 use crate::live_item::is_gone;
 use crate::live_settings::{live_settings, triage_mode};
-use crate::said_so_far::{CALLED_OFF, TriageKeys};
+use crate::said_so_far::{CALLED_OFF, TriageKeys, is_ruling};
 
 /// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
 /// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
@@ -86,8 +86,8 @@ impl TriageRecheck {
     /// Whether an edit is the one that takes the comment back.
     async fn takes_back(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
         let Some(item_type) = item_type_of(&entry.key) else { return Ok(false) };
-        // That a close is called off is told whatever has become of the item.
-        if entry.key.split(':').next() == Some(CALLED_OFF) {
+        // That a close is called off, or what a person ruled, is told whatever has become of the item.
+        if entry.key.split(':').next() == Some(CALLED_OFF) || is_ruling(entry) {
             return Ok(true);
         }
         let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
@@ -101,6 +101,10 @@ impl TriageRecheck {
     async fn overtaken(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
         let Some(item_type) = item_type_of(&entry.key) else { return Ok(None) };
         let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
+        let entries = self.store.outbox_entries(entry.repo.id, entry.number).await?;
+        if entries.iter().any(|one| one.id > entry.id && is_ruling(one)) {
+            return Ok(Some("ruled_apart"));
+        }
         if entry.kind != "label" {
             let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
             let latest = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
@@ -108,7 +112,6 @@ impl TriageRecheck {
             return Ok(is_withdrawn.then_some("withdrawn"));
         }
         // A label without the comment that explains it would puzzle people.
-        let entries = self.store.outbox_entries(entry.repo.id, entry.number).await?;
         let comment = entries.iter().rev().find(|one| keys.is_comment(one));
         let is_said = comment.is_some_and(|comment| comment.state == OutboxState::Sent);
         Ok((!is_said).then_some("not_commented"))

@@ -14,7 +14,7 @@ use canonry_review::{InThread, cleared_markdown, dismiss_by_mention, explain_fin
 use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
 use canonry_triage::{
     Begun, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
-    ruled_since, undo_last_close, why_item,
+    ruled_since, undo_last_close, why_item, withdraw_suggestion,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -249,11 +249,16 @@ impl Deeds<'_> {
             return no(overtaken());
         }
         let at = self.said_at;
-        if let Err(error) = rule_not_duplicate(store, self.repo, item_type, number, target, stated, at).await {
-            return self.not_ruled(error);
-        }
-        let outbox = Some(self.hook.service.outbox().await?);
-        let cancelled = cancel_grace(store, outbox, self.repo, item_type, number, GraceEnd::NotDuplicate, now).await?;
+        let ruled = match rule_not_duplicate(store, self.repo, item_type, number, target, stated, at).await {
+            Ok(ruled) => ruled,
+            Err(error) => return self.not_ruled(error),
+        };
+        let outbox = self.hook.service.outbox().await?;
+        // Before the grace ends, which would edit the same comment with fewer words.
+        withdraw_suggestion(store, outbox, self.repo, item_type, number, target, self.by, ruled.id).await?;
+        self.hook.service.wake_publisher();
+        let cancelled =
+            cancel_grace(store, Some(outbox), self.repo, item_type, number, GraceEnd::NotDuplicate, now).await?;
         if closed == Some(target) || (!cancelled && self.is_being_closed_for(target).await?) {
             return match self.reopen().await? {
                 UndoneLast::Reopened => thumb(),

@@ -19,6 +19,7 @@ on_both_engines! {
         says_one_thing_once(&setting).await;
         keeps_out(&setting).await;
         takes_it_back(&setting).await;
+        heeds_a_ruling(&setting).await;
         setting.stop().await;
     }
 }
@@ -124,4 +125,20 @@ async fn takes_it_back(setting: &Setting) {
     assert_eq!((said.len(), setting.is_labelled(POOL, number)), (1, false), "{said:?}");
     assert!(said[0].contains("no longer"), "{said:?}");
     assert_eq!(setting.action(POOL, number).await.action.action, TriageActionKind::Withdrawn);
+}
+
+/// A person who rules is heard at once: the label goes, and the comment says who ruled, whatever is edited later.
+async fn heeds_a_ruling(setting: &Setting) {
+    let number = setting.report(POOL, 2, 95);
+    setting.settle().await;
+    setting.assert_said(POOL, number, 3);
+    setting.meanwhile(|world| world.comment(POOL, number, "ann", "/canonry not a duplicate"));
+    setting.settle().await;
+    let ruled = "`ann` ruled that this issue is not the same as #3.";
+    let said = setting.said(POOL, number);
+    assert!(said[0].starts_with(ruled) && !setting.is_labelled(POOL, number), "{said:?}");
+    setting.meanwhile(|world| world.edit_title(POOL, number, "ann", "It never began: topic502"));
+    setting.settle().await;
+    let said = setting.said(POOL, number);
+    assert!(said[0].starts_with(ruled) && !setting.is_labelled(POOL, number), "{said:?}");
 }
