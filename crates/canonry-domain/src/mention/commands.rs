@@ -283,7 +283,7 @@ pub const MENTIONS: &[MentionSpec] = &[
         argument: MentionArgument::NumberOrWords,
         who: MayAsk::MaintainerOrAuthor,
         scope: MentionScope::Anywhere,
-        does: "Rules that this is no duplicate, and opens it again if Canonry closed it.",
+        does: "Rules that this is no duplicate, takes the suggestion and its label back, and opens it again if Canonry closed it.",
         example: "not a duplicate",
     },
     MentionSpec {
