@@ -42,6 +42,7 @@ async fn main() -> Result<(), Failure> {
         public_url: None,
         admin_token,
         form_key: [7; 32],
+        one_time_codes: None,
         wake_worker: Arc::default(),
         wake_publisher: Arc::default(),
         version: env!("CARGO_PKG_VERSION"),

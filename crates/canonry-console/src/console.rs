@@ -13,6 +13,7 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 use url::Url;
 
+use crate::one_time_sign_in::OneTimeCodes;
 use crate::roles::Roles;
 
 /// What the console is made of.
@@ -33,6 +34,8 @@ pub struct ConsoleParts {
     pub admin_token: AdminToken,
     /// Random bytes that stay the same from start to start, and in all processes: what forms are signed with.
     pub form_key: [u8; 32],
+    /// Links that sign in once, which only the demo gives; none in a service.
+    pub one_time_codes: Option<Arc<OneTimeCodes>>,
     /// Rung when a job was queued.
     pub wake_worker: Arc<Notify>,
     /// Rung when something was put into the outbox.
@@ -89,6 +92,7 @@ pub(crate) struct Console {
     pub(crate) public_url: Option<Url>,
     pub(crate) admin_token: AdminToken,
     pub(crate) form_key: [u8; 32],
+    pub(crate) one_time_codes: Option<Arc<OneTimeCodes>>,
     pub(crate) wake_worker: Arc<Notify>,
     pub(crate) wake_publisher: Arc<Notify>,
     pub(crate) version: &'static str,
@@ -107,6 +111,7 @@ impl Console {
             public_url: parts.public_url,
             admin_token: parts.admin_token,
             form_key: parts.form_key,
+            one_time_codes: parts.one_time_codes,
             wake_worker: parts.wake_worker,
             wake_publisher: parts.wake_publisher,
             version: parts.version,

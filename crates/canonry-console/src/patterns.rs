@@ -36,7 +36,10 @@ const HIDDEN_LOOKED_AT: u32 = 5_000;
 const OPERATOR: &str = "(operator)";
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
-    Router::new().route("/r/{owner}/{name}/patterns", get(show)).route("/r/{owner}/{name}/patterns/clear", post(clear))
+    Router::new()
+        .route("/r/{owner}/{name}/patterns", get(show))
+        .route("/r/{owner}/{name}/patterns/clear", post(clear))
+        .route("/r/{owner}/{name}/patterns/restore", post(restore))
 }
 
 struct PatternLine {
@@ -56,6 +59,9 @@ struct PatternLine {
 }
 
 struct ClearLine {
+    /// By which it is undone, while it holds.
+    id: Option<i64>,
+    undone: Option<(String, When)>,
     what: String,
     by: String,
     at: When,
@@ -77,6 +83,7 @@ struct PatternsPage {
     path: String,
     rule: String,
     can_clear: bool,
+    phrase: String,
     asked: Asked,
     patterns: Vec<PatternLine>,
     pager: Pager,
@@ -192,6 +199,7 @@ async fn show(
         page,
         rule: report.rule_in_words().replace('`', ""),
         can_clear: at.can_maintain(),
+        phrase: clear_phrase(&at),
         asked,
         patterns: patterns.rows,
         pager,
@@ -216,6 +224,10 @@ async fn clear(
         (None, Some("1")) => None,
         (None, _) => return Err(PageError::BadForm("name the pattern to clear, or all of them".to_owned())),
     };
+    let phrase = clear_phrase(&at);
+    if pattern.is_none() && form.one("confirm") != Some(phrase.as_str()) {
+        return Err(PageError::BadForm(format!("nothing was cleared: to clear all patterns, type “{phrase}”")));
+    }
     let now = console.now();
     let subject = pattern.as_ref().map_or("all patterns", Fingerprint::as_str);
     let by = who(&at);
@@ -223,9 +235,37 @@ async fn clear(
     let cleared = console.store.clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
     let words = match cleared {
         0 => "No reaction counted: there was nothing to clear.".to_owned(),
-        count => format!("The reactions to {} count no more; later ones will.", counted(count, "pattern")),
+        count => {
+            format!(
+                "The reactions to {} count no more; later ones will. It can be undone below.",
+                counted(count, "pattern")
+            )
+        }
     };
     Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
+}
+
+/// Undoes a clear.
+async fn restore(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    form: Form,
+) -> Result<Response, PageError> {
+    let id = form.needed("id")?;
+    let id: i64 = id.parse().map_err(|_| PageError::BadForm("no clear was named".to_owned()))?;
+    let now = console.now();
+    at.record(&console, "undo a clear of reactions", &id.to_string()).await?;
+    let undone = console.store.undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
+    let words = match undone {
+        None => "That clear is undone already.".to_owned(),
+        Some(undone) => format!("Undone: the reactions to {} count again.", counted(undone.patterns, "pattern")),
+    };
+    Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
+}
+
+/// What somebody types to clear all patterns.
+fn clear_phrase(at: &At) -> String {
+    format!("clear all in {}", at.repo.name)
 }
 
 fn who(at: &At) -> Login {
@@ -263,7 +303,11 @@ fn clear_line(one: FeedbackClear, now: Timestamp) -> ClearLine {
         (Some(key), None) => key.to_string(),
     };
     let login = Some(&one.by).filter(|login| login.as_str() != OPERATOR);
-    ClearLine { what, by: by(login), at: when(one.at, now) }
+    let undone = one.undone_at.map(|at| {
+        let login = one.undone_by.as_ref().filter(|login| login.as_str() != OPERATOR);
+        (by(login), when(at, now))
+    });
+    ClearLine { id: undone.is_none().then_some(one.id), undone, what, by: by(login), at: when(one.at, now) }
 }
 
 fn hidden_line(one: Suppression, base: &str, now: Timestamp) -> HiddenLine {

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{ConnectInfo, Query, State};
+use axum::extract::{ConnectInfo, Path, Query, State};
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -30,6 +30,7 @@ use crate::visit::SignedIn;
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new()
         .route("/sign-in", get(ask).post(with_token))
+        .route("/sign-in/once/{code}", get(with_one_time_code))
         .route("/sign-out", post(sign_out))
         .route("/auth/github", get(to_github))
         .route("/auth/github/callback", get(from_github))
@@ -84,6 +85,22 @@ async fn with_token(
         return refused(StatusCode::FORBIDDEN, "That is not the admin token.");
     }
     begin(&console, &headers, None, then).await
+}
+
+/// Signs in whoever opens the demo's link first, at this machine.
+async fn with_one_time_code(
+    State(console): State<Arc<Console>>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    headers: HeaderMap,
+    Path(code): Path<String>,
+) -> Result<Response, PageError> {
+    let Some(codes) = &console.one_time_codes else { return Err(PageError::NotFound) };
+    let is_local = peer.is_some_and(|Extension(ConnectInfo(peer))| peer.ip().to_canonical().is_loopback());
+    if is_local && codes.redeem(&code, console.now()) {
+        return begin(&console, &headers, None, "/").await;
+    }
+    let problem = "This link was used already, or is too old. Sign in with the token that the demo printed.";
+    html_with(StatusCode::FORBIDDEN, &sign_in_page(&console, &headers, "/", Some(problem))).map_err(PageError::Render)
 }
 
 async fn sign_out(

@@ -8,6 +8,7 @@ use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRe
 use jiff::Timestamp;
 
 use crate::story_gates::{Compared, GateLine, decision_gates, verdict_gates};
+use crate::story_judge::Heard;
 use crate::words::{When, item_path, judge_in_words, score, when};
 
 /// What a look is told with.
@@ -44,6 +45,8 @@ pub(crate) struct Look {
     pub(crate) part_names: Vec<&'static str>,
     pub(crate) candidates: Vec<CandidateLine>,
     pub(crate) judge: Option<JudgeLine>,
+    /// Why the judge is not heard, where it is not.
+    pub(crate) without_answer: String,
     pub(crate) gates: Vec<GateLine>,
 }
 
@@ -119,7 +122,8 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
         })
         .collect();
     let hides = world.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
-    let judge = (record.confidence.is_some() || !record.reasoning.is_empty()).then(|| JudgeLine {
+    let heard = Heard::of_record(stored);
+    let judge = (heard == Heard::Answer).then(|| JudgeLine {
         said: said(record.is_duplicate, record.target),
         confidence: record.confidence.map(|sure| score(sure.get())),
         reasoning: if hides { String::new() } else { record.reasoning.clone() },
@@ -156,6 +160,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
         part_names: part_names.iter().map(|(_, word)| *word).collect(),
         candidates,
         judge,
+        without_answer: heard.without_answer(),
         gates: verdict_gates(record.verdict, &record.reason, &compared),
     }
 }
@@ -191,7 +196,9 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         .map(|one| candidate(world, *one, parts_of(one.0), None, decision.target, unseen, &part_names))
         .collect();
     let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
-    let judge = decision.model_is_duplicate.map(|is_duplicate| JudgeLine {
+    let heard = Heard::of_decision(decision);
+    let is_duplicate = decision.model_is_duplicate.unwrap_or(decision.status == DecisionStatus::Accepted);
+    let judge = (heard == Heard::Answer).then(|| JudgeLine {
         said: said(is_duplicate, decision.target),
         confidence: decision.confidence.map(|sure| score(sure.get())),
         reasoning: decision.reasoning.clone().filter(|_| !hides).unwrap_or_default(),
@@ -219,6 +226,7 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         part_names: part_names.iter().map(|(_, word)| *word).collect(),
         candidates,
         judge,
+        without_answer: heard.without_answer(),
         gates: decision_gates(decision.origin, decision.status, decision.reason.as_deref(), &compared),
     }
 }

@@ -41,8 +41,7 @@ pub(crate) fn verdict(facts: &Facts<'_>) -> Sentence {
         .or_else(|| stays_open(facts, now))
         .or_else(|| standing.history())
         .or_else(|| in_cluster(facts, now))
-        .or_else(|| found(facts, now))
-        .or_else(|| decided(facts, now))
+        .or_else(|| last_look(facts, now))
         .unwrap_or_else(|| {
             let kind = facts.item.item_type.in_words();
             Sentence::alone("mute", format!("Canonry has not looked at this {kind} yet."))
@@ -149,6 +148,14 @@ fn in_cluster(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
     Some(Sentence::about(now.class("warn"), "It is in the cluster of ", facts.cluster?.0, now.end()))
 }
 
+/// What the newest look found: the one that the page shows first.
+fn last_look(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+    let (record, decision) = (facts.records.first(), facts.decisions.first());
+    let is_newer = decision.zip(record).is_some_and(|(decision, record)| decision.created_at > record.created_at);
+    let decided = || decision.map(|decision| decided(decision, now));
+    if is_newer { decided() } else { found(facts, now).or_else(decided) }
+}
+
 fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
     let record = &facts.records.first()?.record;
     let alike =
@@ -185,8 +192,7 @@ fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
     })
 }
 
-fn decided(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
-    let last = facts.decisions.first()?;
+fn decided(last: &StoredDecision, now: Now) -> Sentence {
     let words = match (Gate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
         (Some(Gate::Candidates), _) => "Canonry found nothing near enough to compare it with",
         (Some(Gate::EnoughText), _) => "It says too little to be compared with others",
@@ -195,8 +201,9 @@ fn decided(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
         }
         (Some(Gate::UsableAnswer), Now::Closed(_)) => "The judge gave no answer about it that could be used",
         (Some(Gate::SaidYes), _) => "Canonry found no duplicate: the judge read the nearest ones and said no",
+        (Some(Gate::NoEdgeYet), _) => "It was taken for a duplicate before, so the judge was not asked again",
         (Some(Gate::Ruling), _) => "People ruled that it is no duplicate of what is near it",
         _ => "Canonry found no duplicate: a gate turned the judge’s yes down",
     };
-    Some(Sentence::alone(now.class("good"), format!("{words}{}", now.end())))
+    Sentence::alone(now.class("good"), format!("{words}{}", now.end()))
 }

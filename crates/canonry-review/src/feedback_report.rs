@@ -4,7 +4,7 @@ use canonry_config::AutoSuppress;
 use canonry_domain::counted;
 use canonry_domain::review::{FeedbackRule, Fingerprint, rejected_by_people, suppressed_patterns_in_words};
 use canonry_github::quote_line;
-use canonry_store::{RepoId, Store, StoreError, StoredPattern};
+use canonry_store::{RepoId, Store, StoreError, StoredPattern, UndoneClear};
 
 /// As many patterns as an answer on GitHub lists; the command line lists them all.
 const LISTED: usize = 20;
@@ -118,6 +118,16 @@ pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
         (Some(pattern), 0) => format!("No reaction counted for `{pattern}`: there was nothing to clear."),
         (None, 0) => "No reaction counted here: there was nothing to clear.".to_owned(),
         (_, count) => format!("The reactions to {} count no more; later ones will.", counted(count, "pattern")),
+    }
+}
+
+/// What became of undoing a clear, for a comment on GitHub.
+pub fn restored_markdown(undone: Option<&UndoneClear>) -> String {
+    match undone {
+        None => "No clear is in force here: there was nothing to undo.".to_owned(),
+        Some(undone) => {
+            format!("The last clear is undone: the reactions to {} count again.", counted(undone.patterns, "pattern"))
+        }
     }
 }
 

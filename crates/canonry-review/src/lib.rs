@@ -43,7 +43,7 @@ pub use commits::CommitsError;
 pub use configured_filters::ConfiguredFilters;
 pub use diff::{UnreadableDiff, parse_diff};
 pub use explain_finding::{FindingLife, explain_finding};
-pub use feedback_report::{FeedbackReport, RatedPattern, cleared_markdown, feedback_report};
+pub use feedback_report::{FeedbackReport, RatedPattern, cleared_markdown, feedback_report, restored_markdown};
 pub use fetch::Fetched;
 pub use finding_reactions::{FindingReactionsReport, poll_finding_reactions, poll_reactions_of_pull};
 pub use git::{Git, GitError};

@@ -225,6 +225,62 @@ impl Store {
         tx.commit().await?;
         u64::try_from(count).map_err(StoreError::damaged)
     }
+
+    /// Undoes a clear: the one of that id, or the newest that is in force. What was cleared counts again, but for what
+    /// another clear keeps from it. `None` says that there was nothing to undo. Whoever asked once, at `asked_at`, and is
+    /// heard twice undoes one.
+    pub async fn undo_feedback_clear(
+        &self,
+        repo: RepoId,
+        id: Option<i64>,
+        by: &Login,
+        asked_at: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<UndoneClear>, StoreError> {
+        let heard = "SELECT EXISTS (SELECT 1 FROM feedback_clears
+            WHERE repo_id = $1 AND undone_by = $2 AND undone_at >= $3)";
+        let find = "SELECT at, by_login FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL
+            AND ($2 IS NULL OR id = $2) ORDER BY id DESC LIMIT 1";
+        // One pattern may be several keys, which were cleared together.
+        let undo = "UPDATE feedback_clears SET undone_at = $4, undone_by = $5
+            WHERE repo_id = $1 AND at = $2 AND by_login = $3 AND undone_at IS NULL";
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        if id.is_none() {
+            let heard: bool = on_tx!(&mut tx, |db| {
+                sqlx::query_scalar(heard).bind(repo.0).bind(by.as_str()).bind(micros(asked_at)).fetch_one(db).await?
+            });
+            if heard {
+                return Ok(None);
+            }
+        }
+        let found: Option<(i64, String)> =
+            on_tx!(&mut tx, |db| sqlx::query_as(find).bind(repo.0).bind(id).fetch_optional(db).await?);
+        let Some((cleared_at, cleared_by)) = found else { return Ok(None) };
+        let before = pooled(&mut tx, repo, None).await?.len();
+        on_tx!(&mut tx, |db| {
+            let query = sqlx::query(undo).bind(repo.0).bind(cleared_at).bind(&cleared_by);
+            query.bind(micros(now)).bind(by.as_str()).execute(db).await?;
+        });
+        let after = pooled(&mut tx, repo, None).await?.len();
+        tx.commit().await?;
+        Ok(Some(UndoneClear {
+            at: moment(cleared_at)?,
+            by: word(&cleared_by)?,
+            patterns: after.saturating_sub(before) as u64,
+        }))
+    }
+}
+
+/// A clear that was undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UndoneClear {
+    /// When it was made.
+    pub at: Timestamp,
+    /// By whom.
+    pub by: Login,
+    /// Patterns whose reactions count again.
+    pub patterns: u64,
 }
 
 #[derive(sqlx::FromRow)]
@@ -260,7 +316,7 @@ pub(crate) async fn pooled(
     if keys.is_some_and(<[String]>::is_empty) {
         return Ok(BTreeMap::new());
     }
-    let clears = "SELECT key, max(at) FROM feedback_clears WHERE repo_id = $1 GROUP BY key";
+    let clears = "SELECT key, max(at) FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL GROUP BY key";
     let rows: Vec<(String, String, String, bool, i64)> = on_tx!(&mut *tx, |db| {
         let mut query =
             QueryBuilder::new("SELECT key, by_login, subject, up, at FROM feedback_reactions WHERE repo_id = ");

@@ -227,9 +227,9 @@ const REMEMBERED: &str = "SELECT m.finding_id, r.name, f.subject, m.title, m.mes
     (f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed'))) AS fixed,
     EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer') AS dismissed,
     (SELECT count(*) FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL AND v.up
-        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)) AS up,
+        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)) AS up,
     (SELECT count(*) FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL AND NOT v.up
-        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)) AS down
+        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)) AS down
     FROM finding_memories m JOIN findings f ON f.id = m.finding_id JOIN repos r ON r.id = m.repo_id";
 
 /// Those to which nothing happened are not even read, so that they take no room from the others.

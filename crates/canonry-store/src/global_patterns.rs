@@ -53,7 +53,7 @@ impl Store {
                     PARTITION BY s.fingerprint, s.severity, s.category, lower(v.by_login) ORDER BY v.at DESC, v.up) AS place
                 FROM shared s JOIN feedback_reactions v ON v.finding_id = s.id
                 WHERE v.teaches AND v.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM feedback_clears c
-                    WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)),
+                    WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)),
             votes AS (
                 SELECT fingerprint, severity, category, sum(CASE WHEN up THEN 1 ELSE 0 END) AS up,
                     sum(CASE WHEN up THEN 0 ELSE 1 END) AS down

@@ -109,7 +109,7 @@ pub use edge_succession::ANSWER_LIMIT;
 pub use embeddings::{EmbedFilter, Embedding, EmbeddingKey, NewEmbedding};
 pub use ended_runs::{EndedRun, EndedRunFilter, RunEnd};
 pub use finding_dismissals::StoredDismissal;
-pub use finding_feedback::{FindingToHear, NewReaction, StoredPattern};
+pub use finding_feedback::{FindingToHear, NewReaction, StoredPattern, UndoneClear};
 pub use finding_memories::{MemoryOutcome, NewMemory, PatternHistory, StoredMemory};
 pub use finding_pages::{FindingEntry, FindingFilter, StoredReaction};
 pub use future_times::FutureTimes;

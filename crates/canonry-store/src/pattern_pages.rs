@@ -10,7 +10,7 @@ use crate::open::Store;
 use crate::repos::RepoId;
 use crate::review_history::hidden_by;
 use crate::review_runs::{FindingId, ReviewId};
-use crate::row_values::{beginning, count, moment, storable, word};
+use crate::row_values::{beginning, count, moment, optional_moment, optional_word, storable, word};
 use crate::transaction::{StoreError, on_pool, on_tx};
 
 /// A pattern of a list.
@@ -41,6 +41,10 @@ pub struct FeedbackClear {
     pub by: Login,
     /// When.
     pub at: Timestamp,
+    /// Who undid it.
+    pub undone_by: Option<Login>,
+    /// When it was undone: it does not hold any more.
+    pub undone_at: Option<Timestamp>,
 }
 
 /// A finding that a review did not show.
@@ -61,7 +65,7 @@ pub struct Suppression {
 }
 
 /// Reactions that count, and are not from before the pattern or all of them were last cleared.
-const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_clears WHERE repo_id = $1 GROUP BY key)
+const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL GROUP BY key)
     SELECT v.key, max(v.reaction_id) AS newest, max(v.at) AS reacted_at FROM feedback_reactions v
     WHERE v.repo_id = $1 AND v.teaches AND v.removed_at IS NULL
         AND NOT EXISTS (SELECT 1 FROM clears c WHERE (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)
@@ -123,17 +127,18 @@ impl Store {
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<FeedbackClear>, StoreError> {
-        let query = "SELECT id, key, by_login, at FROM feedback_clears
+        let query = "SELECT id, key, by_login, at, undone_by, undone_at FROM feedback_clears
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
         let title = "SELECT latest FROM findings
             WHERE repo_id = $1 AND substr(key, 1, 200) = $3 AND key || '' = $2 ORDER BY id DESC LIMIT 1";
         let mut tx = self.pool.begin_reading().await?;
-        let rows: Vec<(i64, Option<String>, String, i64)> = on_tx!(&mut tx, |db| {
+        type Row = (i64, Option<String>, String, i64, Option<String>, Option<i64>);
+        let rows: Vec<Row> = on_tx!(&mut tx, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
         });
         let mut clears = Vec::with_capacity(rows.len());
-        for (id, key, login, at) in rows {
+        for (id, key, login, at, undone_by, undone_at) in rows {
             let latest: Option<Json<Finding>> = match &key {
                 None => None,
                 Some(key) => on_tx!(&mut tx, |db| {
@@ -146,6 +151,8 @@ impl Store {
                 title: latest.map(|Json(finding)| finding.title),
                 by: word(&login)?,
                 at: moment(at)?,
+                undone_by: optional_word(undone_by.as_deref())?,
+                undone_at: optional_moment(undone_at)?,
             });
         }
         tx.commit().await?;
@@ -188,7 +195,7 @@ impl Store {
 
     /// The moment of the newest clearing that a pattern is under; what was said before it counts no more.
     pub async fn cleared_at(&self, repo: RepoId, key: &PatternKey) -> Result<Option<Timestamp>, StoreError> {
-        let query = "SELECT max(at) FROM feedback_clears WHERE repo_id = $1 AND (key IS NULL OR key = $2)";
+        let query = "SELECT max(at) FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL AND (key IS NULL OR key = $2)";
         let at: Option<i64> = on_pool!(&self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(storable(key.as_str())).fetch_one(db).await?
         });

@@ -16,6 +16,8 @@ pub(crate) struct Context {
     pub(crate) command: String,
     /// Whether stdout is to hold one JSON document.
     pub(crate) json: bool,
+    /// Whether a person asked for more than usual.
+    pub(crate) verbose: bool,
     /// Whether stderr is to hold errors only.
     pub(crate) quiet: bool,
 }

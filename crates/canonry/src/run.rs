@@ -42,8 +42,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {
     logging::start(arguments.output.verbose, arguments.output.quiet, arguments.command.service_log());
     let (command, repo) = asked(&matches);
     let Arguments { output, command: asked_command } = arguments;
-    let context =
-        Context { now, run_id, command, json: output.json || asked_command.prints_json(), quiet: output.quiet };
+    let context = Context {
+        now,
+        run_id,
+        command,
+        json: output.json || asked_command.prints_json(),
+        verbose: output.verbose > 0,
+        quiet: output.quiet,
+    };
     let printed = match execute(asked_command, &context) {
         Ok(report) => print_report(&report, &context, repo.as_ref()).map(|()| report.exit),
         Err(error) if is_broken_pipe(&error) => Ok(Exit::Done),

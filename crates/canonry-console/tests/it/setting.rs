@@ -115,6 +115,7 @@ impl Setting {
             public_url: None,
             admin_token: AdminToken::given(&Secret::new(ADMIN_TOKEN)),
             form_key: [7; 32],
+            one_time_codes: None,
             wake_worker: Arc::default(),
             wake_publisher: Arc::default(),
             version: "test",

@@ -52,6 +52,8 @@ pub enum MentionVerb {
     FeedbackList,
     /// Forget reactions.
     FeedbackClear,
+    /// Undo the last clear of reactions.
+    FeedbackRestore,
     /// The item is a duplicate of another one.
     DuplicateOf,
     /// The item is no duplicate.
@@ -74,6 +76,7 @@ words!(
     FeedbackStatus = "feedback status",
     FeedbackList = "feedback list",
     FeedbackClear = "feedback clear",
+    FeedbackRestore = "feedback restore",
     DuplicateOf = "duplicate of",
     NotADuplicate = "not a duplicate",
     Undo = "undo",
@@ -101,6 +104,8 @@ pub enum MentionCommand {
     FeedbackList,
     /// Forget the reactions to one pattern, or to all.
     FeedbackClear(Option<Fingerprint>),
+    /// Undo the last clear of reactions.
+    FeedbackRestore,
     /// The item is a duplicate of this one.
     DuplicateOf(ItemNumber),
     /// The item is no duplicate, of this one if one is named.
@@ -124,6 +129,7 @@ impl MentionCommand {
             Self::FeedbackStatus => MentionVerb::FeedbackStatus,
             Self::FeedbackList => MentionVerb::FeedbackList,
             Self::FeedbackClear(_) => MentionVerb::FeedbackClear,
+            Self::FeedbackRestore => MentionVerb::FeedbackRestore,
             Self::DuplicateOf(_) => MentionVerb::DuplicateOf,
             Self::NotADuplicate(_) => MentionVerb::NotADuplicate,
             Self::Undo => MentionVerb::Undo,
@@ -321,6 +327,15 @@ pub const MENTIONS: &[MentionSpec] = &[
         scope: MentionScope::Anywhere,
         does: "Forgets the reactions to one kind of finding, or to all.",
         example: "feedback clear fp-79e99c7e",
+    },
+    MentionSpec {
+        verb: MentionVerb::FeedbackRestore,
+        also: &[],
+        argument: MentionArgument::Nothing,
+        who: MayAsk::Maintainer,
+        scope: MentionScope::Anywhere,
+        does: "Undoes the last `feedback clear`.",
+        example: "feedback restore",
     },
     MentionSpec {
         verb: MentionVerb::Pause,

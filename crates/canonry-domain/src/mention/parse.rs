@@ -121,6 +121,7 @@ fn command(spec: &MentionSpec, rest: &[&str]) -> Option<MentionCommand> {
             let pattern = rest.first().map(|word| word.trim_matches('`').parse()).transpose();
             MentionCommand::FeedbackClear(pattern.ok()?)
         }
+        MentionVerb::FeedbackRestore => MentionCommand::FeedbackRestore,
         MentionVerb::DuplicateOf => MentionCommand::DuplicateOf(number(rest.first()?)?),
         MentionVerb::NotADuplicate => MentionCommand::NotADuplicate(match rest {
             ["of", named, ..] => Some(number(named.trim_end_matches([',', ':', ';', '.', '!', '?']))?),

@@ -10,7 +10,9 @@ use canonry_domain::review::{Dismisser, Fingerprint};
 use canonry_domain::{GraceEnd, ItemNumber, ItemState, ItemType, Login, OverrideKind, TriageMode, UndoReason, Verdict};
 use canonry_github::outbox::ReactionContent;
 use canonry_github::{GitHub, quote_line};
-use canonry_review::{InThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report};
+use canonry_review::{
+    InThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report, restored_markdown,
+};
 use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
 use canonry_triage::{
     Begun, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
@@ -76,6 +78,7 @@ impl Deeds<'_> {
                 done(report.list_markdown())
             }
             MentionCommand::FeedbackClear(pattern) => self.clear(pattern.as_ref()).await,
+            MentionCommand::FeedbackRestore => self.restore_feedback().await,
             MentionCommand::DuplicateOf(target) => self.duplicate_of(target).await,
             MentionCommand::NotADuplicate(named) => self.not_a_duplicate(named).await,
             MentionCommand::Undo => self.undo().await,
@@ -204,7 +207,21 @@ impl Deeds<'_> {
     async fn clear(self, pattern: Option<&Fingerprint>) -> Deed {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
         let cleared = store.clear_feedback(self.repo.id, pattern, self.by, now).await?;
-        if cleared > 0 { thumb() } else { done(cleared_markdown(pattern, cleared)) }
+        match (pattern, cleared) {
+            (Some(_), 1..) => thumb(),
+            // All at once is easily said by mistake.
+            (None, 1..) => {
+                let (words, handle) = (cleared_markdown(pattern, cleared), self.handle());
+                done(format!("{words} To undo it, comment `/{handle} feedback restore`."))
+            }
+            (_, 0) => done(cleared_markdown(pattern, cleared)),
+        }
+    }
+
+    async fn restore_feedback(self) -> Deed {
+        let (store, now) = (self.hook.service.store(), self.hook.service.now());
+        let undone = store.undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
+        done(restored_markdown(undone.as_ref()))
     }
 
     async fn duplicate_of(self, target: ItemNumber) -> Deed {

@@ -48,7 +48,7 @@ const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24);
         duplicates, one is closed after its grace and another one reopened by its author, maintainers agree and \
         disagree, pushes are reviewed, and remarks that nobody wants are not made again. Then the console is open at \
         the address that is printed, and in your browser, until Ctrl-C. What it closes, reopens and writes is only on the \
-        GitHub of this machine.\n\n\
+        GitHub of this machine; --verbose prints where its API is, and a token for it.\n\n\
         The database is a temporary one, which is removed at the end. Commits are made and fetched with git.",
     after_help = "Example:\n  canonry demo\n  canonry demo --headless --json\n  canonry demo --keep demo --listen 127.0.0.1:9000"
 )]
@@ -93,10 +93,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
     demo.clock.follow_the_machine();
     let opens = !args.no_open && open_in_browser::is_wanted(context);
-    tour::print(&tour::guided(&demo, &week, &outcome, &folder, began.elapsed(), opens).await?, context)?;
+    tour::print(
+        &tour::guided(&demo, &week, &outcome, &folder, began.elapsed(), opens, context.verbose).await?,
+        context,
+    )?;
     if opens {
         // Where it fails nothing is said: the address was printed.
-        let _ = open_in_browser::open(&tour::sign_in(&demo)).await;
+        let _ = open_in_browser::open(&tour::sign_in_once(&demo));
     }
     stop.await;
     demo.stop().await?;

@@ -1,5 +1,6 @@
 //! `feedback`: what people's reactions say about patterns of findings.
 
+use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
@@ -7,7 +8,7 @@ use canonry_config::RepoConfig;
 use canonry_domain::review::Fingerprint;
 use canonry_domain::{Login, Maintainers};
 use canonry_review::{FeedbackReport, RatedPattern, feedback_report, read_settings};
-use canonry_store::Repo;
+use canonry_store::{Repo, Store};
 use serde_json::{Value, json};
 
 use crate::commands::config;
@@ -34,6 +35,7 @@ pub(crate) struct Args {
 enum Action {
     List(ListArgs),
     Clear(ClearArgs),
+    Restore(RestoreArgs),
 }
 
 /// List the patterns that people reacted to, and which of them that hides.
@@ -59,9 +61,11 @@ struct ListArgs {
 #[derive(Debug, clap::Args)]
 #[command(
     long_about = "Let the reactions so far count no more, for one pattern or for all.\n\n\
-        They stay in the record, with who cleared them and when; only later ones count. Where the maintainers are known \
-        (see `canonry maintainers`), only they may.",
-    after_help = "Example:\n  canonry feedback clear fp-79e99c7e --by mona\n  GITHUB_USER=mona canonry feedback clear --repo octo/cat"
+        They stay in the record, with who cleared them and when; only later ones count. To clear all patterns takes --yes, \
+        or an answer at a terminal; `canonry feedback restore` undoes the last clear. Where the maintainers are known (see \
+        `canonry maintainers`), only they may.",
+    after_help = "Example:\n  canonry feedback clear fp-79e99c7e --by mona\n  \
+        GITHUB_USER=mona canonry feedback clear --repo octo/cat --yes"
 )]
 struct ClearArgs {
     /// The pattern's fingerprint, as `canonry feedback list` shows it [default: every pattern]
@@ -72,6 +76,25 @@ struct ClearArgs {
     /// Who clears them
     #[arg(long, value_name = "LOGIN", env = "GITHUB_USER")]
     by: Option<Login>,
+    /// Clear every pattern without being asked
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// Undo the last clear: what it cleared counts again.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Undo the last clear: what it cleared counts again.\n\nRun again, it undoes the clear before that.",
+    after_help = "Example:\n  canonry feedback restore --repo octo/cat --by mona"
+)]
+struct RestoreArgs {
+    #[command(flatten)]
+    repo: ReviewedRepoOption,
+    /// Who undoes it
+    #[arg(long, value_name = "LOGIN", env = "GITHUB_USER")]
+    by: Option<Login>,
     #[command(flatten)]
     database: DatabaseOption,
 }
@@ -80,6 +103,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     match args.action {
         Action::List(args) => list(&args).await,
         Action::Clear(args) => clear(&args, context).await,
+        Action::Restore(args) => restore(&args, context).await,
     }
 }
 
@@ -154,12 +178,11 @@ fn in_words(report: &FeedbackReport, repo: &str) -> String {
     text
 }
 
-async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
-    let Some(by) = &args.by else {
-        bail!(WrongUsage("say who clears them, with --by LOGIN or GITHUB_USER: it is kept with the record".to_owned()));
+/// Who asks, if they may clear feedback and bring it back.
+async fn maintainer<'a>(store: &Store, repo: &Repo, by: Option<&'a Login>) -> Result<&'a Login> {
+    let Some(by) = by else {
+        bail!(WrongUsage("say who you are, with --by LOGIN or GITHUB_USER: it is kept with the record".to_owned()));
     };
-    let store = args.database.open_known(context).await?;
-    let repo = args.repo.find(&store).await?;
     if let Some(list) = store.maintainers(repo.id).await?
         && !list.logins.iter().collect::<Maintainers>().contains(by)
     {
@@ -168,6 +191,54 @@ async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
             repo.name, repo.name
         )));
     }
+    Ok(by)
+}
+
+/// Whether every pattern is to be cleared: by --yes, or typed at a terminal.
+fn confirm_all(args: &ClearArgs, repo: &Repo) -> Result<()> {
+    if args.fingerprint.is_some() || args.yes {
+        return Ok(());
+    }
+    let phrase = format!("clear all in {}", repo.name);
+    let stdin = std::io::stdin();
+    if stdin.is_terminal() {
+        write!(anstream::stderr().lock(), "This clears the reactions to every pattern. Type “{phrase}” to confirm: ")?;
+        let mut answer = String::new();
+        stdin.lock().read_line(&mut answer)?;
+        if answer.trim() == phrase {
+            return Ok(());
+        }
+    }
+    bail!(Refused(format!(
+        "nothing was cleared: to clear every pattern of {} takes --yes; to clear one, name it as `canonry feedback list` does",
+        repo.name
+    )))
+}
+
+async fn restore(args: &RestoreArgs, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let by = maintainer(&store, &repo, args.by.as_ref()).await?;
+    let undone = store.undo_feedback_clear(repo.id, None, by, context.now, context.now).await?;
+    store.close().await;
+    let text = match &undone {
+        None => format!("No clear is in force in {}: there was nothing to undo.\n", repo.name),
+        Some(undone) => format!(
+            "The clear of {} by {} is undone: the reactions to {} count again.\n",
+            undone.at,
+            one_line(undone.by.as_str()),
+            counted(undone.patterns, "pattern")
+        ),
+    };
+    let restored = undone.map_or(0, |undone| undone.patterns);
+    Ok(Report::new(json!({ "restored": restored }), text).of(&repo.name).with("by", by))
+}
+
+async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let by = maintainer(&store, &repo, args.by.as_ref()).await?;
+    confirm_all(args, &repo)?;
     let cleared = store.clear_feedback(repo.id, args.fingerprint.as_ref(), by, context.now).await?;
     store.close().await;
     let text = match (&args.fingerprint, cleared) {
@@ -176,7 +247,12 @@ async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
         }
         (None, 0) => format!("No reaction counted in {}: there was nothing to clear.\n", repo.name),
         (_, count) => {
-            format!("The reactions to {} in {} count no more; later ones will.\n", counted(count, "pattern"), repo.name)
+            format!(
+                "The reactions to {} in {name} count no more; later ones will.\n\
+                 Undo it with: canonry feedback restore --repo {name} --by {by}\n",
+                counted(count, "pattern"),
+                name = repo.name
+            )
         }
     };
     Ok(Report::new(json!({ "cleared": cleared }), text)

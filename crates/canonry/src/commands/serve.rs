@@ -217,6 +217,7 @@ async fn parts(
         public_url: args.public_url.clone(),
         admin_token: admin_token(store, &args.database, &console_url).await?,
         form_key: form_key(store).await?,
+        one_time_codes: None,
         wake_worker: Arc::clone(&wake_worker),
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),

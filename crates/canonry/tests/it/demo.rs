@@ -120,7 +120,7 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     let opener = place.write("bin/xdg-open", OPENER);
     fs::set_permissions(&opener, Permissions::from_mode(0o755)).expect("it is ours");
     let canonry = env!("CARGO_BIN_EXE_canonry");
-    let program = format!("echo $$ >id; exec {canonry} demo --listen 127.0.0.1:0 2>errors");
+    let program = format!("echo $$ >id; exec {canonry} demo --verbose --listen 127.0.0.1:0 2>errors");
     let mut command = Command::new("script");
     command.args(["--quiet", "--flush", "--return", "--command", &program, "/dev/null"]).env_clear().envs(ELSEWHERE);
     let path = std::env::var("PATH").expect("a path");
@@ -134,7 +134,7 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     let mut told = Vec::new();
     for line in lines.by_ref() {
         told.push(line.expect("text").trim_end().to_owned());
-        if told.last().is_some_and(|line| line.contains("Ctrl-C")) {
+        if told.last().is_some_and(|line| line.contains("curl -H")) {
             break;
         }
     }
@@ -158,9 +158,28 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     tokio::time::timeout(Duration::from_secs(60), opened).await.expect("a browser is started");
     let opened = fs::read_to_string(place.path("opened")).expect("an address");
     assert!(!opened.contains(token), "every user of the machine can read what programs are started with");
-    let led = client.get(opened.trim()).send().await.expect("an answer");
-    assert_eq!((led.status(), led.headers()["location"].to_str().ok()), (StatusCode::SEE_OTHER, Some(sign_in)));
-    assert!(client.get(opened.trim()).send().await.is_err(), "whoever comes later is led nowhere");
+    let printed = told.iter().find_map(|line| line.strip_prefix("  ").filter(|rest| rest.contains("/sign-in/once/")));
+    let printed = printed.expect("a link that signs in");
+    assert_ne!(printed, opened.trim(), "each is for one click");
+    for link in [opened.trim(), printed] {
+        let entered = client.get(link).send().await.expect("an answer");
+        assert_eq!((entered.status(), entered.headers()["location"].to_str().ok()), (StatusCode::SEE_OTHER, Some("/")));
+        let cookie = entered.headers()["set-cookie"].to_str().expect("a cookie").split(';').next().expect("its value");
+        let inside =
+            client.get(format!("{base}{}", sights[0])).header("cookie", cookie).send().await.expect("an answer");
+        assert_eq!(inside.status(), StatusCode::OK, "one click is enough");
+        let later = client.get(link).send().await.expect("an answer");
+        assert_eq!(
+            (later.status(), later.headers().get("set-cookie")),
+            (StatusCode::FORBIDDEN, None),
+            "and one is all"
+        );
+    }
+    // Its GitHub is there for any client.
+    let after = told.iter().position(|line| line.starts_with("Its API, and a token")).expect("told with --verbose");
+    let (api, token) = (told[after + 1].trim(), told[after + 2].trim());
+    let asked = client.get(format!("{api}/user")).bearer_auth(token).header("user-agent", "a test").send().await;
+    assert_eq!(asked.expect("an answer").status(), StatusCode::OK);
 
     let status = async |path: &str| client.get(format!("{base}{path}")).send().await.expect("an answer").status();
     assert_eq!(status("/readyz").await, StatusCode::OK);
@@ -170,7 +189,9 @@ async fn the_console_opens_and_stays_open_until_somebody_ends_it() {
     let id = fs::read_to_string(place.path("id")).expect("a number");
     kill(Pid::from_raw(id.trim().parse().expect("a number")), Signal::SIGTERM).expect("it is there");
     assert_eq!(child.wait().expect("it ends").code(), Some(0));
-    assert_eq!(fs::read_to_string(place.path("errors")).expect("a text"), "");
+    // With --verbose it logs what it does.
+    let errors = fs::read_to_string(place.path("errors")).expect("a text");
+    assert!(!errors.contains("ERROR") && !errors.contains("panicked"), "{errors}");
     assert_eq!(names_in(&place.path("tmp")), Vec::<String>::new());
 }
 

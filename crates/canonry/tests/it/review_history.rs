@@ -161,7 +161,26 @@ async fn reactions_are_listed_hide_where_wanted_and_are_cleared() {
     let stranger = copy.canonry(&["feedback", "clear", fingerprint, "--by", "hubot"]);
     assert!(stranger.ended_with(4).starts_with("only maintainers clear feedback, and hubot is none of octo/cat"));
     let cleared = copy.canonry(&["feedback", "clear", fingerprint, "--by", "Mona"]).succeeded().stdout;
-    assert_eq!(cleared, "The reactions to 1 pattern in octo/cat count no more; later ones will.\n");
+    assert_eq!(
+        cleared,
+        "The reactions to 1 pattern in octo/cat count no more; later ones will.\n\
+         Undo it with: canonry feedback restore --repo octo/cat --by Mona\n"
+    );
+    let patterns = || copy.canonry(&["feedback", "list", "--json"]).json()["stats"]["patterns"].clone();
+    assert_eq!(copy.canonry(&["feedback", "restore", "--by", "hubot"]).exit, Some(4));
+    copy.canonry(&["feedback", "restore", "--by", "mona"]).succeeded();
+    assert_eq!(patterns(), 2, "it counts again");
+    // All of them at once takes a yes, and can be undone too.
+    let unsure = copy.canonry(&["feedback", "clear", "--by", "mona"]);
+    assert!(unsure.ended_with(4).contains("takes --yes"));
+    assert_eq!(patterns(), 2);
+    copy.canonry(&["feedback", "clear", "--by", "mona", "--yes"]).succeeded();
+    assert_eq!(patterns(), 0);
+    let restored = copy.canonry(&["feedback", "restore", "--by", "mona", "--json"]).succeeded().json();
+    assert_eq!((&restored["stats"]["restored"], patterns()), (&json!(2), json!(2)));
+    let nothing = copy.canonry(&["feedback", "restore", "--by", "mona"]).succeeded().stdout;
+    assert_eq!(nothing, "No clear is in force in octo/cat: there was nothing to undo.\n");
+    copy.canonry(&["feedback", "clear", fingerprint, "--by", "Mona"]).succeeded();
     let again = copy.command(&["feedback", "clear", fingerprint, "--json"]).env("GITHUB_USER", "mona").output();
     let again: Value = serde_json::from_slice(&again.expect("it starts").stdout).expect("JSON");
     assert_eq!((&again["stats"]["cleared"], &again["by"]), (&json!(0), &json!("mona")));
@@ -292,7 +311,7 @@ on_both_engines! {
             why["findings"][0]["sightings"].as_array().expect("a list").iter().map(|one| &one["status"]).collect();
         assert_eq!(statuses, ["new", "fixed"]);
         assert_eq!(canonry(&["feedback", "list", "--json"]).succeeded().json()["patterns"], json!([]));
-        assert_eq!(canonry(&["feedback", "clear", "--by", "mona", "--json"]).succeeded().json()["stats"]["cleared"], 0);
+        assert_eq!(canonry(&["feedback", "clear", "--by", "mona", "--yes", "--json"]).succeeded().json()["stats"]["cleared"], 0);
         assert_eq!(canonry(&["stats", "--global", "--json"]).succeeded().json()["patterns"], json!([]));
     }
 }

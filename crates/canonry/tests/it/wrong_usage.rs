@@ -57,6 +57,7 @@ fn every_command_has_an_example_in_its_help() {
         "feedback",
         "feedback list",
         "feedback clear",
+        "feedback restore",
         "maintainers",
         "maintainers list",
         "maintainers set",

@@ -5,7 +5,9 @@ use canonry_domain::{
     ContentVersion, DecisionStatus, EventBy, Gone, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind,
     StateReason, TargetPolicy, Verdict,
 };
-use canonry_store::{CloseOutcome, CloseResult, GraceState, NewGrace, NewPlan, NewPlanRow};
+use canonry_store::{
+    CloseOutcome, CloseResult, GraceState, NewDecision, NewGrace, NewPlan, NewPlanRow, NewTriageRecord,
+};
 use jiff::SignedDuration;
 use serde_json::json;
 
@@ -204,4 +206,36 @@ async fn nobody_is_asked_to_look_at_what_is_settled() {
     setting.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
     let told = setting.told("/issues/2").await;
     assert!(told.contains("It was closed as a duplicate; Canonry was not told of what."), "{told}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
+    let setting = Setting::filled().await;
+    let told = async || setting.told("/issues/2").await;
+    // A judge may say no without a word more.
+    let record = NewTriageRecord {
+        confidence: None,
+        reasoning: String::new(),
+        ..record(2, Verdict::NotDuplicate, "model_not_duplicate", None)
+    };
+    setting.store.write_triage_record(setting.repo.id, &record, setting.now).await.expect("written");
+    assert!(setting.first_sentence(2).await.contains("the judge read the nearest ones and said no"));
+    let page = told().await;
+    assert!(page.contains("No: none of these is the same thing.") && !page.contains("was not asked"), "{page}");
+
+    // What came later is what both are about.
+    let nothing = NewDecision {
+        model_is_duplicate: None,
+        confidence: None,
+        reasoning: None,
+        structure: None,
+        answer: None,
+        candidates: Vec::new(),
+        ..decision(2, None, DecisionStatus::Skipped, Some("no_candidates"), 0.0)
+    };
+    let later = setting.now + SignedDuration::from_secs(1);
+    setting.store.write_decisions(setting.repo.id, &[nothing], later).await.expect("written");
+    assert!(setting.first_sentence(2).await.contains("nothing near enough to compare it with"));
+    let page = told().await;
+    assert!(page.contains("It was not asked: nothing was near enough to compare it with."), "{page}");
 }

@@ -59,13 +59,33 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
 
     // The operator clears all, and is named as what they are.
     let page = setting.page(Who::Operator, "/patterns").await;
-    let answer = setting.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1")]).await;
+    let unsure =
+        setting.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1"), ("confirm", "clear all")]).await;
+    assert_eq!((unsure.status(), setting.patterns_and_deeds().await), (StatusCode::BAD_REQUEST, (1, 1)));
+    let confirmed = [("all", "1"), ("confirm", "clear all in tide/pool")];
+    let answer = setting.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &confirmed).await;
     assert_eq!((answer.status(), setting.patterns_and_deeds().await), (StatusCode::SEE_OTHER, (0, 2)));
     let told = setting.told("/patterns").await;
     assert!(
         told.contains("all patterns by the operator") && told.contains("Nobody reacted to a finding here"),
         "{told}"
     );
+
+    // Each clear can be undone, by maintainers.
+    let newest = setting.store.feedback_clears(setting.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
+    let fields = [("id", newest.as_str())];
+    let readers = setting.page(Who::Rita, "/patterns").await;
+    assert!(!readers.contains("/patterns/restore"), "{readers}");
+    let refused = setting.send(Who::Rita, "/patterns/restore", Some(&csrf_of(&readers)), &fields).await;
+    assert_eq!(refused.status(), StatusCode::FORBIDDEN);
+    let page = setting.page(Who::Mona, "/patterns").await;
+    assert!(page.contains("/patterns/restore"), "{page}");
+    for expected in [(1, 3), (1, 4)] {
+        let answer = setting.send(Who::Mona, "/patterns/restore", Some(&csrf_of(&page)), &fields).await;
+        assert_eq!((answer.status(), setting.patterns_and_deeds().await), (StatusCode::SEE_OTHER, expected));
+    }
+    let told = setting.told("/patterns").await;
+    assert!(told.contains("all patterns by the operator") && told.contains("undone by @mona"), "{told}");
 }
 
 #[tokio::test]

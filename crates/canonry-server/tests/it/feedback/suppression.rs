@@ -55,6 +55,9 @@ on_both_engines! {
         assert!(!summary(&setting, cleared).contains("auto-suppressed"));
         next_round(&setting).await;
         assert_eq!(feedback(&setting, LEFTOVER).await.thumbs_down, 0, "the old thumbs are still there, and count no more");
+        setting.meanwhile(|world| world.comment(POOL, again, "maint", "/canonry feedback restore"));
+        setting.settle().await;
+        assert_eq!(feedback(&setting, LEFTOVER).await.thumbs_down, 3, "they count again");
     }
 
     async fn nobody_hides_what_is_grave(database: TestDatabase) {

@@ -28,6 +28,7 @@ const SETTLED: [(&str, [Comes; 5]); 13] = [
     ("pause", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("resume", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("feedback clear", [Through, ToNothing, ToNothing, Unheard, Unheard]),
+    ("feedback restore", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("undo", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("duplicate of #1", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("review", [Through, Through, ToNothing, Unheard, Unheard]),

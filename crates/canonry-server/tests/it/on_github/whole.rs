@@ -124,7 +124,9 @@ async fn three_people_on_two_pull_requests_are_heard_on_the_third_until_a_mainta
 
     ## maint commented
     /canonry feedback clear
-    [+1 canonry[bot]]
+
+    ## canonry[bot] commented
+    The reactions to 1 pattern count no more; later ones will. To undo it, comment `/canonry feedback restore`.
 
     ## cleo commented
     /canonry feedback list

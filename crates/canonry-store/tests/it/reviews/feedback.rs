@@ -163,6 +163,29 @@ on_both_engines! {
         assert_eq!(store.clear_feedback(repo.id, Some(&unknown), &mona, at(50)).await.expect("clears"), 0);
     }
 
+    async fn a_clear_is_undone_and_the_earlier_one_holds_on(database: TestDatabase) {
+        let (store, repo) = open(&database).await;
+        let (one, ids) = three_pulls(&store, &repo).await;
+        let alert = finding("a.js", 9, "Alert");
+        let (_, others) = reviewed(&store, &repo, pull(4), 'a', &[new(&alert)], 4).await;
+        let (ada, mona) = (login("ada"), login("mona"));
+        store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
+        store.keep_reaction(&thumb(&repo, 2, others[0], &ada, false, 10)).await.expect("keeps");
+        store.clear_feedback(repo.id, Some(&one.fingerprint), &mona, at(20)).await.expect("clears");
+        store.clear_feedback(repo.id, None, &mona, at(21)).await.expect("clears");
+        assert_eq!(patterns(&store, &repo).await, []);
+        let undo = async |asked: i64| store.undo_feedback_clear(repo.id, None, &ada, at(asked), at(asked)).await.expect("undoes");
+        let undone = undo(30).await.expect("the newest");
+        assert_eq!((undone.at, undone.by, undone.patterns), (at(21), mona.clone(), 1));
+        let left: Vec<_> = patterns(&store, &repo).await.into_iter().map(|pattern| pattern.title).collect();
+        assert_eq!(left, ["Alert"], "the clear before holds on");
+        assert_eq!(undo(30).await, None, "heard twice");
+        let clears = store.feedback_clears(repo.id, None, 9).await.expect("reads");
+        assert_eq!((clears[0].undone_by.as_ref(), clears[0].undone_at, clears[1].undone_at), (Some(&ada), Some(at(30)), None));
+        assert_eq!(undo(31).await.map(|undone| undone.at), Some(at(20)));
+        assert_eq!((undo(32).await, patterns(&store, &repo).await.len()), (None, 2));
+    }
+
     async fn a_pattern_is_protected_by_its_gravest_finding(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let (_, ids) = three_pulls(&store, &repo).await;

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use canonry_console::{AdminToken, ConsoleParts, OauthApp, console_routes};
+use canonry_console::{AdminToken, ConsoleParts, OauthApp, OneTimeCodes, console_routes};
 use canonry_domain::{Extractor, ItemNumber};
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_retrieval::RetrievalMode;
@@ -44,6 +44,7 @@ pub(super) struct Running {
     pub(super) address: SocketAddr,
     /// What the console is opened with.
     pub(super) admin_token: Secret,
+    pub(super) one_time_codes: Arc<OneTimeCodes>,
     /// When the week began.
     pub(super) begins: Timestamp,
     pub(super) models: Arc<ServiceModels>,
@@ -53,6 +54,13 @@ pub(super) struct Running {
 }
 
 impl Running {
+    /// A token of the visitor's for the demo's GitHub.
+    pub(super) fn personal_token(&self) -> Secret {
+        let token = Secret::new(&format!("ghp_{}", fresh_token().expose()));
+        self.emulator.world().token(token.expose(), VISITOR);
+        token
+    }
+
     /// Starts GitHub and the service, and installs one on the other.
     pub(super) async fn start(listener: TcpListener, folder: &Path, begins: Timestamp) -> Result<Self> {
         let address = listener.local_addr()?;
@@ -74,7 +82,8 @@ impl Running {
         let admin_token = fresh_token();
         let oauth = OauthApp { client_id: CLIENT_ID.to_owned(), client_secret: fresh_token() };
         sign_people_in(&mut emulator.world(), &oauth, address);
-        let parts = parts(&emulator, &store, &clock, &models, &admin_token, oauth).await?;
+        let one_time_codes = Arc::new(OneTimeCodes::default());
+        let parts = parts(&emulator, &store, &clock, &models, &admin_token, &one_time_codes, oauth).await?;
         let options = ServiceOptions {
             secret: secret.clone(),
             workers: WORKERS,
@@ -89,7 +98,7 @@ impl Running {
         let task = tokio::spawn(served);
         let scheduler = Scheduler { store: store.clone(), clock: clock.clone(), schedules: Schedules::App };
         install(&mut emulator.world(), &format!("http://{address}/webhooks/github"), secret.expose());
-        Ok(Self { emulator, store, clock, address, admin_token, begins, models, scheduler, stop, task })
+        Ok(Self { emulator, store, clock, address, admin_token, one_time_codes, begins, models, scheduler, stop, task })
     }
 
     /// Does something as people do.
@@ -203,6 +212,7 @@ async fn parts(
     clock: &Arc<DemoClock>,
     models: &Arc<ServiceModels>,
     admin_token: &Secret,
+    one_time_codes: &Arc<OneTimeCodes>,
     oauth: OauthApp,
 ) -> Result<ServeParts> {
     let api: url::Url = emulator.url().parse()?;
@@ -223,6 +233,7 @@ async fn parts(
         public_url: None,
         admin_token: AdminToken::given(admin_token),
         form_key: form_key(store).await?,
+        one_time_codes: Some(Arc::clone(one_time_codes)),
         wake_worker: Arc::clone(&wake_worker),
         wake_publisher: Arc::clone(&wake_publisher),
         version: env!("CARGO_PKG_VERSION"),

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use canonry_domain::review::ReviewSubject;
+use canonry_github::Clock as _;
 use serde::Serialize;
+use serde_json::json;
 
 use super::folder::DemoFolder;
 use super::outcome::Outcome;
@@ -44,9 +46,9 @@ pub(super) fn headless(week: &Week, outcome: &Outcome, folder: &DemoFolder, took
     Ok(Report::new(outcome, text).with("seconds", took.as_secs_f64()).with("database", url))
 }
 
-/// The address that signs whoever opens it in.
-pub(super) fn sign_in(demo: &Running) -> String {
-    format!("http://{}/sign-in#{}", demo.address, demo.admin_token.expose())
+/// An address that signs in whoever opens it first.
+pub(super) fn sign_in_once(demo: &Running) -> String {
+    format!("http://{}{}", demo.address, demo.one_time_codes.link(demo.clock.now()))
 }
 
 /// What a person sees while the console is open.
@@ -57,14 +59,19 @@ pub(super) async fn guided(
     folder: &DemoFolder,
     took: Duration,
     opens: bool,
+    is_verbose: bool,
 ) -> Result<Report> {
     let sights = sights(demo, week, outcome).await?;
     let base = format!("http://{}", demo.address);
-    let sign_in = sign_in(demo);
+    let once = sign_in_once(demo);
+    let sign_in = format!("{base}/sign-in#{}", demo.admin_token.expose());
     let mut text = told(outcome, took);
     let how =
         if opens { "Your browser opens the console. If it does not, open this" } else { "Open this in your browser" };
-    text += &format!("\n{how}; it signs you in:\n  {sign_in}\n\nThen look at\n");
+    text += &format!(
+        "\n{how}; it signs you in once, within 15 minutes:\n  {once}\nAfter that, sign in with the token in this link:\n  \
+         {sign_in}\n\nThen look at\n"
+    );
     for sight in &sights {
         text += &format!("  {:<54}{base}{}\n", sight.what, sight.path);
     }
@@ -72,6 +79,14 @@ pub(super) async fn guided(
         "\nWho signs in with GitHub there is {VISITOR}, who maintains brindle and may only read the others.\n\
          That GitHub runs beside it until you press Ctrl-C.\n"
     );
+    let github = is_verbose.then(|| (demo.emulator.url(), demo.personal_token()));
+    if let Some((api, token)) = &github {
+        let token = token.expose();
+        text += &format!(
+            "\nIts API, and a token of {VISITOR}, for a client of yours:\n  {api}\n  {token}\n  \
+             curl -H 'authorization: Bearer {token}' {api}/repos/{B}/issues\n"
+        );
+    }
     if let Some(file) = folder.kept_database() {
         text += &format!("The database is {} and stays.\n", file.display());
     }
@@ -79,6 +94,8 @@ pub(super) async fn guided(
         .with("seconds", took.as_secs_f64())
         .with("console", &base)
         .with("sign_in", &sign_in)
+        .with("sign_in_once", &once)
+        .with("github", github.map(|(api, token)| json!({ "api": api, "token": token.expose() })))
         .with("sights", &sights)
         .with("database", folder.kept_database()))
 }

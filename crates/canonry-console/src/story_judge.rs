@@ -1,0 +1,53 @@
+//! Whether the judge was heard, by the gate that decided: what the banner and each look of an item's page say comes from here.
+
+use canonry_domain::{Gate, OnlineGate};
+use canonry_store::{StoredDecision, StoredTriageRecord};
+
+/// Whether the judge answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    /// It gave an answer that the gates could look at.
+    Answer,
+    /// It was asked, and gave no answer that could be used.
+    NoAnswer,
+    /// It was not asked, for this reason.
+    NotAsked(&'static str),
+}
+
+impl Heard {
+    pub(crate) fn of_record(stored: &StoredTriageRecord) -> Self {
+        let record = &stored.record;
+        match OnlineGate::that_decided(&record.reason) {
+            Some(OnlineGate::Ruling) => Self::NotAsked(RULED),
+            Some(OnlineGate::Neighbours) => Self::NotAsked("nothing that is open was near enough"),
+            Some(OnlineGate::UsableAnswer) => Self::NoAnswer,
+            Some(_) => Self::Answer,
+            None if record.confidence.is_some() || !record.reasoning.is_empty() => Self::Answer,
+            None => Self::NoAnswer,
+        }
+    }
+
+    pub(crate) fn of_decision(decision: &StoredDecision) -> Self {
+        match Gate::that_decided(decision.origin, decision.status, decision.reason.as_deref()) {
+            Some(Gate::Ruling) => Self::NotAsked(RULED),
+            Some(Gate::Candidates) => Self::NotAsked("nothing was near enough to compare it with"),
+            Some(Gate::EnoughText) => Self::NotAsked("the text says too little to be compared"),
+            Some(Gate::NoEdgeYet) => Self::NotAsked("it was taken for a duplicate before"),
+            Some(Gate::UsableAnswer) => Self::NoAnswer,
+            Some(_) => Self::Answer,
+            None if decision.model_is_duplicate.is_some() => Self::Answer,
+            None => Self::NoAnswer,
+        }
+    }
+
+    /// What is said where there is no answer to show.
+    pub(crate) fn without_answer(self) -> String {
+        match self {
+            Self::Answer => String::new(),
+            Self::NoAnswer => "It gave no answer that could be used.".to_owned(),
+            Self::NotAsked(why) => format!("It was not asked: {why}."),
+        }
+    }
+}
+
+const RULED: &str = "a person had ruled";
