@@ -215,7 +215,7 @@ impl Known {
 
     /// The clusters of these items by the rules of today; `keeps` says whether what was chosen before counts.
     fn clusters(&self, item_type: ItemType, keeps: bool) -> Vec<Cluster> {
-        let known = |item| PlanItem { item, reopened_at: None, fixed_by: None, own_comments: 0 };
+        let known = |item| PlanItem { item, has_content: true, reopened_at: None, fixed_by: None, own_comments: 0 };
         let items: BTreeMap<ItemNumber, PlanItem<'_>> =
             self.items.iter().map(|(number, item)| (*number, known(item))).collect();
         let nothing = BTreeMap::new();

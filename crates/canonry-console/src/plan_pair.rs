@@ -7,7 +7,7 @@ use canonry_domain::{
 use canonry_retrieval::{SharedFact, marked};
 use canonry_server::is_being_applied;
 use canonry_store::{CloseOutcome, PlanSummary, ReviewedRow};
-use canonry_triage::{RowEvidence, shared_evidence};
+use canonry_triage::{RowEvidence, shared_evidence, stored_boilerplate};
 
 use crate::console::Console;
 use crate::errors::PageError;
@@ -132,7 +132,10 @@ pub(crate) async fn pair_view(
     let (own, others) = (texts(source), target.map(texts));
     let facts: Vec<SharedFact> = match &others {
         Some(others) => {
-            let mut facts = shared_evidence(&repo.name, &joined(&own), &joined(others));
+            let boilerplate = stored_boilerplate(&console.store, repo, row.item_type).await?;
+            let own_text =
+                |texts: &(String, String)| joined(&(boilerplate.own_title(&texts.0), boilerplate.own_body(&texts.1)));
+            let mut facts = shared_evidence(&repo.name, &own_text(&own), &own_text(others));
             facts.truncate(FACTS_MARKED);
             facts
         }

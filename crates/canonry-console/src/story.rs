@@ -13,7 +13,7 @@ use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState
 use canonry_store::{
     BrakeKind, CandidateSet, Grace, ItemClose, OutboxEntry, Representation, StoredDecision, StoredTriageRecord,
 };
-use canonry_triage::{evidence_text, shared_evidence};
+use canonry_triage::{evidence_text, shared_evidence, stored_boilerplate};
 use jiff::Timestamp;
 
 use crate::clusters::cluster_link;
@@ -183,8 +183,9 @@ async fn show(
         now,
     });
     let target = verdict.target.and_then(|target| others.get(&target));
-    let facts =
-        target.map(|target| shared_evidence(&at.repo.name, &evidence_text(&known.item), &evidence_text(target)));
+    let boilerplate = stored_boilerplate(store, &at.repo, item_type).await?;
+    let own = |item: &Item| evidence_text(&boilerplate.own(item));
+    let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&known.item), &own(target)));
     let actions = store.triage_actions_of(repo, item_type, number).await?;
     let item = &known.item;
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);

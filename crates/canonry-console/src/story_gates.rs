@@ -1,7 +1,7 @@
 //! Gate by gate: what each asked, what it found, and which of them decided.
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, Gate, GateMark, ItemNumber, OnlineGate, OnlineThresholds, SCORE_GAP,
+    DecisionOrigin, DecisionStatus, Gate, GateMark, ItemNumber, OnlineGate, OnlineThresholds, Ruled, SCORE_GAP,
     STRONG_RETRIEVAL, Structure, Verdict, gate_trail, online_trail,
 };
 
@@ -47,7 +47,14 @@ pub(crate) fn decision_gates(
             Gate::Candidates => ("Is there anything to compare it with?", candidates(decided, compared)),
             Gate::EnoughText => (
                 "Does it say enough to be compared?",
-                pick(decided, "No: it is too short, or only says that something does not work.", "Yes."),
+                pick(
+                    decided,
+                    match reason {
+                        Ruled::NO_CONTENT => "No: it, or the other one, is an unfilled template.",
+                        _ => "No: it is too short, or only says that something does not work.",
+                    },
+                    "Yes.",
+                ),
             ),
             Gate::NoEdgeYet => ("Is it known to be a duplicate already?", existing_edge(decided, compared)),
             Gate::UsableAnswer => ("Could the judge’s answer be used?", usable(decided, reason)),
@@ -79,6 +86,9 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &Compared<
         let (question, answer) = match gate {
             OnlineGate::Ruling => {
                 ("Has a person ruled about it?", pick(decided, "Yes: that it is a duplicate.", "No."))
+            }
+            OnlineGate::EnoughText => {
+                ("Does it have text of its own?", pick(decided, "No: it is an unfilled template.", "Yes."))
             }
             OnlineGate::Neighbours => {
                 ("Is an open one near enough to be judged?", neighbours(decided, compared, thresholds.min_score.get()))

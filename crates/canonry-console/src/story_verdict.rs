@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, Gate, Item, ItemNumber, OnlineGate, OutcomeEvent, Override, OverrideKind, Verdict,
+    DecisionOrigin, DecisionStatus, Gate, Item, ItemNumber, OnlineGate, OutcomeEvent, Override, OverrideKind, Ruled,
+    Verdict,
 };
 use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
@@ -180,6 +181,7 @@ fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
         }
         (Verdict::NotDuplicate, ..) | (_, None, _) => {
             let why = match OnlineGate::that_decided(&record.reason) {
+                Some(OnlineGate::EnoughText) => "it is an unfilled template, with no text of its own",
                 Some(OnlineGate::Neighbours) => "nothing that is open was near enough",
                 Some(OnlineGate::SaidYes) => "the judge read the nearest ones and said no",
                 Some(OnlineGate::UsableAnswer) => "the judge gave no answer that could be used",
@@ -195,6 +197,9 @@ fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
 fn decided(last: &StoredDecision, now: Now) -> Sentence {
     let words = match (Gate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
         (Some(Gate::Candidates), _) => "Canonry found nothing near enough to compare it with",
+        (Some(Gate::EnoughText), _) if last.reason.as_deref() == Some(Ruled::NO_CONTENT) => {
+            "It is an unfilled template, with no text of its own to compare"
+        }
         (Some(Gate::EnoughText), _) => "It says too little to be compared with others",
         (Some(Gate::UsableAnswer), Now::Open) => {
             "The judge gave no answer about it that could be used; it is asked again with the next run"

@@ -266,7 +266,8 @@ impl Planner<'_> {
         let skip = self
             .keeps_open(number)
             .or_else(|| self.conflicts(number, cluster, &repoint).then_some(SkipReason::ConflictingOverride))
-            .or_else(|| (!self.input.is_open(canonical)).then_some(SkipReason::UnsafeTarget));
+            .or_else(|| (!self.input.is_open(canonical)).then_some(SkipReason::UnsafeTarget))
+            .or_else(|| self.lacks_content(number, canonical).then_some(SkipReason::NoContent));
         let verdict = match (skip, path) {
             (Some(reason), path) => RowVerdict::Skip { reason, confidence: path.map(|(confidence, _)| confidence) },
             (None, None) => {
@@ -286,6 +287,14 @@ impl Planner<'_> {
             }
         };
         PlanRow { number, verdict }
+    }
+
+    /// Whether one of the two is an unfilled template, and no person has ruled about the pair: what they know is not in
+    /// the texts.
+    fn lacks_content(&self, number: ItemNumber, canonical: ItemNumber) -> bool {
+        let has_content = |number| self.input.items.get(&number).is_some_and(|known| known.has_content);
+        let is_ruled = || self.rulings.duplicates().any(|pair| pair == (number, canonical));
+        !(has_content(number) && has_content(canonical)) && !is_ruled()
     }
 
     /// What keeps an item open whatever it is a duplicate of; the first that fits.
@@ -332,7 +341,8 @@ impl Planner<'_> {
             // Whoever reopened it disputes that it is a duplicate of the canonical.
             let disputed = self.input.is_open(middle)
                 && self.input.items.get(&middle).is_some_and(|known| self.earlier.was_reopened(known, self.rulings));
-            (!disputed).then_some((to_middle.min(from_middle), middle))
+            let is_empty = self.input.items.get(&middle).is_none_or(|known| !known.has_content);
+            (!disputed && !is_empty).then_some((to_middle.min(from_middle), middle))
         });
         let surest = through.max_by_key(|(confidence, middle)| (*confidence, std::cmp::Reverse(*middle)))?;
         Some((surest.0, ClosePath::Through(surest.1)))

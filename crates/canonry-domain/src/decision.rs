@@ -44,6 +44,8 @@ pub struct Ruled {
 }
 
 impl Ruled {
+    /// Source or target has no text of its own, only that of a template.
+    pub const NO_CONTENT: &'static str = "no_content";
     /// Gate 1: there is nothing to compare with.
     pub const NO_CANDIDATES: &'static str = "no_candidates";
     /// Gate 2: the source says too little to be compared.

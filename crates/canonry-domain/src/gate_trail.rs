@@ -37,6 +37,8 @@ pub enum Gate {
 pub enum OnlineGate {
     /// A person has ruled about it.
     Ruling,
+    /// It has text of its own.
+    EnoughText,
     /// An open neighbour is near enough to be judged.
     Neighbours,
     /// The judge's answer can be used.
@@ -98,7 +100,7 @@ impl Gate {
             (DecisionStatus::Skipped, None) => None,
             (_, Some(reason)) if reason.starts_with(RULED_OUT) => Some(Self::Ruling),
             (_, Some(Ruled::NO_CANDIDATES)) => Some(Self::Candidates),
-            (_, Some(Ruled::SOURCE_TOO_VAGUE)) => Some(Self::EnoughText),
+            (_, Some(Ruled::SOURCE_TOO_VAGUE | Ruled::NO_CONTENT)) => Some(Self::EnoughText),
             (_, Some(Ruled::EXISTING_EDGE)) => Some(Self::NoEdgeYet),
             (_, Some(Ruled::TARGET_NOT_OPEN)) => Some(Self::TargetOpen),
             (_, Some(Ruled::BELOW_MIN_EDGE)) => Some(Self::Confidence),
@@ -112,8 +114,9 @@ impl Gate {
 
 impl OnlineGate {
     /// Every gate, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Ruling,
+        Self::EnoughText,
         Self::Neighbours,
         Self::UsableAnswer,
         Self::SaidYes,
@@ -139,6 +142,7 @@ impl OnlineGate {
         }
         Some(match reason {
             "override" => Self::Ruling,
+            Ruled::NO_CONTENT => Self::EnoughText,
             "no_candidates" => Self::Neighbours,
             NO_USABLE_ANSWER => Self::UsableAnswer,
             "model_not_duplicate" => Self::SaidYes,
@@ -158,7 +162,13 @@ pub fn gate_trail(origin: DecisionOrigin, status: DecisionStatus, reason: Option
     let trail = marked(&Gate::ALL, decided);
     // A person's ruling beside an edge of before skips what would spare the judge a call.
     let is_ruled = origin == DecisionOrigin::Override && decided == Some(Gate::NoEdgeYet);
-    let skipped = |gate| is_ruled && matches!(gate, Gate::Candidates | Gate::EnoughText);
+    // An item without text of its own is compared with nothing.
+    let is_empty = reason == Some(Ruled::NO_CONTENT);
+    let skipped = |gate| match gate {
+        Gate::Candidates => is_ruled || is_empty,
+        Gate::EnoughText => is_ruled,
+        _ => false,
+    };
     trail.into_iter().map(|(gate, mark)| (gate, if skipped(gate) { GateMark::NotAsked } else { mark })).collect()
 }
 

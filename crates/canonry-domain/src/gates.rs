@@ -27,10 +27,16 @@ impl Default for GateRules {
     }
 }
 
-/// Gates 1 and 2, which spare the judge a call: there are no candidates, or the source says too little.
+/// Gates 1 and 2, which spare the judge a call: there are no candidates, or the source says too little. Before both: the
+/// source has no text of its own, whatever it was compared with.
+///
+/// All texts here are an item's own ([`crate::Boilerplate::own`]).
 ///
 /// Gates 0 and 3, a person's override and an edge that exists, belong to who knows the store.
 pub fn gate_before_judge(source: &JudgedItem<'_>, candidates: &[GateCandidate<'_>]) -> Option<Ruled> {
+    if !source.has_content() {
+        return Some(Ruled::skipped(Ruled::NO_CONTENT));
+    }
     if candidates.is_empty() {
         return Some(Ruled::skipped(Ruled::NO_CANDIDATES));
     }
@@ -61,6 +67,9 @@ pub fn gate_answer(
     let number = target.item.number;
     if let Some(veto) = structural_veto(&answer.structure) {
         return Ruled::vetoed(number, veto);
+    }
+    if !target.item.has_content() {
+        return Ruled::vetoed(number, Ruled::NO_CONTENT);
     }
     if rules.check_target_state && target.item.state != ItemState::Open {
         return Ruled::vetoed(number, Ruled::TARGET_NOT_OPEN);

@@ -65,6 +65,21 @@ impl Evidence {
     }
 }
 
+/// Whether a line of prose holds what only programs write.
+pub(crate) fn is_error_in_prose(line: &str) -> bool {
+    PROSE_ERROR.is_match(first_chars(line, LINE_LIMIT))
+}
+
+/// Whether a line would be an error if it stood in a code block.
+pub(crate) fn is_error_in_code(line: &str) -> bool {
+    CODE_ERROR.is_match(first_chars(line, LINE_LIMIT))
+}
+
+/// Whether a line is a stack frame.
+pub(crate) fn is_frame(line: &str) -> bool {
+    FRAME.is_match(first_chars(line, LINE_LIMIT))
+}
+
 /// Four numbers below 256 are an address of the network far more often than a version.
 fn is_address(number: &str) -> bool {
     let parts: Vec<&str> = number.split('.').collect();

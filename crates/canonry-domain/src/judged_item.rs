@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::boilerplate::has_content;
 use crate::item::{Item, ItemNumber, ItemState, ItemType};
 use crate::score::Similarity;
 
@@ -14,12 +15,19 @@ pub struct JudgedItem<'a> {
     pub state: ItemState,
     /// Issue or pull request.
     pub item_type: ItemType,
-    /// Its title.
+    /// Its own title ([`crate::Boilerplate`]).
     pub title: &'a str,
-    /// Its body.
+    /// Its own body.
     pub body: &'a str,
     /// Its labels.
     pub labels: &'a [String],
+}
+
+impl JudgedItem<'_> {
+    /// Whether it says anything that can be compared. A pull request is also what it changes.
+    pub(crate) fn has_content(&self) -> bool {
+        self.item_type == ItemType::Pr || has_content(self.title, self.body)
+    }
 }
 
 impl<'a> From<&'a Item> for JudgedItem<'a> {

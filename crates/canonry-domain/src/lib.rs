@@ -8,6 +8,7 @@ mod audit_sample;
 mod audit_simulation;
 mod beta;
 mod beta_rules;
+mod boilerplate;
 mod breaker;
 mod bug_feature;
 mod canonical;
@@ -94,6 +95,7 @@ pub use audit_simulation::{
     AuditCandidate, AuditItem, ClassChange, Simulation, TighterGates, audit_candidates, changed_by, simulate_audit,
     sweep_audit,
 };
+pub use boilerplate::{Boilerplate, BoilerplateLearner, has_content};
 pub use breaker::{BREAKER_DAYS, BREAKER_WINDOW, pulls_breaker};
 pub use bug_feature::bug_feature_mismatch;
 pub use canonical::{PairItem, may_close_towards};

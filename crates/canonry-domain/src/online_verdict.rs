@@ -72,12 +72,13 @@ pub struct OnlineVerdict {
     pub reason: String,
 }
 
-/// Whether a neighbour is put before the judge: open, of the source's type, and near enough.
+/// Whether a neighbour is put before the judge: open, of the source's type, near enough, and with text of its own.
 pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresholds: &OnlineThresholds) -> bool {
     candidate.item.state == ItemState::Open
         && candidate.item.item_type == source.item_type
         && candidate.item.number != source.number
         && candidate.score >= thresholds.min_score
+        && candidate.item.has_content()
 }
 
 /// The verdict about a new item; neighbours that are not judged play no part in it.
@@ -90,6 +91,9 @@ pub fn online_verdict(
     answer: Option<&JudgeAnswer>,
     thresholds: &OnlineThresholds,
 ) -> OnlineVerdict {
+    if !source.has_content() {
+        return not_duplicate(None, Ruled::NO_CONTENT);
+    }
     let candidates: Vec<GateCandidate<'_>> =
         neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
     // Of equals the first, which is the one of the higher rank.

@@ -35,6 +35,8 @@ pub struct PlanInput<'a> {
 pub struct PlanItem<'a> {
     /// The item itself.
     pub item: &'a Item,
+    /// Whether it has text of its own ([`crate::has_content`]).
+    pub has_content: bool,
     /// When a person last reopened it.
     pub reopened_at: Option<Timestamp>,
     /// An open pull request that says it fixes this issue.

@@ -40,6 +40,8 @@ pub enum SkipReason {
     Objected,
     /// A close of it is announced, and there is time left to object.
     InGrace,
+    /// It, or the canonical, has no text of its own, only that of a template.
+    NoContent,
     /// As many items were closed today as may be without a person's approval.
     DailyLimit,
     /// A person excluded it from a plan, and nobody has lifted that.
@@ -67,6 +69,7 @@ words!(
     ConflictingOverride = "conflicting_override",
     Objected = "objected",
     InGrace = "in_grace",
+    NoContent = "no_content",
     DailyLimit = "daily_limit",
     Excluded = "excluded",
     RuledSince = "ruled_since",
@@ -92,6 +95,7 @@ impl SkipReason {
             Self::ConflictingOverride => "a person ruled it is not a duplicate",
             Self::Objected => "somebody objected when its close was announced",
             Self::InGrace => "its close is announced, and comes by itself",
+            Self::NoContent => "it or the canonical is an unfilled template",
             Self::DailyLimit => "today's limit is reached",
             Self::Excluded => "a person excluded it",
             Self::RuledSince => "a person ruled about its cluster after the plan was made",

@@ -64,7 +64,8 @@ pub(crate) fn is_tag_alone(line: &str) -> bool {
     TAG_ALONE.is_match(line.trim())
 }
 
-fn is_template(line: &str) -> bool {
+/// Whether a line is a heading or a label with nothing beside it, an open check-box, a confirmation or "no response".
+pub(crate) fn is_template(line: &str) -> bool {
     let is_heading = heading(line).is_some_and(|(_, _, rest)| rest.is_empty());
     let is_label = LABEL_ALONE.captures(line).is_some_and(|found| {
         let words = found[1].trim();

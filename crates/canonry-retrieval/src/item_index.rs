@@ -228,6 +228,11 @@ impl ItemIndex {
         self.slots.find(number).map(|slot| self.stamps[slot.index()])
     }
 
+    /// Whether an item's text holds a word.
+    pub fn holds_words(&self, number: ItemNumber) -> bool {
+        self.slots.find(number).is_some_and(|slot| self.text.holds_words(slot))
+    }
+
     /// The vector of an item, of length one.
     pub fn vector(&self, number: ItemNumber) -> Option<&[f32]> {
         self.dense.vector(self.slots.find(number)?)

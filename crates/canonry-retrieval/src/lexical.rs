@@ -106,6 +106,11 @@ impl LexicalIndex {
         self.count_in(slot.index());
     }
 
+    /// Whether an item has words.
+    pub fn holds_words(&self, slot: Slot) -> bool {
+        self.lengths.get(slot.index()).is_some_and(|length| *length > 0)
+    }
+
     /// Takes an item out; whether there was one.
     pub fn remove(&mut self, slot: Slot) -> bool {
         let Some(terms) = self.items.get_mut(slot.index()).and_then(Option::take) else {

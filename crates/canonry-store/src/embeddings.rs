@@ -74,7 +74,7 @@ pub struct EmbedFilter {
     pub item_type: Option<ItemType>,
     /// In this state.
     pub state: Option<ItemState>,
-    /// Only items whose text changed since they were embedded, or that never were.
+    /// Only items whose text, or what of it is their own, changed since they were embedded, or that never were.
     pub only_changed: bool,
 }
 
@@ -94,7 +94,7 @@ impl Store {
             " FROM items i WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) AND gone IS NULL \
             AND (number > $4 OR (number = $4 AND type > $5)) \
             AND NOT ($6 AND EXISTS (SELECT 1 FROM embeddings e WHERE e.item_id = i.id AND e.representation = $7 \
-                AND e.model = $8 AND e.embedded_hash = i.content_hash)) ORDER BY number, type LIMIT $9"
+                AND e.model = $8 AND e.embedded_hash = i.content_hash AND NOT e.outdated)) ORDER BY number, type LIMIT $9"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
         let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
@@ -241,7 +241,7 @@ async fn write_embedding(
                 "INSERT INTO embeddings (item_id, representation, model, dim, vector, embedded_hash, embedded_at)
                 SELECT id, $4, $5, $6, $7, $8, $9 FROM items WHERE repo_id = $1 AND type = $2 AND number = $3
                 ON CONFLICT (item_id, representation, model) DO UPDATE SET dim = excluded.dim, vector = excluded.vector,
-                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at";
+                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at, outdated = FALSE";
             bound!(upsert, to_bytes(&embedding.vector)).execute(&mut **db).await?;
         }
         Transaction::Postgres(db) => {
@@ -251,7 +251,7 @@ async fn write_embedding(
                 SELECT id, $4, $5, $6, CAST(CAST($7 AS real[]) AS vector), $8, $9
                 FROM items WHERE repo_id = $1 AND type = $2 AND number = $3
                 ON CONFLICT (item_id, representation, model) DO UPDATE SET dim = excluded.dim, vector = excluded.vector,
-                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at";
+                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at, outdated = FALSE";
             bound!(upsert, embedding.vector.as_slice()).execute(&mut **db).await?;
         }
     }

@@ -3,6 +3,7 @@
 mod accept_deliveries;
 mod adjudications;
 mod admin_tokens;
+mod boilerplate;
 mod brakes;
 mod candidate_sets;
 mod canonicals;
@@ -93,6 +94,7 @@ mod words_held;
 
 pub use adjudications::{Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, Answer, SampleProgress};
 pub use admin_tokens::KeptAdminToken;
+pub use boilerplate::{ItemText, StoredBoilerplate};
 pub use brakes::{Brake, BrakeKind};
 pub use candidate_sets::{CandidateMember, CandidateSet, NewCandidateSet, Representation, SetFilter, SetStatus};
 pub use close_leases::CloseLease;

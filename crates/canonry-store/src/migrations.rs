@@ -48,6 +48,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0016_write_priority"),
     migration!("0017_decisions"),
     migration!("0018_item_conditions"),
+    migration!("0019_boilerplate"),
 ];
 
 /// The schema that this program reads and writes.

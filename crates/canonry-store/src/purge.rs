@@ -48,6 +48,7 @@ const TABLES: &[(&str, Of)] = &[
     ("embeddings", Of::Item),
     ("token_vectors", Of::Item),
     ("intent_cards", Of::Item),
+    ("boilerplate", Of::Repo),
     ("candidate_sets", Of::Item),
     ("candidate_set_members", Of::CandidateSet),
     ("judge_decisions", Of::Repo),

@@ -75,6 +75,7 @@ pub async fn candidates(
     let stand_ins = known.stand_ins(|number| {
         let row = neighbourhood.rows().get(&number);
         row.is_some_and(|row| row.embedded && options.wanted.state.is_none_or(|state| row.state == state))
+            && neighbourhood.has_content(number)
     });
     let mut report = CandidatesReport { discovered: sources.len() as u64, ..CandidatesReport::default() };
     let compared = Compared { representation: neighbourhood.representation(), stand_ins, options };

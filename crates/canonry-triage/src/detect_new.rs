@@ -16,6 +16,7 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::analyze_intent::{IntentExtractor, analyze_item};
+use crate::boilerplate::refresh_boilerplate;
 use crate::embed::{EmbedRunError, EmbedSource, embed_item};
 use crate::identify::{identify, remember};
 use crate::judge::cards_of;
@@ -194,6 +195,7 @@ pub async fn detect_new(
         }
         (None, None) => return Err(unknown(asked, options)),
     };
+    refresh_boilerplate(store, &repo, item.item_type, now).await?;
     let (source, fallback) = prepare(store, &repo, &item, with, now).await?;
     let key = source.key(with.embedder.model_id());
     let calibration = with.embedder.calibration().clone();
@@ -461,7 +463,7 @@ impl Seen<'_> {
         let (known, number) = (self.known, self.item.number);
         let stand_ins = known.stand_ins(|member| {
             let row = self.near.rows().get(&member);
-            row.is_some_and(|row| row.embedded && row.state == ItemState::Open)
+            row.is_some_and(|row| row.embedded && row.state == ItemState::Open) && self.near.has_content(member)
         });
         let may_be_named = |row: &IndexRow| {
             stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
@@ -516,12 +518,8 @@ impl Seen<'_> {
             let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
             Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
         });
-        let mut case = JudgeCase {
-            source: self.item.clone(),
-            candidates: candidates.collect(),
-            pairs: PairScores::default(),
-            cards: Vec::new(),
-        };
+        let (candidates, pairs) = (candidates.collect(), PairScores::default());
+        let mut case = JudgeCase::new(self.item, candidates, pairs, self.near.boilerplate());
         let is_shown: Vec<bool> =
             case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
         let mut shown = is_shown.into_iter();

@@ -1,9 +1,14 @@
 //! `embed`: a vector for each item's text, exactly for what changed.
 
-use canonry_domain::{Extractor, Item, ItemNumber, ItemState, ItemType, raw_text, render_intent_card};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use canonry_domain::{Extractor, Item, ItemNumber, ItemState, ItemType, render_intent_card};
 use canonry_models::{EmbedError, Embedder, InputType, RemoteFailure};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store, StoreError};
 use jiff::Timestamp;
+
+use crate::boilerplate::{refresh_boilerplate, stored_boilerplate};
 
 /// What of an item is embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,6 +127,11 @@ pub async fn embed(
 ) -> Result<EmbedReport, Box<EmbedFailure>> {
     let mut report = EmbedReport::default();
     let run = Run { store, embedder, repo, now };
+    for item_type in ItemType::one_or_all(options.item_type) {
+        if let Err(error) = refresh_boilerplate(store, repo, item_type, now).await {
+            return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
+        }
+    }
     let mut sources = vec![EmbedSource::Raw];
     if options.source != EmbedSource::Raw {
         sources.push(options.source);
@@ -213,10 +223,16 @@ impl Run<'_> {
     /// The texts to embed; an item without a card of its present text has none.
     async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<Texts, StoreError> {
         let found = items.len() as u64;
+        let mut shared = HashMap::new();
+        for item_type in items.iter().map(|item| item.item_type) {
+            if let Entry::Vacant(vacant) = shared.entry(item_type) {
+                vacant.insert(stored_boilerplate(self.store, self.repo, item_type).await?);
+            }
+        }
         let mut ready = Vec::with_capacity(items.len());
         for item in items {
             let text = match source {
-                EmbedSource::Raw => Some(raw_text(&item.title, &item.body)),
+                EmbedSource::Raw => Some(shared[&item.item_type].embedded_text(&item)),
                 EmbedSource::Intent(extractor) => {
                     let card =
                         self.store.fresh_intent_card(self.repo.id, item.item_type, item.number, extractor).await?;

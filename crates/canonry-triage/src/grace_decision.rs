@@ -1,8 +1,8 @@
 //! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
 
 use canonry_domain::{
-    DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity, gate_answer,
-    gate_before_judge,
+    Boilerplate, DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity,
+    gate_answer, gate_before_judge,
 };
 use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
@@ -64,16 +64,21 @@ impl PairJudge<'_> {
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
             return Ok(Decided::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
         };
-        self.judge(&self.case(source, target, record).await?, now).await
+        self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
     }
 
-    async fn case(&self, source: &Item, target: &Item, record: &StoredTriageRecord) -> Result<JudgeCase, StoreError> {
+    async fn case(
+        &self,
+        source: &Item,
+        target: &Item,
+        record: &StoredTriageRecord,
+        boilerplate: &Boilerplate,
+    ) -> Result<JudgeCase, StoreError> {
         let seen = record.record.candidates.iter().find(|one| one.number == target.number);
         let (score, parts) =
             seen.map_or((Similarity::ZERO, Default::default()), |seen| (seen.score, seen.parts.clone()));
         let candidates = vec![CaseCandidate { item: target.clone(), score, parts }];
-        let pairs = PairScores::default();
-        let mut case = JudgeCase { source: source.clone(), candidates, pairs, cards: Vec::new() };
+        let mut case = JudgeCase::new(source, candidates, PairScores::default(), boilerplate);
         case.cards = cards_of(self.store, self.repo, self.source, &case).await?;
         Ok(case)
     }

@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
-use canonry_domain::{ItemNumber, ItemType, PullChanges, RepoName};
+use canonry_domain::{Boilerplate, ItemNumber, ItemType, PullChanges, RepoName, has_content};
 use canonry_retrieval::{Entry, IndexError, ItemIndex, read_snapshot, write_snapshot};
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store};
 
@@ -14,6 +15,10 @@ use crate::neighbourhood::{RetrievalError, is_blank};
 const ENTRIES: usize = 400;
 
 /// The index of these rows, and whether it differs from the one that was known.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "where, what of, what is known, and by which text; each is another thing"
+)]
 pub(crate) async fn up_to_date(
     store: &Store,
     repo: &Repo,
@@ -21,10 +26,11 @@ pub(crate) async fn up_to_date(
     key: &EmbeddingKey,
     known: Option<ItemIndex>,
     rows: &[IndexRow],
+    boilerplate: &Arc<Boilerplate>,
     with_vectors: bool,
 ) -> Result<(ItemIndex, bool), RetrievalError> {
     if let Some(index) = known {
-        match bring_up_to_date(store, repo, key, index, rows, with_vectors).await {
+        match bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await {
             Ok(brought) => return Ok(brought),
             // All vectors may have another length by now: the model was exchanged under its name.
             Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
@@ -32,7 +38,7 @@ pub(crate) async fn up_to_date(
         }
     }
     let index = ItemIndex::new(item_type, &key.model);
-    let (index, _) = bring_up_to_date(store, repo, key, index, rows, with_vectors).await?;
+    let (index, _) = bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await?;
     Ok((index, true))
 }
 
@@ -48,30 +54,46 @@ async fn bring_up_to_date(
     key: &EmbeddingKey,
     mut index: ItemIndex,
     rows: &[IndexRow],
+    boilerplate: &Arc<Boilerplate>,
     with_vectors: bool,
 ) -> Result<(ItemIndex, bool), RetrievalError> {
+    // A template that is learned changes what is indexed of any item.
+    let shared = boilerplate.stamp();
+    let stamp = |row: &IndexRow| stamp(row, with_vectors) ^ shared;
     let present: HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
     let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
     for number in &gone {
         index.remove(*number);
     }
-    let stale: Vec<&IndexRow> =
-        rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row, with_vectors))).collect();
+    let stale: Vec<&IndexRow> = rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row))).collect();
     for batch in stale.chunks(ENTRIES) {
         let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
         let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
-        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row, with_vectors))).collect();
-        index = off_async_threads(move || with_entries(index, &entries, &stamps)).await?;
+        let boilerplate = Arc::clone(boilerplate);
+        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row))).collect();
+        index = off_async_threads(move || with_entries(index, entries, &boilerplate, &stamps)).await?;
     }
     Ok((index, !gone.is_empty() || !stale.is_empty()))
 }
 
+/// An issue without text of its own is indexed as a text without words, whatever its vector: it is near to nothing.
+fn keep_own_text(entry: &mut IndexEntry, boilerplate: &Boilerplate, is_issue: bool) {
+    entry.title = boilerplate.own_title(&entry.title);
+    entry.body = boilerplate.own_body(&entry.body);
+    if is_issue && !has_content(&entry.title, &entry.body) {
+        (entry.title, entry.body, entry.vector) = (String::new(), String::new(), None);
+    }
+}
+
 fn with_entries(
     mut index: ItemIndex,
-    entries: &[IndexEntry],
+    entries: Vec<IndexEntry>,
+    boilerplate: &Boilerplate,
     stamps: &HashMap<ItemNumber, u64>,
 ) -> Result<ItemIndex, IndexError> {
-    for entry in entries {
+    let is_issue = index.item_type() == ItemType::Issue;
+    for mut entry in entries {
+        keep_own_text(&mut entry, boilerplate, is_issue);
         let changes: Option<&PullChanges> = entry.changes.as_ref();
         let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
         let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber, ItemState,
-    ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, Ruled, gate_answer, gate_before_judge,
+    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber,
+    ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, Ruled, gate_answer, gate_before_judge,
 };
 use canonry_models::chat::ChatError;
 use canonry_store::{
@@ -15,6 +15,7 @@ use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
 use crate::analyze_intent::FailedItem;
+use crate::boilerplate::refresh_boilerplate;
 use crate::embed::EmbedSource;
 use crate::import::ERRORS_KEPT;
 use crate::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
@@ -88,6 +89,8 @@ pub struct JudgeReport {
     pub skipped_no_candidates: u64,
     /// Sources that say too little.
     pub skipped_vague: u64,
+    /// Sources without text of their own.
+    pub skipped_no_content: u64,
     /// Sets whose item has changed since.
     pub stale_sets_used: u64,
     /// Answers that could not be used.
@@ -134,8 +137,20 @@ pub async fn judge(
     // A budget may be shared with what was asked before.
     let before = options.budget.spent();
     for item_type in types {
+        let boilerplate = refresh_boilerplate(store, repo, item_type, now).await?;
         let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
-        let mut run = Run { store, repo, judge, options, now, item_type, known, before: &before, report: &mut report };
+        let mut run = Run {
+            store,
+            repo,
+            judge,
+            options,
+            now,
+            item_type,
+            boilerplate,
+            known,
+            before: &before,
+            report: &mut report,
+        };
         run.go(progress).await?;
     }
     Ok(report)
@@ -155,6 +170,7 @@ struct Run<'a> {
     options: &'a JudgeOptions,
     now: Timestamp,
     item_type: ItemType,
+    boilerplate: Boilerplate,
     known: KnownDuplicates,
     before: &'a Spent,
     report: &'a mut JudgeReport,
@@ -258,7 +274,7 @@ impl Run<'_> {
             }
             return Ok(Step::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
         }
-        let mut case = JudgeCase::of_set(source, set, items);
+        let mut case = JudgeCase::of_set(source, set, items, &self.boilerplate);
         let replaces = self.options.rejudge || self.options.joining.is_some();
         let edge = self.known.fresh_edge_of(number).filter(|_| !replaces);
         let before = case.candidates.len();
@@ -383,6 +399,7 @@ impl Run<'_> {
             (DecisionStatus::Rejected, _) => report.rejected += 1,
             (DecisionStatus::Skipped, Some(Ruled::NO_CANDIDATES)) => report.skipped_no_candidates += 1,
             (DecisionStatus::Skipped, Some(Ruled::SOURCE_TOO_VAGUE)) => report.skipped_vague += 1,
+            (DecisionStatus::Skipped, Some(Ruled::NO_CONTENT)) => report.skipped_no_content += 1,
             (DecisionStatus::Skipped, Some(Ruled::EXISTING_EDGE)) => report.skipped_existing_edge += 1,
             (DecisionStatus::Skipped, _) => report.invalid += 1,
         }

@@ -10,6 +10,7 @@ use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFi
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
+use crate::boilerplate::stored_boilerplate;
 use crate::embed::EmbedSource;
 use crate::judge::{JudgeError, cards_of, representation_of};
 use crate::judge_case::{Judge, JudgeCase, Unheard};
@@ -149,7 +150,8 @@ async fn case_of(
     let items = store.items_by_number(repo.id, set.item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
     let Some(item) = items.get(&set.number) else { return Ok(None) };
-    let mut case = JudgeCase::of_set(item, set, &items);
+    let boilerplate = stored_boilerplate(store, repo, set.item_type).await?;
+    let mut case = JudgeCase::of_set(item, set, &items, &boilerplate);
     case.cards = cards_of(store, repo, source, &case).await?;
     Ok(Some(case))
 }

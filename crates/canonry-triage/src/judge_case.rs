@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer, JudgedItem,
-    PairScores, Similarity, parse_judge_answer, redact,
+    Boilerplate, Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer,
+    JudgedItem, PairScores, Similarity, content_hash, parse_judge_answer, redact,
 };
 use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
@@ -46,7 +46,7 @@ impl Judge<'_> {
     }
 }
 
-/// A source, its candidates, and what is known between them.
+/// A source, its candidates, and what is known between them. The items hold their own text only.
 pub(crate) struct JudgeCase {
     pub(crate) source: Item,
     pub(crate) candidates: Vec<CaseCandidate>,
@@ -85,14 +85,33 @@ pub(crate) enum Unheard {
 
 impl JudgeCase {
     /// The case of a stored set; candidates that left the repository are left out.
-    pub(crate) fn of_set(source: &Item, set: &CandidateSet, items: &BTreeMap<ItemNumber, Item>) -> Self {
+    pub(crate) fn of_set(
+        source: &Item,
+        set: &CandidateSet,
+        items: &BTreeMap<ItemNumber, Item>,
+        boilerplate: &Boilerplate,
+    ) -> Self {
         let score = |score: f64| Similarity::clamped(score).unwrap_or(Similarity::ZERO);
         let candidates = set.members.iter().filter_map(|member| {
-            let item = items.get(&member.number).filter(|item| item.gone.is_none())?.clone();
-            Some(CaseCandidate { item, score: score(member.score), parts: member.parts.clone() })
+            let item = items.get(&member.number).filter(|item| item.gone.is_none())?;
+            Some(CaseCandidate { item: item.clone(), score: score(member.score), parts: member.parts.clone() })
         });
         let pairs = set.pairs.iter().map(|(one, other, alike)| (*one, *other, score(*alike)));
-        Self { source: source.clone(), candidates: candidates.collect(), pairs: pairs.collect(), cards: Vec::new() }
+        Self::new(source, candidates.collect(), pairs.collect(), boilerplate)
+    }
+
+    /// The case of these items; a candidate without text of its own is none.
+    pub(crate) fn new(
+        source: &Item,
+        mut candidates: Vec<CaseCandidate>,
+        pairs: PairScores,
+        boilerplate: &Boilerplate,
+    ) -> Self {
+        candidates.retain(|one| boilerplate.leaves_content(&one.item));
+        for one in &mut candidates {
+            one.item = boilerplate.own(&one.item);
+        }
+        Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new() }
     }
 
     pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
@@ -223,7 +242,8 @@ fn locally(case: &JudgeCase) -> JudgeAnswer {
 /// All of an item that the local judge weighs.
 fn weighed(item: &Item) -> String {
     let changes = item.changes.as_ref().map(|changes| (&changes.files, &changes.diff));
-    let parts = (item.content_hash.as_str(), &item.labels, &item.author, item.created_at, changes);
+    let text = content_hash(item.item_type, &item.title, &item.body);
+    let parts = (text.as_str(), &item.labels, &item.author, item.created_at, changes);
     serde_json::to_string(&parts).expect("invariant: plain data")
 }
 

@@ -142,7 +142,7 @@ impl Run<'_> {
         let (score, parts) = scorer.score(number, target).await?;
         let candidate = CaseCandidate { item: candidate.clone(), score, parts };
         let pairs = PairScores::default();
-        let mut case = JudgeCase { source: source.clone(), candidates: vec![candidate], pairs, cards: Vec::new() };
+        let mut case = JudgeCase::new(source, vec![candidate], pairs, self.known.boilerplate());
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {

@@ -3,16 +3,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    ClosePlan, Cluster, ContentVersion, EarlierClose, Edge, Item, ItemNumber, ItemState, ItemType, Maintainers,
-    Override, OverrideKind, PlanInput, PlanItem, PlanRules, Rulings, clusters, fixed_issues, plan_closes,
+    Boilerplate, ClosePlan, Cluster, ContentVersion, EarlierClose, Edge, Item, ItemNumber, ItemState, ItemType,
+    Maintainers, Override, OverrideKind, PlanInput, PlanItem, PlanRules, Rulings, clusters, fixed_issues, plan_closes,
 };
 use canonry_store::{ItemFilter, Repo, Representation, Store, StoreError};
 use jiff::Timestamp;
+
+use crate::boilerplate::stored_boilerplate;
 
 /// What judging and planning start from. Texts are only held of items that an edge or a person names.
 pub(crate) struct KnownDuplicates {
     item_type: ItemType,
     items: BTreeMap<ItemNumber, Item>,
+    boilerplate: Boilerplate,
     edges: Vec<Edge>,
     by_source: BTreeMap<ItemNumber, Edge>,
     overrides: Vec<Override>,
@@ -64,6 +67,7 @@ impl KnownDuplicates {
         let mut known = Self {
             item_type,
             items: items.into_iter().map(|item| (item.number, item)).collect(),
+            boilerplate: stored_boilerplate(store, repo, item_type).await?,
             by_source: edges.iter().map(|edge| (edge.source, *edge)).collect(),
             edges,
             overrides,
@@ -119,8 +123,9 @@ impl KnownDuplicates {
             .iter()
             .map(|(number, item)| {
                 let (reopened_at, fixed_by) = (self.reopened.get(number).copied(), self.fixed_by.get(number).copied());
+                let has_content = self.boilerplate.leaves_content(item);
                 let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
-                (*number, PlanItem { item, reopened_at, fixed_by, own_comments })
+                (*number, PlanItem { item, has_content, reopened_at, fixed_by, own_comments })
             })
             .collect();
         then(&PlanInput {
@@ -157,6 +162,11 @@ impl KnownDuplicates {
 
     pub(crate) fn item_type(&self) -> ItemType {
         self.item_type
+    }
+
+    /// What of the items' texts is not their own.
+    pub(crate) fn boilerplate(&self) -> &Boilerplate {
+        &self.boilerplate
     }
 
     pub(crate) fn item(&self, number: ItemNumber) -> Option<&Item> {

@@ -47,7 +47,7 @@ pub struct LocalCandidate<'a> {
 }
 
 /// The name of this judge, as it is stored beside what it said; it changes with its weights and rules.
-pub const LOCAL_JUDGE: &str = "evidence.2";
+pub const LOCAL_JUDGE: &str = "evidence.3";
 
 /// Judges by what the items share.
 ///
@@ -217,6 +217,8 @@ const SAME_TITLE: f64 = 0.9;
 const SENT_TWICE_HOURS: f64 = 24.0;
 /// Fewer words are no report.
 const FEWEST_WORDS: usize = 8;
+/// As many as so few words make.
+const FEWEST_TRIPLES: usize = FEWEST_WORDS - 2;
 /// The same error three months later is often another cause.
 const SAME_ERROR_HOURS: f64 = 90.0 * 24.0;
 
@@ -237,7 +239,11 @@ impl Tie {
         let is_copy = titles.same && compared.triples >= 0.75
             || !titles.each_own && compared.triples >= 0.85
             || compared.triples >= 0.95;
-        if is_copy && compared.shortest >= FEWEST_WORDS && !compared.versions_differ {
+        if is_copy
+            && compared.shortest >= FEWEST_WORDS
+            && compared.copied >= FEWEST_TRIPLES
+            && !compared.versions_differ
+        {
             let sent_twice = compared.hours.is_some_and(|hours| hours < SENT_TWICE_HOURS);
             return if compared.same_author && !sent_twice { Self::Recurring } else { Self::Copy };
         }

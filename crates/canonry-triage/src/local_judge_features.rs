@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::Hash;
 
-use canonry_domain::ItemType;
+use canonry_domain::{ItemType, Login};
 use canonry_retrieval::{FactKind, SharedFact, shared_facts};
 
 use crate::local_judge::{LocalCandidate, LocalText};
@@ -60,6 +60,8 @@ pub struct Compared {
     pub(crate) versions_differ: bool,
     pub(crate) same_author: bool,
     pub(crate) hours: Option<f64>,
+    /// Three words in a row that both have, and no other candidate by a third person: what several people wrote is none's.
+    pub(crate) copied: usize,
     /// Words of the shorter one, without what a template put there.
     pub(crate) shortest: usize,
     /// Changed paths that both have, of those that either has.
@@ -102,6 +104,7 @@ fn pair(
         ItemType::Pr => (both.sqrt() + part.unwrap_or_default().sqrt()) / 2.0,
         ItemType::Issue => 0.0,
     };
+    let copied = copied(source, own, candidates, others, at);
     let standing = Standing::of(candidates, at);
     let features = [
         (candidate.score.get() - 0.75) / 0.25,
@@ -144,9 +147,31 @@ fn pair(
         versions_differ,
         same_author,
         hours,
+        copied,
         shortest,
         paths,
     }
+}
+
+fn copied(
+    source: &LocalText<'_>,
+    own: &Reading,
+    candidates: &[LocalCandidate<'_>],
+    others: &[Reading],
+    at: usize,
+) -> usize {
+    let authors = [source.author, candidates[at].text.author];
+    // An unknown author may be anybody.
+    let is_third = |author: Option<&Login>| author.is_none() || !authors.contains(&author);
+    let thirds: Vec<&Reading> = candidates
+        .iter()
+        .zip(others)
+        .enumerate()
+        .filter(|(place, (candidate, _))| *place != at && is_third(candidate.text.author))
+        .map(|(_, (_, reading))| reading)
+        .collect();
+    let both = own.triples.intersection(&others[at].triples);
+    both.filter(|triple| !thirds.iter().any(|third| third.triples.contains(*triple))).count()
 }
 
 fn flag(is: bool) -> f64 {

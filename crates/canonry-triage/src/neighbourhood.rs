@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity};
+use canonry_domain::{Boilerplate, ItemNumber, ItemState, ItemType, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
     Ask, Hit, IndexError, InvalidVector, ItemIndex, Pool, Query, RetrievalMode, SHORTLIST, Spread, shortlist,
@@ -12,6 +12,7 @@ use canonry_retrieval::{
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
 
+use crate::boilerplate::stored_boilerplate;
 use crate::close_look::{Asked, on_all_cores};
 use crate::index_upkeep::{kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date};
 use crate::token_cache::TokenCache;
@@ -24,6 +25,8 @@ pub struct Neighbourhood {
     calibration: Calibration,
     index: ItemIndex,
     rows: HashMap<ItemNumber, IndexRow>,
+    /// What of the items' texts is not their own.
+    boilerplate: Arc<Boilerplate>,
     vectors: Vectors,
     /// The vectors of tokens that were read last.
     pub(crate) tokens: Mutex<TokenCache>,
@@ -82,6 +85,7 @@ impl Neighbourhood {
         snapshots: Option<&Path>,
     ) -> Result<Self, RetrievalError> {
         let rows = store.index_rows(repo.id, &key, item_type).await?;
+        let boilerplate = Arc::new(stored_boilerplate(store, repo, item_type).await?);
         let in_database = store.searches_vectors();
         let place = snapshots.map(|folder| snapshot_place(folder, repo, item_type, &key));
         let known = match place.clone() {
@@ -91,7 +95,8 @@ impl Neighbourhood {
             }
             None => None,
         };
-        let (mut index, changed) = up_to_date(store, repo, item_type, &key, known, &rows, !in_database).await?;
+        let (mut index, changed) =
+            up_to_date(store, repo, item_type, &key, known, &rows, &boilerplate, !in_database).await?;
         if let (Some(place), true) = (place, changed) {
             index = off_async_threads(move || kept_on_disk(index, &place)).await;
         }
@@ -102,7 +107,7 @@ impl Neighbourhood {
         };
         let rows = rows.into_iter().map(|row| (row.number, row)).collect();
         let (store, repo, tokens) = (store.clone(), repo.clone(), Mutex::new(TokenCache::new(TOKENS_KEPT)));
-        Ok(Self { store, repo, key, calibration, index, rows, vectors, tokens })
+        Ok(Self { store, repo, key, calibration, index, rows, boilerplate, vectors, tokens })
     }
 
     /// The type of its items.
@@ -135,15 +140,29 @@ impl Neighbourhood {
         &self.calibration
     }
 
+    /// What of the items' texts is not their own.
+    pub(crate) fn boilerplate(&self) -> &Boilerplate {
+        &self.boilerplate
+    }
+
+    /// Whether an item has text of its own. What has none is nobody's neighbour, and has no neighbours.
+    pub(crate) fn has_content(&self, number: ItemNumber) -> bool {
+        self.item_type() == ItemType::Pr || self.index.holds_words(number)
+    }
+
     /// An item's own text and vector.
     pub async fn entry(&self, number: ItemNumber) -> Result<Option<IndexEntry>, RetrievalError> {
-        let entries = self.store.index_entries(self.repo.id, self.item_type(), &[number], Some(&self.key)).await?;
-        Ok(entries.into_iter().next())
+        Ok(self.entries(&[number]).await?.into_iter().next())
     }
 
     /// The same of many, by number; what is not there is left out.
     pub(crate) async fn entries(&self, numbers: &[ItemNumber]) -> Result<Vec<IndexEntry>, RetrievalError> {
-        Ok(self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?)
+        let mut entries = self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
+        for entry in &mut entries {
+            (entry.title, entry.body) =
+                (self.boilerplate.own_title(&entry.title), self.boilerplate.own_body(&entry.body));
+        }
+        Ok(entries)
     }
 
     /// The query that an item is.
@@ -216,6 +235,9 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Pool, IndexError> {
+        if query.item().is_some_and(|item| !self.has_content(item)) {
+            return Ok(NOTHING_NEAR);
+        }
         if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
             return Ok(NOTHING_NEAR);
         }
@@ -240,7 +262,7 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Pool, RetrievalError> {
-        if vector.is_some_and(is_blank) {
+        if vector.is_some_and(is_blank) || query.item().is_some_and(|item| !self.has_content(item)) {
             return Ok(NOTHING_NEAR);
         }
         let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
@@ -271,7 +293,8 @@ impl Neighbourhood {
     }
 
     fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
-        self.rows.get(&number).is_some_and(|row| wanted.state.is_none_or(|state| row.state == state) && filter(row))
+        let row = self.rows.get(&number).filter(|row| wanted.state.is_none_or(|state| row.state == state));
+        row.is_some_and(filter) && self.has_content(number)
     }
 
     /// The scores between items, each pair once. A pair without a score (one of the two has no vector) is left out.

@@ -13,6 +13,7 @@ use canonry_store::{
 };
 use jiff::Timestamp;
 
+use crate::boilerplate::refresh_boilerplate;
 use crate::embed::EmbedSource;
 use crate::judge::{JudgeError, JudgeOptions, representation_of};
 use crate::judge_case::Judge;
@@ -129,6 +130,7 @@ pub async fn plan_close(
     let mut canonicals = Vec::new();
     let mut words: BTreeMap<(ItemType, ItemNumber), RowWord> = BTreeMap::new();
     for item_type in ItemType::one_or_all(options.item_type) {
+        refresh_boilerplate(store, repo, item_type, now).await?;
         let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
         known.read_fixes(store, repo).await?;
         let mut plan = known.plan(&options.rules);
@@ -270,6 +272,7 @@ pub(crate) async fn plan_one(
         return Err(PlanError::NoMaintainers(repo.name.clone()));
     }
     let OneRow { item_type, representation, rules, .. } = *one;
+    refresh_boilerplate(store, repo, item_type, now).await?;
     let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
     known.read_fixes(store, repo).await?;
     known.keep_canonical(one.number, one.target);
@@ -313,7 +316,7 @@ fn planned_row(
     let evidence = match row.path {
         None => RowEvidence::default(),
         Some(_) => RowEvidence {
-            facts: facts_of(&repo.name, source, target),
+            facts: facts_of(&repo.name, known.boilerplate(), source, target),
             reasoning,
             path: row.path,
             repoint: row.repoint.to_vec(),

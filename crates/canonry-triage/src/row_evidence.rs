@@ -1,6 +1,6 @@
 //! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
 
-use canonry_domain::{ClosePath, Item, ItemNumber, RepoName, redact};
+use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, RepoName, redact};
 use canonry_retrieval::{Facts, SharedFact, shared_facts};
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +21,10 @@ pub struct RowEvidence {
 /// Facts that a comment names: a person reads a few.
 const FACTS_TOLD: usize = 4;
 
-/// What two items share, in words and without secrets.
-pub(crate) fn facts_of(repo: &RepoName, one: &Item, other: &Item) -> Vec<String> {
-    let shared = shared_evidence(repo, &evidence_text(one), &evidence_text(other));
+/// What two items share of their own text, in words and without secrets.
+pub(crate) fn facts_of(repo: &RepoName, boilerplate: &Boilerplate, one: &Item, other: &Item) -> Vec<String> {
+    let [one, other] = [one, other].map(|item| evidence_text(&boilerplate.own(item)));
+    let shared = shared_evidence(repo, &one, &other);
     shared.iter().take(FACTS_TOLD).map(|fact| redact(&fact.to_string())).collect()
 }
 

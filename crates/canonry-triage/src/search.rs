@@ -5,6 +5,7 @@ use canonry_models::{EmbedError, Embedder, Embedding, InputType};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
 
+use crate::boilerplate::stored_boilerplate;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 
 /// What to search for.
@@ -127,6 +128,7 @@ impl Asked {
                 }
                 let item = item.ok_or(SearchError::UnknownItem(*number))?;
                 let own = Some((item.item_type, item.number));
+                let item = stored_boilerplate(store, repo, item.item_type).await?.own(&item);
                 Self { title: item.title, body: item.body, changes: item.changes, made: None, own }
             }
         };

@@ -6,6 +6,7 @@ use canonry_domain::{ClosesIn, Item, ItemNumber, ItemState, SimilarItem, Similar
 use canonry_github::quote_line;
 use canonry_store::{NewTriageRecord, Repo, Store, StoreError};
 
+use crate::boilerplate::stored_boilerplate;
 use crate::detect_new::TopMatch;
 use crate::row_evidence::facts_of;
 
@@ -54,7 +55,8 @@ pub(crate) async fn suggestion_of(
         .zip(&closed_titles)
         .map(|(one, title)| SimilarItem { number: one.number, title, score: one.score })
         .collect();
-    let facts = items.get(&target).map(|target| facts_of(&repo.name, item, target)).unwrap_or_default();
+    let boilerplate = stored_boilerplate(store, repo, item.item_type).await?;
+    let facts = items.get(&target).map(|target| facts_of(&repo.name, &boilerplate, item, target)).unwrap_or_default();
     let facts: Vec<String> = facts.iter().map(|fact| quote_line(fact, QUOTED)).collect();
     Ok(Some(suggestion_text(&Suggestion {
         item_type: item.item_type,

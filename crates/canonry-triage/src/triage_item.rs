@@ -14,6 +14,7 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::Mutex;
 
 use crate::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
+use crate::boilerplate::stored_boilerplate;
 use crate::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
 use crate::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
 use crate::grace_begin::announces_close;
@@ -342,12 +343,13 @@ impl Triage<'_> {
         }
         let list = self.store.maintainers(self.repo.id).await?;
         let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
+        let own = stored_boilerplate(self.store, self.repo, self.item.item_type).await?.own(self.item);
         let target = match record.record.target {
             Some(target) => self.store.item(self.repo.id, self.item.item_type, target).await?,
             None => None,
         };
         let candidate = GraceCandidate {
-            item: self.item,
+            item: &own,
             own_comments: self.own_comments(self.item.number).await?,
             target: match &target {
                 Some(item) => Some(PairItem { item, own_comments: self.own_comments(item.number).await? }),

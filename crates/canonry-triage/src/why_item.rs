@@ -6,6 +6,7 @@ use canonry_github::quote_line;
 use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
 use jiff::Timestamp;
 
+use crate::boilerplate::stored_boilerplate;
 use crate::grace_cancel::why as why_it_ended;
 use crate::row_evidence::facts_of;
 
@@ -102,5 +103,6 @@ async fn facts_with(
     let items = store.items_by_number(repo.id, item_type, &[number, target]).await?;
     let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
     let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
-    Ok(facts_of(&repo.name, one, other).iter().map(|fact| quote_line(fact, QUOTED)).collect())
+    let boilerplate = stored_boilerplate(store, repo, item_type).await?;
+    Ok(facts_of(&repo.name, &boilerplate, one, other).iter().map(|fact| quote_line(fact, QUOTED)).collect())
 }

@@ -151,6 +151,7 @@ fn every_stored_reason_has_its_gate() {
         (Override, Rejected, Some("override:not_duplicate"), Gate::Ruling),
         (Batch, Skipped, Some(Ruled::NO_CANDIDATES), Gate::Candidates),
         (Batch, Skipped, Some(Ruled::SOURCE_TOO_VAGUE), Gate::EnoughText),
+        (Batch, Skipped, Some(Ruled::NO_CONTENT), Gate::EnoughText),
         (Batch, Skipped, Some(Ruled::EXISTING_EDGE), Gate::NoEdgeYet),
         (Batch, Skipped, Some("invalid_response:not_json"), Gate::UsableAnswer),
         (Batch, Rejected, None, Gate::SaidYes),
@@ -166,6 +167,7 @@ fn every_stored_reason_has_its_gate() {
     }
     for (reason, gate) in [
         ("override", OnlineGate::Ruling),
+        ("no_content", OnlineGate::EnoughText),
         ("no_candidates", OnlineGate::Neighbours),
         ("invalid_judge_response", OnlineGate::UsableAnswer),
         ("model_not_duplicate", OnlineGate::SaidYes),

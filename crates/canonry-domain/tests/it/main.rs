@@ -1,5 +1,6 @@
 //! The rules against properties, published cases and whole histories.
 
+mod boilerplate;
 mod close_direction;
 mod close_plans;
 mod duplicate_gates;

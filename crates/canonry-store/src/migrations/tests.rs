@@ -35,6 +35,8 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0015_used_numbers.sql"),
     include_str!("../../migrations/samples/0016_write_priority.sql"),
     include_str!("../../migrations/samples/0017_decisions.sql"),
+    include_str!("../../migrations/samples/0018_item_conditions.sql"),
+    include_str!("../../migrations/samples/0019_boilerplate.sql"),
 ];
 
 fn now() -> Timestamp {

@@ -10,4 +10,5 @@ mod intent_vectors;
 mod retrieval;
 mod sync;
 mod triage;
+mod unfilled_templates;
 mod world_clock;

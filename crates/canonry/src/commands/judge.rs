@@ -104,6 +104,7 @@ pub(crate) fn stats(done: &JudgeReport) -> Value {
         "skipped_existing_edge": done.skipped_existing_edge,
         "skipped_no_candidates": done.skipped_no_candidates,
         "skipped_vague": done.skipped_vague,
+        "skipped_no_content": done.skipped_no_content,
         "stale_sets_used": done.stale_sets_used,
         "invalid_responses": done.invalid,
         "failed": done.failed,
@@ -142,6 +143,7 @@ fn text(done: &JudgeReport, repo: &str) -> String {
     let skipped = [
         (done.skipped_no_candidates, "had no candidate"),
         (done.skipped_vague, "said too little to be compared"),
+        (done.skipped_no_content, "were unfilled templates"),
         (done.skipped_existing_edge, "were known duplicates already"),
         (done.invalid, "got an answer that cannot be used"),
         (done.failed, "got no answer; run it again to ask once more"),

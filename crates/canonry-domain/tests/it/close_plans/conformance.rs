@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    ClosePath, Gone, ItemState, OverrideKind, Probability, RowVerdict, SkipReason, StateReason, TargetPolicy,
+    ClosePath, Gone, Item, ItemState, OverrideKind, Probability, RowVerdict, SkipReason, StateReason, TargetPolicy,
 };
 
 use crate::close_plans::world::{World, at, number};
@@ -115,6 +115,28 @@ fn every_item_has_one_reason() {
     .into();
     assert_eq!(world.rows(STRICT), expected);
     assert_eq!(world.rows(FALLBACK), expected);
+}
+
+/// An unfilled form is neither closed nor closed onto, and joins nothing; a person may know more than its text.
+#[test]
+fn an_unfilled_template_is_neither_source_nor_target() {
+    let unfilled =
+        |item: &mut Item| (item.title, item.body) = ("[Bug]: ".to_owned(), "### Steps\n\n_No response_".to_owned());
+    let mut world = World::new();
+    world.item(1, |item| item.comments = 9);
+    world.item(2, unfilled);
+    world.plain_items([3]);
+    world.edge(2, 1, 0.97);
+    world.edge(3, 2, 0.97);
+    assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::NoContent)), (3, Err(SkipReason::MissingAcceptedEdge))].into());
+    assert_eq!(world.rows(FALLBACK), world.rows(STRICT));
+    world.rule(OverrideKind::Duplicate, 2, Some(1));
+    assert_eq!(world.rows(STRICT)[&2], Ok(1));
+    let mut world = World::new();
+    world.item(1, |item| (item.title, item.body, item.comments) = ("Bug report".to_owned(), String::new(), 9));
+    world.plain_items([2]);
+    world.edge(2, 1, 0.97);
+    assert_eq!(world.rows(STRICT), [(2, Err(SkipReason::NoContent))].into());
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_domain::{
     ClosePlan, Cluster, ContentVersion, EarlierClose, Edge, Item, ItemNumber, ItemRecord, ItemState, ItemType,
     Maintainers, Override, OverrideKind, PlanInput, PlanItem, PlanRules, Probability, SkipReason, StateReason,
-    TargetPolicy, clusters, merge_record, plan_closes,
+    TargetPolicy, clusters, has_content, merge_record, plan_closes,
 };
 use jiff::Timestamp;
 
@@ -122,7 +122,8 @@ impl World {
             .iter()
             .map(|(number, item)| {
                 let reopened_at = self.reopened.get(number).copied();
-                (*number, PlanItem { item, reopened_at, fixed_by: known(item), own_comments: 0 })
+                let has_content = has_content(&item.title, &item.body);
+                (*number, PlanItem { item, has_content, reopened_at, fixed_by: known(item), own_comments: 0 })
             })
             .collect();
         then(&PlanInput {

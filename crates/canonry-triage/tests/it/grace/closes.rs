@@ -1,7 +1,9 @@
 //! What is announced and what is not, how it is closed, and that nobody's word is overruled.
 
-use canonry_domain::{DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason};
-use canonry_store::{GraceState, NewOverride, ObjectionKind};
+use canonry_domain::{
+    BoilerplateLearner, DecisionOrigin, DecisionStatus, ItemNumber, ItemType, OverrideKind, UndoReason,
+};
+use canonry_store::{GraceState, NewOverride, ObjectionKind, StoredBoilerplate};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
@@ -21,6 +23,25 @@ async fn undo(setting: &Setting, item: ItemNumber, reason: UndoReason) -> Undone
 }
 
 on_both_engines! {
+    /// A template that is learned while the time runs: what was announced is an unfilled form.
+    async fn an_unfilled_template_is_not_closed_when_its_time_is_over(database: TestDatabase) {
+        let setting = in_grace(database).await;
+        let item = announced(&setting).await;
+        let (store, repo) = (&setting.store, setting.repo.id);
+        let stored = store.item(repo, ItemType::Issue, item).await.expect("reads").expect("an item");
+        let mut learner = BoilerplateLearner::default();
+        for at in 1..=12 {
+            let author = format!("user{at}").parse().expect("a login");
+            learner.read(number(at), Some(&author), &stored.title, &format!("### What happened\n\n{}", stored.body));
+        }
+        let texts = store.count_texts(repo, ItemType::Issue).await.expect("counts");
+        let learned = StoredBoilerplate { boilerplate: learner.learn(), texts };
+        store.write_boilerplate(repo, ItemType::Issue, &learned, &[], setting.now()).await.expect("writes");
+        setting.later(73);
+        assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("no_content".to_owned()))]);
+        assert!(is_open(&setting, item) && closes(&setting, item) == 0);
+    }
+
     async fn from_the_suggestion_to_the_close_and_back(database: TestDatabase) {
         let setting = in_grace(database).await;
         let item = announced(&setting).await;

@@ -1,0 +1,433 @@
+//! Repositories with templates of several kinds: unfilled forms are nobody's duplicates, filled ones still are.
+
+use std::collections::BTreeMap;
+
+use canonry_config::RepoConfig;
+use canonry_domain::{
+    Boilerplate, BoilerplateLearner, Certainty, ContentVersion, DecisionOrigin, DecisionStatus, ItemNumber, ItemRecord,
+    ItemState, ItemType, Login, OnlineThresholds, Probability, Similarity, SkipReason, Verdict, parse_moment,
+};
+use canonry_models::{Embedder as _, LocalEmbedder};
+use canonry_retrieval::RetrievalMode;
+use canonry_store::{EmbeddingKey, MaintainerSource, NewDecision, Repo, Representation, Store};
+use canonry_testkit::database::TestDatabase;
+use canonry_testkit::on_both_engines;
+use canonry_triage::{
+    CandidateOptions, DetectOptions, Detected, Detectors, EmbedOptions, EmbedSource, Judge, JudgeOptions, LlmBudget,
+    LocalCandidate, LocalText, Neighbourhood, PlanOptions, SearchFor, SearchOptions, Wanted, candidates, detect_new,
+    embed, judge, judge_locally, plan_close, plan_rules, search,
+};
+use jiff::{SignedDuration, Timestamp};
+
+/// How a repository asks for reports.
+struct Style {
+    name: &'static str,
+    /// The default title, if people leave it.
+    title: &'static str,
+    /// The form before the answers, in as many fields as there are breaks.
+    fields: &'static [&'static str],
+    /// What an unfilled field holds.
+    unanswered: &'static str,
+}
+
+const STYLES: &[Style] = &[
+    Style {
+        name: "markdown",
+        title: "Bug report",
+        fields: &[
+            "Before you open an issue, look whether somebody has opened the same one before you did.\n\n## What happens\n\nSay in your own words what goes wrong and where you see it.",
+            "## How to see it\n\nWrite down every step from the start of the program up to the moment it goes wrong.",
+            "## What should happen\n\nSay what you would have liked to see in its place.",
+            "## Where\n\nGive the release, the operating system and everything else that may matter.",
+        ],
+        unanswered: "",
+    },
+    Style {
+        name: "yaml form",
+        title: "[Bug]: ",
+        fields: &[
+            "### What happened?",
+            "### Steps to reproduce",
+            "### Relevant log output",
+            "### Which release do you use?",
+        ],
+        unanswered: "_No response_",
+    },
+    Style {
+        name: "checklist",
+        title: "[BUG] <title>",
+        fields: &[
+            "- [x] I have searched the open and the closed issues and this is not a duplicate of any of them\n- [x] I use the latest release of the program, not one of the year before\n- [ ] I am ready to write a pull request",
+            "**Description**\n\nDescribe here what the program does that you do not like.",
+            "**Log**\n\n```\n<paste the log here>\n```",
+        ],
+        unanswered: "",
+    },
+    Style {
+        name: "japanese",
+        title: "[バグ]: ",
+        fields: &[
+            "### 現象\n\n起きている現象をできるだけ具体的に書いてください。",
+            "### 再現手順\n\n最初の操作から順番にすべて書いてください。",
+            "### 期待する動作\n\n本来どうなるべきかを書いてください。",
+        ],
+        unanswered: "",
+    },
+    Style {
+        name: "german",
+        title: "Fehlerbericht",
+        fields: &[
+            "## Was passiert?\n\nBeschreibe in eigenen Worten, was schiefgeht und wo du es siehst.",
+            "## Wie kommt man dorthin?\n\nSchreibe jeden Schritt auf, vom Start des Programms an.",
+            "## Umgebung\n\nNenne Version, Betriebssystem und alles, was wichtig sein könnte.",
+        ],
+        unanswered: "",
+    },
+];
+
+/// What people report: a title, then what they write into the fields.
+const PROBLEMS: &[(&str, &[&str])] = &[
+    (
+        "Exporter writes the summary twice",
+        &[
+            "The exporter prints its summary at the beginning and again at the end of each run, and the second copy carries stale numbers.",
+            "Run the nightly export with two targets and read the console.",
+        ],
+    ),
+    (
+        "Window flickers while a folder is renamed",
+        &[
+            "Renaming a folder in the tree makes the whole window flicker until the cursor leaves the pane.",
+            "Open a workspace with sixty folders and press F2 on one of them.",
+        ],
+    ),
+    (
+        "Login page rejects passwords with umlauts",
+        &[
+            "Every password that holds an umlaut is refused since the form was rewritten, though the same one works over the API.",
+            "Set a password with ü and sign in through the browser.",
+        ],
+    ),
+    (
+        "Search index grows without bound",
+        &[
+            "The index file on disk doubles each week and is never compacted, whatever the retention says.",
+            "Leave the service running for a month on a busy repository.",
+        ],
+    ),
+    (
+        "Dark theme leaves white scroll bars",
+        &[
+            "With the dark theme the scroll bars of nested panes stay white and hide the text beside them.",
+            "Switch the theme while a diff is open in the second pane.",
+        ],
+    ),
+    (
+        "Uploads above two gigabytes stop at 99 percent",
+        &[
+            "Large uploads run to ninety nine percent and then hang until the proxy gives up.",
+            "Upload a disk image of three gigabytes through the web form.",
+        ],
+    ),
+    (
+        "Calendar shows meetings one hour late",
+        &[
+            "After the change to winter time all recurring meetings are shown one hour late in the week view.",
+            "Look at a series that began in summer.",
+        ],
+    ),
+    (
+        "Printer dialog forgets the paper size",
+        &[
+            "The paper size goes back to letter with every document although A4 is the default of the system.",
+            "Print two documents one after the other.",
+        ],
+    ),
+];
+
+impl Style {
+    fn form(&self, answers: &[&str]) -> String {
+        let field =
+            |(at, field): (usize, &&str)| format!("{field}\n\n{}", answers.get(at).copied().unwrap_or(self.unanswered));
+        self.fields.iter().enumerate().map(field).collect::<Vec<_>>().join("\n\n")
+    }
+
+    /// 24 unfilled forms, 4 with nothing but a release, and one report of each problem, all by different people.
+    fn repository(&self) -> Vec<ItemRecord> {
+        let mut items: Vec<(String, String)> = Vec::new();
+        items.extend((0..24).map(|_| (self.title.to_owned(), self.form(&[]))));
+        items.extend(
+            (0..4).map(|at| (self.title.to_owned(), self.form(&["", "", "", ["2.1", "2.2", "2.3", "2.4"][at]]))),
+        );
+        items.extend(PROBLEMS.iter().map(|(title, answers)| ((*title).to_owned(), self.form(answers))));
+        items.iter().zip(1..).map(|((title, body), at)| issue(at, title, body)).collect()
+    }
+}
+
+fn number(number: i64) -> ItemNumber {
+    ItemNumber::new(number).expect("a number")
+}
+
+fn now() -> Timestamp {
+    parse_moment("2026-02-01").expect("a time")
+}
+
+/// One a day, each by somebody else.
+fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
+    ItemRecord {
+        body: Some(body.to_owned()),
+        state: Some(ItemState::Open),
+        author: Some(format!("user{at}").parse().expect("a login")),
+        assignees: Some(Vec::new()),
+        created_at: Some(now() - SignedDuration::from_hours(24 * (200 - at))),
+        ..ItemRecord::new(ItemType::Issue, number(at), title)
+    }
+}
+
+async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Repo) {
+    let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    store.take_in(&repo, records, now()).await.expect("taken in");
+    embed_all(&store, &repo).await;
+    (store, repo)
+}
+
+async fn embed_all(store: &Store, repo: &Repo) -> u64 {
+    let embedder = LocalEmbedder::load().expect("compiled in");
+    let options = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
+    embed(store, &embedder, repo, options, now(), &mut |_| ()).await.expect("embeds").embedded
+}
+
+async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
+    let number = new.number;
+    store.take_in(repo, vec![new], now()).await.expect("taken in");
+    let embedder = LocalEmbedder::load().expect("compiled in");
+    let with = Detectors { github: None, embedder: &embedder, extractor: None, judge: Judge::Local, snapshots: None };
+    let options = DetectOptions {
+        item_type: Some(ItemType::Issue),
+        number,
+        k: 8,
+        thresholds: OnlineThresholds::default(),
+        mode: RetrievalMode::Hybrid,
+        budget: LlmBudget::default(),
+        run_id: "run".to_owned(),
+    };
+    detect_new(store, &repo.name, Some(repo.clone()), with, &options, now()).await.expect("looks").1
+}
+
+on_both_engines! {
+    /// Before: copies of one another at .97, in mode `grace` announced and closed.
+    async fn unfilled_forms_are_no_duplicates_and_filled_ones_are(database: TestDatabase) {
+        let mut told = Vec::new();
+        let mut wrong = Vec::new();
+        let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+        for style in STYLES {
+            let name = format!("tide/{}", style.name.replace(' ', "-")).parse().expect("a name");
+            let repo = store.ensure_repo(&name, now()).await.expect("created");
+            store.take_in(&repo, style.repository(), now()).await.expect("taken in");
+            embed_all(&store, &repo).await;
+            let (mut empty, mut half, mut true_ones) = (0, 0, 0);
+            for at in 101..=103 {
+                let found = detect(&store, &repo, issue(at, style.title, &style.form(&[]))).await;
+                empty += usize::from(found.verdict.verdict != Verdict::NotDuplicate);
+                assert_eq!(found.verdict.reason, "no_content", "{}: {found:?}", style.name);
+                assert!(found.top_matches.is_empty(), "{}: {:?}", style.name, found.top_matches);
+            }
+            let half_filled = [["", "", "2.1.0 on Linux"], ["It is slow.", "", ""], ["", "On the second page.", ""]];
+            for (at, answers) in (111..).zip(half_filled) {
+                let found = detect(&store, &repo, issue(at, style.title, &style.form(&answers))).await;
+                half += usize::from(found.verdict.verdict != Verdict::NotDuplicate);
+            }
+            for (at, (title, answers)) in (121..).zip(PROBLEMS) {
+                let again = [answers[0], "The same as with a colleague's machine, every time that I have tried it."];
+                let found = detect(&store, &repo, issue(at, title, &style.form(&again))).await;
+                let original = number(28 + at - 120);
+                let is_found = found.verdict.target == Some(original) && found.verdict.verdict != Verdict::NotDuplicate;
+                true_ones += usize::from(is_found);
+                if !is_found {
+                    wrong.push(format!("{}: {title}: {:?}", style.name, found.verdict));
+                }
+            }
+            told.push(format!("{}: {empty} of 3 empty, {half} of 3 half-filled, {true_ones} of {} true", style.name, PROBLEMS.len()));
+            assert_eq!((empty, half), (0, 0), "{told:?}");
+        }
+        assert!(wrong.is_empty(), "{told:#?} {wrong:#?}");
+    }
+
+    /// Judge, plan and search know nothing of an unfilled form, whatever was stored about it before.
+    async fn an_unfilled_form_is_neither_judged_nor_planned_nor_found(database: TestDatabase) {
+        let style = &STYLES[0];
+        let (store, repo) = corpus(&database, style.repository()).await;
+        let embedder = LocalEmbedder::load().expect("compiled in");
+        let key = EmbeddingKey::raw(embedder.model_id());
+        let near = Neighbourhood::load(&store, &repo, ItemType::Issue, key, embedder.calibration().clone(), None)
+            .await.expect("loads");
+        let wanted = Wanted { mode: RetrievalMode::Hybrid, k: 4, min_score: Similarity::ZERO, state: None };
+        let options = CandidateOptions { wanted, source_state: None, joining: None };
+        let sets = candidates(&store, &repo, &near, None, &options, now(), &mut |_, _| ()).await.expect("finds").sets;
+        let is_form = |number: ItemNumber| number.get() <= 28;
+        for set in &sets {
+            assert!(set.members.iter().all(|member| !is_form(member.number)), "{set:?}");
+            assert_eq!(set.members.is_empty(), is_form(set.number), "{set:?}");
+        }
+        // What an earlier judge made of two forms.
+        let accepted = NewDecision {
+            item_type: ItemType::Issue,
+            number: number(2),
+            target: Some(number(1)),
+            representation: Representation::Raw,
+            candidate_set: None,
+            origin: DecisionOrigin::Batch,
+            status: DecisionStatus::Accepted,
+            replaces: false,
+            model_is_duplicate: Some(true),
+            confidence: Some(Probability::new(0.97).expect("valid")),
+            reasoning: None,
+            structure: None,
+            reason: None,
+            answer: None,
+            provider: "local".to_owned(),
+            model: "evidence.2".to_owned(),
+            prompt_version: 0,
+            config_hash: String::new(),
+            input_hash: String::new(),
+            source_version: ContentVersion::FIRST,
+            target_version: Some(ContentVersion::FIRST),
+            candidates: Vec::new(),
+            run_id: "run".to_owned(),
+        };
+        store.write_decisions(repo.id, &[accepted], now()).await.expect("writes");
+        let options = JudgeOptions {
+            item_type: Some(ItemType::Issue),
+            source: EmbedSource::Raw,
+            min_edge: Probability::new(0.85).expect("valid"),
+            allow_stale: false,
+            rejudge: false,
+            joining: None,
+            workers: 1,
+            budget: LlmBudget::default(),
+            config_hash: String::new(),
+            run_id: "run".to_owned(),
+        };
+        let judged = judge(&store, &repo, Judge::Local, &options, now(), &mut |_| ()).await.expect("judges");
+        assert_eq!(judged.skipped_no_content, 28, "{judged:?}");
+        store.set_maintainers(repo.id, MaintainerSource::Set, &[], now()).await.expect("stored");
+        let options = PlanOptions {
+            item_type: None,
+            source: EmbedSource::Raw,
+            rules: plan_rules(&RepoConfig::default(), None).expect("valid"),
+            dry_run: false,
+            config_hash: String::new(),
+            run_id: "run".to_owned(),
+        };
+        let plan = plan_close(&store, &repo, None, &options, now()).await.expect("plans");
+        let rows: Vec<_> = plan.rows.iter().map(|row| (row.number.get(), row.skip)).collect();
+        assert_eq!(rows, [(2, Some(SkipReason::NoContent))]);
+        let asked = SearchOptions {
+            mode: RetrievalMode::Hybrid,
+            state: None,
+            limit: 50,
+            min_score: Similarity::ZERO,
+            include: Vec::new(),
+            exclude: Vec::new(),
+        };
+        let found = search(&store, &repo, &embedder, &[near], &SearchFor::SimilarTo(number(29)), &asked).await;
+        assert!(found.expect("searches").iter().all(|found| !is_form(found.number)));
+    }
+
+    /// Check lists of releases by whoever makes them, and what a bot files every day.
+    async fn the_next_of_a_series_is_no_duplicate(database: TestDatabase) {
+        let checklist = |at: i64| {
+            let list = "- [ ] Branch off the release and tell everybody in the channel\n- [ ] Write the change log from the merged pull requests\n\
+                - [ ] Tag the commit and wait for the builds of all platforms";
+            let record = issue(at, "Release checklist", &format!("{list}\n\nThis one is for the release 2.{at}.0."));
+            ItemRecord { author: Some(format!("maint{}", at % 5).parse().expect("a login")), ..record }
+        };
+        let nightly = |at: i64| {
+            let body = format!(
+                "The nightly build failed.\n\nSee the log of the run at https://ci.example.com/runs/{at} for the reason, \
+                and close this one once it is fixed."
+            );
+            ItemRecord { author: Some("nightly".parse().expect("a login")), ..issue(at, "Nightly build failed", &body) }
+        };
+        let records = (1..=10).map(checklist).chain((11..=40).map(nightly)).collect();
+        let (store, repo) = corpus(&database, records).await;
+        for new in [checklist(51), checklist(52), nightly(53), nightly(55)] {
+            let found = detect(&store, &repo, new).await;
+            assert_ne!(found.verdict.verdict, Verdict::Duplicate, "{found:?}");
+        }
+    }
+
+    /// What is learned later reaches the vectors of before: those that it changes are made again, and no others.
+    async fn a_template_that_is_learned_later_makes_its_vectors_again(database: TestDatabase) {
+        let style = &STYLES[0];
+        let filled: Vec<ItemRecord> = (1..).zip(&PROBLEMS[..4]).map(|(at, (title, answers))| issue(at, title, &style.form(answers))).collect();
+        let (store, repo) = corpus(&database, filled).await;
+        assert_eq!(embed_all(&store, &repo).await, 0);
+        let plain = issue(5, "Sound is gone", "There is no sound after the machine wakes up, whatever the volume is.");
+        store.take_in(&repo, vec![plain], now()).await.expect("taken in");
+        assert_eq!(embed_all(&store, &repo).await, 1);
+        let fifth = issue(6, PROBLEMS[4].0, &style.form(PROBLEMS[4].1));
+        store.take_in(&repo, vec![fifth], now()).await.expect("taken in");
+        assert_eq!(embed_all(&store, &repo).await, 5, "four of before and the new one");
+        assert_eq!(embed_all(&store, &repo).await, 0);
+    }
+}
+
+/// Every pair of unfilled forms of each kind, judged by itself: whole texts as before, then what is their own.
+#[test]
+fn no_two_forms_are_copies() {
+    let mut before_all = 0;
+    for style in STYLES {
+        let records = style.repository();
+        let mut learner = BoilerplateLearner::default();
+        for record in &records {
+            let body = record.body.as_deref().unwrap_or_default();
+            learner.read(record.number, record.author.as_ref(), &record.title, body);
+        }
+        let learnt = learner.learn();
+        let sure = |own: &Boilerplate| {
+            let texts: Vec<(String, String)> = records[..28]
+                .iter()
+                .map(|record| (own.own_title(&record.title), own.own_body(record.body.as_deref().unwrap_or_default())))
+                .collect();
+            (1..texts.len()).filter(|at| is_sure(&texts[*at], &texts[at - 1])).count()
+        };
+        let (before, after) = (sure(&Boilerplate::default()), sure(&learnt));
+        assert_eq!(after, 0, "{}", style.name);
+        before_all += before;
+        println!("{}: {before} of 27 neighbouring forms were copies, now {after}", style.name);
+    }
+    assert!(before_all > 50, "the forms are such that the judge took them for copies: {before_all}");
+}
+
+fn is_sure(new: &(String, String), earlier: &(String, String)) -> bool {
+    let authors: [Login; 2] = ["ann", "bob"].map(|login| login.parse().expect("a login"));
+    let item = |at: usize, text: &(String, String)| LocalTextOf { at, title: text.0.clone(), body: text.1.clone() };
+    let (one, two) = (item(0, new), item(1, earlier));
+    let parts = BTreeMap::new();
+    let candidate = LocalCandidate { text: two.text(&authors[1]), score: Similarity::ONE, parts: &parts };
+    let answer = judge_locally(&one.text(&authors[0]), &[candidate]);
+    answer.is_duplicate && answer.structure.certainty == Some(Certainty::Sure)
+}
+
+struct LocalTextOf {
+    at: usize,
+    title: String,
+    body: String,
+}
+
+impl LocalTextOf {
+    fn text<'a>(&'a self, author: &'a Login) -> LocalText<'a> {
+        LocalText {
+            item_type: ItemType::Issue,
+            number: number(9 - self.at as i64),
+            title: &self.title,
+            body: &self.body,
+            labels: &[],
+            author: Some(author),
+            created_at: Some(now() - SignedDuration::from_hours(48 * self.at as i64)),
+            changes: None,
+        }
+    }
+}
