@@ -24,7 +24,7 @@ use Comes::{Through, ToNothing, Unheard};
 const ROLES: [&str; 5] = [MAINTAINER, AUTHOR, STRANGER, BOT, OWN];
 
 /// Who may ask for what, as the project settled it: by maintainer, author, stranger, bot, Canonry itself.
-const SETTLED: [(&str, [Comes; 5]); 13] = [
+const SETTLED: [(&str, [Comes; 5]); 14] = [
     ("pause", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("resume", [Through, ToNothing, ToNothing, Unheard, Unheard]),
     ("feedback clear", [Through, ToNothing, ToNothing, Unheard, Unheard]),
