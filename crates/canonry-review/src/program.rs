@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use canonry_models::spawn_confined;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
 
@@ -42,11 +43,31 @@ pub(crate) async fn run_program(
     time: Duration,
     most: usize,
 ) -> Result<Ended, ProgramError> {
+    run_spawned(command, Command::spawn, input, time, most).await
+}
+
+/// The same for a program that reads text from strangers.
+pub(crate) async fn run_confined_program(
+    command: &mut Command,
+    input: &[u8],
+    time: Duration,
+    most: usize,
+) -> Result<Ended, ProgramError> {
+    run_spawned(command, spawn_confined, input, time, most).await
+}
+
+async fn run_spawned(
+    command: &mut Command,
+    spawn: fn(&mut Command) -> std::io::Result<Child>,
+    input: &[u8],
+    time: Duration,
+    most: usize,
+) -> Result<Ended, ProgramError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     command.process_group(0);
     // Whatever makes us return early, a program that is given up on does not go on behind our back.
-    let mut child = command.kill_on_drop(true).spawn().map_err(ProgramError::Absent)?;
+    let mut child = spawn(command.kill_on_drop(true)).map_err(ProgramError::Absent)?;
     let _group = Group::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut said) = (Vec::new(), Vec::new());

@@ -38,5 +38,6 @@ mod tables;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    canonry_models::hide_own_memory();
     run::run(std::env::args_os()).into()
 }

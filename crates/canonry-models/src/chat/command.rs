@@ -9,26 +9,13 @@ use tokio::process::Command;
 
 use crate::chat::chat_error::{ChatError, quoted};
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
+use crate::confined_program::spawn_confined;
 
 /// What a program may write; the rest is not read.
 const LARGEST_ANSWER: u64 = 4 << 20;
 
 /// What is kept of what a program says on its standard error.
 const LONGEST_SAID: u64 = 64 << 10;
-
-/// The variables with Canonry's own secrets, which no program that it runs is given: such a program reads text from
-/// strangers and may be talked into telling what it sees.
-pub const WITHHELD: [&str; 9] = [
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "CANONRY_ADMIN_TOKEN",
-    "CANONRY_OAUTH_CLIENT_SECRET",
-    "CANONRY_METRICS_TOKEN",
-    "CANONRY_DATABASE_URL",
-    "CANONRY_WEBHOOK_SECRET",
-    "CANONRY_APP_PRIVATE_KEY",
-    "CANONRY_APP_PRIVATE_KEY_PATH",
-];
 
 /// Which program is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -80,12 +67,9 @@ impl CommandChat {
     async fn run(&self, prompt: &str) -> Result<String, ChatError> {
         let mut command = Command::new(&self.settings.program);
         command.args(&self.settings.arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        WITHHELD.iter().for_each(|variable| {
-            command.env_remove(variable);
-        });
         // A program that is given up on must not go on behind our back.
-        let mut child =
-            command.kill_on_drop(true).spawn().map_err(|error| self.failed(format!("it does not start: {error}")))?;
+        let mut child = spawn_confined(command.kill_on_drop(true))
+            .map_err(|error| self.failed(format!("it does not start: {error}")))?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let write = async {
             if let Some(mut stdin) = stdin {

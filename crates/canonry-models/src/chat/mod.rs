@@ -13,7 +13,7 @@ mod thinking;
 
 pub use chat_error::ChatError;
 pub use chat_model::{ChatAnswer, ChatModel, ChatRequest};
-pub use command::{CommandChat, CommandSettings, WITHHELD};
+pub use command::{CommandChat, CommandSettings};
 pub use intent_prompt::intent_request;
 pub use judge_prompt::{JudgeText, judge_request};
 pub use remote_chat::{ChatProvider, ChatSettings, RemoteChat};

@@ -4,11 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use canonry_domain::review::ReviewerName;
-use canonry_models::chat::WITHHELD;
 use tokio::process::Command;
 
 use super::report_file::read_any;
-use crate::program::{ProgramError, run_program};
+use crate::program::{ProgramError, run_confined_program};
 use crate::reported::Heard;
 
 /// What is read of a report.
@@ -44,12 +43,9 @@ impl CommandReviewer {
     pub async fn ask(&self, folder: &Path, diff: &[u8]) -> Heard {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(folder);
-        for variable in WITHHELD {
-            command.env_remove(variable);
-        }
         let name = self.name();
         let failed = |problem: String| Heard { problems: vec![format!("{name} {problem}")], ..Heard::default() };
-        let ended = match run_program(&mut command, diff, self.timeout, LARGEST).await {
+        let ended = match run_confined_program(&mut command, diff, self.timeout, LARGEST).await {
             Ok(ended) => ended,
             Err(ProgramError::Absent(error)) => return failed(format!("does not start: {error}")),
             Err(ProgramError::TooLong) => return failed(format!("gave no report within {} s", self.timeout.as_secs())),

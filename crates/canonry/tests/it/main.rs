@@ -11,6 +11,8 @@ mod dedupe;
 mod demo;
 mod documents;
 mod from_github;
+#[cfg(target_os = "linux")]
+mod hostile_program;
 mod large_repository;
 mod lessons;
 mod manual;
