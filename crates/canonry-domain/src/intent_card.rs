@@ -111,7 +111,7 @@ pub enum Extractor {
 
 words!(
     Extractor,
-    "an extractor",
+    "a provider",
     Local = "local",
     OpenAi = "openai",
     Anthropic = "anthropic",

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
     Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber,
-    ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, Ruled, gate_answer, gate_before_judge,
+    ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, Ruled, gate_answer,
+    gate_before_judge,
 };
 use canonry_models::chat::ChatError;
 use canonry_store::{
@@ -115,6 +116,14 @@ pub enum JudgeError {
     /// The model would fail on every item.
     #[error("failed to {0}; check the key, the model's name and the address, then run it again: what is judged stays")]
     Model(ChatError),
+    /// There is nothing that two judges could be compared on.
+    #[error(
+        "no open item of {repo} has a fresh candidate set, so there is nothing to audit; run `canonry candidates --repo {repo}` first"
+    )]
+    NothingToAudit {
+        /// The repository.
+        repo: RepoName,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -97,6 +97,9 @@ pub async fn judge_audit(
         progress(items.len() as u64);
     }
     drop(answers);
+    if items.is_empty() {
+        return Err(JudgeError::NothingToAudit { repo: repo.name.clone() });
+    }
     let audit = NewAudit {
         representation: representation_of(options.source),
         seed: options.seed,

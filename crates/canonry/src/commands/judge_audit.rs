@@ -100,11 +100,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     bar.finish_and_clear();
     store.close().await;
     let done = done?;
-    let next = if done.items.is_empty() {
-        format!("\nNo open item has a fresh candidate set. Next: canonry candidates --repo {}\n", repo.name)
-    } else {
-        format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id)
-    };
+    let next = format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id);
     let mut text = tally_text(done.id, &done.tally) + &next;
     if let Some(why) = &done.stopped {
         text += &format!("Some were not asked: {why}.\n");

@@ -83,7 +83,7 @@ fn what_cannot_work_is_said_at_once() {
     let ran = place.canonry(&[RUN, &["--extractor", "oracle"]].concat());
     assert_eq!(ran.exit, Some(2));
     assert!(
-        ran.stderr.contains("is not an extractor; it must be one of local, openai, anthropic, gemini, command"),
+        ran.stderr.contains("is not a provider; it must be one of local, openai, anthropic, gemini, command"),
         "{ran:?}"
     );
 }

@@ -39,9 +39,13 @@ fn steps_that_are_missing_are_named() {
     assert!(format!("{}{}", judge.stdout, judge.stderr).contains("canonry candidates"), "{judge:?}");
     assert_eq!(setting.questions(), []);
     refused(&setting.run(&["report-audit"]), 1, "judge-audit");
-    let audit = setting.run(&["judge-audit", "--strong-provider", "local"]);
-    assert!(matches!(audit.exit, Some(0 | 1)), "{audit:?}");
-    assert!(format!("{}{}", audit.stdout, audit.stderr).contains("canonry candidates"), "{audit:?}");
+    // An audit of nothing is none, and none is stored.
+    for arguments in
+        [&["judge-audit", "--strong-provider", "local"][..], &["judge-audit", "--strong-provider", "local", "--json"]]
+    {
+        refused(&setting.run(arguments), 1, "run `canonry candidates --repo octo/cat` first");
+    }
+    refused(&setting.run(&["report-audit"]), 1, "judge-audit");
 }
 
 #[test]
@@ -59,7 +63,10 @@ fn a_judge_needs_its_key_and_its_place() {
         let ran = told(&["--provider", provider]);
         assert!(ran.failed().contains(key), "{ran:?}");
     }
-    assert_eq!(told(&["--provider", "oracle"]).exit, Some(2));
+    let unknown = told(&["--provider", "oracle"]);
+    assert_eq!(unknown.exit, Some(2));
+    let known = "\"oracle\" is not a provider; it must be one of local, openai, anthropic, gemini, command";
+    assert!(unknown.stderr.contains(known), "{unknown:?}");
     assert_eq!(told(&["--workers", "0"]).exit, Some(2));
     refused(&told(&["--provider", "command"]), 2, "--model");
 }
