@@ -182,7 +182,12 @@ async fn show(
         objections: store.objections_since(repo, now - BREAKER_WINDOW).await?,
         spent: dollars(store.spent_since(repo, month_of(now)).await?),
         budget: match parsed.config.budget.monthly_cost_usd {
-            own if own > 0.0 => dollars(own),
+            own if own > 0.0 => {
+                let lacks_prices = store.last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
+                let unheld =
+                    "; no model is asked, because the service was started without --input-price and --output-price";
+                format!("{}{}", dollars(own), if lacks_prices { unheld } else { "" })
+            }
             _ => "0, which sets no limit of its own".to_owned(),
         },
         deeds: deeds::latest(&console, repo, LATEST).await?,

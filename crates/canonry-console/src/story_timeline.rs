@@ -109,6 +109,8 @@ fn told_reason(reason: &str) -> String {
         "no_longer_predicted" => "it no longer looks like one".to_owned(),
         "said_already" => "its comment says exactly that already".to_owned(),
         "comment_deleted" => "people deleted its comment, and it would name the same one again".to_owned(),
+        "over_budget" => "the money for models is spent, so no model was asked".to_owned(),
+        "no_prices" => "a budget is set, but the model's prices are not, so no model was asked".to_owned(),
         "cooldown" => "its last comment is too young for another one".to_owned(),
         other => other.replace('_', " "),
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use canonry_config::Reviewer;
 use canonry_domain::review::{CommitSha, ReviewSubject};
-use canonry_domain::{ItemNumber, month_of};
+use canonry_domain::{Extractor, ItemNumber, month_of};
 use canonry_github::outbox::Outbox;
 use canonry_github::{GitHub, GitHubError};
 use canonry_review::reviewers::CommandReviewer;
@@ -404,7 +404,8 @@ impl<'a> Reviewing<'a> {
     /// What the model may still cost this month.
     async fn llm_budget(&self, is_asked: bool) -> Result<LlmReviewBudget, JobError> {
         let model = self.service.parts().reviewers.llm.as_ref();
-        let prices = model.and_then(|model| model.prices);
+        // A program does not tell how many tokens it took.
+        let prices = model.filter(|model| model.provider != Extractor::Command).and_then(|model| model.prices);
         let prices = prices.map(|prices| TokenPrices { input: prices.input, output: prices.output });
         let usual = LlmReviewBudget { prices, ..LlmReviewBudget::default() };
         if !is_asked {

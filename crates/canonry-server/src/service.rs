@@ -30,6 +30,11 @@ pub trait DetectorSource: Send + Sync {
 
     /// Whether one of them is a hosted model, which costs money.
     fn is_hosted(&self) -> bool;
+
+    /// Whether every one of them tells how many tokens it took; a program does not, so that its cost cannot be limited.
+    fn counts_tokens(&self) -> bool {
+        true
+    }
 }
 
 /// What the service is made of.

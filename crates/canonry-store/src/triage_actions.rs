@@ -140,6 +140,13 @@ impl Store {
         rows.into_iter().map(Row::read).collect()
     }
 
+    /// Why the latest record of a repository was or was not said on GitHub.
+    pub async fn last_triage_reason(&self, repo: RepoId) -> Result<Option<String>, StoreError> {
+        let query = "SELECT a.reason FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id
+            JOIN items i ON i.id = d.item_id WHERE i.repo_id = $1 ORDER BY a.triage_id DESC LIMIT 1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
+    }
+
     /// The latest record that a run made about an item.
     pub async fn triage_record_of_run(
         &self,

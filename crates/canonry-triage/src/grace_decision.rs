@@ -98,7 +98,9 @@ impl PairJudge<'_> {
             Some((told, said)) => Heard { answer: replayed(case, &said, told), said, call: None },
             None => match self.judge.ask(&question, case, "judge", self.budget).await {
                 Ok(heard) => heard,
-                Err(Unheard::OverBudget(_)) => return Ok(Decided::Later("over_budget".to_owned())),
+                Err(Unheard::OverBudget(_)) => {
+                    return Ok(Decided::Later(self.budget.refusal().unwrap_or("over_budget").to_owned()));
+                }
                 Err(Unheard::NoAnswer { call, .. }) => {
                     self.store.record_llm_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
                     return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));

@@ -42,7 +42,13 @@ pub(crate) struct Spent {
     dearest: Option<f64>,
     /// Why nothing more is asked. It stays: a cheap answer that comes late must not open the budget again.
     closed: Option<String>,
+    /// The reason that is stored when a question was turned away.
+    refusal: Option<&'static str>,
 }
+
+/// A limit of cost whose prices nobody named.
+const NO_PRICES: &str =
+    "a cost limit is set, but the model's prices are not known; start with --input-price and --output-price";
 
 impl LlmBudget {
     /// Everything of this is left.
@@ -55,9 +61,10 @@ impl LlmBudget {
         Self::new(LlmLimits { max_calls: None, max_cost: Some(cost_left.max(0.0)), prices })
     }
 
-    /// Whether a question was turned away, and every further one would be.
-    pub(crate) fn is_used_up(&self) -> bool {
-        self.lock().closed.is_some()
+    /// The reason that is stored where a question was turned away: `over_budget`, or `no_prices` where cost is limited and
+    /// cannot be known. An answer that was paid for is used, whatever it says about the next question.
+    pub(crate) fn refusal(&self) -> Option<&'static str> {
+        self.lock().refusal
     }
 
     /// Takes one question out of the budget; what stands against it, if something does.
@@ -77,6 +84,8 @@ impl LlmBudget {
                     }
                     Look::Stop(why) => {
                         spent.closed.get_or_insert_with(|| why.clone());
+                        let reason = if why == NO_PRICES { "no_prices" } else { "over_budget" };
+                        spent.refusal.get_or_insert(reason);
                         return Err(why);
                     }
                     Look::Wait => {}
@@ -97,6 +106,10 @@ impl LlmBudget {
         let used_up = || Look::Stop(format!("the budget of {most} US dollars is used up ({:.4} spent)", spent.cost));
         if spent.cost >= most {
             return used_up();
+        }
+        // Asking first and counting later would pay for answers that the limit then forbids.
+        if self.limits.prices.is_none() {
+            return Look::Stop(NO_PRICES.to_owned());
         }
         let Some(dearest) = spent.dearest else {
             return if spent.under_way > 0 { Look::Wait } else { Look::Go };
@@ -200,12 +213,26 @@ mod tests {
         let left = LlmBudget::up_to(0.03, prices);
         left.take().await.expect("there is money");
         left.settle(left.cost(Some(10_000), Some(1_000)));
-        assert!(!left.is_used_up());
-        assert!(left.take().await.is_err() && left.is_used_up(), "a second one costs too much");
+        assert_eq!(left.refusal(), None);
+        assert!(left.take().await.is_err(), "a second one costs too much");
+        assert_eq!(left.refusal(), Some("over_budget"));
         for nothing in [0.0, -1.0] {
             let why = LlmBudget::up_to(nothing, prices).take().await.expect_err("nothing is left");
             assert_eq!(why, "the budget of 0 US dollars is used up (0.0000 spent)");
         }
+    }
+
+    #[tokio::test]
+    async fn without_prices_nothing_is_asked_that_may_cost_only_so_much() {
+        let budget = LlmBudget::up_to(5.0, None);
+        let why = budget.take().await.expect_err("nobody knows what it costs");
+        assert!(why.contains("--input-price"), "{why}");
+        assert_eq!((budget.refusal(), budget.spent().calls), (Some("no_prices"), 0));
+        let nothing = LlmBudget::up_to(0.0, None);
+        assert!(nothing.take().await.is_err());
+        assert_eq!(nothing.refusal(), Some("over_budget"));
+        let free = LlmBudget::default();
+        free.take().await.expect("no limit");
     }
 
     #[tokio::test]
@@ -214,7 +241,9 @@ mod tests {
         assert_eq!(budget.cost(None, Some(3)), None);
         budget.take().await.expect("the first");
         budget.settle(None);
+        assert_eq!(budget.refusal(), None, "the answer that was paid for is used");
         assert!(budget.take().await.is_err());
+        assert_eq!(budget.refusal(), Some("over_budget"));
         let free = LlmBudget::new(LlmLimits::default());
         free.take().await.expect("no limit");
         free.settle(None);

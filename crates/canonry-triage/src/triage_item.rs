@@ -122,7 +122,7 @@ pub async fn triage_item(
             true => Vec::new(),
             false => closed_matches(store, repo, &item, &begun.record, with, &options).await?,
         };
-        return triage.settle(begun, &closed, false).await;
+        return triage.settle(begun, &closed, None).await;
     }
     let (repo, item) = match present_item(store, repo, item_type, with, &options).await? {
         Some(present) => present,
@@ -140,14 +140,14 @@ pub async fn triage_item(
         }
         answer => answer?.1,
     };
-    let over_budget = options.budget.is_used_up();
-    if triage_failed(&detected.verdict.reason) && !over_budget {
+    let unasked = options.budget.refusal();
+    if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
         return Err(TriageError::JudgeFailed { repo: repo.name, number, why });
     }
     let record = stored_record(store, &repo, item_type, number, detected.triage_id).await?;
     let closed: Vec<TopMatch> = detected.top_matches.into_iter().filter(|one| one.state == ItemState::Closed).collect();
-    Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, over_budget).await
+    Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, unasked).await
 }
 
 impl Triaged {
@@ -296,7 +296,7 @@ impl Triage<'_> {
         &self,
         record: StoredTriageRecord,
         closed: &[TopMatch],
-        over_budget: bool,
+        unasked: Option<&'static str>,
     ) -> Result<Triaged, TriageError> {
         let keys = self.keys();
         let earlier = self.actions().await?;
@@ -312,7 +312,7 @@ impl Triage<'_> {
             true => earlier,
             false => {
                 let spoken = Spoken { text: &text, said: &said, named: &named, grace };
-                let action = self.decide(&record, spoken, &earlier, over_budget).await?;
+                let action = self.decide(&record, spoken, &earlier, unasked).await?;
                 self.store.record_triage_action(&action, self.now).await?;
                 self.actions().await?
             }
@@ -405,7 +405,7 @@ impl Triage<'_> {
         record: &StoredTriageRecord,
         Spoken { text, said, named, grace }: Spoken<'_>,
         earlier: &[StoredTriageAction],
-        over_budget: bool,
+        unasked: Option<&'static str>,
     ) -> Result<TriageAction, StoreError> {
         let mode = if self.outbox.is_some() { self.rules.mode } else { TriageMode::Shadow };
         let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
@@ -417,8 +417,8 @@ impl Triage<'_> {
             .find(|stored| stored.action.action != TriageActionKind::Recorded)
             .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn)
             || said.is_ruled_apart;
-        let decision = if over_budget {
-            Decision::Record("over_budget")
+        let decision = if let Some(why) = unasked {
+            Decision::Record(why)
         } else {
             decide(&Situation {
                 mode,

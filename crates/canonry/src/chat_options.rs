@@ -115,6 +115,12 @@ impl Models {
         self.judge.is_some() || self.extractor.is_some()
     }
 
+    /// Whether one of them is a program, which does not tell what it costs.
+    pub(crate) fn ask_a_program(&self) -> bool {
+        let extracts = self.extractor.is_some() && self.source == EmbedSource::Intent(Extractor::Command);
+        extracts || self.judge.is_some() && self.provider == Extractor::Command
+    }
+
     /// Who makes the cards, where cards are compared.
     pub(crate) fn extractor(&self) -> Option<IntentExtractor<'_>> {
         match (self.source, &self.extractor) {

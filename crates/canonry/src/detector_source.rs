@@ -42,4 +42,8 @@ impl DetectorSource for ServiceModels {
     fn is_hosted(&self) -> bool {
         self.models.are_hosted()
     }
+
+    fn counts_tokens(&self) -> bool {
+        !self.models.ask_a_program()
+    }
 }

@@ -189,5 +189,6 @@ pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>)
         return Ok(LlmBudget::default());
     };
     let spent = service.store().spent_since(repo.id, month_of(service.now())).await?;
-    Ok(LlmBudget::up_to((monthly - spent).max(0.0), service.parts().prices))
+    let prices = service.parts().prices.filter(|_| service.parts().detectors.counts_tokens());
+    Ok(LlmBudget::up_to((monthly - spent).max(0.0), prices))
 }

@@ -226,6 +226,12 @@ async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
             checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake), advice));
         }
         checks.extend(waiting_closes(&store, &repo).await?);
+        if store.last_triage_reason(repo.id).await?.is_some_and(|reason| reason == "no_prices") {
+            let message =
+                format!("{} has a budget, and the model's prices are not known: no model is asked", repo.name);
+            let advice = "start `canonry serve` with --input-price and --output-price, or remove budget.monthlyCostUsd";
+            checks.push(Check::fail("budget", message, advice));
+        }
     }
     Ok(checks)
 }

@@ -152,6 +152,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
             --review-provider";
         bail!(WrongUsage(words.to_owned()));
     }
+    if (models.are_hosted() || reviewers.llm.is_some()) && args.prices().is_none() {
+        tracing::warn!(
+            "the models' prices are not known: a repository whose .canonry.yml sets budget.monthlyCostUsd gets no model; \
+             name them with --input-price and --output-price"
+        );
+    }
     let stop = interruption()?;
     let connections = OpenOptions { connections: args.workers + OTHER_CONNECTIONS };
     let store = args.database.open_with(connections, context).await?;

@@ -47,6 +47,7 @@ fn why_silent(reason: &str) -> String {
         "said_already" => "the comment says so already".to_owned(),
         "comment_deleted" => "people deleted the comment that said so".to_owned(),
         "over_budget" => "the money for models is spent, so that no judge was asked".to_owned(),
+        "no_prices" => "a budget is set, but the model's prices are not, so that no judge was asked".to_owned(),
         "cooldown" => "the last comment is too young for another one".to_owned(),
         other => one_line(&other.replace('_', " ")),
     }

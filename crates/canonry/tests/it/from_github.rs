@@ -1,5 +1,7 @@
 //! Commands that ask GitHub, against an emulated one.
 
+use canonry_domain::{CurrentThreshold, ThresholdSource, TriageMode};
+use canonry_store::{Store, TriageAction, TriageActionKind};
 use canonry_testkit::github::{CloseReason, Emulator, Fault, NewIssue, Permission, TEST_APP_PRIVATE_KEY, World};
 use insta::assert_snapshot;
 use jiff::{SignedDuration, Timestamp};
@@ -236,6 +238,38 @@ fn doctor_asks_github_about_the_token() {
     let ran = Ran::of(command.env("GITHUB_TOKEN", "ghp_wrong_0ne").output().expect("the program starts"));
     assert_eq!((ran.exit, &token(&ran)["status"]), (Some(1), &json!("fail")), "{ran:?}");
     assert!(!ran.stdout.contains("ghp_wrong"), "{ran:?}");
+}
+
+#[test]
+fn doctor_tells_of_a_budget_without_prices() {
+    let place = Place::with_items();
+    place.canonry(&["embed", "--repo", REPO]).succeeded();
+    let asked = ["detect-new", "--repo", REPO, "--type", "issue", "--number", "1", "--json"];
+    let triage_id = place.canonry(&asked).succeeded().json()["triage_id"].as_i64().expect("a record");
+    let action = TriageAction {
+        triage_id,
+        mode: TriageMode::Suggest,
+        component: None,
+        threshold: CurrentThreshold::Silent,
+        source: ThresholdSource::Configured,
+        action: TriageActionKind::Recorded,
+        reason: "no_prices".to_owned(),
+        comment_key: None,
+    };
+    let url = format!("sqlite:{}", place.database().display()).parse().expect("a URL");
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let store = Store::open_existing(&url).await.expect("opens");
+        store.record_triage_action(&action, Timestamp::now()).await.expect("written");
+        store.close().await;
+    });
+    let ran = place.canonry(&["doctor", "--json"]);
+    let checks = ran.json()["checks"].clone();
+    let budget = checks.as_array().expect("a list").iter().find(|check| check["name"] == "budget").expect("told");
+    assert_eq!((ran.exit, &budget["status"]), (Some(1), &json!("fail")), "{ran:?}");
+    assert!(budget.to_string().contains("--input-price"), "{budget}");
+    let shown = place.canonry(&["show", "--repo", REPO, "--type", "issue", "--number", "1"]).succeeded();
+    assert!(shown.stdout.contains("a budget is set, but the model's prices are not"), "{shown:?}");
 }
 
 #[test]

@@ -164,6 +164,10 @@ impl<'a> Purse<'a> {
         // Thoughts come on top of an answer's limit, so that a question may have cost more than was thought.
         let set_aside = most.max(spent.dearest.unwrap_or_default());
         if let Some(limit) = self.budget.cost_usd {
+            // Asking first and counting later would pay for answers that the limit then forbids.
+            if self.budget.prices.is_none() {
+                return Err(Refused::For("a cost limit is set, but the model's prices are not known".to_owned()));
+            }
             if spent.cost + set_aside > limit {
                 let why = format!("the budget of {limit} US dollars has no room for a question of this size");
                 return Err(Refused::For(why));
@@ -371,9 +375,8 @@ mod tests {
     async fn what_cannot_be_counted_cannot_be_limited() {
         let chat = Scripted::always(Said::Text("{}".to_owned()));
         let purse = Purse::new(&chat, LlmReviewBudget { cost_usd: Some(5.0), ..LlmReviewBudget::default() });
-        assert_eq!(ask(&purse, Purpose::Reading).await, Ok(()));
-        assert!(ask(&purse, Purpose::Reading).await.is_err_and(|why| why.contains("is not known")));
-        assert_eq!(purse.model_use().cost_usd, None);
+        assert!(ask(&purse, Purpose::Reading).await.is_err_and(|why| why.contains("prices are not known")));
+        assert_eq!((chat.asked().len(), purse.model_use().cost_usd), (0, None), "nobody is paid");
         let (input_tokens, output_tokens) = (Some(7), None);
         let untold = ChatError::CutOff { provider: "openai", max_tokens: 1, input_tokens, output_tokens };
         let chat = Scripted::new([Said::Text("{}".to_owned()), Said::Error(untold)], []);

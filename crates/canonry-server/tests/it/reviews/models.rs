@@ -79,6 +79,19 @@ on_both_engines! {
         assert_eq!(setting.reviewed(second).await.len(), 1);
     }
 
+    async fn a_model_without_prices_is_not_asked_where_money_is_limited(database: TestDatabase) {
+        let gate = Gated::new();
+        gate.open();
+        let parts = ReviewParts { llm: Some(model(gate.clone(), None)), command: None };
+        let settings = "review: {enabled: true, reviewers: [builtin, llm]}\nbudget: {monthlyCostUsd: 5}";
+        let setting = Setting::with(&database, As::App, settings, parts).await;
+        let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));
+        setting.settle().await;
+        let conclusion = setting.conclusion(&setting.head(number));
+        assert_eq!((gate.asked(), conclusion.as_deref()), (0, Some("action_required")));
+        assert!(setting.emulator.bodies_sent().iter().any(|body| body.contains("prices are not known")), "people are told why");
+    }
+
     async fn a_model_that_nobody_configured_leaves_a_gap(database: TestDatabase) {
         let setting = Setting::new(&database, As::App, "review: {reviewers: [builtin, llm]}").await;
         let number = setting.open("ann", "one", PLAIN, NewPull::new("Fill the pool"));

@@ -168,6 +168,18 @@ on_both_engines! {
         assert_eq!(told(&triaged), (Some("commented"), "above_threshold"));
     }
 
+    async fn without_prices_a_limited_model_is_not_asked_and_the_reason_is_recorded(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let item = setting.report(ALPHA, 0.95);
+        let outbox = setting.outbox().await;
+        let budget = LlmBudget::up_to(5.0, None);
+        let triaged = setting.triage_with(Some(&outbox), true, item, "job-1", budget).await.expect("triaged");
+        assert_eq!(told(&triaged), (Some("recorded"), "no_prices"));
+        assert!(setting.entries(item).await.is_empty());
+        assert!(setting.models.requests().iter().all(|request| request.path == "/embeddings"), "nobody is paid");
+        assert_eq!(setting.store.last_triage_reason(setting.repo.id).await.expect("reads").as_deref(), Some("no_prices"));
+    }
+
     async fn a_used_up_budget_is_recorded_and_nothing_is_posted(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let item = setting.report(ALPHA, 0.95);
