@@ -2,6 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
+use rten_simd::{Isa, SimdOp};
+
 use crate::slots::Slot;
 
 /// Multiplications that are worth the start of a thread: about a third of a millisecond.
@@ -242,14 +244,13 @@ impl DenseIndex {
         let mut blocks = vec![Block::default(); cosines.len().div_ceil(BLOCK)];
         let dimension = query.codes.len();
         let threads = (cosines.len() * dimension / MULTIPLICATIONS_PER_THREAD).clamp(1, THREADS);
-        let simd = pulp::Arch::new();
         let vectors = self.codes.chunks(PORTION * dimension).zip(self.coded.chunks(PORTION));
         let results = cosines.chunks_mut(PORTION).zip(blocks.chunks_mut(PORTION / BLOCK));
         let portions = Mutex::new(vectors.zip(results));
         let next = || portions.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
             while let Some(((codes, coded), (cosines, blocks))) = next() {
-                simd.dispatch(Portion { query, codes, coded, cosines, blocks });
+                Portion { query, codes, coded, cosines, blocks }.dispatch();
             }
         };
         std::thread::scope(|scope| {
@@ -381,13 +382,13 @@ struct Portion<'a> {
     blocks: &'a mut [Block],
 }
 
-impl pulp::WithSimd for Portion<'_> {
+impl SimdOp for Portion<'_> {
     type Output = ();
 
     // Inlined into the dispatch, where the compiler may use what the processor has beyond the baseline. A closure
     // is not always, and the scan then takes nearly three times as long.
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
+    fn eval<I: Isa>(self, _: I) {
         let query = self.query.codes.as_slice();
         let vectors = self.codes.chunks(BLOCK * query.len()).zip(self.coded.chunks(BLOCK));
         for (block, (cosines, (codes, coded))) in

@@ -1,6 +1,7 @@
 //! Late interaction: two texts compared token by token.
 
 use canonry_domain::TokenVectors;
+use rten_simd::{Isa, SimdOp};
 
 /// How well each token of one text is met by the other's.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +53,7 @@ impl LateQuery {
             return None;
         }
         let mut met = vec![i16::MIN; other.len()];
-        let there = pulp::Arch::new().dispatch(Blocks { query: self, codes: other.codes(), met: &mut met });
+        let there = Blocks { query: self, codes: other.codes(), met: &mut met }.dispatch();
         let back = met.iter().copied().map(i64::from).sum();
         let mean = |sum: i64, count: usize| (sum as f64 / (count as f64 * ONE)) as f32;
         Some(Late { there: mean(there, self.tokens), back: mean(back, met.len()) })
@@ -67,12 +68,12 @@ struct Blocks<'a> {
     met: &'a mut [i16],
 }
 
-impl pulp::WithSimd for Blocks<'_> {
+impl SimdOp for Blocks<'_> {
     /// The sum, over the query's tokens, of the best product of each.
     type Output = i64;
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) -> i64 {
+    fn eval<I: Isa>(self, _: I) -> i64 {
         let mut there = 0;
         for (at, lines) in self.query.lines.chunks_exact(self.query.width).enumerate() {
             let mut best = [i16::MIN; LANES];
