@@ -2,10 +2,12 @@
 
 use anyhow::Result;
 
+use crate::dependencies::check_dependencies;
 use crate::process::{cargo, step};
 
 pub(crate) fn check() -> Result<()> {
     step("fmt", cargo().args(["fmt", "--all", "--check"]))?;
+    check_dependencies()?;
     step(
         "clippy",
         cargo().args(["clippy", "--workspace", "--all-targets", "--all-features"]).args(["--", "-D", "warnings"]),

@@ -4,6 +4,7 @@
 mod bench;
 mod browser;
 mod check;
+mod dependencies;
 mod docs;
 mod environment;
 mod memory_folder;
@@ -28,7 +29,7 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Formatting, clippy and rustdoc, with warnings denied.
+    /// Formatting, dependencies, clippy and rustdoc, with warnings denied.
     Check,
     /// Every test on both engines; installs and starts what the tests need.
     ///
