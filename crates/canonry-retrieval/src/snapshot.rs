@@ -1,6 +1,6 @@
 //! An index on disk, so that a start needs not read and count every text again.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
@@ -112,7 +112,12 @@ pub fn read_snapshot(path: &Path, item_type: ItemType, model: &str) -> Result<It
 }
 
 fn write_file(index: &ItemIndex, path: &Path) -> io::Result<()> {
-    let file = File::create(path)?;
+    // Words of private repositories are in it: for its user alone.
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
     let mut sink =
         Sink { writer: BufWriter::with_capacity(1 << 18, &file), checksum: Checksum::default(), buffer: Vec::new() };
     sink.writer.write_all(&MAGIC)?;

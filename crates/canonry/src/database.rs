@@ -85,7 +85,7 @@ impl ChosenDatabase {
         let Some(folder) = &self.data_folder else {
             return Ok(());
         };
-        std::fs::create_dir_all(folder).with_context(|| {
+        create_private_folder(folder).with_context(|| {
             format!("the data folder {} cannot be created; name a database with --db", folder.display())
         })
     }
@@ -95,7 +95,8 @@ fn data_folder() -> Result<PathBuf, etcetera::HomeDirError> {
     Ok(etcetera::choose_base_strategy()?.data_dir().join("canonry"))
 }
 
-fn create_private_folder(folder: &Path) -> io::Result<()> {
+/// Makes a folder that nobody but its user can look into, and those above it that are missing.
+pub(crate) fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);

@@ -11,7 +11,7 @@ use canonry_store::{DatabaseUrl, Repo, Representation, Store};
 use canonry_triage::{EmbedSource, Neighbourhood};
 use etcetera::BaseStrategy as _;
 
-use crate::database::DatabaseOption;
+use crate::database::{DatabaseOption, create_private_folder};
 use crate::exit::WrongUsage;
 
 /// Who turns texts into vectors.
@@ -203,7 +203,10 @@ pub(crate) fn present_snapshots_of(database: &DatabaseOption) -> Result<Option<P
 /// The folder for indexes, made when it is not there. `None` when that cannot be; then every run builds its index.
 fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
     let folder = snapshot_place(url)?;
-    std::fs::create_dir_all(&folder).ok()?;
+    create_private_folder(&folder).ok()?;
+    // One that an earlier version made is open to all. It may be another's who lets us write; that is theirs to decide.
+    #[cfg(unix)]
+    let _ = std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700));
     Some(folder)
 }
 

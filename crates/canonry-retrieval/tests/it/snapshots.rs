@@ -67,3 +67,17 @@ fn writing_again_replaces_and_leaves_nothing_beside() {
     assert_eq!(read_snapshot(&path, ItemType::Issue, "model").expect("readable").len(), 3);
     assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
 }
+
+#[cfg(unix)]
+#[test]
+fn a_snapshot_is_for_its_user_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("index");
+    // One that an earlier version left.
+    fs::write(&path, "").expect("written");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("set");
+    write_snapshot(&index(), &path).expect("a snapshot");
+    assert_eq!(fs::metadata(&path).expect("there").permissions().mode() & 0o777, 0o600);
+}

@@ -17,7 +17,10 @@ impl DemoFolder {
         let is_kept = keep.is_some();
         let path = keep.unwrap_or_else(|| std::env::temp_dir().join(format!("canonry-demo-{}", context.run_id)));
         // Not made with its parents, and never one that exists: what is in it would be overwritten.
-        fs::create_dir(&path).with_context(|| {
+        let mut builder = fs::DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&path).with_context(|| {
             format!("the folder {} cannot be created; name one that does not exist yet with --keep", path.display())
         })?;
         Ok(Self { path, is_kept })

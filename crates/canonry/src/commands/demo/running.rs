@@ -26,6 +26,7 @@ use super::clock::DemoClock;
 use super::world::{APP_ID, install, world};
 use crate::chat_options::ProviderOptions;
 use crate::console_secrets::{form_key, fresh_token};
+use crate::database::create_private_folder;
 use crate::detector_source::ServiceModels;
 
 const WORKERS: u32 = 4;
@@ -71,7 +72,7 @@ impl Running {
         let store = Store::open_with(&url, connections, begins).await?;
         let local = ProviderOptions { provider: Extractor::Local, model: None, base_url: None, thinking: None };
         let snapshots = folder.join("canonry.db.index");
-        std::fs::create_dir_all(&snapshots)?;
+        create_private_folder(&snapshots)?;
         let models = Arc::new(ServiceModels {
             models: local.models(EmbedSource::Raw)?,
             remote_embedder: None,
