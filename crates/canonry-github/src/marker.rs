@@ -1,13 +1,14 @@
 //! Signed markers: how Canonry recognises what it wrote itself.
 
-use std::sync::LazyLock;
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use canonry_domain::Login;
 use hmac::{Hmac, KeyInit, Mac};
 use regex::Regex;
-use sha2::Sha256;
+use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::secret::Secret;
@@ -65,12 +66,25 @@ impl Marker {
 #[derive(Debug, Clone)]
 pub struct MarkerSigner {
     secret: Secret,
+    /// Digests of markers that earlier secrets signed.
+    issued: Arc<HashSet<[u8; 32]>>,
 }
 
 impl MarkerSigner {
     /// A signer with this secret.
     pub fn new(secret: Secret) -> Self {
-        Self { secret }
+        Self { secret, issued: Arc::default() }
+    }
+
+    /// The same, which also takes the markers of these digests for genuine: earlier secrets signed them.
+    #[must_use]
+    pub fn knowing(self, issued: impl IntoIterator<Item = [u8; 32]>) -> Self {
+        Self { issued: Arc::new(issued.into_iter().collect()), ..self }
+    }
+
+    /// What a marker that this secret signs is known by to a signer with another one.
+    pub fn digest(&self, marker: &Marker) -> [u8; 32] {
+        digest(&self.sign(marker))
     }
 
     /// The HTML comment to put into a text. GitHub does not show it.
@@ -82,15 +96,22 @@ impl MarkerSigner {
     /// The genuine markers in a text, in order. A text that another account than our own wrote has
     /// none, whatever it contains: markers can be copied.
     pub fn find(&self, text: &str, author: &Login, own: &Login) -> Vec<Marker> {
+        self.find_with_texts(text, author, own).into_iter().map(|(marker, _)| marker).collect()
+    }
+
+    /// The same, each with the words by which it stands there.
+    pub(crate) fn find_with_texts<'t>(&self, text: &'t str, author: &Login, own: &Login) -> Vec<(Marker, &'t str)> {
         if author != own {
             return Vec::new();
         }
-        let genuine = |found: regex::Captures<'_>| {
+        let genuine = |found: regex::Captures<'t>| {
             let (kind, encoded, signature) = (&found[1], &found[2], &found[3]);
             let given = URL_SAFE_NO_PAD.decode(signature).ok()?;
             let expected = self.signature(&signed_part(kind, encoded));
             let same: bool = expected.ct_eq(given.as_slice()).into();
-            if same { Marker::new(kind, &decode(encoded)?).ok() } else { None }
+            let whole = found.get(0)?.as_str();
+            let is_ours = same || self.issued.contains(&digest(whole));
+            if is_ours { Some((Marker::new(kind, &decode(encoded)?).ok()?, whole)) } else { None }
         };
         MARKER.captures_iter(text).filter_map(genuine).collect()
     }
@@ -108,6 +129,10 @@ impl MarkerSigner {
         mac.update(signed.as_bytes());
         mac.finalize().into_bytes().into()
     }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
 }
 
 /// Neither part contains a colon, so two different markers never sign the same bytes.

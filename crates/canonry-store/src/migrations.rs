@@ -49,6 +49,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0017_decisions"),
     migration!("0018_item_conditions"),
     migration!("0019_boilerplate"),
+    migration!("0020_issued_markers"),
 ];
 
 /// The schema that this program reads and writes.

@@ -80,8 +80,8 @@ impl Job<'_> {
     pub(super) fn with_own_markers(&self, comment: &RestReviewComment, body: &str) -> String {
         let outbox = self.outbox;
         let author = comment.user.as_ref().and_then(RestUser::to_login);
-        let markers = author.map(|author| outbox.signer.find(&comment.body, &author, &outbox.own)).unwrap_or_default();
-        let markers: Vec<String> = markers.iter().map(|marker| outbox.signer.sign(marker)).collect();
+        let own = |author| outbox.signer.find_with_texts(&comment.body, &author, &outbox.own);
+        let markers: Vec<&str> = author.map(own).unwrap_or_default().into_iter().map(|(_, text)| text).collect();
         format!("{}\n\n{}", body.trim_end(), markers.join("\n"))
     }
 }

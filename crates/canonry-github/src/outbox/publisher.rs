@@ -58,6 +58,8 @@ pub struct Outbox {
     pub(super) store: Store,
     pub(super) github: GitHub,
     pub(super) signer: MarkerSigner,
+    /// Whether the digests of markers are kept, since their secret is not.
+    pub(super) notes_markers: bool,
     /// The account whose texts may carry markers.
     pub(super) own: Login,
     checkpoint: Checkpoint,
@@ -69,8 +71,26 @@ impl Outbox {
     pub async fn open(store: Store, github: GitHub, fresh_secret: [u8; 32]) -> Result<Self, OutboxError> {
         let secret = store.marker_secret(fresh_secret, github.now()).await?;
         let signer = MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(secret)));
+        Self::signing_with(signer, false, store, github).await
+    }
+
+    /// The same where the secret must not be in the database, because others can read that: `secret` signs instead, for
+    /// as long as the outbox lives. What it signed is known to the next one by its digest.
+    pub async fn open_with_secret(store: Store, github: GitHub, secret: Secret) -> Result<Self, OutboxError> {
+        store.forget_marker_secret().await?;
+        let signer = MarkerSigner::new(secret).knowing(store.issued_markers().await?);
+        Self::signing_with(signer, true, store, github).await
+    }
+
+    async fn signing_with(
+        signer: MarkerSigner,
+        notes_markers: bool,
+        store: Store,
+        github: GitHub,
+    ) -> Result<Self, OutboxError> {
         let own = github.own_login().await?;
-        let outbox = Self { store, github, signer, own, checkpoint: Arc::new(|_| ControlFlow::Continue(())) };
+        let checkpoint: Checkpoint = Arc::new(|_| ControlFlow::Continue(()));
+        let outbox = Self { store, github, signer, notes_markers, own, checkpoint };
         outbox.release_leases_of_gone_processes().await?;
         Ok(outbox)
     }

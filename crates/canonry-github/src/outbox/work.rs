@@ -15,7 +15,7 @@ use super::publisher::{Outbox, OutboxError};
 use super::receipt::Receipt;
 use super::recheck::{Recheck, Ruling};
 use super::send::SEND_LIMIT;
-use super::write::Write;
+use super::write::{FINDING, Write};
 use crate::error::GitHubError;
 use crate::marker::Marker;
 use crate::pacing::next_write_at;
@@ -140,6 +140,11 @@ impl<'a> Job<'a> {
                 return self.store(before, Event::NotSent { hold: Hold::Until(until), reason }).await;
             }
         }
+        if self.outbox.notes_markers {
+            let digests: Vec<[u8; 32]> =
+                self.markers()?.iter().map(|marker| self.outbox.signer.digest(marker)).collect();
+            self.outbox.store.note_issued_markers(&digests, now).await?;
+        }
         let event = self.send(&sending).await;
         self.outbox.pass(Point::Answered)?;
         match event {
@@ -187,6 +192,19 @@ impl<'a> Job<'a> {
         }
         outbox.pass(Point::StepStored)?;
         Ok(ControlFlow::Break(()))
+    }
+
+    /// All markers that the write may put into texts.
+    fn markers(&self) -> Result<Vec<Marker>, OutboxError> {
+        let comments = match &self.write {
+            Write::Review(review) => review.comments.as_slice(),
+            _ => &[],
+        };
+        let mut markers = vec![self.marker.clone()];
+        for comment in comments {
+            markers.push(Marker::new(FINDING, &comment.key)?);
+        }
+        Ok(markers)
     }
 
     fn lease(&self, now: Timestamp) -> Lease<'_> {

@@ -37,6 +37,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0017_decisions.sql"),
     include_str!("../../migrations/samples/0018_item_conditions.sql"),
     include_str!("../../migrations/samples/0019_boilerplate.sql"),
+    include_str!("../../migrations/samples/0020_issued_markers.sql"),
 ];
 
 fn now() -> Timestamp {

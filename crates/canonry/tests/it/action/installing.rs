@@ -108,7 +108,9 @@ fn an_archive_of_the_release_is_installed_once_its_sum_and_its_origin_hold() {
     let program = left.outputs.lines().find_map(|line| line.strip_prefix("program=")).expect("an output");
     assert_eq!(Command::new(program).output().expect("it starts").stdout, b"installed\n");
     assert_eq!(release.asked(), [ARCHIVE, "SHA256SUMS"]);
-    let asked_of_github = format!("attestation verify {ARCHIVE} --repo canonry/canonry with {TOKEN}\n");
+    let asked_of_github = format!(
+        "attestation verify {ARCHIVE} --repo canonry/canonry --signer-workflow canonry/canonry/.github/workflows/release.yml with {TOKEN}\n"
+    );
     assert_eq!(fs::read_to_string(&asked).expect("asked"), asked_of_github);
 
     // Who names the sum needs nobody else's word.

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
+use canonry_store::Store;
 use canonry_testkit::github::{Emulator, NewIssue, NewPull, Permission, World};
+use jiff::Timestamp;
 use serde_json::json;
 
 use super::{Left, TOKEN, program, run_step};
@@ -183,6 +185,27 @@ fn the_action_publishes_a_review_with_what_other_tools_found() {
     said.sort();
     assert_eq!(said, [("src/app.js".to_owned(), Some(2)), ("src/app.js".to_owned(), Some(3))]);
     assert!(!place.path("pwned").exists());
+    drop(world);
+
+    // Whoever restores the cache finds no secret in it, and the next run knows its own comments all the same.
+    let database = format!("sqlite:{}", place.path("runner/canonry-data/canonry.db").display());
+    let kept = tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
+        let store = Store::open_existing(&database.parse().expect("a URL")).await.expect("opens");
+        let fresh = store.marker_secret([9; 32], Timestamp::now()).await.expect("stored");
+        store.forget_marker_secret().await.expect("removed");
+        let issued = store.issued_markers().await.expect("reads").len();
+        store.close().await;
+        (fresh, issued)
+    });
+    assert!(kept.0 == [9; 32] && kept.1 >= 3, "{kept:?}");
+    emulator.world().commit(REPO, "topic", &[("src/app.js", Some("start();\nfinish();\n"))]);
+    place.write("spell.json", json!({"source": {"name": "Spell"}, "diagnostics": []}).to_string());
+    let left = run_action(&place, &emulator, "review", "1", &given);
+    assert_eq!(left.exit, Some(0), "{}", left.outputs);
+    assert!(left.summary.contains("0 new, 2 fixed"), "{}", left.summary);
+    let world = emulator.world();
+    let threads = &world.pull(REPO, 1).threads;
+    assert!(threads.len() == 2 && threads.iter().all(|thread| thread.resolved_by.is_some()), "{threads:?}");
 }
 
 #[test]
