@@ -12,7 +12,7 @@ use crate::api_key::ApiKey;
 use crate::calibration::Calibration;
 use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
-use crate::remote_client::{checked_base, client};
+use crate::remote_client::{checked_base, client, shown_address};
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
 
@@ -182,7 +182,7 @@ impl RemoteEmbedder {
             let failure = if error.is_timeout() {
                 RemoteFailure::TimedOut { seconds: self.settings.timeout.as_secs(), attempts }
             } else {
-                RemoteFailure::Unreachable { attempts }
+                RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }
             };
             Refusal { failure, pause: Pause::Usual }
         };

@@ -36,6 +36,14 @@ pub(crate) fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Resul
     builder.build().map_err(|error| format!("no HTTP client: {error}"))
 }
 
+/// An address as it may be shown: keys stand behind a `?` with some services.
+pub(crate) fn shown_address(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
 fn is_loopback(base: &Url) -> bool {
     match base.host() {
         Some(Host::Domain(name)) => name == "localhost",

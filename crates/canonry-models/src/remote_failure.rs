@@ -12,8 +12,10 @@ pub enum RemoteFailure {
         attempts: u32,
     },
     /// The connection could not be made or broke.
-    #[error("the connection failed, tried {}", times(*attempts))]
+    #[error("the connection to {url} failed, tried {}", times(*attempts))]
     Unreachable {
+        /// Where the model should be, without what may be a key in it.
+        url: String,
         /// How often it was tried.
         attempts: u32,
     },

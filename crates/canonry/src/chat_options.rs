@@ -6,6 +6,7 @@ use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, C
 use canonry_triage::{EmbedSource, IntentExtractor, Judge, LlmBudget, LlmLimits, LlmPrices};
 
 use crate::exit::WrongUsage;
+use crate::model_patience::ModelPatience;
 
 /// Who judges.
 #[derive(Debug, Clone, clap::Args)]
@@ -22,6 +23,8 @@ pub(crate) struct ProviderOptions {
     /// How long a model may think before it answers: low, medium or high [default: as the model does by itself]
     #[arg(long, value_name = "EFFORT")]
     pub(crate) thinking: Option<Thinking>,
+    #[command(flatten)]
+    pub(crate) patience: ModelPatience,
 }
 
 /// What may be asked and spent.
@@ -67,7 +70,7 @@ impl ProviderOptions {
     /// The model that judges; `None` for the judge in this program.
     pub(crate) fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
         let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
-        chat_model("--provider", self.provider, model, base_url, self.thinking)
+        chat_model("--provider", self.provider, model, base_url, self.thinking, self.patience)
     }
 }
 
@@ -99,7 +102,8 @@ impl ProviderOptions {
             bail!(WrongUsage("--thinking is for a model that judges; name one with --provider".to_owned()));
         }
         let judge = if self.provider == Extractor::Local { None } else { self.model()? };
-        let extractor = chat_model("--extractor", kind, self.model.as_deref(), self.base_url.as_deref(), None)?;
+        let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
+        let extractor = chat_model("--extractor", kind, model, base_url, None, self.patience)?;
         Ok(Models { judge, extractor, provider: self.provider, source })
     }
 }
@@ -145,6 +149,7 @@ pub(crate) fn chat_model(
     model: Option<&str>,
     base_url: Option<&str>,
     thinking: Option<Thinking>,
+    patience: ModelPatience,
 ) -> Result<Option<Box<dyn ChatModel>>> {
     let provider = match kind {
         Extractor::Local => {
@@ -159,8 +164,9 @@ pub(crate) fn chat_model(
                 let words = "a program has no --base-url and no --thinking; name it with --model 'PROGRAM ARGUMENTS'";
                 bail!(WrongUsage(words.to_owned()));
             }
-            let settings = CommandSettings::from_line(model.unwrap_or_default())
+            let mut settings = CommandSettings::from_line(model.unwrap_or_default())
                 .ok_or_else(|| WrongUsage("name the program with --model 'PROGRAM ARGUMENTS'".to_owned()))?;
+            patience.apply_to_program(&mut settings);
             return Ok(Some(Box::new(CommandChat::new(settings))));
         }
         Extractor::OpenAi => ChatProvider::OpenAi,
@@ -175,6 +181,7 @@ pub(crate) fn chat_model(
         base_url.clone_into(&mut settings.base_url);
     }
     settings.thinking = thinking;
+    patience.apply(&mut settings);
     let model = RemoteChat::new(settings).map_err(|error| anyhow!("failed to {error}"))?;
     Ok(Some(Box::new(model)))
 }

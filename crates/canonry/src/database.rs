@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use canonry_store::{DatabaseUrl, OpenError, OpenOptions, Store};
+use canonry_store::{DatabaseUrl, InvalidDatabaseUrl, OpenError, OpenOptions, Store};
 use etcetera::BaseStrategy as _;
 
 use crate::context::Context;
+use crate::exit::WrongUsage;
 
 /// The option that names the database.
 #[derive(Debug, clap::Args)]
@@ -31,7 +32,8 @@ impl DatabaseOption {
     /// The named database, or the default one. Touches nothing.
     pub(crate) fn choose(&self) -> Result<ChosenDatabase> {
         if let Some(url) = self.url.as_deref().filter(|url| !url.is_empty()) {
-            return Ok(ChosenDatabase { url: url.parse()?, data_folder: None });
+            let url = url.parse().map_err(|error: InvalidDatabaseUrl| WrongUsage(error.to_string()))?;
+            return Ok(ChosenDatabase { url, data_folder: None });
         }
         let folder =
             data_folder().context("there is no home folder to keep the database in; name a database with --db")?;

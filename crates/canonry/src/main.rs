@@ -20,6 +20,7 @@ mod json;
 mod known_repo;
 mod local_clone;
 mod logging;
+mod model_patience;
 mod output_file;
 mod printable;
 mod published_pull;

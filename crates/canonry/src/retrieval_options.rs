@@ -13,6 +13,7 @@ use etcetera::BaseStrategy as _;
 
 use crate::database::{DatabaseOption, create_private_folder};
 use crate::exit::WrongUsage;
+use crate::model_patience::EmbedPatience;
 
 /// Who turns texts into vectors.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,8 @@ pub(crate) struct EmbedderOptions {
     /// Where a remote embedder is [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     embed_base_url: Option<String>,
+    #[command(flatten)]
+    patience: EmbedPatience,
 }
 
 /// Which parts of retrieval count.
@@ -110,6 +113,7 @@ impl EmbedderOptions {
         if let Some(base_url) = &self.embed_base_url {
             settings.base_url.clone_from(base_url);
         }
+        self.patience.apply(&mut settings);
         let embedder = RemoteEmbedder::new(settings.clone())?;
         let Some(stored) = store.calibration(embedder.model_id()).await? else {
             return Ok(Some(Box::new(embedder)));

@@ -11,6 +11,7 @@ use canonry_triage::LlmPrices;
 
 use crate::chat_options::{amount, chat_model};
 use crate::exit::WrongUsage;
+use crate::model_patience::ModelPatience;
 
 /// Who reviews where a repository's file names the reviewers llm and command.
 #[derive(Debug, Clone, clap::Args)]
@@ -44,15 +45,15 @@ pub(crate) struct ReviewModelOptions {
 
 impl ReviewModelOptions {
     /// Who reviews; `prices` are those of the judge's model, which hold where none are named here.
-    pub(crate) fn parts(&self, prices: Option<LlmPrices>) -> Result<ReviewParts> {
+    pub(crate) fn parts(&self, prices: Option<LlmPrices>, patience: ModelPatience) -> Result<ReviewParts> {
         let command = match self.review_command.as_deref().map(CommandReviewer::from_line) {
             Some(None) => bail!(WrongUsage("name a program with --review-command 'PROGRAM ARGUMENTS'".to_owned())),
             command => command.flatten(),
         };
-        Ok(ReviewParts { llm: self.llm(prices)?, command })
+        Ok(ReviewParts { llm: self.llm(prices, patience)?, command })
     }
 
-    fn llm(&self, prices: Option<LlmPrices>) -> Result<Option<ReviewModel>> {
+    fn llm(&self, prices: Option<LlmPrices>, patience: ModelPatience) -> Result<Option<ReviewModel>> {
         let Some(provider) = self.review_provider else { return Ok(None) };
         if provider == Extractor::Local {
             let words = "no model in this program reads changes; its own rules are the reviewer builtin, and a model is \
@@ -60,7 +61,7 @@ impl ReviewModelOptions {
             bail!(WrongUsage(words.to_owned()));
         }
         let (model, base_url) = (self.review_model.as_deref(), self.review_base_url.as_deref());
-        let chat = chat_model("--review-provider", provider, model, base_url, self.review_thinking)?;
+        let chat = chat_model("--review-provider", provider, model, base_url, self.review_thinking, patience)?;
         let own = self.review_input_price.zip(self.review_output_price);
         let prices = own.map(|(input, output)| LlmPrices { input, output }).or(prices);
         Ok(chat.map(|chat| ReviewModel { provider, chat: Arc::from(chat), prices }))

@@ -13,6 +13,7 @@ use canonry_review::{ReviewerChoice, choose_reviewers};
 
 use crate::chat_options::{amount, chat_model};
 use crate::exit::WrongUsage;
+use crate::model_patience::ModelPatience;
 
 /// Who reviews.
 #[derive(Debug, clap::Args)]
@@ -45,6 +46,8 @@ pub(crate) struct ReviewerOptions {
     /// How long the model may think before it answers: low, medium or high [default: as the model does by itself]
     #[arg(long, value_name = "EFFORT", requires = "provider")]
     thinking: Option<Thinking>,
+    #[command(flatten)]
+    patience: ModelPatience,
     /// Ask the model at most so often
     #[arg(long, value_name = "COUNT", requires = "provider", value_parser = clap::value_parser!(u32).range(1..=1000))]
     max_calls: Option<u32>,
@@ -82,7 +85,8 @@ impl ReviewerOptions {
                 with --provider openai, anthropic, gemini or command";
             bail!(WrongUsage(words.to_owned()));
         }
-        let model = chat_model("--provider", provider, self.model.as_deref(), self.base_url.as_deref(), self.thinking)?;
+        let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
+        let model = chat_model("--provider", provider, model, base_url, self.thinking, self.patience)?;
         Ok(model.map(|model| LlmReviewer::new(Arc::from(model))))
     }
 

@@ -13,7 +13,7 @@ use crate::chat::chat_error::{ChatError, quoted};
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
-use crate::remote_client::{checked_base, client};
+use crate::remote_client::{checked_base, client, shown_address};
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
 
@@ -254,7 +254,7 @@ impl RemoteChat {
                 let seconds = self.settings.timeout.as_secs();
                 (RemoteFailure::TimedOut { seconds, attempts }, Again::AfterBackOff)
             } else {
-                (RemoteFailure::Unreachable { attempts }, Again::Never)
+                (RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }, Again::Never)
             }
         };
         let mut answer = self.client.post(self.endpoint.clone()).body(body).send().await.map_err(broken)?;

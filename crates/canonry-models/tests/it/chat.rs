@@ -264,10 +264,11 @@ async fn silence_is_a_timeout_and_then_a_failure() {
 #[tokio::test]
 async fn a_closed_port_is_told_at_once() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let base_url = format!("http://127.0.0.1:{port}");
+    let base_url = format!("http://127.0.0.1:{port}?key=s3cret");
     let model = RemoteChat::new(ChatSettings { base_url, ..ChatSettings::new(ChatProvider::Anthropic) }).unwrap();
-    let error = model.complete(&request()).await.expect_err("nobody is there");
-    assert_eq!(error.to_string(), "ask anthropic: the connection failed, tried once");
+    let error = model.complete(&request()).await.expect_err("nobody is there").to_string();
+    let told = format!("the connection to http://127.0.0.1:{port}/v1/messages failed, tried once");
+    assert_eq!(error, format!("ask anthropic: {told}"));
 }
 
 #[test]

@@ -289,9 +289,10 @@ async fn silence_is_a_timeout_and_then_a_failure() {
 #[tokio::test]
 async fn a_closed_port_is_unreachable() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
-    let base_url = format!("http://127.0.0.1:{port}/v1");
+    let base_url = format!("http://127.0.0.1:{port}/v1?key=s3cret");
     let settings = RemoteSettings { base_url, attempts: 2, ..RemoteSettings::new(Provider::OpenAi) };
     let embedder = RemoteEmbedder::with_clock(settings, Arc::new(Waits::default())).unwrap();
     let error = embedder.embed(&texts([1]), InputType::Document).await.expect_err("nobody is there");
-    assert_eq!(failure(&error), &RemoteFailure::Unreachable { attempts: 2 });
+    let url = format!("http://127.0.0.1:{port}/v1/embeddings");
+    assert_eq!(failure(&error), &RemoteFailure::Unreachable { url, attempts: 2 });
 }

@@ -242,7 +242,7 @@ on_both_engines! {
             (Fault::NanComponent, rest.clone(), "cannot be read"),
             (Fault::FewerVectors, rest.clone(), "43 vectors came back for 44 texts"),
             (Fault::TruncatedJson, rest.clone(), "cannot be read"),
-            (Fault::Drop, rest.clone(), "the connection failed, tried 5 times"),
+            (Fault::Drop, rest.clone(), "failed, tried 5 times"),
             (Fault::status(500), rest.clone(), "status 500"),
             (Fault::status(401), rest.clone(), "[key]"),
         ];

@@ -11,6 +11,7 @@ use crate::database::DatabaseOption;
 use crate::exit::Exit;
 use crate::item_filter::ItemFilterOptions;
 use crate::known_repo::RepoOption;
+use crate::model_patience::ModelPatience;
 use crate::printable::one_line;
 use crate::report::Report;
 use crate::tables::counted;
@@ -44,6 +45,8 @@ pub(crate) struct Args {
     /// Where the model is [default: the provider's own service]
     #[arg(long, value_name = "URL")]
     base_url: Option<String>,
+    #[command(flatten)]
+    patience: ModelPatience,
     /// How many items a model is asked about at once
     #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=64))]
     workers: u8,
@@ -52,7 +55,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
-    let model = chat_model("--extractor", args.extractor, args.model.as_deref(), args.base_url.as_deref(), None)?;
+    let (model, base_url) = (args.model.as_deref(), args.base_url.as_deref());
+    let model = chat_model("--extractor", args.extractor, model, base_url, None, args.patience)?;
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let extractor = match &model {

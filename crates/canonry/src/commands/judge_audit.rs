@@ -13,6 +13,7 @@ use crate::database::DatabaseOption;
 use crate::exit::Exit;
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
+use crate::model_patience::ModelPatience;
 use crate::report::Report;
 use crate::retrieval_options::SourceOptions;
 use crate::tables::{counted, table};
@@ -65,6 +66,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     source: SourceOptions,
     #[command(flatten)]
+    patience: ModelPatience,
+    #[command(flatten)]
     limits: LimitOptions,
     #[command(flatten)]
     database: DatabaseOption,
@@ -76,7 +79,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         own.clone().or_else(|| args.base_url.clone().filter(|_| takes))
     };
     let model = |option: &str, provider, name: &Option<String>, base_url: &Option<String>| {
-        chat_model(option, provider, name.as_deref(), shared(provider, base_url).as_deref(), None)
+        chat_model(option, provider, name.as_deref(), shared(provider, base_url).as_deref(), None, args.patience)
     };
     let cheap = model("--cheap-provider", args.cheap_provider, &args.cheap_model, &args.cheap_base_url)?;
     let strong = model("--strong-provider", args.strong_provider, &args.strong_model, &args.strong_base_url)?;

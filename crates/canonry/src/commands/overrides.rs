@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use crate::commands::show::find;
 use crate::context::Context;
 use crate::database::DatabaseOption;
+use crate::exit::WrongUsage;
 use crate::known_repo::RepoOption;
 use crate::printable::one_line;
 use crate::report::Report;
@@ -124,7 +125,7 @@ async fn rule(
     context: &Context,
 ) -> Result<Report> {
     if other == Some(item) {
-        return Err(RulingError::Itself.into());
+        bail!(WrongUsage(RulingError::Itself.to_string()));
     }
     let store = common.database.open_known(context).await?;
     let repo = common.repo.find(&store).await?;

@@ -146,7 +146,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         );
     };
     let models = args.provider.models(args.source.source())?;
-    let reviewers = args.review.parts(args.prices())?;
+    let reviewers = args.review.parts(args.prices(), args.provider.patience)?;
     if args.monthly_cost.is_some() && !models.are_hosted() && reviewers.llm.is_none() {
         let words = "--monthly-cost is for models that cost something; name one with --provider, --extractor or \
             --review-provider";

@@ -1,5 +1,6 @@
 //! `analyze-intent` by rules, by a program and by a model that is not there.
 
+use canonry_testkit::models::{Fault, ModelServer};
 use insta::assert_snapshot;
 
 use crate::place::{Place, Ran};
@@ -63,9 +64,14 @@ fn a_program_is_not_told_our_secrets() {
         ran.json()["errors"][0]["message"].as_str().expect("a message").to_owned()
     };
     assert!(told("SOMETHING_ELSE").ends_with("it begins with \"told\""));
-    for variable in
-        ["GITHUB_TOKEN", "GH_TOKEN", "CANONRY_ADMIN_TOKEN", "CANONRY_WEBHOOK_SECRET", "CANONRY_APP_PRIVATE_KEY"]
-    {
+    for variable in [
+        "GITHUB_TOKEN",
+        "GH_TOKEN",
+        "CANONRY_ADMIN_TOKEN",
+        "CANONRY_MARKER_SECRET",
+        "CANONRY_WEBHOOK_SECRET",
+        "CANONRY_APP_PRIVATE_KEY",
+    ] {
         assert!(told(variable).ends_with("it ended with exit status: 1"), "{variable}");
     }
 }
@@ -86,4 +92,31 @@ fn what_cannot_work_is_said_at_once() {
         ran.stderr.contains("is not a provider; it must be one of local, openai, anthropic, gemini, command"),
         "{ran:?}"
     );
+}
+
+#[test]
+fn how_long_and_how_often_a_model_is_asked_is_the_operators_to_say() {
+    let (place, server) = (Place::with_items(), ModelServer::start_blocking());
+    let url = server.base_url();
+    let by_model = ["--extractor", "openai", "--base-url", &url, "--type", "issue", "--json"];
+    server.fault_when("", Fault::Hang);
+    let ran = place.canonry(&[RUN, &by_model, &["--model-timeout", "1s", "--model-tries", "1"]].concat());
+    let message = "failed to ask openai: no answer within 1 s, asked once";
+    assert_eq!((ran.exit, &ran.json()["errors"][0]["message"]), (Some(3), &message.into()), "{ran:?}");
+    let mut by_variable = place.command(&[RUN, &by_model].concat());
+    by_variable.env("CANONRY_MODEL_TIMEOUT", "1s").env("CANONRY_MODEL_TRIES", "2");
+    let ran = Ran::of(by_variable.output().expect("the program starts"));
+    assert_eq!(ran.json()["errors"][0]["message"], "failed to ask openai: no answer within 1 s, asked 2 times");
+    let wrong = place.canonry(&[RUN, &by_model[..4], &["--model-timeout", "90"]].concat());
+    assert!(wrong.exit == Some(2) && wrong.stderr.contains("write it as 90s or 10m"), "{wrong:?}");
+}
+
+#[test]
+fn a_model_that_is_not_there_is_named_by_its_address() {
+    let place = Place::with_items();
+    let base = "http://127.0.0.1:1/v1?api-key=s3cret";
+    let ran = place.canonry(&[RUN, &["--extractor", "openai", "--base-url", base, "--json"]].concat());
+    let message = "failed to ask openai: the connection to http://127.0.0.1:1/v1/chat/completions failed, tried once";
+    assert_eq!(ran.json()["errors"][0]["message"], message);
+    assert!(!format!("{ran:?}").contains("s3cret"), "{ran:?}");
 }

@@ -123,6 +123,11 @@ on_both_engines! {
             "nothing of octo/cat is embedded by openai:text-embedding-3-small yet; run `canonry embed --repo octo/cat \
              --embedder openai --embed-model text-embedding-3-small` first, or use --retrieval lexical"
         );
+        server.fault_when("", Fault::Hang);
+        let hasty = ["embed", "--embed-timeout", "1s", "--embed-tries", "1"];
+        let silent = with_model(&place, &database, &server, &hasty);
+        assert!(silent.failed().contains("no answer within 1 s, asked once"), "{silent:?}");
+        server.clear_faults();
         server.forget_requests();
         server.fault_once(Fault::status(429).retry_after(0));
         let fine = embed().succeeded();

@@ -144,21 +144,25 @@ fn an_unknown_repository_is_answered_with_the_known_ones() {
 fn a_database_that_is_none_is_named_and_not_touched() {
     let place = Place::new();
     let text = place.write("notes.txt", "these are notes, not a database at all\n".repeat(50));
-    for (url, message) in [
+    for (url, exit, message) in [
         (
             "sqlite:absent.db",
+            1,
             "there is no database at sqlite:absent.db; create it with `canonry init --db sqlite:absent.db`, or name another one with --db",
         ),
-        ("sqlite:notes.txt", "notes.txt is not a SQLite database; nothing was changed; name another file with --db"),
-        ("notes.txt", "\"notes.txt\" is not a database; write sqlite:PATH or postgres://user@host/name"),
+        ("sqlite:notes.txt", 1, "notes.txt is not a SQLite database; nothing was changed; name another file with --db"),
+        ("notes.txt", 2, "\"notes.txt\" is not a database; write sqlite:PATH or postgres://user@host/name"),
         (
             "mysql://me:s3cret@host/db",
+            2,
             "\"mysql://me@host/db\" is not a database; write sqlite:PATH or postgres://user@host/name",
         ),
     ] {
         let ran = place.canonry(&["show", "--db", url, "--repo", "octo/cat", "--number", "1"]);
-        assert_eq!(ran.failed(), message, "{url}");
+        assert_eq!(ran.ended_with(exit), message, "{url}");
     }
+    let itself = ["override", "duplicate", "1", "1", "--repo", "octo/cat", "--db", "sqlite:absent.db"];
+    place.canonry(&itself).ended_with(2);
     assert_eq!(
         place.canonry(&["init", "--db", "sqlite:notes.txt"]).failed(),
         "notes.txt is not a SQLite database; nothing was changed; name another file with --db"

@@ -28,6 +28,7 @@ use crate::chat_options::ProviderOptions;
 use crate::console_secrets::{form_key, fresh_token};
 use crate::database::create_private_folder;
 use crate::detector_source::ServiceModels;
+use crate::model_patience::ModelPatience;
 
 const WORKERS: u32 = 4;
 /// What the console is called by the demo's GitHub when people sign in with it.
@@ -70,7 +71,13 @@ impl Running {
         let url = DatabaseUrl::Sqlite(folder.join("canonry.db"));
         let connections = OpenOptions { connections: WORKERS + 8 };
         let store = Store::open_with(&url, connections, begins).await?;
-        let local = ProviderOptions { provider: Extractor::Local, model: None, base_url: None, thinking: None };
+        let local = ProviderOptions {
+            provider: Extractor::Local,
+            model: None,
+            base_url: None,
+            thinking: None,
+            patience: ModelPatience::default(),
+        };
         let snapshots = folder.join("canonry.db.index");
         create_private_folder(&snapshots)?;
         let models = Arc::new(ServiceModels {
