@@ -6,10 +6,11 @@ use std::io;
 use tokio::process::{Child, Command};
 
 /// The variables with Canonry's own secrets, which no such program is given.
-pub const WITHHELD: [&str; 9] = [
+pub const WITHHELD: [&str; 10] = [
     "GITHUB_TOKEN",
     "GH_TOKEN",
     "CANONRY_ADMIN_TOKEN",
+    "CANONRY_MARKER_SECRET",
     "CANONRY_OAUTH_CLIENT_SECRET",
     "CANONRY_METRICS_TOKEN",
     "CANONRY_DATABASE_URL",
