@@ -95,6 +95,7 @@ struct Known {
     overrides: Vec<Override>,
     stored: BTreeMap<ItemNumber, ItemNumber>,
     earlier: Vec<canonry_domain::EarlierClose>,
+    own_comments: BTreeMap<ItemNumber, u32>,
     maintainers: Maintainers,
 }
 
@@ -209,15 +210,18 @@ impl Known {
             overrides,
             stored: members.iter().map(|number| (*number, canonical)).collect(),
             earlier: store.earlier_closes_of(repo, item_type, &members).await?,
+            own_comments: store.own_comments(repo, None).await?,
             maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
         })
     }
 
     /// The clusters of these items by the rules of today; `keeps` says whether what was chosen before counts.
     fn clusters(&self, item_type: ItemType, keeps: bool) -> Vec<Cluster> {
-        let known = |item| PlanItem { item, has_content: true, reopened_at: None, fixed_by: None, own_comments: 0 };
-        let items: BTreeMap<ItemNumber, PlanItem<'_>> =
-            self.items.iter().map(|(number, item)| (*number, known(item))).collect();
+        let known = |(number, item)| {
+            let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
+            (*number, PlanItem { item, has_content: true, reopened_at: None, fixed_by: None, own_comments })
+        };
+        let items: BTreeMap<ItemNumber, PlanItem<'_>> = self.items.iter().map(known).collect();
         let nothing = BTreeMap::new();
         let ruled: Vec<Override> =
             self.overrides.iter().filter(|one| keeps || one.kind != OverrideKind::Canonical).cloned().collect();

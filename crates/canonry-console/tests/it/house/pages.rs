@@ -218,3 +218,12 @@ async fn bodies_and_payloads_are_for_operators() {
     assert!(!maintainer.contains("&#34;title&#34;") && maintainer.contains("Do it again"), "{maintainer}");
     assert!(HOSTILE.contains("alert(1)"));
 }
+
+#[tokio::test]
+async fn a_clock_that_is_wrong_is_told_on_the_overview() {
+    let setting = House::new().await;
+    let told = "Nothing is closed: this machine's clock is 10 minutes ahead of GitHub's.";
+    assert!(!setting.page(Who::Mona, "/").await.contains("Nothing is closed"), "both clocks agree");
+    setting.clock.advance(jiff::SignedDuration::from_mins(10));
+    assert!(setting.page(Who::Mona, "/").await.replace("&#39;", "'").contains(told));
+}

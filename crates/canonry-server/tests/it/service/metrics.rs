@@ -328,6 +328,8 @@ async fn github_budget_and_the_token_of_the_metrics() {
         let (status, text) = ask(token).await;
         assert_eq!((status, text.as_str()), (401, "the metrics want the token of CANONRY_METRICS_TOKEN\n"));
     }
+    let (_, shown) = ask(Some("for-prometheus")).await;
+    assert!(shown.contains("\ncanonry_github_clock_skew_seconds "), "{shown}");
     let (status, text) = ask(Some("for-prometheus")).await;
     assert_eq!(status, 200);
     assert!(!text.contains("for-prometheus") && !text.contains("the-services-own-token"), "{text}");
