@@ -172,7 +172,7 @@ fn problems_are_json_for_scripts() {
 fn the_hash_is_of_the_meaning_and_never_changes() {
     assert_eq!(
         config_hash(&RepoConfig::default()).as_str(),
-        "8617b004982816c7a2cc0a43b4828903512e218a1e2b0a99a9bd7cb627275fdc"
+        "2eec0f2f0cac801925d804ddb875ef43195fa2f57952df2c1f62de9887d07bc2"
     );
     let one = parse("budget: {monthlyCostUsd: 5}\ntriage: {mode: grace}\n").config;
     let same = parse("triage:\n  mode: 'grace'\n  maxCandidates: 3\nbudget: {monthlyCostUsd: 5.0}\n");
