@@ -117,6 +117,10 @@ pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &Compared<
             OnlineGate::Alike => {
                 ("Are the two alike enough, whatever the judge says?", at_least(decided, alike(), STRONG_RETRIEVAL))
             }
+            OnlineGate::ProvenJudge => (
+                "Has this judge proven itself in this repository?",
+                pick(decided, "No: its yes closes nothing. An operator runs `canonry judge-audit`.", "Yes."),
+            ),
             OnlineGate::Duplicate => {
                 ("Does anything else speak against it?", "No: it is called a duplicate.".to_owned())
             }

@@ -1,7 +1,7 @@
 //! Which gates a stored decision or verdict went through, and which of them decided it.
 
 use crate::decision::{DecisionOrigin, DecisionStatus, Ruled};
-use crate::online_verdict::NO_USABLE_ANSWER;
+use crate::online_verdict::{NO_USABLE_ANSWER, UNPROVEN_JUDGE};
 
 /// The gates between a candidate set and an edge, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -59,6 +59,8 @@ pub enum OnlineGate {
     DuplicateConfidence,
     /// The target is alike enough, whatever the judge says.
     Alike,
+    /// The judge has proven itself in the repository.
+    ProvenJudge,
     /// Nothing is left to ask.
     Duplicate,
 }
@@ -114,7 +116,7 @@ impl Gate {
 
 impl OnlineGate {
     /// Every gate, in order.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Ruling,
         Self::EnoughText,
         Self::Neighbours,
@@ -127,6 +129,7 @@ impl OnlineGate {
         Self::MaybeConfidence,
         Self::DuplicateConfidence,
         Self::Alike,
+        Self::ProvenJudge,
         Self::Duplicate,
     ];
 
@@ -135,6 +138,7 @@ impl OnlineGate {
         if let Some(which) = reason.strip_prefix("online_strict_guardrail:") {
             return match which {
                 Ruled::CANDIDATE_GAP_TOO_SMALL => Some(Self::Gap),
+                UNPROVEN_JUDGE => Some(Self::ProvenJudge),
                 _ if which.starts_with(MISMATCH) => Some(Self::SameKind),
                 _ if is_shortfall(which) => Some(Self::AllSame),
                 _ => is_structural(which).then_some(Self::Structure),

@@ -42,6 +42,7 @@ mod issue_outcome;
 mod item;
 mod item_record;
 mod judge_answer;
+mod judge_proof;
 mod judge_structure;
 mod judged_item;
 mod linked_issues;
@@ -140,6 +141,7 @@ pub use item_record::{Change, ItemRecord, Merged, merge_answer, merge_record};
 pub use judge_answer::{
     InvalidAnswer, JUDGE_PROMPT_VERSION, JudgeAnswer, REASONING_LIMIT, judge_answer_schema, parse_judge_answer,
 };
+pub use judge_proof::{JudgeProof, LEAST_PROVEN_PRECISION, LEAST_PROVING_ANSWERS, is_accepted_answer_right};
 pub use judge_structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, structural_veto};
 pub use judged_item::{GateCandidate, JudgedItem, PairScores};
 pub use linked_issues::fixed_issues;

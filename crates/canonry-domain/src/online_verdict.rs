@@ -72,6 +72,22 @@ pub struct OnlineVerdict {
     pub reason: String,
 }
 
+/// What keeps the yes of a judge that has not proven itself in the repository from being called a duplicate.
+pub(crate) const UNPROVEN_JUDGE: &str = "unproven_judge";
+
+impl OnlineVerdict {
+    /// The same verdict of a judge that has not proven itself: a person should look before anything is closed.
+    pub fn of_unproven_judge(self) -> Self {
+        match self.verdict {
+            Verdict::Duplicate => {
+                let reason = format!("online_strict_guardrail:{UNPROVEN_JUDGE}");
+                Self { verdict: Verdict::MaybeDuplicate, reason, ..self }
+            }
+            Verdict::MaybeDuplicate | Verdict::NotDuplicate => self,
+        }
+    }
+}
+
 /// Whether a neighbour is put before the judge: open, of the source's type, near enough, and with text of its own.
 pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresholds: &OnlineThresholds) -> bool {
     candidate.item.state == ItemState::Open

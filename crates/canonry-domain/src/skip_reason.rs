@@ -42,6 +42,8 @@ pub enum SkipReason {
     InGrace,
     /// It, or the canonical, has no text of its own, only that of a template.
     NoContent,
+    /// The judge that called it a duplicate has not proven itself in the repository.
+    UnprovenJudge,
     /// As many items were closed today as may be without a person's approval.
     DailyLimit,
     /// A person excluded it from a plan, and nobody has lifted that.
@@ -70,6 +72,7 @@ words!(
     Objected = "objected",
     InGrace = "in_grace",
     NoContent = "no_content",
+    UnprovenJudge = "unproven_judge",
     DailyLimit = "daily_limit",
     Excluded = "excluded",
     RuledSince = "ruled_since",
@@ -96,6 +99,7 @@ impl SkipReason {
             Self::Objected => "somebody objected when its close was announced",
             Self::InGrace => "its close is announced, and comes by itself",
             Self::NoContent => "it or the canonical is an unfilled template",
+            Self::UnprovenJudge => "its judge has not proven itself here; run `canonry judge-audit`, or rule",
             Self::DailyLimit => "today's limit is reached",
             Self::Excluded => "a person excluded it",
             Self::RuledSince => "a person ruled about its cluster after the plan was made",

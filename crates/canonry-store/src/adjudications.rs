@@ -227,6 +227,21 @@ impl Store {
         Ok(updated == 1)
     }
 
+    /// The pairs of items that people called the same or different, with the last word on each.
+    pub async fn adjudicated_pairs(
+        &self,
+        repo: RepoId,
+    ) -> Result<BTreeMap<(ItemType, ItemNumber, ItemNumber), bool>, StoreError> {
+        let query = "SELECT item_type, number, target, word = 'same' FROM adjudications
+            WHERE repo_id = $1 AND word IN ('same', 'different') AND target IS NOT NULL ORDER BY at, id";
+        let rows: Vec<(String, i64, i64, bool)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let pair = |(item_type, source, target, same): (String, i64, i64, bool)| {
+            Ok(((word(&item_type)?, number(source)?, number(target)?), same))
+        };
+        rows.into_iter().map(pair).collect()
+    }
+
     /// The answers of a repository, counted by verdict, score and word.
     pub async fn adjudication_totals(&self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
         let query = "SELECT verdict, score, word, count(*) FROM adjudications WHERE repo_id = $1

@@ -1,9 +1,9 @@
 //! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::{
-    AuditCandidate, AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, LaneResult, Probability,
+    AuditCandidate, AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, JudgeProof, LaneResult, Probability,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -37,6 +37,21 @@ pub struct NewAudit {
     pub min_edge: Probability,
     /// The run that made it.
     pub run_id: String,
+    /// The version of the question; `None` of audits from before it was kept.
+    pub prompt_version: Option<i64>,
+    /// How the cheap judge's accepted answers turned out, as far as that is known.
+    pub proof: Option<JudgeProof>,
+}
+
+/// A judge as it is stored: another model or another question is another judge.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredJudge {
+    /// Its kind.
+    pub provider: String,
+    /// The model behind it.
+    pub model: String,
+    /// The version of the question.
+    pub prompt_version: i64,
 }
 
 /// One source of an audit.
@@ -80,7 +95,8 @@ macro_rules! audits {
     ($rest:literal) => {
         concat!(
             "SELECT id, repo_id, representation, seed, sample_size, cheap_provider, cheap_model, strong_provider,
-                strong_model, min_edge, created_at, run_id FROM judge_audit_runs ",
+                strong_model, min_edge, created_at, run_id, prompt_version, right_answers, wrong_answers
+                FROM judge_audit_runs ",
             $rest
         )
     };
@@ -103,8 +119,13 @@ impl Store {
         }
         let insert =
             "INSERT INTO judge_audit_runs (repo_id, representation, seed, sample_size, cheap_provider, cheap_model,
-                strong_provider, strong_model, min_edge, created_at, run_id)
-            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) RETURNING id";
+                strong_provider, strong_model, min_edge, created_at, run_id, prompt_version, right_answers, wrong_answers)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id";
+        let counted = |count: fn(JudgeProof) -> u64| {
+            let counted = audit.proof.map(|proof| i64::try_from(count(proof)));
+            counted.transpose().map_err(StoreError::damaged)
+        };
+        let (right, wrong) = (counted(|proof| proof.right)?, counted(|proof| proof.wrong)?);
         let run: i64 = on_tx!(&mut tx, |db| {
             sqlx::query_scalar(insert)
                 .bind(repo.0)
@@ -118,6 +139,9 @@ impl Store {
                 .bind(audit.min_edge.get())
                 .bind(micros(now))
                 .bind(audit.run_id.as_str())
+                .bind(audit.prompt_version)
+                .bind(right)
+                .bind(wrong)
                 .fetch_one(db)
                 .await?
         });
@@ -209,6 +233,55 @@ impl Store {
             .collect()
     }
 
+    /// How a judge's accepted answers turned out in the newest audit of it that knows of at least so many.
+    pub async fn judge_proof(
+        &self,
+        repo: RepoId,
+        judge: &StoredJudge,
+        least_answers: u64,
+    ) -> Result<Option<JudgeProof>, StoreError> {
+        let query = "SELECT right_answers, wrong_answers FROM judge_audit_runs WHERE repo_id = $1 AND cheap_provider = $2
+            AND cheap_model = $3 AND prompt_version = $4 AND right_answers + wrong_answers >= $5 ORDER BY id DESC LIMIT 1";
+        let row: Option<(i64, i64)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(judge.provider.as_str()).bind(judge.model.as_str());
+            let query = query.bind(judge.prompt_version).bind(i64::try_from(least_answers).unwrap_or(i64::MAX));
+            query.fetch_optional(db).await?
+        });
+        row.map(proof).transpose()
+    }
+
+    /// Who made the accepted decisions in force of one type and representation, by source; rulings are not among them.
+    pub async fn accepted_judges(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        representation: Representation,
+    ) -> Result<BTreeMap<ItemNumber, StoredJudge>, StoreError> {
+        let query = "SELECT i.number, d.provider, d.model, d.prompt_version FROM judge_decisions d
+            JOIN items i ON i.id = d.item_id WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3
+            AND d.status = 'accepted' AND d.superseded_at IS NULL AND d.origin <> 'override'";
+        let rows: Vec<(i64, String, String, i64)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+            query.bind(representation.as_str()).fetch_all(db).await?
+        });
+        let judge = |(source, provider, model, prompt_version)| {
+            Ok((number(source)?, StoredJudge { provider, model, prompt_version }))
+        };
+        rows.into_iter().map(judge).collect()
+    }
+
+    /// The judges whose accepted decisions are in force in a repository, and the one that judged its newest item.
+    pub async fn judges_in_use(&self, repo: RepoId) -> Result<BTreeSet<StoredJudge>, StoreError> {
+        let query = "SELECT DISTINCT provider, model, prompt_version FROM judge_decisions WHERE repo_id = $1
+                AND status = 'accepted' AND superseded_at IS NULL AND origin <> 'override'
+            UNION SELECT provider, model, prompt_version FROM triage_records
+            WHERE id = (SELECT max(id) FROM triage_records WHERE repo_id = $1)";
+        let rows: Vec<(String, String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let judge = |(provider, model, prompt_version)| StoredJudge { provider, model, prompt_version };
+        Ok(rows.into_iter().map(judge).collect())
+    }
+
     /// The sources of an audit, by number.
     pub async fn audit_items(&self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
         let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
@@ -236,10 +309,14 @@ struct RunRow {
     min_edge: f64,
     created_at: i64,
     run_id: String,
+    prompt_version: Option<i64>,
+    right_answers: Option<i64>,
+    wrong_answers: Option<i64>,
 }
 
 impl RunRow {
     fn read(self) -> Result<AuditRun, StoreError> {
+        let proof = self.right_answers.zip(self.wrong_answers).map(proof).transpose()?;
         let audit = NewAudit {
             representation: word(&self.representation)?,
             seed: self.seed,
@@ -250,9 +327,16 @@ impl RunRow {
             strong_model: self.strong_model,
             min_edge: probability(self.min_edge)?,
             run_id: self.run_id,
+            prompt_version: self.prompt_version,
+            proof,
         };
         Ok(AuditRun { id: self.id, repo: RepoId(self.repo_id), audit, created_at: moment(self.created_at)? })
     }
+}
+
+fn proof((right, wrong): (i64, i64)) -> Result<JudgeProof, StoreError> {
+    let counted = |count| u64::try_from(count).map_err(StoreError::damaged);
+    Ok(JudgeProof { right: counted(right)?, wrong: counted(wrong)? })
 }
 
 #[derive(sqlx::FromRow)]

@@ -126,7 +126,7 @@ pub use items::{ItemCounts, ItemFilter};
 pub use job_leases::{JobCaps, JobEnd, JobLease, JobScope};
 pub use job_signal::JobSignal;
 pub use jobs::{Job, JobFilter, JobId, JobState, NewJob};
-pub use judge_audits::{AuditFilter, AuditRun, AuditedItem, NewAudit};
+pub use judge_audits::{AuditFilter, AuditRun, AuditedItem, NewAudit, StoredJudge};
 pub use judge_decisions::{DecidedCandidate, DecisionId, NewDecision, StoredDecision};
 pub use latest_verdicts::LatestTriage;
 pub use lesson_log::{LearnedOutcome, LessonFilter, LessonLog, LogStep};

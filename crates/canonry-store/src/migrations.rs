@@ -50,6 +50,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0018_item_conditions"),
     migration!("0019_boilerplate"),
     migration!("0020_issued_markers"),
+    migration!("0021_judge_proofs"),
 ];
 
 /// The schema that this program reads and writes.

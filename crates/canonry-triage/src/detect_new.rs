@@ -25,6 +25,7 @@ use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::LlmBudget;
 use crate::look_again::LOOKS;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::proven_judge::is_judge_proven;
 use crate::sync::SyncError;
 
 /// How one item is looked at.
@@ -554,7 +555,12 @@ impl Seen<'_> {
             self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
         }
         let candidates = case.gate_candidates();
-        let verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+        let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+        if verdict.verdict == Verdict::Duplicate
+            && !is_judge_proven(self.store, self.repo, &with.judge.stored()).await?
+        {
+            verdict = verdict.of_unproven_judge();
+        }
         let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
         let reasoning = answer.map(|answer| answer.reasoning);
         Ok(Judged { verdict, is_duplicate, reasoning, failure, unreachable, shown })

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, LaneResult, Probability, audit_candidates,
-    audit_class, audit_sample, gate_answer, gate_before_judge,
+    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeProof,
+    LaneResult, Probability, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
 };
 use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFilter, Store, StoreError};
 use futures_util::{StreamExt, stream};
@@ -15,6 +15,7 @@ use crate::embed::EmbedSource;
 use crate::judge::{JudgeError, cards_of, representation_of};
 use crate::judge_case::{Judge, JudgeCase, Unheard};
 use crate::llm_budget::LlmBudget;
+use crate::proven_judge::PeoplesTruth;
 
 /// Which sets are looked at, and how.
 #[derive(Debug, Clone)]
@@ -44,6 +45,8 @@ pub struct AuditReport {
     pub id: i64,
     /// What it adds up to.
     pub tally: AuditTally,
+    /// How the cheap judge's accepted answers turned out: by what people said of the pair, else by the strong judge.
+    pub proof: JudgeProof,
     /// Every source.
     pub items: Vec<AuditedItem>,
     /// Why some judges were not asked, if some were not.
@@ -77,7 +80,9 @@ pub async fn judge_audit(
     });
     let lanes: Vec<_> = lanes.collect();
     let mut answers = stream::iter(lanes).buffered(options.workers.max(1));
-    let mut items = Vec::new();
+    let truth = PeoplesTruth::read(store, repo).await?;
+    let is_other_judge = cheap.stored() != strong.stored();
+    let (mut items, mut right) = (Vec::new(), Vec::new());
     let mut stopped = None;
     while let Some((set, case, cheap, strong)) = answers.next().await {
         let calls: Vec<NewLlmCall> = [&cheap, &strong].into_iter().filter_map(|lane| lane.call.clone()).collect();
@@ -87,6 +92,7 @@ pub async fn judge_audit(
         stopped = stopped.or(cheap.stopped).or(strong.stopped);
         let candidates = audit_candidates(&case.gate_candidates(), &case.pairs);
         let item = AuditItem { candidates, cheap: cheap.result, strong: strong.result };
+        right.extend(truth.is_right(&case.source, &item, is_other_judge));
         items.push(AuditedItem {
             item_type: case.source.item_type,
             number: case.source.number,
@@ -100,6 +106,7 @@ pub async fn judge_audit(
     if items.is_empty() {
         return Err(JudgeError::NothingToAudit { repo: repo.name.clone() });
     }
+    let proof: JudgeProof = right.into_iter().collect();
     let audit = NewAudit {
         representation: representation_of(options.source),
         seed: options.seed,
@@ -110,10 +117,12 @@ pub async fn judge_audit(
         strong_model: strong.model_id().to_owned(),
         min_edge: options.min_edge,
         run_id: options.run_id.clone(),
+        prompt_version: Some(JUDGE_PROMPT_VERSION),
+        proof: Some(proof),
     };
     let id = store.write_audit(repo.id, &audit, &items, now).await?;
     let tally = items.iter().map(|item| item.class).collect();
-    Ok(AuditReport { id, tally, items, stopped })
+    Ok(AuditReport { id, tally, proof, items, stopped })
 }
 
 /// The sample: fresh sets with candidates, of open items.

@@ -19,6 +19,7 @@ use crate::judge::{JudgeError, JudgeOptions, representation_of};
 use crate::judge_case::Judge;
 use crate::judge_pairs::{PairsReport, judge_pairs};
 use crate::known_duplicates::KnownDuplicates;
+use crate::proven_judge::UnprovenEdges;
 use crate::row_evidence::{RowEvidence, facts_of};
 
 /// What is planned, and by which rules.
@@ -151,6 +152,7 @@ pub async fn plan_close(
         let graces = store.last_graces(repo.id, item_type).await?;
         let overrides = store.overrides(repo.id, Some(item_type)).await?;
         let approvals = store.standing_approvals(repo.id, item_type).await?;
+        let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
         for mut row in plan.rows() {
             let grace = graces.iter().find(|grace| grace.number == row.number);
             let ruled = overrides.iter().filter(|ruled| {
@@ -168,6 +170,12 @@ pub async fn plan_close(
                 Some(SkipReason::Excluded) => exclusion_of(&known, &row, &overrides),
                 Some(_) => None,
             };
+            if row.skip.is_none()
+                && !word.as_ref().is_some_and(|word| word.approved)
+                && let Some(skip) = unproven.skip(&row)
+            {
+                row = FlatRow { skip: Some(skip), path: None, repoint: &[], ..row };
+            }
             // What the judge said is about the pair that it judged, and about no other.
             let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
             let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
@@ -281,7 +289,8 @@ pub(crate) async fn plan_one(
         // It would be the one that stays open.
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     };
-    if let Some(skip) = row.skip {
+    let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
+    if let Some(skip) = row.skip.or_else(|| unproven.skip(&row)) {
         return Ok(OnePlan::Skipped(skip.to_string()));
     }
     if row.target != one.target {

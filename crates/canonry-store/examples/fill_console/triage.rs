@@ -31,6 +31,8 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
             strong_model: "strong".to_owned(),
             min_edge: probability(85),
             run_id: format!("audit-{seed}"),
+            prompt_version: Some(1),
+            proof: None,
         };
         store.write_audit(repo.id, &audit, &audited, *now).await?;
     }

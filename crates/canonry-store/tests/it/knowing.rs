@@ -294,6 +294,8 @@ on_both_engines! {
             strong_model: "strong".to_owned(),
             min_edge: Probability::ONE,
             run_id: "run".to_owned(),
+            prompt_version: Some(1),
+            proof: None,
         };
         let lane = |target: Option<i64>| LaneResult {
             status: if target.is_some() { LaneStatus::Accepted } else { LaneStatus::Rejected },

@@ -123,6 +123,8 @@ on_both_engines! {
             strong_model: "some-model".to_owned(),
             min_edge: Probability::new(0.85).expect("a probability"),
             run_id: "run".to_owned(),
+            prompt_version: Some(1),
+            proof: None,
         };
         let audited = |of: i64, cheap, strong, class| AuditedItem {
             item_type: ISSUE,

@@ -8,6 +8,7 @@ use canonry_domain::clock_trouble;
 use canonry_github::{GitHub, GitHubError};
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Representation, Store};
+use canonry_triage::is_judge_proven;
 use serde::Serialize;
 use serde_json::json;
 
@@ -129,9 +130,11 @@ async fn check_database(chosen: &ChosenDatabase, checks: &mut Vec<Check>) {
             checks.push(Check::ok("database", format!("{url} answers and has schema {}", found.0)));
             checks.push(check_rights(&chosen.url).await);
             checks.push(check_corpus(&chosen.url).await);
-            for (name, looked) in
-                [("vectors", check_vectors(&chosen.url).await), ("brakes", check_brakes(&chosen.url).await)]
-            {
+            for (name, looked) in [
+                ("vectors", check_vectors(&chosen.url).await),
+                ("brakes", check_brakes(&chosen.url).await),
+                ("judges", check_judges(&chosen.url).await),
+            ] {
                 match looked {
                     Ok(found) => checks.extend(found),
                     Err(error) => {
@@ -231,6 +234,27 @@ async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
                 format!("{} has a budget, and the model's prices are not known: no model is asked", repo.name);
             let advice = "start `canonry serve` with --input-price and --output-price, or remove budget.monthlyCostUsd";
             checks.push(Check::fail("budget", message, advice));
+        }
+    }
+    Ok(checks)
+}
+
+/// The judges in use that have not proven themselves, whose answers close nothing.
+async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
+    let store = Store::open_existing(url).await?;
+    let mut checks = Vec::new();
+    for repo in store.repos().await? {
+        for judge in store.judges_in_use(repo.id).await? {
+            if is_judge_proven(&store, &repo, &judge).await? {
+                continue;
+            }
+            let name = one_line(&format!("{} {}", judge.provider, judge.model));
+            let message = format!("{name} has not proven itself in {}: its answers close nothing there", repo.name);
+            let advice = format!(
+                "audit it with `canonry judge-audit --repo {} --cheap-provider {} --cheap-model MODEL --strong-provider …`",
+                repo.name, judge.provider
+            );
+            checks.push(Check::warn("judge", message, advice));
         }
     }
     Ok(checks)

@@ -1,7 +1,9 @@
 //! `judge-audit`: how often a cheap judge agrees with a strong one.
 
 use anyhow::Result;
-use canonry_domain::{AuditTally, Extractor, ItemType, Probability};
+use canonry_domain::{
+    AuditTally, Extractor, ItemType, JudgeProof, LEAST_PROVEN_PRECISION, LEAST_PROVING_ANSWERS, Probability,
+};
 use canonry_store::AuditedItem;
 use canonry_triage::{AuditOptions, judge_audit};
 use serde_json::{Value, json};
@@ -14,6 +16,7 @@ use crate::exit::Exit;
 use crate::item_filter::{OneOrAll, one_or_all};
 use crate::known_repo::RepoOption;
 use crate::model_patience::ModelPatience;
+use crate::printable::one_line;
 use crate::report::Report;
 use crate::retrieval_options::SourceOptions;
 use crate::tables::{counted, table};
@@ -23,7 +26,9 @@ use crate::tables::{counted, table};
 #[command(
     long_about = "Measure a cheap judge by a strong one, on a sample of the repository's own items.\n\n\
         Both judge the same candidate sets through the same gates; the strong one counts as the truth. The audit is \
-        stored: `canonry report-audit` shows it again, and what tighter gates would have changed, without asking anybody.",
+        stored: `canonry report-audit` shows it again, and what tighter gates would have changed, without asking anybody.\n\n\
+        It also proves the cheap judge: a model closes nothing in a repository before an audit there knows at least 20 of \
+        its accepted answers and 90 % of them were right. People's rulings and sampled verdicts count before the strong judge.",
     after_help = "Example:\n  canonry judge-audit --repo octo/cat --strong-provider anthropic --sample-size 100\n  \
         canonry judge-audit --repo octo/cat --cheap-provider openai --cheap-model small --strong-provider openai --strong-model large --seed 7"
 )]
@@ -104,19 +109,50 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     store.close().await;
     let done = done?;
     let next = format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id);
-    let mut text = tally_text(done.id, &done.tally) + &next;
+    let judge = format!("{} {}", cheap.provider(), cheap.model_id());
+    let mut text = tally_text(done.id, &done.tally) + &proof_text(&judge, args.cheap_provider, done.proof) + &next;
     if let Some(why) = &done.stopped {
         text += &format!("Some were not asked: {why}.\n");
     }
     let report = Report::new(json!({ "sampled": done.items.len() }), text)
         .of(&repo.name)
         .with("audit", audit_document(done.id, &done.tally))
+        .with("proof", proof_document(args.cheap_provider, done.proof))
         .with("simulations", json!([]))
         .with("stopped", done.stopped.as_deref())
         .with("items", done.items.iter().map(item_document).collect::<Vec<_>>());
     // A vague text or an answer that says nothing is a class of its own, not a failure: each was looked at by both.
     let some_failed = done.stopped.is_some() || done.items.iter().any(|audited| audited.item.has_failed());
     Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
+}
+
+/// Whether the cheap judge may close, for a program.
+fn proof_document(provider: Extractor, proof: JudgeProof) -> Value {
+    json!({
+        "right": proof.right,
+        "wrong": proof.wrong,
+        "precision": proof.precision(),
+        "least_answers": LEAST_PROVING_ANSWERS,
+        "least_precision": LEAST_PROVEN_PRECISION,
+        "may_close": provider == Extractor::Local || proof.is_enough(),
+    })
+}
+
+/// Whether the cheap judge may close, for a person.
+fn proof_text(judge: &str, provider: Extractor, proof: JudgeProof) -> String {
+    if provider == Extractor::Local {
+        return String::new();
+    }
+    let judge = one_line(judge);
+    let (right, of) = (proof.right, counted(proof.answers(), "accepted answer"));
+    let least = format!("{LEAST_PROVING_ANSWERS} answers with {:.0} % right", LEAST_PROVEN_PRECISION * 100.0);
+    if proof.is_enough() {
+        format!("\nProven: {judge} was right in {right} of {of}; it may close in this repository.\n")
+    } else {
+        format!(
+            "\nNot proven: {judge} was right in {right} of {of}. It closes nothing here before an audit has {least}.\n"
+        )
+    }
 }
 
 /// An audit for a program.

@@ -91,6 +91,8 @@ async fn audited(setting: &Setting, strong: &str, representation: Representation
         strong_model: "strong-1".to_owned(),
         min_edge: Probability::new(0.85).expect("in range"),
         run_id: "run".to_owned(),
+        prompt_version: Some(1),
+        proof: None,
     };
     setting.store.write_audit(setting.repo.id, &audit, &items, setting.now).await.expect("written")
 }

@@ -113,6 +113,8 @@ impl Setting {
             strong_model: "strong".to_owned(),
             min_edge: Probability::new(0.85).expect("in range"),
             run_id: "run".to_owned(),
+            prompt_version: Some(1),
+            proof: None,
         };
         self.store.write_audit(self.repo.id, &audit, &items, self.now).await.expect("written")
     }

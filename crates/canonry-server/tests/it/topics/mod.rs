@@ -37,7 +37,8 @@ impl DetectorSource for Topics {
             github: None,
             embedder: &self.embedder,
             extractor: None,
-            judge: Judge::Model { provider: Extractor::Command, model: &self.judge },
+            // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
+            judge: Judge::Model { provider: Extractor::Local, model: &self.judge },
             snapshots: None,
         }
     }

@@ -103,7 +103,7 @@ pub(crate) async fn try_sweep_at(
             store,
             github,
             outbox,
-            judge: Judge::Model { provider: Extractor::OpenAi, model: &chat },
+            judge: Judge::Model { provider: Extractor::Local, model: &chat },
             budget: &budget,
             source: EmbedSource::Raw,
             config: &config,

@@ -212,7 +212,8 @@ impl Setting {
         embedder: &'a RemoteEmbedder,
         chat: &'a RemoteChat,
     ) -> Detectors<'a> {
-        let judge = Judge::Model { provider: Extractor::OpenAi, model: chat };
+        // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
+        let judge = Judge::Model { provider: Extractor::Local, model: chat };
         Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None }
     }
 

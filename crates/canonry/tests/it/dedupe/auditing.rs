@@ -71,6 +71,78 @@ fn counts(document: &Value) -> [i64; 6] {
 }
 
 on_both_engines! {
+    /// Its yes passes every gate, and closes nothing: not in a plan, not by a new item's verdict.
+    async fn a_judge_that_says_yes_to_everything_closes_nothing_until_it_is_proven(database: TestDatabase) {
+        let mut setting = Setting::on(database);
+        setting.judge_is_proven = false;
+        let pairs: Vec<i64> = (1..=12).map(|pair| pair * 100).collect();
+        setting.import(&pairs.iter().flat_map(|first| [issue(*first), issue(first + 1)]).collect::<Vec<_>>());
+        for first in &pairs {
+            setting.around(*first, &[(first + 1, 0.97)]);
+        }
+        setting.find_candidates(&[]);
+        setting.maintainers(&["maint"]);
+        setting.judge_says(|question| yes(question.candidates[0], 0.99));
+        setting.judge(&[]);
+        // Half of its answers are wrong, as another judge sees it; then all of them are right.
+        let strong_agrees = |agrees: fn(i64) -> bool| {
+            setting.judge_says(move |question| match question.model == STRONG && !agrees(question.source) {
+                true => no(),
+                false => yes(question.candidates[0], 0.99),
+            });
+            let url = setting.models.base_url();
+            let lanes = ["judge-audit", "--cheap-provider", "openai", "--cheap-model", "judge-1", "--strong-provider"];
+            setting.succeeds(&[&lanes[..], &["openai", "--strong-model", STRONG, "--base-url", &url]].concat())["proof"].clone()
+        };
+        let skips = || {
+            let plan = setting.succeeds(&["plan-close", "--dry-run"]);
+            let rows = plan["items"].as_array().expect("a list").clone();
+            assert_eq!(rows.len(), pairs.len(), "{plan}");
+            rows.into_iter().filter(|row| row["skip_reason"] == "unproven_judge").count()
+        };
+        let detected = || {
+            let told = setting.with_models(&["detect-new", "--number", "101", "--json"]).succeeded().json();
+            (told["verdict"].clone(), told["reason"].clone())
+        };
+        let doctor = || {
+            let mut command = setting.place.command(&["doctor", "--offline", "--json"]);
+            let told = Ran::of(command.env("CANONRY_DATABASE_URL", setting.database.url()).output().expect("runs")).json();
+            told["checks"].as_array().expect("a list").iter().filter(|check| check["name"] == "judge").count()
+        };
+        let maybe = || (json!("maybe_duplicate"), json!("online_strict_guardrail:unproven_judge"));
+        assert_eq!((skips(), detected(), doctor()), (12, maybe(), 1));
+        let proof = strong_agrees(|source| source % 200 < 100);
+        assert_eq!((&proof["right"], &proof["wrong"], &proof["may_close"]), (&json!(12), &json!(12), &json!(false)));
+        assert_eq!((skips(), detected(), doctor()), (12, maybe(), 1));
+        // A person's ruling needs no judge.
+        setting.succeeds(&["override", "duplicate", "101", "100"]);
+        assert_eq!(skips(), 11);
+        let proof = strong_agrees(|_| true);
+        assert_eq!((&proof["right"], &proof["wrong"], &proof["may_close"]), (&json!(24), &json!(0), &json!(true)));
+        assert_eq!((skips(), doctor()), (0, 0));
+        let told = setting.with_models(&["detect-new", "--number", "201", "--json"]).succeeded().json();
+        assert_eq!((&told["verdict"], &told["duplicate_of"]), (&json!("duplicate"), &json!(200)), "{told}");
+    }
+
+    /// Who is compared with themselves proves nothing; people's rulings count before any judge's word.
+    async fn nobody_proves_themselves_and_people_know_best(database: TestDatabase) {
+        let mut setting = Setting::on(database);
+        setting.judge_is_proven = false;
+        corners(&setting, &[&[0.95], &[0.95], &[0.95]]);
+        setting.judge_says(|question| yes(question.candidates[0], 0.99));
+        let url = setting.models.base_url();
+        let audited = |strong: &str| {
+            let lanes = ["judge-audit", "--cheap-provider", "openai", "--cheap-model", CHEAP, "--strong-provider", "openai"];
+            setting.succeeds(&[&lanes[..], &["--strong-model", strong, "--base-url", &url]].concat())["proof"].clone()
+        };
+        let counted = |proof: &Value| (proof["right"].as_u64(), proof["wrong"].as_u64());
+        assert_eq!(counted(&audited(CHEAP)), (Some(0), Some(0)));
+        assert_eq!(counted(&audited(STRONG)), (Some(3), Some(0)));
+        setting.succeeds(&["override", "not-duplicate", "100", "101"]);
+        assert_eq!(counted(&audited(STRONG)), (Some(2), Some(1)));
+        assert_eq!(counted(&audited(CHEAP)), (Some(0), Some(1)));
+    }
+
     /// Case 41, and the stored run told again without a model.
     async fn one_of_each_class(database: TestDatabase) {
         let setting = Setting::on(database);

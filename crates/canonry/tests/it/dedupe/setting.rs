@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 
+use canonry_domain::{JUDGE_PROMPT_VERSION, JudgeProof, Probability};
+use canonry_store::{NewAudit, Representation, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Emulator;
 use canonry_testkit::models::{ModelServer, vectors_with_pairs};
@@ -28,6 +30,8 @@ pub(crate) struct Setting {
     pub(crate) database: TestDatabase,
     pub(crate) models: ModelServer,
     pub(crate) emulator: Option<Emulator>,
+    /// Whether the scripted judge has proven itself, so that it may close.
+    pub(crate) judge_is_proven: bool,
     titles: Titles,
     /// How many directions the vectors so far take.
     directions: Mutex<usize>,
@@ -73,6 +77,7 @@ impl Setting {
             database,
             models: ModelServer::start_blocking(),
             emulator: None,
+            judge_is_proven: true,
             titles: Titles::default(),
             directions: Mutex::new(0),
         };
@@ -156,6 +161,40 @@ impl Setting {
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         self.place.write("import.jsonl", lines.join("\n"));
         self.run(&["import", "import.jsonl"]).succeeded();
+        if self.judge_is_proven {
+            self.prove_judge();
+        }
+    }
+
+    /// Stores an audit that has proven the scripted judge, unless there is one.
+    fn prove_judge(&self) {
+        let url = self.database.url().parse().expect("a database URL");
+        let prove = async move {
+            let store = Store::open(&url, jiff::Timestamp::UNIX_EPOCH).await.expect("opens");
+            let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads");
+            // Another repository was brought in.
+            let Some(repo) = repo else { return };
+            if store.latest_audit(repo.id).await.expect("reads").is_none() {
+                let audit = NewAudit {
+                    representation: Representation::Raw,
+                    seed: 1,
+                    sample_size: 20,
+                    cheap_provider: "openai".to_owned(),
+                    cheap_model: "judge-1".to_owned(),
+                    strong_provider: "command".to_owned(),
+                    strong_model: "people".to_owned(),
+                    min_edge: Probability::ONE,
+                    run_id: "proof".to_owned(),
+                    prompt_version: Some(JUDGE_PROMPT_VERSION),
+                    proof: Some(JudgeProof { right: 20, wrong: 0 }),
+                };
+                store.write_audit(repo.id, &audit, &[], jiff::Timestamp::UNIX_EPOCH).await.expect("written");
+            }
+            store.close().await;
+        };
+        // Tests that wait for nothing else call this from within a runtime.
+        let run = || tokio::runtime::Runtime::new().expect("a runtime").block_on(prove);
+        std::thread::scope(|scope| scope.spawn(run).join()).expect("proven");
     }
 
     /// Gives items vectors with these cosines. Their titles must be known.
