@@ -29,6 +29,8 @@ pub struct BoilerplateLearner {
     seen: HashMap<u64, usize>,
     /// Lines that may be learnt by repetition: a pasted error may not.
     teaching: HashSet<u64>,
+    /// Headings, labels and check-boxes among them, which are a template's even where they are its only line.
+    structure: HashSet<u64>,
 }
 
 #[derive(Debug)]
@@ -71,6 +73,9 @@ impl BoilerplateLearner {
             // Looked at once, and only where it can matter: most lines are never written again.
             if *seen == SHARED_IN_PERIOD.items && line.teaches() {
                 self.teaching.insert(key);
+                if is_template(line.text.trim()) {
+                    self.structure.insert(key);
+                }
             }
             lines.push(key);
         }
@@ -90,8 +95,11 @@ impl BoilerplateLearner {
         let repeated = shared_keys(&items, SHARED_IN_PERIOD, Some(SHARED_IN_ALL), teaching);
         let of_template = |item: &ItemDigest| -> Vec<u64> {
             let is_repeated = |line: &&u64| repeated.contains(line) || BUILT_IN.contains(line);
-            let lines: Vec<u64> = item.lines.iter().filter(is_repeated).copied().collect();
-            if lines.len() >= LINES_OF_TEMPLATE { lines } else { Vec::new() }
+            let mut lines: Vec<u64> = item.lines.iter().filter(is_repeated).copied().collect();
+            if lines.len() + usize::from(item.has_comment) < LINES_OF_TEMPLATE {
+                lines.retain(|line| self.structure.contains(line));
+            }
+            lines
         };
         let lines = shared_keys(&items, SHARED_IN_PERIOD, Some(SHARED_IN_ALL), of_template);
         let is_shared = |line: &u64| lines.contains(line) || BUILT_IN.contains(line);
