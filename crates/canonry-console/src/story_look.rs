@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Structure, Verdict};
+use canonry_domain::{
+    DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Structure, Verdict, ordered_scores,
+};
 use canonry_retrieval::ranked_by;
 use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
@@ -89,6 +91,9 @@ const PARTS: [(&str, &str); 6] = [
     ("diff", "Changes"),
 ];
 
+/// What gates compare.
+const SIMILARITY: &str = "similarity";
+
 /// What was found when the item was new, or looked at anew.
 pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &World<'_>) -> Look {
     let record = &stored.record;
@@ -100,11 +105,14 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
     let scores: Vec<(ItemNumber, f64)> =
         record.candidates.iter().filter(|one| one.judged).map(|one| (one.number, one.score.get())).collect();
     let parts: Vec<&BTreeMap<String, f64>> = record.candidates.iter().map(|one| &one.parts).collect();
-    let part_names = names_of(&parts);
+    let similarities: Vec<f64> = record.candidates.iter().map(|one| one.score.get()).collect();
+    let shown = ordered_scores(&similarities);
+    let part_names = names_of(&parts, shown != similarities);
     let candidates = record
         .candidates
         .iter()
-        .map(|one| {
+        .zip(shown)
+        .map(|(one, shown)| {
             let unseen = match (one.judged, one.state) {
                 (true, _) => None,
                 (false, ItemState::Closed) => Some("closed, so it is never a target"),
@@ -112,7 +120,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
             };
             candidate(
                 world,
-                (one.number, one.score.get()),
+                (one.number, shown, one.score.get()),
                 &one.parts,
                 Some(one.state),
                 record.target,
@@ -189,11 +197,18 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         (true, Some(set)) => set.members.iter().map(|member| (member.number, member.score)).collect(),
         _ => scores.clone(),
     };
-    let part_names = names_of(&shown.iter().map(|(number, _)| parts_of(*number)).collect::<Vec<_>>());
+    let similarities: Vec<f64> = shown.iter().map(|(_, alike)| *alike).collect();
+    let in_order = ordered_scores(&similarities);
+    let parts: Vec<&BTreeMap<String, f64>> = shown.iter().map(|(number, _)| parts_of(*number)).collect();
+    let part_names = names_of(&parts, in_order != similarities);
     let unseen = scores.is_empty().then_some("the judge was not asked");
     let candidates = shown
         .iter()
-        .map(|one| candidate(world, *one, parts_of(one.0), None, decision.target, unseen, &part_names))
+        .zip(in_order)
+        .map(|((number, alike), score)| {
+            let scores = (*number, score, *alike);
+            candidate(world, scores, parts_of(*number), None, decision.target, unseen, &part_names)
+        })
         .collect();
     let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
     let heard = Heard::of_decision(decision);
@@ -239,13 +254,15 @@ fn by(representation: Representation) -> &'static str {
 }
 
 /// The parts that at least one candidate has.
-fn names_of(all: &[&BTreeMap<String, f64>]) -> Vec<(&'static str, &'static str)> {
-    PARTS.into_iter().filter(|(name, _)| all.iter().any(|parts| parts.contains_key(*name))).collect()
+/// The parts that are known of any. The similarity is among them where it contradicts the order, so that the score is another.
+fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'static str, &'static str)> {
+    let known = PARTS.into_iter().filter(|(name, _)| all.iter().any(|parts| parts.contains_key(*name)));
+    with_similarity.then_some((SIMILARITY, "Similarity")).into_iter().chain(known).collect()
 }
 
 fn candidate(
     world: &World<'_>,
-    (number, alike): (ItemNumber, f64),
+    (number, shown, alike): (ItemNumber, f64, f64),
     parts: &BTreeMap<String, f64>,
     state_then: Option<ItemState>,
     target: Option<ItemNumber>,
@@ -258,8 +275,9 @@ fn candidate(
         (Some(state), _) | (None, Some(state)) => state.to_string(),
         (None, None) => "not known".to_owned(),
     };
-    let bar = |(name, _): &(&'static str, &'static str)| match parts.get(*name) {
-        Some(value) => PartBar { words: score(*value), width: value.clamp(0.0, 1.0) * 100.0 },
+    let part = |name: &str| if name == SIMILARITY { Some(alike) } else { parts.get(name).copied() };
+    let bar = |(name, _): &(&'static str, &'static str)| match part(name) {
+        Some(value) => PartBar { words: score(value), width: value.clamp(0.0, 1.0) * 100.0 },
         None => PartBar { words: "–".to_owned(), width: 0.0 },
     };
     CandidateLine {
@@ -267,8 +285,8 @@ fn candidate(
         story: item_path(world.path, world.item_type, number),
         title: item.map(|item| item.title.clone()).unwrap_or_default(),
         state,
-        score: score(alike),
-        width: alike.clamp(0.0, 1.0) * 100.0,
+        score: score(shown),
+        width: shown.clamp(0.0, 1.0) * 100.0,
         parts: part_names.iter().map(bar).collect(),
         is_target: target == Some(number),
         unseen,

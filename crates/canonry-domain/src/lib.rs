@@ -53,6 +53,7 @@ pub mod mention;
 mod moment;
 mod next_move;
 mod online_verdict;
+mod ordered_scores;
 mod outcome_event;
 mod plan_age;
 mod plan_input;
@@ -150,6 +151,7 @@ pub use maintainers::Maintainers;
 pub use moment::{InvalidMoment, month_of, parse_moment, whole_micros};
 pub use next_move::{MOST_IN_A_ROW, NextMove, next_lowering, next_raise};
 pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
+pub use ordered_scores::ordered_scores;
 pub use outcome_event::{
     EventBy, HUMAN_LABEL, OutcomeEvent, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing,
     reason_given_at,

@@ -67,8 +67,8 @@ pub fn suggestion_text(suggestion: &Suggestion<'_>) -> String {
     let mut parts = vec![format!("{}\n\n- {}", opening(suggestion), naming(&suggestion.target))];
     parts.extend(one_line(suggestion.reasoning).map(|reasoning| format!("Why:\n\n> {reasoning}")));
     parts.extend(listed("What both have in common:", facts));
-    parts.extend(listed("Also similar:", suggestion.open[..open].iter().map(naming)));
-    parts.extend(listed("Closed, maybe fixed:", suggestion.closed[..closed].iter().map(naming)));
+    parts.extend(listed("Also similar:", most_similar_first(&suggestion.open[..open])));
+    parts.extend(listed("Closed, maybe fixed:", most_similar_first(&suggestion.closed[..closed])));
     parts.push(match suggestion.closes {
         Some(ClosesIn { hours, handle }) => announcement(suggestion.item_type, hours, handle, POSSIBLE_DUPLICATE),
         None => format!(
@@ -114,6 +114,13 @@ fn naming(item: &SimilarItem<'_>) -> String {
     let similar = format!("({} % similar)", points(item.score));
     let title = one_line(item.title).map(|title| format!(" {title}")).unwrap_or_default();
     format!("#{}{title} {similar}", item.number)
+}
+
+/// Which ones are named is by their rank; what is written beside them orders them.
+fn most_similar_first<'a>(items: &[SimilarItem<'a>]) -> impl Iterator<Item = String> + use<'a> {
+    let mut items = items.to_vec();
+    items.sort_by_key(|item| std::cmp::Reverse(item.score));
+    items.into_iter().map(|item| naming(&item))
 }
 
 fn listed(heading: &str, lines: impl Iterator<Item = String>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use canonry_domain::{
     Change, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
-    Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict,
+    Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
 };
 use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
@@ -76,8 +76,10 @@ pub struct Detectors<'a> {
 pub struct TopMatch {
     /// The item.
     pub number: ItemNumber,
-    /// How alike the two are.
+    /// What orders the matches and is shown ([`ordered_scores`]).
     pub score: Similarity,
+    /// How alike the two texts are, which gates and thresholds are held against.
+    pub similarity: Similarity,
     /// Open or closed.
     pub state: ItemState,
     /// Its title.
@@ -99,7 +101,7 @@ pub struct Detected {
     pub is_duplicate: bool,
     /// What the judge said.
     pub reasoning: Option<String>,
-    /// The nearest open items, then closed ones that may tell how it was fixed.
+    /// The nearest open items, and closed ones that may tell how it was fixed; the highest score first, open before closed.
     pub top_matches: Vec<TopMatch>,
     /// What was compared in the end.
     pub effective_source: Representation,
@@ -208,14 +210,15 @@ pub async fn detect_new(
     let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
     let (open, closed) = seen.neighbours().await?;
     let judged = seen.judge(&open, with, source, now).await?;
-    let named: Vec<Hit> = open.iter().chain(&closed).cloned().collect();
-    let top_matches = top_matches(store, &repo, item.item_type, &named, &judged.shown).await?;
+    let mut matches = top_matches(store, &repo, item.item_type, &open, &judged.shown).await?;
+    matches.extend(top_matches(store, &repo, item.item_type, &closed, &[]).await?);
+    matches.sort_by_key(|one| std::cmp::Reverse(one.score));
     let triage_id = seen.record(&open, &judged, with, fallback, now).await?;
     let detected = Detected {
         verdict: judged.verdict,
         is_duplicate: judged.is_duplicate,
         reasoning: judged.reasoning,
-        top_matches,
+        top_matches: matches,
         effective_source: near.representation(),
         source_fallback_reason: fallback,
         judge_failure: judged.failure,
@@ -284,11 +287,13 @@ async fn top_matches(
     let numbers: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
     let items = store.items_by_number(repo.id, item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
-    let matched = hits.iter().filter_map(|hit| {
+    let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
+    let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
         let item = items.get(&hit.number)?;
         Some(TopMatch {
             number: hit.number,
-            score: hit.score,
+            score: Similarity::clamped(score).unwrap_or(hit.score),
+            similarity: hit.score,
             state: item.state,
             title: item.title.clone(),
             url: item.url.clone(),

@@ -53,7 +53,7 @@ pub(crate) async fn suggestion_of(
     let closed: Vec<SimilarItem<'_>> = closed
         .iter()
         .zip(&closed_titles)
-        .map(|(one, title)| SimilarItem { number: one.number, title, score: one.score })
+        .map(|(one, title)| SimilarItem { number: one.number, title, score: one.similarity })
         .collect();
     let boilerplate = stored_boilerplate(store, repo, item.item_type).await?;
     let facts = items.get(&target).map(|target| facts_of(&repo.name, &boilerplate, item, target)).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! `candidates`: each item's nearest neighbours, stored.
 
 use anyhow::Result;
-use canonry_domain::{ItemState, ItemType, Similarity};
+use canonry_domain::{ItemState, ItemType, Similarity, ordered_scores};
 use canonry_retrieval::ranked_by;
 use canonry_store::SetStatus;
 use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, Wanted, candidates};
@@ -127,10 +127,11 @@ fn stats(all: &CandidatesReport) -> Value {
 }
 
 fn set(set: &canonry_triage::WrittenSet) -> Value {
-    let members = set
-        .members
-        .iter()
-        .map(|hit| json!({ "number": hit.number, "rank": hit.rank, "score": hit.score, "parts": hit.parts }));
+    let members = set.members.iter().zip(scores(set)).map(|(hit, score)| {
+        json!({
+            "number": hit.number, "rank": hit.rank, "score": score, "similarity": hit.score, "parts": hit.parts,
+        })
+    });
     json!({
         "number": set.number,
         "type": set.item_type,
@@ -138,6 +139,11 @@ fn set(set: &canonry_triage::WrittenSet) -> Value {
         "status": SetStatus::Fresh.as_str(),
         "members": members.collect::<Vec<_>>(),
     })
+}
+
+/// The scores that are shown of a set.
+fn scores(set: &canonry_triage::WrittenSet) -> Vec<f64> {
+    ordered_scores(&set.members.iter().map(|hit| hit.score.get()).collect::<Vec<_>>())
 }
 
 /// The nearest pairs that a person sees at once.
@@ -164,19 +170,20 @@ fn text(all: &CandidatesReport, model: &str, calibrated: bool) -> String {
     if !calibrated {
         text += "The scores are the model's bare cosines: no calibration is fitted for it (see `canonry calibrate`).\n";
     }
-    let mut nearest: Vec<_> = all.sets.iter().filter_map(|set| Some((set, set.members.first()?))).collect();
-    nearest.sort_by_key(|(set, best)| (std::cmp::Reverse(best.score), set.number));
+    let best = |set: &'_ canonry_triage::WrittenSet| scores(set).first().copied();
+    let mut nearest: Vec<_> = all.sets.iter().filter_map(|set| Some((set, set.members.first()?, best(set)?))).collect();
+    nearest.sort_by(|one, other| other.2.total_cmp(&one.2).then(one.0.number.cmp(&other.0.number)));
     if nearest.is_empty() {
         return text;
     }
     let mut shown = table(["item", "nearest", "score", "above all for"]);
-    for (set, best) in nearest.iter().take(SHOWN) {
+    for (set, best, score) in nearest.iter().take(SHOWN) {
         // The rest is in `show`: a row should fit into a terminal.
         let reasons = ranked_by(best.parts.iter().map(|(part, value)| (*part, *value))).unwrap_or_default();
         shown.add_row([
             format!("{} #{}", set.item_type, set.number),
             format!("#{}", best.number),
-            format!("{:.4}", best.score.get()),
+            format!("{score:.4}"),
             reasons.split(", ").take(REASONS).collect::<Vec<_>>().join(", "),
         ]);
     }

@@ -123,7 +123,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 fn matched(one: &TopMatch) -> Value {
     json!({
-        "number": one.number, "score": one.score, "state": one.state, "title": one.title, "url": one.url,
+        "number": one.number, "score": one.score, "similarity": one.similarity, "state": one.state, "title": one.title, "url": one.url,
         "judged": one.judged,
     })
 }

@@ -1,7 +1,7 @@
 //! `show`: all that is known about one item.
 
 use anyhow::{Result, bail};
-use canonry_domain::{Item, ItemNumber, ItemType, render_intent_card};
+use canonry_domain::{Item, ItemNumber, ItemType, ordered_scores, render_intent_card};
 use canonry_retrieval::ranked_by;
 use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Representation, Store, StoredCard};
 use canonry_triage::{ClusterLine, cluster_of};
@@ -154,7 +154,12 @@ pub(crate) fn item_document(item: &Item) -> Value {
 fn set_document(set: &CandidateSet) -> Value {
     let members: Vec<Value> = (1..)
         .zip(&set.members)
-        .map(|(rank, member)| json!({ "number": member.number, "rank": rank, "score": member.score, "parts": member.parts }))
+        .zip(scores(set))
+        .map(|((rank, member), score)| {
+            json!({
+                "number": member.number, "rank": rank, "score": score, "similarity": member.score, "parts": member.parts,
+            })
+        })
         .collect();
     json!({
         "representation": set.representation.as_str(),
@@ -272,6 +277,11 @@ fn card_document(card: &StoredCard) -> Value {
     })
 }
 
+/// The scores that are shown of a set.
+fn scores(set: &CandidateSet) -> Vec<f64> {
+    ordered_scores(&set.members.iter().map(|member| member.score).collect::<Vec<_>>())
+}
+
 fn neighbours(set: &CandidateSet) -> String {
     let mut text = format!(
         "\nNearest by {} text at version {} ({}, {}):\n",
@@ -284,13 +294,13 @@ fn neighbours(set: &CandidateSet) -> String {
         text.push_str("  none\n");
         return text;
     }
-    let mut members = table(["rank", "number", "score", "made of"]);
-    for (rank, member) in (1..).zip(&set.members) {
+    let mut members = table(["rank", "number", "score", "similarity", "made of"]);
+    for ((rank, member), score) in (1..).zip(&set.members).zip(scores(set)) {
         // What each feature added to the order has a line of its own.
         let said = member.parts.iter().filter(|(part, _)| !part.starts_with("by_"));
         let parts: Vec<String> = said.map(|(part, value)| format!("{part} {value:.3}")).collect();
-        let score = format!("{:.4}", member.score);
-        members.add_row([format!("{rank}"), format!("#{}", member.number), score, parts.join(", ")]);
+        let [score, similarity] = [score, member.score].map(|value| format!("{value:.4}"));
+        members.add_row([format!("{rank}"), format!("#{}", member.number), score, similarity, parts.join(", ")]);
     }
     text.push_str(&format!("{}\n", members.trim_fmt()));
     for member in &set.members {

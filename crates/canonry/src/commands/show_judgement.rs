@@ -1,6 +1,7 @@
 //! What `show` tells about judgement: decisions, triage records, the cluster, and closes.
 
-use canonry_store::{AppliedClose, StoredDecision, StoredTriageAction, StoredTriageRecord};
+use canonry_domain::ordered_scores;
+use canonry_store::{AppliedClose, DecidedCandidate, StoredDecision, StoredTriageAction, StoredTriageRecord};
 use canonry_triage::ClusterLine;
 use serde_json::{Value, json};
 
@@ -28,17 +29,32 @@ pub(crate) fn decision_document(decision: &StoredDecision) -> Value {
         "input_hash": decision.input_hash,
         "content_version": decision.source_version,
         "target_content_version": decision.target_version,
-        "candidates": decision.candidates,
+        "candidates": decided_candidates(decision),
         "created_at": decision.created_at,
         "run_id": decision.run_id,
     })
 }
 
+/// The candidates as they were judged, in the order of their ranks.
+fn decided_candidates(decision: &StoredDecision) -> Vec<Value> {
+    let scores = ordered_scores(&decision.candidates.iter().map(|one| one.score.get()).collect::<Vec<_>>());
+    let candidate = |(one, score): (&DecidedCandidate, f64)| {
+        json!({
+            "number": one.number, "score": score, "similarity": one.score, "content_version": one.content_version,
+        })
+    };
+    decision.candidates.iter().zip(scores).map(candidate).collect()
+}
+
 pub(crate) fn triage_document(stored: &StoredTriageRecord, actions: &[StoredTriageAction]) -> Value {
     let record = &stored.record;
     let action = actions.iter().find(|one| one.action.triage_id == stored.id);
-    let candidates = record.candidates.iter().map(|one| {
-        json!({ "number": one.number, "score": one.score, "parts": one.parts, "state": one.state, "judged": one.judged })
+    let scores = ordered_scores(&record.candidates.iter().map(|one| one.score.get()).collect::<Vec<_>>());
+    let candidates = record.candidates.iter().zip(scores).map(|(one, score)| {
+        json!({
+            "number": one.number, "score": score, "similarity": one.score, "parts": one.parts, "state": one.state,
+            "judged": one.judged,
+        })
     });
     json!({
         "id": stored.id,

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::models::{Fault, ModelServer, vectors_with_cosines};
 use canonry_testkit::on_both_engines;
+use canonry_testkit::samples::TIDEPOOL;
 use serde_json::{Value, json};
 
 use crate::place::{ITEMS, Place, Ran};
@@ -49,7 +50,49 @@ fn found(document: &Value) -> Vec<i64> {
     hits.iter().map(|hit| hit["number"].as_i64().expect("a number")).collect()
 }
 
+/// The scores of a list are shown in its order, and one of them has a similarity that contradicts it.
+fn falls(list: &Value, contradicted: &mut bool) {
+    let numbers = |key: &str| -> Vec<f64> {
+        let list = list.as_array().expect("a list").iter();
+        list.map(|one| one[key].as_f64().unwrap_or_else(|| panic!("no {key}: {one}"))).collect()
+    };
+    assert!(numbers("score").is_sorted_by(|one, other| one >= other), "{list}");
+    *contradicted |= !numbers("similarity").is_sorted_by(|one, other| one >= other);
+}
+
 on_both_engines! {
+    /// Every list that a person or a program is shown is in the order of its score.
+    async fn a_list_is_in_the_order_of_its_scores(database: TestDatabase) {
+        let place = Place::new();
+        place.write("items.jsonl", TIDEPOOL.items);
+        canonry(&place, &database, &["import", "items.jsonl"]).succeeded();
+        canonry(&place, &database, &["embed"]).succeeded();
+        let wide = ["candidates", "--k", "8", "--min-score", "0.3", "--state", "all", "--source-state", "all", "--json"];
+        let found = canonry(&place, &database, &wide).succeeded().json();
+        let [mut contradicted, mut of_new] = [false, false];
+        for set in found["sets"].as_array().expect("a list of sets") {
+            falls(&set["members"], &mut contradicted);
+            assert!(set["members"].as_array().expect("a list").iter().zip(1..).all(|(one, rank)| one["rank"] == rank));
+        }
+        assert!(contradicted, "the similarity alone would have another order somewhere");
+        for number in ["5", "12", "30", "41"] {
+            let about = ["detect-new", "--number", number, "--min-score", "0.3", "--json"];
+            falls(&canonry(&place, &database, &about).succeeded().json()["top_matches"], &mut of_new);
+            let shown = canonry(&place, &database, &["show", "--number", number, "--json"]).succeeded().json();
+            for set in shown["candidate_sets"].as_array().expect("a list") {
+                falls(&set["members"], &mut of_new);
+            }
+            for record in shown["triage"].as_array().expect("a list") {
+                falls(&record["candidates"], &mut of_new);
+            }
+            let near = ["search", "--similar-to", number, "--json"];
+            let hits = canonry(&place, &database, &near).succeeded().json();
+            let scores: Vec<f64> =
+                hits["hits"].as_array().expect("a list").iter().map(|hit| hit["score"].as_f64().expect("a score")).collect();
+            assert!(scores.is_sorted_by(|one, other| one >= other), "{hits}");
+        }
+    }
+
     async fn scripted_cosines_are_the_scores(database: TestDatabase) {
         let (place, server) = (Place::new(), ModelServer::start().await);
         let (source, [open, closed]) = vectors_with_cosines([0.95, 0.9]);

@@ -154,9 +154,9 @@ async fn show_tells_neighbours_and_what_people_did() {
       (no text)
 
     Nearest by raw text at version 1 (fresh, local):
-     rank   number   score    made of
-    ───────────────────────────────────────────────────────────────────
-     1      #1       0.9312   dense 0.900, lexical 0.700, ranker 5.200
+     rank   number   score    similarity   made of
+    ────────────────────────────────────────────────────────────────────────────────
+     1      #1       0.9312   0.9312       dense 0.900, lexical 0.700, ranker 5.200
       #1 ranked by: vectors 3.1, words 2.9, same author within an hour -0.8
 
     What people did:
@@ -184,6 +184,7 @@ async fn show_tells_neighbours_and_what_people_did() {
               "number": 1,
               "rank": 1,
               "score": 0.9312,
+              "similarity": 0.9312,
               "parts": {
                 "by_same_author_within_an_hour": -0.84,
                 "by_vectors": 3.1,
