@@ -305,6 +305,41 @@ on_both_engines! {
     }
 }
 
+/// As a stranger does who has found the address: bodies that never come, without a signature.
+#[cfg(target_os = "linux")]
+#[tokio::test(flavor = "multi_thread")]
+async fn slow_strangers_do_not_hold_up_health_checks() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpSocket, TcpStream};
+
+    let database = TestDatabase::sqlite();
+    let service = Service::start(&database, 0).await;
+    let address = service.url.trim_start_matches("http://").parse().expect("an address");
+    let head = b"POST /webhooks/github HTTP/1.1\r\nHost: tide\r\nContent-Length: 100\r\nX-Hub-Signature-256: sha256=00\r\n\r\n";
+    let mut slow = Vec::new();
+    for _ in 0..200 {
+        let mut stream = TcpStream::connect(address).await.expect("connected");
+        // Those beyond the limit may have been hung up on already.
+        let _ = stream.write_all(head).await;
+        slow.push(stream);
+    }
+    // An operator's probe comes from another address.
+    let probe = TcpSocket::new_v4().expect("a socket");
+    probe.bind("127.0.0.2:0".parse().expect("an address")).expect("bound");
+    let mut probe = probe.connect(address).await.expect("connected");
+    probe.write_all(b"GET /healthz HTTP/1.1\r\nHost: tide\r\nConnection: close\r\n\r\n").await.expect("sent");
+    let mut told = String::new();
+    let hears = tokio::time::timeout(Duration::from_secs(5), probe.read_to_string(&mut told));
+    hears.await.expect("it is answered meanwhile").expect("reads");
+    assert!(told.starts_with("HTTP/1.1 200 ") && told.ends_with("ok\n"), "{told:?}");
+    let mut last = slow.pop().expect("two hundred");
+    let mut told = String::new();
+    let _ = last.read_to_string(&mut told).await;
+    assert!(told.is_empty() || told.starts_with("HTTP/1.1 503 "), "{told:?}");
+    drop(slow);
+    service.stop().await;
+}
+
 /// Returns when nothing is queued any more.
 async fn settled(store: &Store) {
     let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
