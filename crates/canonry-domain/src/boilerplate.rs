@@ -174,9 +174,9 @@ impl Boilerplate {
     }
 
     /// The text of an item that is embedded: its own, or only its title where it has nothing of its own.
-    pub fn embedded_text(&self, item: &Item) -> String {
-        let (title, body) = (self.own_title(&item.title), self.own_body(&item.body));
-        if has_content(&title, &body) { raw_text(&title, &body) } else { raw_text(&item.title, "") }
+    pub fn embedded_text(&self, title: &str, body: &str) -> String {
+        let (own_title, own_body) = (self.own_title(title), self.own_body(body));
+        if has_content(&own_title, &own_body) { raw_text(&own_title, &own_body) } else { raw_text(title, "") }
     }
 
     fn is_shared(&self, line: u64) -> bool {

@@ -232,7 +232,7 @@ impl Run<'_> {
         let mut ready = Vec::with_capacity(items.len());
         for item in items {
             let text = match source {
-                EmbedSource::Raw => Some(shared[&item.item_type].embedded_text(&item)),
+                EmbedSource::Raw => Some(shared[&item.item_type].embedded_text(&item.title, &item.body)),
                 EmbedSource::Intent(extractor) => {
                     let card =
                         self.store.fresh_intent_card(self.repo.id, item.item_type, item.number, extractor).await?;

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use canonry_domain::{ItemNumber, ItemRecord, ItemType, TokenVectors, parse_import_value};
+use canonry_domain::{BoilerplateLearner, ItemNumber, ItemRecord, ItemType, TokenVectors, parse_import_value};
 use canonry_retrieval::duplicate_clusters;
 use flate2::read::GzDecoder;
 use serde_json::Value;
@@ -60,6 +60,7 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
             records.push((record, vector, tokens));
         }
     }
+    keep_own_texts(&mut records);
     records.sort_by_key(|(record, ..)| (record.created_at, record.number));
     if set == "rails" {
         // Its dates are made up.
@@ -104,6 +105,22 @@ pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path
         cluster: clusters.remove(&number(position)).unwrap_or_default(),
     };
     Ok(records.into_iter().enumerate().map(item).collect())
+}
+
+/// What many items of the set share is nobody's, as in the product.
+fn keep_own_texts(records: &mut [Loaded]) {
+    let mut by_number: Vec<&ItemRecord> = records.iter().map(|(record, ..)| record).collect();
+    by_number.sort_by_key(|record| record.number);
+    let mut learner = BoilerplateLearner::default();
+    for record in by_number {
+        let body = record.body.as_deref().unwrap_or_default();
+        learner.read(record.number, record.author.as_ref(), &record.title, body);
+    }
+    let shared = learner.learn();
+    for (record, ..) in records {
+        record.title = shared.own_title(&record.title);
+        record.body = record.body.take().map(|body| shared.own_body(&body));
+    }
 }
 
 /// Vectors in the order of the set's lines: `CNRYVEC1`, dimension and count as u32, then for each item its
