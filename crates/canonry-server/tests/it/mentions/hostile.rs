@@ -4,6 +4,7 @@
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::NewIssue;
 use canonry_testkit::on_both_engines;
+use jiff::SignedDuration;
 
 use crate::mentions::setting::{AUTHOR, MAINTAINER, POOL, STRANGER, Setting};
 
@@ -41,8 +42,10 @@ on_both_engines! {
             for (by, said) in [(STRANGER, "sing"), (MAINTAINER, "duplicate of"), (AUTHOR, "not a duplicate"), (STRANGER, "why")] {
                 asked.push((number, setting.say(number, by, &format!("/canonry {said} {text}"))));
             }
+            setting.settle().await;
+            // So seldom that all are answered.
+            setting.emulator.world().now += SignedDuration::from_mins(15);
         }
-        setting.settle().await;
         for (number, comment) in asked {
             let noted = setting.noted(comment).await.unwrap_or_else(|| panic!("{comment} on #{number} is not noted"));
             let said = setting.emulator.world().comments(POOL, number).len();

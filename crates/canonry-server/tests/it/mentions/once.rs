@@ -72,8 +72,12 @@ on_both_engines! {
     async fn who_asks_all_day_long_gets_faces(database: TestDatabase) {
         let setting = Setting::new(database, "").await;
         let number = setting.issue("Something else: topic504");
-        let asked: Vec<u64> = (0..12).map(|_| setting.say(number, STRANGER, "/canonry why")).collect();
-        setting.settle().await;
+        let mut asked = Vec::new();
+        for _ in 0..12 {
+            setting.emulator.world().now += SignedDuration::from_mins(10);
+            asked.push(setting.say(number, STRANGER, "/canonry why"));
+            setting.settle().await;
+        }
         let outcomes = async |comment: u64| setting.noted(comment).await.expect("noted").outcome;
         assert_eq!(outcomes(asked[9]).await, MentionOutcome::Done);
         assert_eq!(outcomes(asked[10]).await, MentionOutcome::Refused);

@@ -55,8 +55,9 @@ on_both_engines! {
                 let call = if at % 2 == 0 { "/canonry" } else { "@canonry" };
                 asked.push((*said, *role, *comes, number, setting.say(number, role, &format!("{call} {said}"))));
             }
+            // One after the other: of many within an hour some would not be answered.
+            setting.settle().await;
         }
-        setting.settle().await;
         for (said, role, comes, number, comment) in asked {
             let (answered, noted) = (setting.answered(number, comment), setting.noted(comment).await);
             let context = format!("{said:?} by {role}: {answered:?}, {noted:?}");
