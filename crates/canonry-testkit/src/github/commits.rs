@@ -1,12 +1,13 @@
-//! Commits: what people push, and the route that shows one.
+//! Commits: what people push, and the routes that show and compare them.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::call::{Answer, Call, Reply};
 use super::git_repositories::{CommitParts, GitRepository};
+use super::issue_list::numbered_under_repo;
 use super::issues::time;
-use super::people::CONTENTS;
+use super::people::{CONTENTS, PULLS};
 use super::pull_diff::changed_files;
 use super::pulls::file_json;
 use super::repositories::Repo;
@@ -137,19 +138,98 @@ pub(super) fn show(world: &mut World, call: &Call) -> Reply {
     let known = repo.commit_named(&name).and_then(|sha| Some((repo.commits.get(&sha)?, sha)));
     let (commit, sha) = known.ok_or_else(|| Answer::message(422, &format!("No commit found for SHA: {name}")))?;
     let git = repo.git.as_ref().ok_or_else(Answer::not_found)?;
-    let api = repo.api(&world.api_url);
-    let html = format!("https://github.com/{}/commit", repo.full_name());
-    let who = json!({ "name": COMMITTER, "email": format!("{COMMITTER}@users.example.com"), "date": time(commit.at) });
-    let tree = git.tree(&sha);
     let files = changed_files(git, commit.parent.as_deref(), &sha);
     let (additions, deletions) =
         files.iter().fold((0, 0), |(added, removed), file| (added + file.additions, removed + file.deletions));
+    let mut shown = commit_json(world, repo, git, &sha).ok_or_else(Answer::not_found)?;
+    shown["stats"] = json!({ "additions": additions, "deletions": deletions, "total": additions + deletions });
+    shown["files"] = files.iter().map(|file| file_json(world, repo, &sha, file)).collect();
+    Ok(Answer::ok(shown))
+}
+
+/// `GET …/commits`: the commits behind a branch or a commit, the newest first.
+pub(super) fn list(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, CONTENTS)?;
+    let git = world.git_of(call.repo_position());
+    let repo = call.repo(world);
+    let name = call.query("sha").unwrap_or(&repo.default_branch);
+    let mut at = repo.commit_named(name);
+    if at.is_none() {
+        return Err(Answer::not_found());
+    }
+    let mut behind = Vec::new();
+    while let Some(commit) = at.as_ref().and_then(|sha| repo.commits.get(sha)) {
+        behind.extend(at.take());
+        at.clone_from(&commit.parent);
+    }
+    Ok(numbered_under_repo(world, call, &behind, |sha| commit_json(world, repo, &git, sha).unwrap_or_default()))
+}
+
+/// `GET …/pulls/{pull_number}/commits`: the oldest first.
+pub(super) fn list_of_pull(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, PULLS)?;
+    let git = world.git_of(call.repo_position());
+    let repo = call.repo(world);
+    let issue = repo.issues.get(&call.number("pull_number")?).ok_or_else(Answer::not_found)?;
+    let pull = issue.pull.as_ref().ok_or_else(Answer::not_found)?;
+    let of_git = repo.commits.contains_key(&pull.head_sha) && repo.commits.contains_key(&pull.base_sha);
+    let mut commits = if of_git { git.between(&pull.base_sha, &pull.head_sha) } else { Vec::new() };
+    commits.sort_by_key(|sha| repo.commits.get(sha).map(|commit| commit.at));
+    Ok(numbered_under_repo(world, call, &commits, |sha| commit_json(world, repo, &git, sha).unwrap_or_default()))
+}
+
+/// `GET …/compare/{base}...{head}`
+pub(super) fn compare(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, CONTENTS)?;
+    let git = world.git_of(call.repo_position());
+    let repo = call.repo(world);
+    let (base, head) = call.param("basehead").split_once("...").ok_or_else(Answer::not_found)?;
+    let named = |name: &str| repo.commit_named(name).filter(|sha| repo.commits.contains_key(sha));
+    let (base, head) = named(base).zip(named(head)).ok_or_else(Answer::not_found)?;
+    let common = git.merge_base(&base, &head);
+    let mut ahead = git.between(&base, &head);
+    ahead.sort_by_key(|sha| repo.commits.get(sha).map(|commit| commit.at));
+    let behind = git.between(&head, &base).len();
+    let status = match (ahead.len(), behind) {
+        (0, 0) => "identical",
+        (_, 0) => "ahead",
+        (0, _) => "behind",
+        _ => "diverged",
+    };
+    let (api, pair) = (repo.api(&world.api_url), format!("{base}...{head}"));
+    let html = format!("https://github.com/{}/compare/{pair}", repo.full_name());
+    let shown = |sha: &String| commit_json(world, repo, &git, sha).unwrap_or_default();
+    let files = changed_files(&git, Some(&common), &head);
+    Ok(Answer::ok(json!({
+        "url": format!("{api}/compare/{pair}"),
+        "html_url": html,
+        "permalink_url": html,
+        "diff_url": format!("{html}.diff"),
+        "patch_url": format!("{html}.patch"),
+        "base_commit": shown(&base),
+        "merge_base_commit": shown(&common),
+        "status": status,
+        "ahead_by": ahead.len(),
+        "behind_by": behind,
+        "total_commits": ahead.len(),
+        "commits": ahead.iter().map(shown).collect::<Vec<Value>>(),
+        "files": files.iter().map(|file| file_json(world, repo, &head, file)).collect::<Vec<Value>>(),
+    })))
+}
+
+/// A commit as lists carry it; `None` when it is not known.
+fn commit_json(world: &World, repo: &Repo, git: &GitRepository, sha: &str) -> Option<Value> {
+    let commit = repo.commits.get(sha)?;
+    let api = repo.api(&world.api_url);
+    let html = format!("https://github.com/{}/commit", repo.full_name());
+    let who = json!({ "name": COMMITTER, "email": format!("{COMMITTER}@users.example.com"), "date": time(commit.at) });
+    let tree = git.tree(sha);
     let parents: Vec<Value> = commit
         .parent
         .iter()
         .map(|parent| json!({ "sha": parent, "url": format!("{api}/commits/{parent}"), "html_url": format!("{html}/{parent}") }))
         .collect();
-    Ok(Answer::ok(json!({
+    Some(json!({
         "sha": sha,
         "node_id": format!("C_{sha}"),
         "url": format!("{api}/commits/{sha}"),
@@ -166,7 +246,5 @@ pub(super) fn show(world: &mut World, call: &Call) -> Reply {
         "author": null,
         "committer": null,
         "parents": parents,
-        "stats": { "additions": additions, "deletions": deletions, "total": additions + deletions },
-        "files": files.iter().map(|file| file_json(world, repo, &sha, file)).collect::<Vec<Value>>(),
-    })))
+    }))
 }

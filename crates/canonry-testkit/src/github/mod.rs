@@ -33,6 +33,7 @@ mod review_comments;
 mod review_threads;
 mod reviews;
 mod routes;
+mod search;
 mod server;
 mod smart_http;
 mod timeline;

@@ -174,6 +174,19 @@ pub(super) fn contents(world: &mut World, call: &Call) -> Reply {
     Ok(Answer::ok(entries.collect()))
 }
 
+/// `GET …/readme`: the file that GitHub shows below a repository's files.
+pub(super) fn readme(world: &mut World, call: &Call) -> Reply {
+    world.may_read(call, CONTENTS)?;
+    let repo = call.repo(world);
+    let git_ref = call.query("ref").unwrap_or(&repo.default_branch);
+    let is_readme = |path: &str| !path.contains('/') && path.to_ascii_lowercase().starts_with("readme");
+    let found = repo.files.keys().find(|(branch, path)| branch == git_ref && is_readme(path));
+    let path = found.map(|(_, path)| path.clone()).ok_or_else(Answer::not_found)?;
+    let mut of_file = call.clone();
+    of_file.params.push(("path", path));
+    contents(world, &of_file)
+}
+
 /// GitHub breaks base64 into lines of 60 characters.
 fn wrapped(encoded: &str) -> String {
     let mut text = String::new();

@@ -7,7 +7,7 @@ use super::people::METADATA;
 use super::world::World;
 use super::{
     app, assignees, check_runs, collaborators, comments, commits, graphql, issue_list, issues, labels, milestones,
-    oauth, people, pulls, rate_limit, reactions, repositories, review_comments, reviews, smart_http, timeline,
+    oauth, people, pulls, rate_limit, reactions, repositories, review_comments, reviews, search, smart_http, timeline,
     webhooks,
 };
 
@@ -77,6 +77,8 @@ const ROUTES: &[Route] = routes![
     "GET" "/repos/{owner}/{repo}" => repositories::show,
     "GET" "/repos/{owner}/{repo}/installation" => app::show_installation_of_repo,
     "GET" "/repos/{owner}/{repo}/contents/{path}" => repositories::contents,
+    "GET" "/repos/{owner}/{repo}/readme" => repositories::readme,
+    "GET" "/search/issues" => search::issues,
     "GET" "/repos/{owner}/{repo}/collaborators" => collaborators::list,
     "GET" "/repos/{owner}/{repo}/collaborators/{username}/permission" => collaborators::show_permission,
     "GET" "/repos/{owner}/{repo}/assignees" => assignees::list,
@@ -134,6 +136,9 @@ const ROUTES: &[Route] = routes![
     "POST" "/repos/{owner}/{repo}/check-runs" => check_runs::create,
     "GET" "/repos/{owner}/{repo}/check-runs/{check_run_id}" => check_runs::show,
     "PATCH" "/repos/{owner}/{repo}/check-runs/{check_run_id}" => check_runs::update,
+    "GET" "/repos/{owner}/{repo}/commits" => commits::list,
+    "GET" "/repos/{owner}/{repo}/compare/{basehead}" => commits::compare,
+    "GET" "/repos/{owner}/{repo}/pulls/{pull_number}/commits" => commits::list_of_pull,
     "GET" "/repos/{owner}/{repo}/commits/{ref}" => commits::show,
     "GET" "/repos/{owner}/{repo}/commits/{ref}/check-runs" => check_runs::list_of_commit,
     "POST" "/graphql" => graphql::answer,

@@ -185,12 +185,17 @@ async fn drive_reading(emulator: &Emulator) {
         "/pulls/8/files",
         "/pulls/8/requested_reviewers",
         "/commits/main",
+        "/commits?per_page=1",
+        "/compare/main...main",
+        "/readme",
+        "/pulls/8/commits",
         "/issues/7",
         "/issues?labels=bug&creator=stranger",
     ] {
         expect(&maint, 200, "GET", &format!("{base}{path}"), None).await;
     }
-    for path in ["/user", "/users/stranger", "/rate_limit"] {
+    let found = "/search/issues?q=repo%3Aacme%2Fwidgets+is%3Aissue";
+    for path in ["/user", "/users/stranger", "/rate_limit", found] {
         expect(&maint, 200, "GET", path, None).await;
     }
 }
@@ -336,4 +341,10 @@ async fn drive_checks(emulator: &Emulator) {
     expect(&bot, 422, "PATCH", &run, Some(long)).await;
     expect(&maint, 200, "GET", &format!("{base}/commits/{head}"), None).await;
     expect(&maint, 422, "GET", &format!("{base}/commits/{}", "d".repeat(40)), None).await;
+    let compared = expect(&maint, 200, "GET", &format!("{base}/compare/main...{head}"), None).await;
+    assert_eq!((&compared["status"], compared["files"].as_array().map(Vec::is_empty)), (&json!("ahead"), Some(false)));
+    let listed = expect(&maint, 200, "GET", &format!("{base}/commits?sha={head}"), None).await;
+    assert_eq!((&listed[0]["sha"], &listed[1]["sha"]), (&json!(head), &compared["merge_base_commit"]["sha"]));
+    expect(&maint, 404, "GET", &format!("{base}/compare/main...nothing"), None).await;
+    expect(&maint, 422, "GET", "/search/issues?q=is%3Amystery", None).await;
 }
