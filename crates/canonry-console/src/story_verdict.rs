@@ -99,6 +99,10 @@ fn ruled(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
         let words = format!("{} ruled that it is the one to stay open{}", by(ruled), now.end());
         return Some(Sentence::alone(now.class("good"), words));
     }
+    if let Some(ruled) = last(OverrideKind::Excluded) {
+        let before = format!("{} excluded it: it is not to be closed as a duplicate of ", by(ruled));
+        return Some(Sentence::about(now.class("good"), before, ruled.other?, now.end()));
+    }
     // That it is none of one thing is worth the first sentence where that is what Canonry took it for.
     let taken_for = facts
         .records
