@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use canonry_domain::{
     Certainty, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PathMatch, Probability, PullChanges,
     REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, Similarity, Structure,
-    bug_feature_mismatch,
+    bug_feature_mismatch, has_content,
 };
 use canonry_retrieval::FactKind;
 use jiff::Timestamp;
@@ -213,6 +213,8 @@ fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
 const FACTS_TOLD: usize = 3;
 /// Titles of so much the same words are the same.
 const SAME_TITLE: f64 = 0.9;
+/// Titles of one text that was sent twice share this much of their words, at least.
+const ALIKE_TITLE: f64 = 1.0 / 3.0;
 /// Whoever sends a text twice by mistake does it within a day; later it is a check list or a report that comes every week.
 const SENT_TWICE_HOURS: f64 = 24.0;
 /// Fewer words are no report.
@@ -236,10 +238,14 @@ impl Tie {
         if compared.shortest < FEWEST_WORDS && !titles.same {
             return Self::TooShort;
         }
+        // The first unfilled forms of a repository, before its template is learned: their titles are the template's, or
+        // have nothing in common.
+        let is_titled = [source.title, candidate.text.title].iter().all(|title| has_content(title, ""));
         let is_copy = titles.same && compared.triples >= 0.75
             || !titles.each_own && compared.triples >= 0.85
-            || compared.triples >= 0.95;
+            || titles.overlap >= ALIKE_TITLE && compared.triples >= 0.95;
         if is_copy
+            && is_titled
             && compared.shortest >= FEWEST_WORDS
             && compared.copied >= FEWEST_TRIPLES
             && !compared.versions_differ

@@ -260,6 +260,21 @@ on_both_engines! {
         println!("{told:#?}");
     }
 
+    /// The second form of a repository whose template nobody could learn yet.
+    async fn the_first_two_forms_are_no_duplicates(database: TestDatabase) {
+        let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
+        for (at, style) in (0..).zip(STYLES) {
+            for (of, titles) in [[style.title, style.title], ["Sound is gone", "Menu flickers"]].iter().enumerate() {
+                let name = format!("tide/new-{at}-{of}").parse().expect("a name");
+                let repo = store.ensure_repo(&name, now()).await.expect("created");
+                store.take_in(&repo, vec![issue(1, titles[0], &style.form(&[]))], now()).await.expect("taken in");
+                embed_all(&store, &repo).await;
+                let found = detect(&store, &repo, issue(2, titles[1], &style.form(&[]))).await;
+                assert_ne!(found.verdict.verdict, Verdict::Duplicate, "{}: {found:?}", style.name);
+            }
+        }
+    }
+
     /// Judge, plan and search know nothing of an unfilled form, whatever was stored about it before.
     async fn an_unfilled_form_is_neither_judged_nor_planned_nor_found(database: TestDatabase) {
         let style = &STYLES[1];
@@ -380,7 +395,7 @@ on_both_engines! {
     }
 }
 
-/// Every pair of unfilled forms of each kind, judged by itself: whole texts as before, then what is their own.
+/// Unfilled forms of each kind under one short title, two by two: by their whole texts they are copies, by their own not.
 #[test]
 fn no_two_forms_are_copies() {
     let mut before_all = 0;
@@ -395,7 +410,7 @@ fn no_two_forms_are_copies() {
         let sure = |own: &Boilerplate| {
             let texts: Vec<(String, String)> = records[..28]
                 .iter()
-                .map(|record| (own.own_title(&record.title), own.own_body(record.body.as_deref().unwrap_or_default())))
+                .map(|record| ("It stops".to_owned(), own.own_body(record.body.as_deref().unwrap_or_default())))
                 .collect();
             (1..texts.len()).filter(|at| is_sure(&texts[*at], &texts[at - 1])).count()
         };
