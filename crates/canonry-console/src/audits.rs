@@ -112,6 +112,8 @@ struct AuditPage {
     made: When,
     cheap: String,
     strong: String,
+    /// What it proves of a judge other than the compiled-in one.
+    proof: Option<String>,
     seed: i64,
     min_edge: String,
     asked_for: u32,
@@ -152,6 +154,8 @@ async fn one(
         made: when(run.created_at, console.now()),
         cheap: judge_in_words(&run.audit.cheap_provider, &run.audit.cheap_model),
         strong: judge_in_words(&run.audit.strong_provider, &run.audit.strong_model),
+        proof: (run.audit.cheap_provider != Extractor::Local.as_str())
+            .then(|| run.audit.proof.unwrap_or_default().in_words()),
         seed: run.audit.seed,
         min_edge: score(run.audit.min_edge.get()),
         asked_for: run.audit.sample_size,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::{AuditClass, LaneStatus, audit_class};
 use crate::audit_simulation::AuditItem;
+use crate::counted::counted;
 
 /// Accepted answers with a known truth that one audit must have. A judge that says yes to everything and is right in four
 /// of ten passes by luck five times in a million.
@@ -30,6 +31,20 @@ impl JudgeProof {
     /// The share that was right; `None` without answers.
     pub fn precision(self) -> Option<f64> {
         (self.answers() > 0).then(|| self.right as f64 / self.answers() as f64)
+    }
+
+    /// What it says about the judge, in a sentence or two.
+    pub fn in_words(self) -> String {
+        let of = format!("right in {} of {}", self.right, counted(self.answers(), "accepted answer"));
+        if self.is_enough() {
+            format!("Proven: {of}. This judge may close here.")
+        } else {
+            let percent = LEAST_PROVEN_PRECISION * 100.0;
+            format!(
+                "Not proven: {of}. This judge closes nothing here before an audit has {LEAST_PROVING_ANSWERS} answers, \
+                 {percent:.0} % of them right."
+            )
+        }
     }
 
     /// Whether the judge may close.
@@ -83,6 +98,10 @@ mod tests {
         let enough = |right, wrong| JudgeProof { right, wrong }.is_enough();
         assert!(enough(20, 0) && enough(18, 2) && enough(90, 10));
         assert!(!enough(19, 0) && !enough(17, 3) && !enough(0, 0) && !enough(0, 99));
+        assert_eq!(
+            JudgeProof { right: 20, wrong: 1 }.in_words(),
+            "Proven: right in 20 of 21 accepted answers. This judge may close here."
+        );
         assert_eq!([true, false, true].into_iter().collect::<JudgeProof>(), JudgeProof { right: 2, wrong: 1 });
     }
 

@@ -143,16 +143,7 @@ fn proof_text(judge: &str, provider: Extractor, proof: JudgeProof) -> String {
     if provider == Extractor::Local {
         return String::new();
     }
-    let judge = one_line(judge);
-    let (right, of) = (proof.right, counted(proof.answers(), "accepted answer"));
-    let least = format!("{LEAST_PROVING_ANSWERS} answers with {:.0} % right", LEAST_PROVEN_PRECISION * 100.0);
-    if proof.is_enough() {
-        format!("\nProven: {judge} was right in {right} of {of}; it may close in this repository.\n")
-    } else {
-        format!(
-            "\nNot proven: {judge} was right in {right} of {of}. It closes nothing here before an audit has {least}.\n"
-        )
-    }
+    format!("\n{}: {}\n", one_line(judge), proof.in_words())
 }
 
 /// An audit for a program.
