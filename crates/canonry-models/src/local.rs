@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::calibration::Calibration;
-use crate::embedder::{EmbedError, Embedder, Embedding, InputType};
+use crate::embedder::{EmbedError, Embedder, Embedding, FindingDistances, InputType};
 use crate::encoder::{Encoder, EncoderBuffers};
 use crate::model_file::{ModelFile, ModelFileError, ModelHeader};
 use crate::word_piece::WordPiece;
@@ -114,6 +114,14 @@ impl Embedder for LocalEmbedder {
 
     fn dimension(&self) -> Option<usize> {
         Some(self.shared.header.dimension)
+    }
+
+    /// Measured by canonry-review's example `memory_distances`. Code quoted in 347 review comments finds its own comment
+    /// among 57 of its repository within 0.55 in 89 % of cases (81 % from a file of another name; 0.3: 32 and 17 %), beside
+    /// 2.8 others of the five that are told. Of descriptions within 0.3 of each other 90 % are of the same problem, and 79 %
+    /// of those pairs are within it.
+    fn finding_distances(&self) -> FindingDistances {
+        FindingDistances { from_code: 0.55, from_finding: 0.3 }
     }
 
     fn calibration(&self) -> &Calibration {

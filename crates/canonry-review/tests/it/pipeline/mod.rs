@@ -7,6 +7,7 @@ mod feedback;
 mod gaps;
 mod memory;
 mod model;
+mod past_findings;
 pub(crate) mod project;
 mod races;
 mod safety;
