@@ -53,11 +53,11 @@ impl GraceWatch<'_> {
         facts.closed = issue.state != "open";
         if !facts.closed {
             self.take_in(seen.as_ref(), &issue).await?;
-            self.read_source(repo, &issue, &mut facts).await?;
+            let by_bots = self.read_source(repo, &issue, &mut facts).await?;
             self.read_target(repo, &mut facts).await?;
             if self.began() == GraceBegan::Announced {
                 self.read_announcement(repo, &issue, &mut facts).await?;
-                self.read_rank(&mut facts).await?;
+                self.read_rank(by_bots, &mut facts).await?;
             }
         }
         Ok(self.end(&facts))
@@ -90,8 +90,8 @@ impl GraceWatch<'_> {
         Ok(())
     }
 
-    /// The item itself.
-    async fn read_source(&self, repo: &RepoName, issue: &RestIssue, facts: &mut GraceFacts) -> Result<(), LookError> {
+    /// The item itself. Answers with how many comments other bots have written since it was judged.
+    async fn read_source(&self, repo: &RepoName, issue: &RestIssue, facts: &mut GraceFacts) -> Result<u32, LookError> {
         let Grace { item_type, number, began_at, content_version, .. } = self.grace;
         let item = self.stored(*number).await?;
         let storable = |text: &str| text.replace('\0', "\u{fffd}");
@@ -127,7 +127,12 @@ impl GraceWatch<'_> {
         facts.human_commented = timeline.iter().filter(is_review).any(|event| reviewed_at(event).is_some_and(counts));
         let comments = self.github.comments_before_close(repo, *number, since).await?;
         facts.human_commented |= comments.iter().any(|comment| self.is_word_of_a_person(comment, since));
-        Ok(())
+        let by_bot = |comment: &&RestComment| {
+            comment.created_at.is_some_and(counts)
+                && comment.user.as_ref().is_some_and(RestUser::is_bot)
+                && !self.outbox.wrote(comment)
+        };
+        Ok(u32::try_from(comments.iter().filter(by_bot).count()).unwrap_or(u32::MAX))
     }
 
     async fn read_target(&self, repo: &RepoName, facts: &mut GraceFacts) -> Result<(), LookError> {
@@ -178,14 +183,16 @@ impl GraceWatch<'_> {
     }
 
     /// Which of the two would stay open if it were chosen now. Both have just been brought up to date.
-    async fn read_rank(&self, facts: &mut GraceFacts) -> Result<(), LookError> {
+    async fn read_rank(&self, by_bots: u32, facts: &mut GraceFacts) -> Result<(), LookError> {
         let Grace { repo, item_type, number, target, .. } = self.grace;
         let (Some(source), Some(canonical)) = (self.stored(*number).await?, self.stored(*target).await?) else {
             return Ok(());
         };
         let list = self.store.maintainers(repo.id).await?;
         let maintainers: Maintainers = list.into_iter().flat_map(|list| list.logins).collect();
-        let source = PairItem { item: &source, own_comments: self.own_comments(*number).await? };
+        // A bot's word objects to nothing, so that it must not turn the order round either.
+        let own_comments = self.own_comments(*number).await? + by_bots;
+        let source = PairItem { item: &source, own_comments };
         let canonical = PairItem { item: &canonical, own_comments: self.own_comments(*target).await? };
         let since = self.github.now() - PLAN_LIFETIME;
         facts.outranked = !may_close_towards(source, canonical, &maintainers)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use canonry_domain::UndoReason;
-use canonry_github::Clock;
+use canonry_github::{Auth, ClientOptions, Clock, GitHub, Secret};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, Fault};
 use canonry_testkit::on_both_engines;
@@ -11,7 +11,8 @@ use canonry_triage::{ApplyError, ClosingError, RowResult};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::closing::setting::{Setting, client};
+use crate::closing::setting::{Setting, TOKEN, client};
+use crate::world_clock::WorldClock;
 
 /// The world's clock, on which short waits let others work and do not move it: what polls each second
 /// must not make minutes pass.
@@ -143,9 +144,17 @@ on_both_engines! {
         let (original, duplicates) = setting.cluster(1);
         let plan = setting.plan(&[(duplicates[0], original)]).await;
         let now = setting.emulator.world().now;
-        let until = now + SignedDuration::from_hours(5);
+        let until = now + SignedDuration::from_mins(3);
         assert!(setting.store.take_close_lease(setting.repo.id, "the night shift", now, until).await.expect("taken"));
-        let result = setting.try_apply(plan, false).await;
+        let options = ClientOptions {
+            api: setting.emulator.url().parse().expect("a URL"),
+            clock: Arc::new(WorldClock(Arc::clone(&setting.emulator))),
+            longest_wait: SignedDuration::from_mins(1),
+            ..ClientOptions::new(Auth::Token(Secret::new(TOKEN)))
+        };
+        let github = GitHub::new(options).expect("a client");
+        let outbox = setting.outbox(&github).await;
+        let result = setting.apply_with(&github, &outbox, plan, false).await;
         let Err(ApplyError::Ended(ClosingError::Busy(words))) = result else { panic!("{result:?}") };
         assert!(words.contains("the night shift"), "{words}");
         setting.assert_untouched(duplicates[0], "busy");

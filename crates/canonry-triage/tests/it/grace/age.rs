@@ -7,7 +7,7 @@ use canonry_store::GraceState;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, EventKind, State};
 use canonry_testkit::on_both_engines;
-use canonry_triage::{GraceOutcome, begin_announced_graces};
+use canonry_triage::{EmbedOptions, GraceOutcome, begin_announced_graces, embed};
 
 use crate::grace::cases::{ANNOUNCED, announced, in_grace, is_open, meanwhile, said, sweep};
 use crate::triage::setting::{ALPHA, OWN, REPO, Setting, number, plain, yes};
@@ -40,6 +40,10 @@ on_both_engines! {
     async fn of_two_at_first_contact_only_the_newer_is_announced(database: TestDatabase) {
         let setting = in_grace(database).await;
         let (one, other) = (setting.report(ALPHA, 0.95), setting.report(ALPHA, 0.94));
+        setting.sync().await;
+        let all = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
+        let embedder = setting.embedder();
+        embed(&setting.store, &embedder, &setting.repo, all, setting.now(), &mut |_| {}).await.expect("embedded");
         for (item, of) in [(one, other), (other, one)] {
             setting.judge_says(yes(of.get(), 0.96));
             setting.triage(item).await;
@@ -51,9 +55,16 @@ on_both_engines! {
 
     async fn the_order_is_computed_again_when_the_grace_is_over(database: TestDatabase) {
         let setting = in_grace(database).await;
-        let item = announced(&setting).await;
-        // A bot's word objects to nothing, and is activity all the same.
-        meanwhile(&setting, |world| world.comment(REPO, plain(item), "stale[bot]", "Thank you for the report."));
+        // As many people talk about the original as about the report, so that the older one wins.
+        let comment = setting.emulator.world().comment(REPO, 1, "eve", "Me too.");
+        let item = setting.report(ALPHA, 0.95);
+        setting.emulator.world().comment(REPO, plain(item), "bob", "Me too.");
+        setting.later(1);
+        setting.sync().await;
+        setting.triage(item).await;
+        begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
+        assert!(said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
+        meanwhile(&setting, |world| world.delete_comment(REPO, comment, "eve"));
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::Outranked))]);
         assert!(said(&setting, item).ends_with("because it is older or more active than the other one."));

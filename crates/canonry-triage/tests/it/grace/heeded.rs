@@ -128,8 +128,11 @@ on_both_engines! {
     async fn an_old_comment_may_become_an_objection(database: TestDatabase) {
         let setting = in_grace(database).await;
         let item = setting.report(ALPHA, 0.95);
+        // As many people talk about the original.
+        setting.emulator.world().comment(REPO, 1, "bob", "Me too.");
         let comment = setting.emulator.world().comment(REPO, plain(item), "eve", "Me too.");
         setting.later(1);
+        setting.sync().await;
         setting.triage(item).await;
         begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
         meanwhile(&setting, |world| world.edit_comment(REPO, comment, "eve", "Sorry, mine is another thing."));
