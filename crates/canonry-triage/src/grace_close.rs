@@ -152,13 +152,13 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     }
     let repo = present_repo(store, github, &grace.repo).await?;
     let watch = GraceWatch { store, github, outbox, grace };
-    is_due_by_github(&watch).await?;
     // A close that has begun is ended by its own checks, so that what it has said already is corrected.
     if let Some(plan) = grace.plan
         && is_closing(store, grace).await?
     {
         return carry_out(with, &repo, grace, plan, &watch).await;
     }
+    is_due_by_github(&watch).await?;
     // First, because it costs GitHub nothing, and hundreds may wait for it.
     if grace.approved_by.is_none() {
         let closed = store.closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
