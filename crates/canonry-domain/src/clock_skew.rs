@@ -21,12 +21,12 @@ pub fn clock_trouble(skew: SignedDuration) -> Option<String> {
 }
 
 fn in_words(length: SignedDuration) -> String {
-    let (count, unit) = match length.as_secs() {
-        seconds if seconds >= 48 * 3_600 => (seconds / 86_400, "days"),
-        seconds if seconds >= 2 * 3_600 => (seconds / 3_600, "hours"),
-        seconds => (seconds / 60, "minutes"),
+    let (size, unit) = match length.as_secs() {
+        seconds if seconds >= 48 * 3_600 => (86_400, "days"),
+        seconds if seconds >= 2 * 3_600 => (3_600, "hours"),
+        _ => (60, "minutes"),
     };
-    format!("{count} {unit}")
+    format!("{} {unit}", (length.as_secs() + size / 2) / size)
 }
 
 #[cfg(test)]
@@ -43,6 +43,6 @@ mod tests {
         let told = |seconds| clock_trouble(SignedDuration::from_secs(seconds)).expect("trouble");
         assert_eq!(told(121), "this machine's clock is 2 minutes ahead of GitHub's");
         assert_eq!(told(-3 * 3_600), "this machine's clock is 3 hours behind GitHub's");
-        assert_eq!(told(4 * 86_400), "this machine's clock is 4 days ahead of GitHub's");
+        assert_eq!(told(4 * 86_400 - 1), "this machine's clock is 4 days ahead of GitHub's");
     }
 }
