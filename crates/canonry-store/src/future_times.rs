@@ -43,7 +43,7 @@ impl Store {
             lease_until = CASE WHEN lease_until > $2 THEN $2 ELSE lease_until END, updated_at = $2
             WHERE state = 'pending' AND updated_at > $1";
         let sent = "UPDATE content_writes SET sent_at = $2 WHERE sent_at > $1";
-        let close_leases = "UPDATE close_leases SET until = $2 WHERE until > $3";
+        let close_leases = "UPDATE close_leases SET until = $2 WHERE until > $1";
         // A lease for closing lasts a minute.
         let lease_end = micros(now.saturating_add(CLOCK_TOLERANCE * 2).unwrap_or(Timestamp::MAX));
         let mut tx = self.pool.begin().await?;
@@ -57,7 +57,7 @@ impl Store {
                 writes: sqlx::query(writes).bind(future).bind(present).execute(&mut *db).await?.rows_affected(),
                 sent: sqlx::query(sent).bind(future).bind(present).execute(&mut *db).await?.rows_affected(),
                 close_leases: {
-                    let leases = sqlx::query(close_leases).bind(future).bind(present).bind(lease_end);
+                    let leases = sqlx::query(close_leases).bind(lease_end).bind(present);
                     leases.execute(&mut *db).await?.rows_affected()
                 },
             }
