@@ -17,11 +17,13 @@ use super::truth::Truth;
 use super::world::OWN;
 
 /// How each of Canonry's comments under an issue begins, and whether there may be more than one of a kind.
-const KINDS: [(&str, &str); 4] = [
+const KINDS: [(&str, &str); 5] = [
     ("This issue ", "a suggestion"),
     ("Closing as duplicate of #", "a close"),
     ("Closed as duplicates of this issue", "a list of its duplicates"),
     ("Noted: ", "an answer"),
+    // It begins with who ruled that the suggestion was wrong.
+    ("`", "a suggestion that was taken back"),
 ];
 
 /// What must hold wherever the demo runs.
