@@ -161,9 +161,6 @@ impl Setting {
         let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
         self.place.write("import.jsonl", lines.join("\n"));
         self.run(&["import", "import.jsonl"]).succeeded();
-        if self.judge_is_proven {
-            self.prove_judge();
-        }
     }
 
     /// Stores an audit that has proven the scripted judge, unless there is one.
@@ -172,7 +169,7 @@ impl Setting {
         let prove = async move {
             let store = Store::open(&url, jiff::Timestamp::UNIX_EPOCH).await.expect("opens");
             let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads");
-            // Another repository was brought in.
+            // There is nothing to judge yet.
             let Some(repo) = repo else { return };
             if store.latest_audit(repo.id).await.expect("reads").is_none() {
                 let audit = NewAudit {
@@ -249,6 +246,9 @@ impl Setting {
 
     /// Runs a command that takes a judge with the scripted one.
     pub(crate) fn with_judge(&self, arguments: &[&str]) -> Ran {
+        if self.judge_is_proven {
+            self.prove_judge();
+        }
         let judge = self.judge_options();
         self.run(&[arguments, &judge.iter().map(String::as_str).collect::<Vec<_>>()].concat())
     }
