@@ -19,6 +19,9 @@ use crate::template_text::{is_template, written_lines};
 pub struct Boilerplate {
     lines: BTreeSet<u64>,
     titles: BTreeSet<u64>,
+    /// Lines and titles of the repository's template files, former versions included.
+    #[serde(default)]
+    files: BTreeSet<u64>,
 }
 
 /// Learns the [`Boilerplate`] of a repository from its items.
@@ -107,7 +110,7 @@ impl BoilerplateLearner {
         let title = |item: &ItemDigest| vec![item.title];
         let mut titles = shared_keys(&empty, SHARED_IN_PERIOD, None, title);
         titles.extend(shared_keys(&items, SHARED_TITLE, None, title));
-        Boilerplate { lines, titles }
+        Boilerplate { lines, titles, files: BTreeSet::new() }
     }
 
     /// The items of whose text something else is their own by `now` than by what was known before. Nothing was known when
@@ -116,11 +119,11 @@ impl BoilerplateLearner {
         let differs = |item: &&ItemDigest| match before {
             None => {
                 item.has_comment
-                    || now.titles.contains(&item.title)
+                    || now.is_shared_title(item.title)
                     || item.lines.iter().any(|line| now.is_shared(*line))
             }
             Some(before) => {
-                before.titles.contains(&item.title) != now.titles.contains(&item.title)
+                before.is_shared_title(item.title) != now.is_shared_title(item.title)
                     || item.lines.iter().any(|line| before.is_shared(*line) != now.is_shared(*line))
             }
         };
@@ -141,7 +144,7 @@ impl Boilerplate {
 
     /// The title, unless many items have the same.
     pub fn own_title(&self, title: &str) -> String {
-        if self.titles.contains(&title_key(title)) { String::new() } else { title.to_owned() }
+        if self.is_shared_title(title_key(title)) { String::new() } else { title.to_owned() }
     }
 
     /// The body without comments to the author and shared lines. Code blocks that are empty then go too.
@@ -179,19 +182,49 @@ impl Boilerplate {
         if has_content(&own_title, &own_body) { raw_text(&own_title, &own_body) } else { raw_text(title, "") }
     }
 
+    /// Adds a template file, in Markdown: its lines and, of its front matter, the default title.
+    pub fn add_template(&mut self, text: &str) {
+        let text = normalise_lines(text);
+        let (front, body) = match FRONT_MATTER.captures(&text) {
+            Some(found) => (found.get(1).map_or("", |front| front.as_str()), &text[found[0].len()..]),
+            None => ("", text.as_str()),
+        };
+        let title = front.lines().find_map(|line| line.trim().strip_prefix("title:"));
+        if let Some(title) = title.map(|title| title.trim().trim_matches(['\'', '"'])) {
+            self.add_title(title);
+        }
+        self.files.extend(body_lines(&COMMENT.replace_all(body, "")).filter_map(|line| line.key()));
+    }
+
+    /// Adds the default title of a form.
+    pub fn add_title(&mut self, title: &str) {
+        self.files.insert(title_key(title));
+    }
+
+    /// The same with what the template files of another one have.
+    #[must_use]
+    pub fn with_files_of(mut self, other: &Self) -> Self {
+        self.files.extend(&other.files);
+        self
+    }
+
     fn is_shared(&self, line: u64) -> bool {
-        self.lines.contains(&line) || BUILT_IN.contains(&line)
+        self.lines.contains(&line) || self.files.contains(&line) || BUILT_IN.contains(&line)
+    }
+
+    fn is_shared_title(&self, title: u64) -> bool {
+        self.titles.contains(&title) || self.files.contains(&title)
     }
 
     /// Differs when the set does.
     pub fn stamp(&self) -> u64 {
-        let all = self.lines.iter().chain(&[0]).chain(&self.titles);
+        let all = self.lines.iter().chain(&[0]).chain(&self.titles).chain(&[0]).chain(&self.files);
         all.fold(FNV_BASIS, |stamp, key| (stamp ^ key).wrapping_mul(FNV_PRIME))
     }
 
-    /// Shared lines and titles that were learnt.
+    /// Shared lines and titles that were learnt, or read from files.
     pub fn len(&self) -> usize {
-        self.lines.len() + self.titles.len()
+        self.lines.len() + self.titles.len() + self.files.len()
     }
 
     /// Whether nothing was learnt.
@@ -354,6 +387,7 @@ fn pattern(pattern: &str) -> Regex {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 }
 
+static FRONT_MATTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^\s*---\n(.*?)\n---\s*(?:\n|\z)"));
 static LEADING_TAGS: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"^\s*(?:[^\w\[【]*[\[【][^\[\]【】]{1,40}[\]】]\s*[:：-]?\s*)+"));
 static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"!\[[^\]]*\]\([^)]*\)|https?://\S+"));

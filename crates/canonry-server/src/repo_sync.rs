@@ -5,7 +5,7 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{MaintainerSource, Repo, RepoAccess, Store, SyncProgress};
 use canonry_triage::{
     AnalyzeOptions, EmbedOptions, EmbedSource, IdentifyError, IntentExtractor, SyncError, SyncOptions, analyze_intent,
-    embed, refresh_maintainers, resolve_actors, sweep, sync, sync_outcomes,
+    embed, read_templates, refresh_maintainers, resolve_actors, sweep, sync, sync_outcomes,
 };
 use jiff::SignedDuration;
 use serde_json::json;
@@ -91,10 +91,11 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
     let repo = repo.ok_or_else(|| JobError::Retry(format!("{name} was renamed while it was synced")))?;
     tracing::info!(repo = %repo.name, fetched = synced.fetched, inserted = synced.inserted, updated = synced.updated, "a repository is synced");
     // Each by itself: what fails must not keep the rest from being done.
+    let templates = look_at_templates(service, github, &repo).await;
     let embedded = embed_changed(service, &repo).await;
     let looked_through = look_through(service, github, &repo).await;
     let actors = tell_actors(service, github, &repo).await;
-    embedded.and(looked_through).and(actors).map(|()| Handled::Done)
+    templates.and(embedded).and(looked_through).and(actors).map(|()| Handled::Done)
 }
 
 /// Whether GitHub shows us the repository no longer.
@@ -107,6 +108,23 @@ pub(crate) fn is_out_of_sight(error: &SyncError) -> bool {
 fn has_lost_its_name(error: &SyncError) -> bool {
     let SyncError::Identify(error) = error else { return false };
     matches!(error, IdentifyError::AnotherRepository { .. } | IdentifyError::NameTaken { .. })
+}
+
+/// Once a night, like everything that takes a look at the whole repository: the files that issues are made with.
+async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let now = service.now();
+    let swept_at = service.store().sync_progress(repo.id).await?.swept_at;
+    if swept_at.is_some_and(|swept| now.duration_since(swept) < NIGHTLY) {
+        return Ok(());
+    }
+    match read_templates(service.store(), github, repo, now).await {
+        // Without the right to read files, templates are learned from the issues.
+        Err(SyncError::GitHub(error)) => {
+            tracing::info!(repo = %repo.name, %error, "the template files could not be read");
+            Ok(())
+        }
+        read => read.map(drop).map_err(JobError::from),
+    }
 }
 
 /// Vectors, and cards where rules make them. A model makes cards of new items only: nobody is to pay for a whole

@@ -32,6 +32,36 @@ pub(crate) async fn refresh_boilerplate(
     {
         return Ok(stored.boilerplate.clone());
     }
+    let files = stored.as_ref().map(|stored| stored.boilerplate.clone()).unwrap_or_default();
+    learn(store, repo, item_type, stored.as_ref(), &files, now).await
+}
+
+/// Keeps the lines of template files for good: a former version stays in the issues that were made with it.
+pub(crate) async fn keep_templates(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    templates: &Boilerplate,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let stored = store.boilerplate(repo.id, item_type).await?;
+    let known = stored.as_ref().map(|stored| stored.boilerplate.clone()).unwrap_or_default();
+    let files = known.clone().with_files_of(templates);
+    if files != known {
+        learn(store, repo, item_type, stored.as_ref(), &files, now).await?;
+    }
+    Ok(())
+}
+
+async fn learn(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    stored: Option<&StoredBoilerplate>,
+    files: &Boilerplate,
+    now: Timestamp,
+) -> Result<Boilerplate, StoreError> {
+    let texts = store.count_texts(repo.id, item_type).await?;
     let mut learner = BoilerplateLearner::default();
     let mut after = None;
     loop {
@@ -46,9 +76,9 @@ pub(crate) async fn refresh_boilerplate(
         })
         .await;
     }
-    let before = stored.map(|stored| stored.boilerplate);
+    let (before, files) = (stored.map(|stored| stored.boilerplate.clone()), files.clone());
     let (boilerplate, changed) = off_async_threads(move || {
-        let boilerplate = learner.learn();
+        let boilerplate = learner.learn().with_files_of(&files);
         let changed = learner.changed(before.as_ref(), &boilerplate);
         (boilerplate, changed)
     })

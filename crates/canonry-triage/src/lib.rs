@@ -57,6 +57,7 @@ mod plan_close;
 mod plan_export;
 mod proven_judge;
 mod reactions;
+mod read_templates;
 mod record_reader;
 mod refresh_maintainers;
 mod row_evidence;
@@ -125,6 +126,7 @@ pub use plan_close::{PlanError, PlanOptions, PlanReport, PlannedRow, plan_close,
 pub use plan_export::{plan_csv, plan_json, plan_markdown, row_document};
 pub use proven_judge::is_judge_proven;
 pub use reactions::{ReactionsReport, poll_reactions};
+pub use read_templates::read_templates;
 pub use refresh_maintainers::{counts_for_a_plan, refresh_maintainers};
 pub use row_evidence::{RowEvidence, evidence_text, shared_evidence};
 pub use rulings::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate, ruled_since};

@@ -72,6 +72,19 @@ fn what_github_offers_to_everybody_is_known_without_learning() {
     assert!(!has_content("Bug report", &Boilerplate::default().own_body(body)));
 }
 
+/// Before anybody has sent it in.
+#[test]
+fn a_template_file_is_known_at_once() {
+    let mut known = Boilerplate::default();
+    known.add_template(&format!("---\nname: Bug\ntitle: \"Something is wrong: \"\n---\n\n{FORM}"));
+    assert!(!has_content(&known.own_title("Something is wrong: "), &known.own_body(FORM)));
+    assert!(has_content(&known.own_title("Something is wrong: the sound"), ""));
+    // What is learnt later keeps it, and so do the vectors.
+    let learnt = learn(&forms(2)).with_files_of(&known);
+    assert_eq!(learnt.own_body(FORM), "");
+    assert_ne!(learnt.stamp(), Boilerplate::default().stamp());
+}
+
 /// The same panic in thirty reports of one problem is their evidence.
 #[test]
 fn a_repeated_error_is_no_template() {

@@ -19,6 +19,23 @@ pub struct RepoFile {
     pub sha: String,
 }
 
+/// A file or a folder in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderEntry {
+    /// Its name, without the path.
+    pub name: String,
+    /// Whether it is a folder.
+    pub is_folder: bool,
+}
+
+#[derive(Debug, Deserialize)]
+struct ListedEntry {
+    #[serde(default, rename = "type", deserialize_with = "lenient::or_default")]
+    kind: String,
+    #[serde(default, deserialize_with = "lenient::or_default")]
+    name: String,
+}
+
 #[derive(Debug, Deserialize)]
 struct Contents {
     #[serde(default, rename = "type", deserialize_with = "lenient::or_default")]
@@ -32,6 +49,22 @@ struct Contents {
 }
 
 impl GitHub {
+    /// What is in a folder of the default branch; nothing when there is no such folder. A name that leads elsewhere is
+    /// left out.
+    pub async fn default_branch_folder(&self, repo: &RepoName, path: &str) -> Result<Vec<FolderEntry>, GitHubError> {
+        let mut segments = vec!["repos", repo.owner(), repo.name(), "contents"];
+        segments.extend(path.split('/'));
+        let got = match self.get(&Scope::Repo(repo.clone()), self.url(&segments, &[])).await {
+            Err(GitHubError::NotFound { .. }) => return Ok(Vec::new()),
+            answer => answer?,
+        };
+        // A file answers with an object.
+        let listed: Vec<ListedEntry> = got.json().unwrap_or_default();
+        let is_plain = |entry: &ListedEntry| !entry.name.is_empty() && !entry.name.contains('/') && entry.name != "..";
+        let listed = listed.into_iter().filter(is_plain);
+        Ok(listed.map(|entry| FolderEntry { is_folder: entry.kind == "dir", name: entry.name }).collect())
+    }
+
     /// A text file of the default branch, whatever any pull request says; `None` when there is none.
     ///
     /// A file larger than `limit` bytes, a folder, or bytes that are not UTF-8 are a

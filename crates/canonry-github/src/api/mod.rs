@@ -20,7 +20,7 @@ mod users;
 pub use check_runs::{CHECK_NAME, CheckRunWrite, CheckState, RestCheckOutput, RestCheckRun};
 pub use collaborators::Permission;
 pub use comments::RestComment;
-pub use contents::RepoFile;
+pub use contents::{FolderEntry, RepoFile};
 pub use deliveries::RestDelivery;
 pub use issues::{IssuePatch, IssueQuery, ListState, RestIssue, RestMilestone, RestPullLink};
 pub use labels::{NewLabel, RestLabel};

@@ -16,9 +16,11 @@ use canonry_testkit::on_both_engines;
 use canonry_triage::{
     CandidateOptions, DetectOptions, Detected, Detectors, EmbedOptions, EmbedSource, Judge, JudgeOptions, LlmBudget,
     LocalCandidate, LocalText, Neighbourhood, PlanOptions, SearchFor, SearchOptions, Wanted, candidates, detect_new,
-    embed, judge, judge_locally, plan_close, plan_rules, search,
+    embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
 };
 use jiff::{SignedDuration, Timestamp};
+
+use crate::triage::setting::{REPO, Setting};
 
 /// How a repository asks for reports.
 struct Style {
@@ -273,6 +275,32 @@ on_both_engines! {
                 assert_ne!(found.verdict.verdict, Verdict::Duplicate, "{}: {found:?}", style.name);
             }
         }
+    }
+
+    /// The files say what a template is before anybody has sent one in; former versions stay known.
+    async fn template_files_are_known_from_the_first_issue_on(database: TestDatabase) {
+        let setting = Setting::new(database).await;
+        let (store, repo) = (&setting.store, &setting.repo);
+        let write = |path: &str, text: &str| {
+            setting.emulator.world().get_mut(REPO).file(path, text);
+        };
+        let own = async |body: &str| {
+            let known = store.boilerplate(repo.id, ItemType::Issue).await.expect("reads").unwrap_or_default();
+            known.boilerplate.own_body(body)
+        };
+        let [markdown, form] = [STYLES[1].form(&[]), STYLES[2].form(&[])];
+        write(".github/ISSUE_TEMPLATE/bug.md", &format!("---\nname: Bug\n---\n{markdown}"));
+        write(".github/ISSUE_TEMPLATE/form.yml", "name: Form\nbody:\n  - type: input\n    attributes: {label: What happened?}\n");
+        write(".github/pull_request_template.md", "## Which issue does it close");
+        let read = read_templates(store, &setting.github(), repo, setting.now()).await.expect("reads");
+        assert_eq!(read, 3);
+        assert_eq!(own(&markdown).await, "");
+        assert!(!own(&form).await.contains("What happened?"));
+        write(".github/ISSUE_TEMPLATE/bug.md", "## Another one\n\nSay what is wrong.");
+        read_templates(store, &setting.github(), repo, setting.now()).await.expect("reads");
+        assert_eq!(own(&format!("{markdown}\n\nSay what is wrong.")).await, "");
+        let pulls = store.boilerplate(repo.id, ItemType::Pr).await.expect("reads").expect("known");
+        assert_eq!(pulls.boilerplate.own_body("## Which issue does it close\n\nNone."), "None.");
     }
 
     /// Judge, plan and search know nothing of an unfilled form, whatever was stored about it before.

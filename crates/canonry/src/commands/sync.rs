@@ -3,8 +3,8 @@
 use anyhow::{Result, anyhow};
 use canonry_domain::{RepoName, Since};
 use canonry_triage::{
-    ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, resolve_actors, sweep,
-    sync, sync_outcomes,
+    ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, read_templates,
+    resolve_actors, sweep, sync, sync_outcomes,
 };
 use comfy_table::CellAlignment;
 use indicatif::ProgressBar;
@@ -65,6 +65,14 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let done = done.map_err(|failure| stopped(&failure))?;
     // The name it has now: the former one leads there only until somebody takes it.
     let name = done.repo.clone().unwrap_or_else(|| args.repo.name.clone());
+    // Template files belong to what issues are compared by; where they cannot be read, they are learned from the issues.
+    if !args.dry_run
+        && done.inserted > 0
+        && let Some(repo) = store.repo(&name).await?
+        && let Err(error) = read_templates(&store, &github, &repo, context.now).await
+    {
+        tracing::info!(%error, "the template files could not be read");
+    }
     let mut more = Further::default();
     if args.outcomes {
         begin(&bar, "outcomes from GitHub");
