@@ -240,7 +240,8 @@ impl Tie {
         }
         // The first unfilled forms of a repository, before its template is learned: their titles are the template's, or
         // have nothing in common.
-        let is_titled = [source.title, candidate.text.title].iter().all(|title| has_content(title, ""));
+        let is_titled =
+            titles.shortest > 1 && [source.title, candidate.text.title].iter().all(|title| has_content(title, ""));
         let is_copy = titles.same && compared.triples >= 0.75
             || !titles.each_own && compared.triples >= 0.85
             || titles.overlap >= ALIKE_TITLE && compared.triples >= 0.95;
