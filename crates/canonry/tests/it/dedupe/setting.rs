@@ -167,6 +167,10 @@ impl Setting {
     fn prove_judge(&self) {
         let url = self.database.url().parse().expect("a database URL");
         let prove = async move {
+            // The command itself says what is wrong with a database that is not there.
+            if Store::open_existing(&url).await.is_err() {
+                return;
+            }
             let store = Store::open(&url, jiff::Timestamp::UNIX_EPOCH).await.expect("opens");
             let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads");
             // There is nothing to judge yet.
