@@ -68,7 +68,7 @@ fn config_check_points_at_each_mistake() {
           "effect": "section_defaults"
         }
       ],
-      "config_hash": "8617b004982816c7a2cc0a43b4828903512e218a1e2b0a99a9bd7cb627275fdc"
+      "config_hash": "2eec0f2f0cac801925d804ddb875ef43195fa2f57952df2c1f62de9887d07bc2"
     }
     "#);
 }

@@ -173,7 +173,8 @@ fn explains(running: &Running<'_>, [first, second, below]: [u64; 3]) {
     for (number, outcome, lesson) in [(first, "duplicate", "confirmed"), (second, "completed", "false_positive")] {
         let shown = show(number);
         let triage = &shown["triage"];
-        assert_eq!((&triage["verdict"], &triage["duplicate_of"]), (&json!("duplicate"), &json!(1)), "{shown:#}");
+        // A model that nobody has audited here: its yes is a maybe, which is said as well.
+        assert_eq!((&triage["verdict"], &triage["duplicate_of"]), (&json!("maybe_duplicate"), &json!(1)), "{shown:#}");
         assert_eq!(
             (&triage["action"]["mode"], &triage["action"]["action"]),
             (&json!("suggest"), &json!("commented")),

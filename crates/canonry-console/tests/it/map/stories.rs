@@ -65,7 +65,7 @@ async fn a_story_is_told_from_verdict_to_lesson() {
     let page = setting.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("It looks like a duplicate of ") && page.contains("It speaks from 80 % on, as learned"));
     assert!(page.contains("ranked by vectors 1.3") && page.contains("not near enough to be judged"));
-    assert_eq!(gates(&page)[12], "decided yes");
+    assert_eq!(gates(&page)[13], "decided yes");
     assert_harmless(&page);
 
     let plan = NewPlan {
