@@ -38,6 +38,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../migrations/samples/0018_item_conditions.sql"),
     include_str!("../../migrations/samples/0019_boilerplate.sql"),
     include_str!("../../migrations/samples/0020_issued_markers.sql"),
+    include_str!("../../migrations/samples/0021_judge_proofs.sql"),
 ];
 
 fn now() -> Timestamp {
