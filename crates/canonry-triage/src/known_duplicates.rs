@@ -117,13 +117,13 @@ impl KnownDuplicates {
         }
     }
 
-    fn with_input<T>(&self, then: impl FnOnce(&PlanInput<'_>) -> T) -> T {
+    fn with_input<T>(&self, has_content: impl Fn(&Item) -> bool, then: impl FnOnce(&PlanInput<'_>) -> T) -> T {
         let items: BTreeMap<ItemNumber, PlanItem<'_>> = self
             .items
             .iter()
             .map(|(number, item)| {
                 let (reopened_at, fixed_by) = (self.reopened.get(number).copied(), self.fixed_by.get(number).copied());
-                let has_content = self.boilerplate.leaves_content(item);
+                let has_content = has_content(item);
                 let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
                 (*number, PlanItem { item, has_content, reopened_at, fixed_by, own_comments })
             })
@@ -140,11 +140,12 @@ impl KnownDuplicates {
     }
 
     pub(crate) fn clusters(&self) -> Vec<Cluster> {
-        self.with_input(clusters)
+        // No cluster depends on what the texts say, and each is read for every new item.
+        self.with_input(|_| true, clusters)
     }
 
     pub(crate) fn plan(&self, rules: &PlanRules) -> ClosePlan {
-        self.with_input(|input| plan_closes(input, rules))
+        self.with_input(|item| self.boilerplate.leaves_content(item), |input| plan_closes(input, rules))
     }
 
     /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored.
