@@ -245,7 +245,9 @@ on_both_engines! {
             }
             let mut verdicts = Vec::new();
             for (at, (title, answers)) in (121..).zip(PROBLEMS) {
-                let again = [answers[0], "The same as with a colleague's machine, every time that I have tried it."];
+                // One sentence in eight reports would be a template itself.
+                let also = format!("The same with colleague {at}, every time that we have tried it.");
+                let again = [answers[0], also.as_str()];
                 let OnlineVerdict { verdict, target, confidence, .. } =
                     detect(&store, &repo, issue(at, title, &style.form(&again))).await.verdict;
                 true_ones += usize::from(target == Some(number(28 + at - 120)));
