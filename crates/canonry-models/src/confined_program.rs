@@ -49,10 +49,10 @@ pub fn spawn_confined(command: &mut Command) -> io::Result<Child> {
 
 #[cfg(target_os = "linux")]
 fn confine_this_thread() {
+    use landlock::{AccessFs, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
     drop_capabilities();
     // Whoever is in a Landlock domain may look into processes of that domain alone. Making devices, which nobody needs,
     // is forbidden because a domain must forbid something.
-    use landlock::{AccessFs, Ruleset, RulesetAttr as _, RulesetStatus, Scope};
     let rules = Ruleset::default().handle_access(AccessFs::MakeChar | AccessFs::MakeBlock);
     let enforced = rules
         .and_then(|rules| rules.scope(Scope::Signal))

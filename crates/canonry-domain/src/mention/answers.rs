@@ -202,7 +202,7 @@ mod tests {
         Things have changed since this was written, so I left them as they are. Please say it again if you still want it.
         Nothing is paused here.
         I am paused in this repository. A maintainer can say `/canonry resume`.
-        Reviews are switched off in this repository's `.canonry.yml`.
+        Reviews are off here: a maintainer can write `review: {enabled: true}` into `.canonry.yml` on the default branch.
         This pull request is closed. Reopen it and ask again.
         Noted. This one is serious, so it stays until a maintainer dismisses it too.
         That did not work: GitHub says no.

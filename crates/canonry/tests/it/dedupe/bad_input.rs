@@ -38,8 +38,14 @@ fn steps_that_are_missing_are_named() {
     assert!(matches!(judge.exit, Some(0 | 1)), "{judge:?}");
     assert!(format!("{}{}", judge.stdout, judge.stderr).contains("canonry candidates"), "{judge:?}");
     assert_eq!(setting.questions(), []);
+}
+
+/// An audit of nothing is none, and none is stored.
+#[test]
+fn nothing_is_audited_where_there_are_no_candidates() {
+    let setting = Setting::sqlite();
+    setting.import(&[issue(1), issue(2)]);
     refused(&setting.run(&["report-audit"]), 1, "judge-audit");
-    // An audit of nothing is none, and none is stored.
     for arguments in
         [&["judge-audit", "--strong-provider", "local"][..], &["judge-audit", "--strong-provider", "local", "--json"]]
     {
