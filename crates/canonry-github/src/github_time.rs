@@ -40,10 +40,9 @@ impl GitHub {
         *self.latest_time()
     }
 
-    /// Takes the time of an answer to a request that was sent at that moment of our clock.
-    pub(crate) fn note_time(&self, headers: &HeaderMap, sent_at: Timestamp) {
-        let time = GithubTime::read(headers, sent_at, self.now());
-        *self.latest_time() = time;
+    /// Takes the time of an answer to a request that was sent and answered at these moments of our clock.
+    pub(crate) fn note_time(&self, headers: &HeaderMap, sent_at: Timestamp, answered_at: Timestamp) {
+        *self.latest_time() = GithubTime::read(headers, sent_at, answered_at);
     }
 }
 

@@ -122,11 +122,12 @@ impl GitHub {
         let asked = url.to_string();
         let (mut failures, mut limited, mut redirects) = (0, 0, 0);
         loop {
-            if let Some(waiting) = self.budget().blocked(&credential.account, self.now()) {
+            let mut sent_at = self.now();
+            if let Some(waiting) = self.budget().blocked(&credential.account, sent_at) {
                 self.wait(waiting).await?;
+                sent_at = self.now();
             }
             let outgoing = Outgoing { method: method.clone(), url: &url, bearer: &credential.bearer, body, etag };
-            let sent_at = self.now();
             let incoming = match self.transport().send(outgoing).await.and_then(whole) {
                 Ok(incoming) => incoming,
                 Err(broken) if broken.too_large => {
@@ -144,8 +145,8 @@ impl GitHub {
                 }
             };
             let Incoming { status, headers, body: answer } = &incoming;
-            self.note_time(headers, sent_at);
             let now = self.now();
+            self.note_time(headers, sent_at, now);
             if let Some(waiting) = self.budget().note(&credential.account, *status, headers, answer, now, limited) {
                 limited += 1;
                 if limited >= MOST_LIMITED {

@@ -84,11 +84,11 @@ impl GitHub {
         url: &Url,
         body: Option<&Value>,
     ) -> Result<Vec<u8>, WriteError> {
-        if let Some(waiting) = self.budget().blocked(&credential.account, self.now()) {
+        let sent_at = self.now();
+        if let Some(waiting) = self.budget().blocked(&credential.account, sent_at) {
             return Err(WriteError::NotSent(GitHubError::RateLimited { until: waiting.until }));
         }
         let outgoing = Outgoing { method, url, bearer: &credential.bearer, body, etag: None };
-        let sent_at = self.now();
         let incoming = match self.transport().send(outgoing).await {
             Ok(incoming) => incoming,
             Err(Broken { before_sending: true, detail, .. }) => {
@@ -98,8 +98,9 @@ impl GitHub {
             Err(broken) => return Err(WriteError::Ambiguous { detail: broken.detail }),
         };
         let Incoming { status, headers, body: answer } = &incoming;
-        self.note_time(headers, sent_at);
-        if let Some(waiting) = self.budget().note(&credential.account, *status, headers, answer, self.now(), 0) {
+        let now = self.now();
+        self.note_time(headers, sent_at, now);
+        if let Some(waiting) = self.budget().note(&credential.account, *status, headers, answer, now, 0) {
             return Err(WriteError::NotSent(GitHubError::RateLimited { until: waiting.until }));
         }
         if status.is_success() { Ok(incoming.body) } else { Err(refusal(*status, &incoming)) }
