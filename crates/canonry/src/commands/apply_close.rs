@@ -7,10 +7,10 @@ use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, parse_by
 use canonry_domain::ApplyForecast;
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
-use canonry_store::{CloseRunId, Repo};
+use canonry_store::{BrakeKind, CloseRunId, Repo, Store};
 use canonry_triage::{
-    ApplyError, ApplyOptions, CloseReport, PlanForecast, ReportedRow, RowResult, applied_before, apply_close,
-    forecast_apply,
+    ApplyError, ApplyOptions, CloseReport, PlanForecast, ReportedRow, RowResult, age_of_plan, applied_before,
+    apply_close, forecast_apply,
 };
 use serde_json::{Value, json};
 
@@ -95,9 +95,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         most_rows: None,
         ordered_at: context.now,
     };
-    let max_per_day = config.config.close.max_per_day;
-    let forecast = forecast_apply(&store, &repo, args.run, max_per_day, context.now).await?;
-    if !context.quiet {
+    if !context.quiet && can_begin(&store, &repo, args.run, context).await? {
+        let max_per_day = config.config.close.max_per_day;
+        let forecast = forecast_apply(&store, &repo, args.run, max_per_day, context.now).await?;
         let words = announced(&forecast, args.approved_only, max_per_day);
         bar.suspend(|| writeln!(anstream::stderr().lock(), "{words}"))?;
     }
@@ -110,6 +110,13 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Err(ApplyError::Refused(words)) => bail!(Refused(words)),
         done => Ok(report(&repo, &done?, "Closed", args.run)),
     }
+}
+
+/// Whether the apply will begin: what is refused is not announced.
+async fn can_begin(store: &Store, repo: &Repo, run: CloseRunId, context: &Context) -> Result<bool> {
+    let Some(plan) = store.close_run(run).await?.filter(|plan| plan.repo.id == repo.id) else { return Ok(false) };
+    let is_good = age_of_plan(store, &plan, context.now).await?.refusal(run).is_none();
+    Ok(is_good && store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_none())
 }
 
 /// What is about to be closed, and what is kept back.

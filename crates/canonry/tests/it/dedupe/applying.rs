@@ -124,7 +124,7 @@ on_both_engines! {
         setting.is_closed_once(6, 4);
         setting.is_untouched(3);
         // The next plan has what the ruling left of the cluster.
-        assert_eq!(rows(&setting.plan(&[]))[1], close(3, 1));
+        assert!(rows(&setting.plan(&[])).contains(&close(3, 1)));
     }
 
     async fn excluded_rows_and_rows_without_approval_stay(database: TestDatabase) {
