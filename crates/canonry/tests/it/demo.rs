@@ -47,8 +47,9 @@ fn a_week_ends_as_it_is_told_and_leaves_nothing() {
     );
     assert_eq!(
         document["stats"]["review"],
+        // Of the two that went, one is a key of a bucket: a push does not take it back.
         json!({
-            "reviews": 7, "remarks": 6, "findings": 7, "fixed": 2, "moved": 2, "dismissed": 1, "hidden_by_feedback": 1,
+            "reviews": 7, "remarks": 6, "findings": 7, "fixed": 1, "moved": 2, "dismissed": 1, "hidden_by_feedback": 1,
         })
     );
     assert_eq!(document["stats"]["threshold"], json!([85, 94]));

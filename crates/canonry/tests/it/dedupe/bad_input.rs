@@ -31,7 +31,8 @@ fn unknown_repositories_are_named() {
 
 #[test]
 fn steps_that_are_missing_are_named() {
-    let setting = Setting::sqlite();
+    let mut setting = Setting::sqlite();
+    setting.judge_is_proven = false;
     setting.import(&[issue(1), issue(2)]);
     setting.maintainers(&["mona"]);
     let judge = setting.with_judge(&["judge"]);

@@ -12,6 +12,7 @@ use crate::dedupe::setting::{Setting, clusters, rows};
 fn group(database: TestDatabase, count: i64) -> (Setting, Vec<i64>) {
     let numbers: Vec<i64> = (1..=count).collect();
     let setting = Setting::with_world(database, world(&numbers));
+    setting.prove_judge(true);
     setting.judge_says(|question| question.candidates.first().map_or_else(no, |&first| yes(first, 0.96)));
     (setting, numbers)
 }

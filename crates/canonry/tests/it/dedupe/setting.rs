@@ -164,15 +164,19 @@ impl Setting {
     }
 
     /// Stores an audit that has proven the scripted judge, unless there is one.
-    fn prove_judge(&self) {
+    pub(crate) fn prove_judge(&self, makes_repo: bool) {
         let url = self.database.url().parse().expect("a database URL");
         let prove = async move {
             // The command itself says what is wrong with a database that is not there.
-            if Store::open_existing(&url).await.is_err() {
+            if !makes_repo && Store::open_existing(&url).await.is_err() {
                 return;
             }
             let store = Store::open(&url, jiff::Timestamp::UNIX_EPOCH).await.expect("opens");
-            let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads");
+            let name = REPO.parse().expect("a name");
+            let repo = match makes_repo {
+                true => Some(store.ensure_repo(&name, jiff::Timestamp::UNIX_EPOCH).await.expect("stored")),
+                false => store.repo(&name).await.expect("reads"),
+            };
             // There is nothing to judge yet.
             let Some(repo) = repo else { return };
             if store.latest_audit(repo.id).await.expect("reads").is_none() {
@@ -251,7 +255,7 @@ impl Setting {
     /// Runs a command that takes a judge with the scripted one.
     pub(crate) fn with_judge(&self, arguments: &[&str]) -> Ran {
         if self.judge_is_proven {
-            self.prove_judge();
+            self.prove_judge(false);
         }
         let judge = self.judge_options();
         self.run(&[arguments, &judge.iter().map(String::as_str).collect::<Vec<_>>()].concat())
