@@ -85,6 +85,14 @@ impl Ordered {
     }
 }
 
+/// What is said of an exclusion: it outlives its plan.
+fn lasts(plan: CloseRunId) -> String {
+    format!(
+        "Later plans leave them open too. To lift that: canonry plan approve --repo {REPO} --run {plan} --item NUMBER, or \
+         canonry override remove ID --repo {REPO}\n"
+    )
+}
+
 on_both_engines! {
     async fn an_order_that_was_given_up_is_given_anew_and_never_revived(database: TestDatabase) {
         let at = Ordered::new(database).await;
@@ -184,7 +192,7 @@ on_both_engines! {
         assert_eq!(words().await, [(Some(true), None), excluded]);
         // To leave out everything is always safe.
         let told = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
-        assert_eq!(told, format!("Excluded 2 rows of plan {}.\n", at.plan));
+        assert_eq!(told, format!("Excluded 2 rows of plan {}.\n{}", at.plan, lasts(at.plan)));
         assert_eq!(words().await, [(Some(false), None), (Some(false), None)]);
     }
 
@@ -202,7 +210,7 @@ on_both_engines! {
         let told = at.plan_says(&["exclude", "--item", "2"]).succeeded().stdout;
         assert_eq!(told, format!("Excluded 0 rows of plan {plan}.\n{undo}"));
         let both = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
-        assert_eq!(both, format!("Excluded 1 row of plan {plan}.\n{undo}"));
+        assert_eq!(both, format!("Excluded 1 row of plan {plan}.\n{}{undo}", lasts(plan)));
         let rows = at.store.close_run_rows(plan).await.expect("reads");
         assert_eq!(rows.iter().map(|row| row.approved).collect::<Vec<_>>(), [Some(true), Some(false)]);
     }
