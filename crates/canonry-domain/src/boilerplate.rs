@@ -406,9 +406,10 @@ static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
             | \(e\.g\. | \be\.g\.\s | \byour\ (?: issue | bug | report | problem | log | logs | output | version | code | system )\b",
     )
 });
-/// Names of code.
-static TECHNICAL: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"::|\w\(\)|=>|->|[{}]|;\s*$|\b0x[0-9a-fA-F]+|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z]:\\|\w=\w"));
+/// Names of code, and versions: which one it is tells reports apart.
+static TECHNICAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"::|\w\(\)|=>|->|[{}]|;\s*$|\b0x[0-9a-fA-F]+|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z]:\\|\w=\w|[0-9]\.[0-9]")
+});
 
 /// What a report is called that nobody has given a title.
 const GENERIC_TITLE: [&str; 44] = [

@@ -95,6 +95,7 @@ fn a_repeated_error_is_no_template() {
         "    at Object.<anonymous> (/app/index.js:3:1)",
         "the write cannot begin because the handle is read-only",
         "store.begin_write() gives up",
+        "rustc 1.0.0 (a59de37e9 2015-05-13)",
     ];
     for line in lines {
         for body in [format!("### Log\n\n{line}\n"), format!("### Log\n\n```\n{line}\n```\n")] {
