@@ -8,7 +8,7 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 
 use crate::content::{normalise_text, raw_text};
-use crate::intent_evidence::{is_error_in_code, is_error_in_prose, is_frame};
+use crate::intent_evidence::{first_chars, is_error_in_code, is_error_in_prose, is_frame};
 use crate::intent_sections::{COMMENT, TAG};
 use crate::item::{Item, ItemNumber, ItemType};
 use crate::login::Login;
@@ -45,6 +45,9 @@ struct ItemDigest {
     has_comment: bool,
 }
 
+/// Characters of a body that are read. Five times what is compared, so that a long template leaves room for the report;
+/// behind this come logs of megabytes.
+const READ_LIMIT: usize = 40_000;
 /// Items of one period, by their numbers: a former template is learnt from the time when it was used.
 const PERIOD: usize = 200;
 /// In one period: so many items by so many people. People who report one problem write their own sentences, and errors
@@ -66,7 +69,7 @@ struct Shared {
 impl BoilerplateLearner {
     /// Reads one item; items come in the order of their numbers. An unknown author is nobody: such an item is never closed.
     pub fn read(&mut self, number: ItemNumber, author: Option<&Login>, title: &str, body: &str) {
-        let text = normalise_lines(body);
+        let text = normalise_lines(first_chars(body, READ_LIMIT));
         let body = COMMENT.replace_all(&text, "");
         let mut lines = Vec::new();
         for line in body_lines(&body) {
@@ -147,7 +150,7 @@ impl Boilerplate {
         if self.is_shared_title(title_key(title)) { String::new() } else { title.to_owned() }
     }
 
-    /// The body without comments to the author and shared lines. Code blocks that are empty then go too.
+    /// The beginning of the body without comments to the author and shared lines. Code blocks that are empty then go too.
     pub fn own_body(&self, body: &str) -> String {
         let body = without_comments(body);
         let mut own: Vec<&str> = Vec::new();
@@ -351,7 +354,7 @@ fn body_lines(body: &str) -> impl Iterator<Item = BodyLine<'_>> {
 }
 
 fn without_comments(body: &str) -> String {
-    COMMENT.replace_all(&normalise_lines(body), "").into_owned()
+    COMMENT.replace_all(&normalise_lines(first_chars(body, READ_LIMIT)), "").into_owned()
 }
 
 fn normalise_lines(body: &str) -> String {

@@ -64,7 +64,7 @@ on_both_engines! {
     /// Every list that a person or a program is shown is in the order of its score.
     async fn a_list_is_in_the_order_of_its_scores(database: TestDatabase) {
         let place = Place::new();
-        place.write("items.jsonl", TIDEPOOL.items);
+        place.write("items.jsonl", TIDEPOOL.items.replace("tidepool/tidepool", REPO));
         canonry(&place, &database, &["import", "items.jsonl"]).succeeded();
         canonry(&place, &database, &["embed"]).succeeded();
         let wide = ["candidates", "--k", "8", "--min-score", "0.3", "--state", "all", "--source-state", "all", "--json"];
