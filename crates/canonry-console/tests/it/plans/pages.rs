@@ -133,10 +133,16 @@ async fn a_plan_that_would_be_refused_is_not_offered() {
     };
     let later = setting.now + SignedDuration::from_secs(1);
     setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
+    assert!(setting.told("/plans").await.contains("to be reviewed"), "the other cluster can be applied");
+    let apart = NewOverride { item: number(5), other: Some(number(4)), ..apart };
+    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
     let told = setting.told("/plans").await;
     assert!(told.contains("stale: its clusters were ruled about since") && !told.contains("to be reviewed"));
     let told = setting.told("").await;
-    assert!(told.contains("somebody ruled about an item of plan 1") && !told.contains("review it"), "{told}");
+    assert!(
+        told.contains("plan 1 is stale: somebody ruled about its clusters") && !told.contains("review it"),
+        "{told}"
+    );
     let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;
     let told = setting.told("/plans").await;
     assert!(told.contains(&format!("overtaken by plan {old}")) && told.contains("too old to apply"), "{told}");
