@@ -167,7 +167,10 @@ on_both_engines! {
         assert_eq!(state(&store, &repo, ItemType::Pr, 12).await, (ItemState::Open, None, None));
         let rulings = store.overrides(repo.id, None).await.expect("reads");
         assert_eq!(rulings.iter().map(|one| (one.kind, one.item, one.other, one.note.as_deref())).collect::<Vec<_>>(),
-            [(OverrideKind::NotDuplicate, number(2), Some(number(1)), Some("another device"))]);
+            [
+                (OverrideKind::Excluded, number(4), Some(number(1)), None),
+                (OverrideKind::NotDuplicate, number(2), Some(number(1)), Some("another device")),
+            ]);
         store.finish_close_run(undo.id, at(13)).await.expect("finished");
         let rest = store.begin_undo(id, None, "later", at(14)).await.expect("begun").expect("a plan");
         assert_ne!(rest.id, undo.id);

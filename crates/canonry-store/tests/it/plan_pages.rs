@@ -178,7 +178,10 @@ on_both_engines! {
 
         // Rulings keep their author too.
         let rulings = store.overrides(repo.id, None).await.expect("reads");
-        assert_eq!(rulings.iter().map(|ruled| (ruled.kind, ruled.created_by.clone())).collect::<Vec<_>>(), [(OverrideKind::NotDuplicate, Some(ann.clone()))]);
+        assert_eq!(rulings.iter().map(|ruled| (ruled.kind, ruled.created_by.clone())).collect::<Vec<_>>(), [
+            (OverrideKind::Excluded, Some(ann.clone())),
+            (OverrideKind::NotDuplicate, Some(ann.clone())),
+        ]);
         let new = NewOverride { item_type: ISSUE, kind: OverrideKind::Canonical, item: number(1), other: None, note: None, by: None };
         assert_eq!(store.add_override(repo.id, new, at(6)).await.expect("added").created_by, None);
         let ever = store.overrides_ever(repo.id, ISSUE, number(4)).await.expect("reads");

@@ -87,5 +87,6 @@ pub(super) fn issues(world: &mut World, call: &Call) -> Reply {
         "total_count": found.len(),
         "incomplete_results": false,
         "items": items.collect::<Vec<_>>(),
+        "search_type": "lexical",
     })))
 }
