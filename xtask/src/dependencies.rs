@@ -52,7 +52,7 @@ fn problem(package: &Value, rules: &Rules) -> Option<String> {
     if rules.banned.contains(name) {
         return Some(format!("{name} is banned"));
     }
-    let allowed = Licence { words: words(licence), at: 0, rules }.is_allowed();
+    let allowed = Licence { words: words(licence), at: 0, rules }.allows();
     (!allowed).then(|| format!("{name} has the licence {licence:?}"))
 }
 
@@ -70,7 +70,7 @@ struct Licence<'a> {
 }
 
 impl Licence<'_> {
-    fn is_allowed(mut self) -> bool {
+    fn allows(mut self) -> bool {
         let allowed = self.any();
         allowed && self.at == self.words.len()
     }

@@ -294,7 +294,8 @@ impl Planner<'_> {
     fn lacks_content(&self, number: ItemNumber, canonical: ItemNumber) -> bool {
         let has_content = |number| self.input.items.get(&number).is_some_and(|known| known.has_content);
         let is_ruled = || self.rulings.duplicates().any(|pair| pair == (number, canonical));
-        !(has_content(number) && has_content(canonical)) && !is_ruled()
+        let is_empty = !has_content(number) || !has_content(canonical);
+        is_empty && !is_ruled()
     }
 
     /// What keeps an item open whatever it is a duplicate of; the first that fits.

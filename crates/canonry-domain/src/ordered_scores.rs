@@ -50,7 +50,7 @@ mod tests {
             let least = similarities.iter().copied().fold(f64::INFINITY, f64::min);
             let most = similarities.iter().copied().fold(0.0, f64::max);
             prop_assert!(shown.iter().all(|score| (least..=most).contains(score)), "{:?}", shown);
-            prop_assert_eq!(ordered_scores(&shown), shown.clone());
+            prop_assert_eq!(&ordered_scores(&shown), &shown);
             if similarities.is_sorted_by(|one, other| one >= other) {
                 prop_assert_eq!(shown, similarities);
             }

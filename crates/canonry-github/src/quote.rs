@@ -220,7 +220,7 @@ mod tests {
             for quoted in [quote_line(&text, limit), quote_block(&text, limit).replace("\n> ", "\n").replace("\n>\n", "\n\n")] {
                 let quoted = quoted.strip_prefix("> ").unwrap_or(&quoted);
                 prop_assert!(live.find(quoted).is_none(), "{quoted:?} keeps {:?}", live.find(quoted));
-                prop_assert!(!quoted.chars().any(|character| canonry_domain::printable::is_invisible(character)), "{quoted:?}");
+                prop_assert!(!quoted.chars().any(canonry_domain::printable::is_invisible), "{quoted:?}");
             }
         }
 

@@ -62,7 +62,7 @@ fn confine_this_thread() {
         Ok(status) if status.ruleset != RulesetStatus::NotEnforced => {}
         // Canonry itself cannot be looked into all the same; who started it can.
         Ok(_) => {
-            tracing::debug!("this kernel has no Landlock: a program can read the environment of who started Canonry")
+            tracing::debug!("this kernel has no Landlock: a program can read the environment of who started Canonry");
         }
         Err(error) => tracing::debug!(%error, "Landlock is not in force for a program"),
     }
