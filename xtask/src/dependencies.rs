@@ -71,38 +71,42 @@ struct Licence<'a> {
 
 impl Licence<'_> {
     fn allows(mut self) -> bool {
-        let allowed = self.any();
-        allowed && self.at == self.words.len()
+        self.any() == Some(true) && self.at == self.words.len()
     }
 
-    fn any(&mut self) -> bool {
-        let mut allowed = self.all();
+    /// `None` where something is missing; so below.
+    fn any(&mut self) -> Option<bool> {
+        let mut allowed = self.all()?;
         while self.takes("OR") {
-            allowed |= self.all();
+            allowed |= self.all()?;
         }
-        allowed
+        Some(allowed)
     }
 
-    fn all(&mut self) -> bool {
-        let mut allowed = self.one();
+    fn all(&mut self) -> Option<bool> {
+        let mut allowed = self.one()?;
         while self.takes("AND") {
-            allowed &= self.one();
+            allowed &= self.one()?;
         }
-        allowed
+        Some(allowed)
     }
 
-    fn one(&mut self) -> bool {
+    fn one(&mut self) -> Option<bool> {
         if self.takes("(") {
-            let allowed = self.any();
-            return self.takes(")") && allowed;
+            let allowed = self.any()?;
+            return self.takes(")").then_some(allowed);
         }
-        let Some(mut name) = self.words.get(self.at).cloned() else { return false };
-        self.at += 1;
+        let mut name = self.word()?;
         if self.takes("WITH") {
-            name = format!("{name} WITH {}", self.words.get(self.at).map_or("", String::as_str));
-            self.at += 1;
+            name = format!("{name} WITH {}", self.word()?);
         }
-        self.rules.licences.contains(name.as_str())
+        Some(self.rules.licences.contains(name.as_str()))
+    }
+
+    fn word(&mut self) -> Option<String> {
+        let word = self.words.get(self.at).cloned()?;
+        self.at += 1;
+        Some(word)
     }
 
     fn takes(&mut self, word: &str) -> bool {
