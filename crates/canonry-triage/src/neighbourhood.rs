@@ -101,7 +101,11 @@ impl Neighbourhood {
             index = off_async_threads(move || kept_on_disk(index, &place)).await;
         }
         let vectors = if in_database {
-            Vectors::InDatabase { sample: sample(store, repo, item_type, &key, &rows).await? }
+            // As in the index: what has no text of its own is no part of how cosines are spread.
+            let compared =
+                |row: &&IndexRow| row.embedded && (item_type == ItemType::Pr || index.holds_words(row.number));
+            let compared: Vec<ItemNumber> = rows.iter().filter(compared).map(|row| row.number).collect();
+            Vectors::InDatabase { sample: sample(store, repo, item_type, &key, compared).await? }
         } else {
             Vectors::InIndex
         };
@@ -376,9 +380,8 @@ async fn sample(
     repo: &Repo,
     item_type: ItemType,
     key: &EmbeddingKey,
-    rows: &[IndexRow],
+    embedded: Vec<ItemNumber>,
 ) -> Result<Vec<Vec<f32>>, StoreError> {
-    let embedded: Vec<ItemNumber> = rows.iter().filter(|row| row.embedded).map(|row| row.number).collect();
     let step = embedded.len().div_ceil(SAMPLE).max(1);
     let chosen: Vec<ItemNumber> = embedded.into_iter().step_by(step).collect();
     let entries = store.index_entries(repo.id, item_type, &chosen, Some(key)).await?;
