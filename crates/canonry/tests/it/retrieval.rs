@@ -82,7 +82,7 @@ on_both_engines! {
             for set in shown["candidate_sets"].as_array().expect("a list") {
                 falls(&set["members"], &mut of_new);
             }
-            for record in shown["triage"].as_array().expect("a list") {
+            for record in shown["triage_records"].as_array().expect("a list") {
                 falls(&record["candidates"], &mut of_new);
             }
             let near = ["search", "--similar-to", number, "--json"];
