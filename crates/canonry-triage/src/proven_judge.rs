@@ -102,7 +102,7 @@ impl PeoplesTruth {
             one.item_type == source.item_type
                 && (named == (source.number, Some(target)) || named == (target, Some(source.number)))
         };
-        let ruled = self.overrides.iter().filter(pair).filter_map(|one| match one.kind {
+        let mut ruled = self.overrides.iter().filter(pair).filter_map(|one| match one.kind {
             OverrideKind::Duplicate => Some(true),
             OverrideKind::NotDuplicate => Some(false),
             OverrideKind::Canonical | OverrideKind::Excluded => None,
@@ -112,6 +112,6 @@ impl PeoplesTruth {
             of(source.number, target).or_else(|| of(target, source.number))
         };
         // Closed as a duplicate of something else may still be the same problem.
-        ruled.last().or_else(adjudicated).or_else(|| (source.duplicate_of == Some(target)).then_some(true))
+        ruled.next_back().or_else(adjudicated).or_else(|| (source.duplicate_of == Some(target)).then_some(true))
     }
 }

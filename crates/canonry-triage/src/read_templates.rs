@@ -44,9 +44,9 @@ pub async fn read_templates(store: &Store, github: &GitHub, repo: &Repo, now: Ti
             let Some(file) = file else { continue };
             let is_form = path.ends_with(".yml") || path.ends_with(".yaml");
             if is_form {
-                add_form(&mut templates, &file.text)
+                add_form(&mut templates, &file.text);
             } else {
-                templates.add_template(&file.text)
+                templates.add_template(&file.text);
             }
             read += 1;
         }

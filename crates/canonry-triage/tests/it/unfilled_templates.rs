@@ -261,7 +261,6 @@ on_both_engines! {
             assert_eq!((empty, half), (0, 0), "{told:?}");
             assert!(true_ones >= 5, "{told:?} {verdicts:?}");
         }
-        println!("{told:#?}");
     }
 
     /// The second form of a repository whose template nobody could learn yet.
@@ -447,7 +446,6 @@ fn no_two_forms_are_copies() {
         let (before, after) = (sure(&Boilerplate::default()), sure(&learnt));
         assert_eq!(after, 0, "{}", style.name);
         before_all += before;
-        println!("{}: {before} of 27 neighbouring forms were copies, now {after}", style.name);
     }
     assert!(before_all > 50, "the forms are such that the judge took them for copies: {before_all}");
 }

@@ -1,5 +1,6 @@
 //! Processes that are really killed: a child applies or undoes a plan and sends itself SIGKILL at a
 //! point, or is killed while its request is under way; the next child goes on. And two that run at once.
+#![expect(clippy::print_stdout, reason = "a soak tells how many kills there were")]
 
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
