@@ -186,7 +186,7 @@ impl GraceWatch<'_> {
     async fn read_rank(&self, by_bots: u32, facts: &mut GraceFacts) -> Result<(), LookError> {
         let Grace { repo, item_type, number, target, .. } = self.grace;
         let (Some(source), Some(canonical)) = (self.stored(*number).await?, self.stored(*target).await?) else {
-            return Ok(());
+            return Err(LookError::Unclear("one of the two items is not stored".to_owned()));
         };
         let list = self.store.maintainers(repo.id).await?;
         let maintainers: Maintainers = list.into_iter().flat_map(|list| list.logins).collect();
