@@ -6,7 +6,6 @@ use std::process::{Command, Output};
 
 use anyhow::{Context as _, Result, bail};
 
-/// The root of the workspace.
 pub(crate) fn root() -> PathBuf {
     // Cargo's word at run time comes first: clones that share a build folder share this program,
     // and the path that was compiled into it may be that of another clone.

@@ -71,7 +71,6 @@ async fn main() -> Result<(), Failure> {
     if slow.is_empty() { Ok(()) } else { Err(format!("slower than {MOST} ms: {}", slow.join("; ")).into()) }
 }
 
-/// Who asks.
 struct Browser {
     client: reqwest::Client,
     address: String,

@@ -59,7 +59,6 @@ impl Queue {
         Self::of(|name| query.get(name).map(|text| text.trim()))
     }
 
-    /// The fields that say the same.
     fn fields(&self) -> [(&'static str, String); 3] {
         [
             ("seed", self.filter.seed.map(|seed| seed.to_string()).unwrap_or_default()),
@@ -68,7 +67,6 @@ impl Queue {
         ]
     }
 
-    /// A page of these cases.
     fn link(&self, path: &str, more: &[(&str, &str)]) -> String {
         let fields = self.fields();
         let mut pairs: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
@@ -95,7 +93,6 @@ struct AdjudicationPage {
     is_blind: bool,
     shows_verdict: bool,
     other_mode: String,
-    /// What the answer keeps.
     fields: Vec<(&'static str, String)>,
     seed: String,
     from: &'static str,
@@ -117,7 +114,6 @@ struct AdjudicationPage {
 struct Case {
     id: i64,
     kind: &'static str,
-    /// The item, and the one it is compared with.
     sides: [Side; 2],
     verdict: Option<Said>,
     skip: String,

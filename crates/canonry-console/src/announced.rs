@@ -49,7 +49,6 @@ pub(crate) struct GraceLine {
     pub(crate) target: ItemNumber,
     pub(crate) target_href: String,
     pub(crate) due: When,
-    /// What it waits for beside its time.
     pub(crate) reason: Option<String>,
 }
 

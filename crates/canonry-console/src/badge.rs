@@ -27,14 +27,12 @@ pub(crate) fn access(access: RepoAccess) -> Option<Badge> {
     }
 }
 
-/// The brakes that are in force.
 pub(crate) fn brakes(is_paused: bool, breaker_is_out: bool) -> Vec<Badge> {
     let paused = is_paused.then(|| Badge::new("warn", "paused"));
     let breaker = breaker_is_out.then(|| Badge::new("bad", "breaker is out"));
     paused.into_iter().chain(breaker).collect()
 }
 
-/// What has become of a job.
 pub(crate) fn job(state: JobState) -> Badge {
     match state {
         JobState::Queued => Badge::new("info", "queued"),
@@ -44,7 +42,6 @@ pub(crate) fn job(state: JobState) -> Badge {
     }
 }
 
-/// What has become of a delivery.
 pub(crate) fn delivery(state: DeliveryState) -> Badge {
     match state {
         DeliveryState::Queued => Badge::new("info", "queued"),
@@ -54,7 +51,6 @@ pub(crate) fn delivery(state: DeliveryState) -> Badge {
     }
 }
 
-/// Whether an item is open.
 pub(crate) fn item(line: &ItemLine) -> Badge {
     match (line.state, line.merged, line.draft) {
         (ItemState::Open, _, true) => Badge::new("", "draft"),
@@ -64,7 +60,6 @@ pub(crate) fn item(line: &ItemLine) -> Badge {
     }
 }
 
-/// What was said about an item.
 pub(crate) fn verdict(verdict: Verdict) -> Badge {
     match verdict {
         Verdict::Duplicate => Badge::new("warn", "duplicate"),

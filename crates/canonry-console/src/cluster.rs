@@ -48,7 +48,6 @@ struct ClusterPage {
     picture: Option<Svg>,
     lines: Vec<MemberLine>,
     pager: Pager,
-    /// Those from the members that are listed.
     edges: Vec<EdgeLine>,
     can_maintain: bool,
 }
@@ -56,11 +55,9 @@ struct ClusterPage {
 /// Why the canonical is the canonical.
 #[derive(Debug, PartialEq, Eq)]
 struct Why {
-    /// The rule that decided.
     because: String,
     /// What the ranking alone says of it, where something else decided.
     ranking: Option<String>,
-    /// Whom the ranking alone would choose.
     ranked_first: Option<ItemNumber>,
 }
 

@@ -125,7 +125,6 @@ impl ClusterLine {
     }
 }
 
-/// Where a cluster's page is.
 pub(crate) fn cluster_link(
     path: &str,
     item_type: ItemType,
@@ -193,7 +192,6 @@ impl Asked {
         self.filter.item_type.map_or("", ItemType::as_str)
     }
 
-    /// Whether anything is left out.
     fn is_filtered(&self) -> bool {
         self.filter != ClusterFilter::all(self.filter.representation)
     }

@@ -16,21 +16,16 @@ use url::Url;
 use crate::one_time_sign_in::OneTimeCodes;
 use crate::roles::Roles;
 
-/// What the console is made of.
 pub struct ConsoleParts {
-    /// Where everything is.
     pub store: Store,
     /// Whom permissions are asked of; without it only the admin token signs in.
     pub github: Option<GitHub>,
-    /// Where GitHub's API is, for sign-in.
     pub github_api: Url,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// The App that people sign in with; none without its id and secret.
     pub oauth: Option<OauthApp>,
     /// The address people reach the console at, where that is not the one it listens at.
     pub public_url: Option<Url>,
-    /// What an operator signs in with.
     pub admin_token: AdminToken,
     /// Random bytes that stay the same from start to start, and in all processes: what forms are signed with.
     pub form_key: [u8; 32],
@@ -40,16 +35,13 @@ pub struct ConsoleParts {
     pub wake_worker: Arc<Notify>,
     /// Rung when something was put into the outbox.
     pub wake_publisher: Arc<Notify>,
-    /// The program's version.
     pub version: &'static str,
 }
 
 /// What GitHub knows an App by when it signs people in.
 #[derive(Debug, Clone)]
 pub struct OauthApp {
-    /// The client's id, which everybody may know.
     pub client_id: String,
-    /// The client's secret.
     pub client_secret: Secret,
 }
 
@@ -120,7 +112,6 @@ impl Console {
         }
     }
 
-    /// What time it is.
     pub(crate) fn now(&self) -> Timestamp {
         self.clock.now()
     }

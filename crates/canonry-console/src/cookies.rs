@@ -27,7 +27,6 @@ pub(crate) fn stored_key(session: &str) -> [u8; 32] {
     Sha256::digest(session.as_bytes()).into()
 }
 
-/// The theme's word.
 pub(crate) fn theme_of(headers: &HeaderMap) -> Option<String> {
     value(headers, THEME)
 }
@@ -48,7 +47,6 @@ pub(crate) fn keep_session(console: &Console, id: Option<&str>) -> HeaderValue {
     }
 }
 
-/// Makes the browser keep a theme.
 pub(crate) fn keep_theme(word: &str) -> HeaderValue {
     header(&format!("{THEME}={word}; Path=/; Max-Age={A_YEAR}; HttpOnly; SameSite=Lax"))
 }
@@ -59,12 +57,10 @@ pub(crate) fn keep_flash(text: &str) -> HeaderValue {
     header(&format!("{FLASH}={}; Path=/; Max-Age=30; HttpOnly; SameSite=Strict", URL_SAFE_NO_PAD.encode(short)))
 }
 
-/// Makes the browser forget the sentence.
 pub(crate) fn forget_flash() -> HeaderValue {
     header(&format!("{FLASH}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict"))
 }
 
-/// The value of one cookie.
 pub(crate) fn value(headers: &HeaderMap, name: &str) -> Option<String> {
     let cookies = headers.get_all(COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

@@ -209,7 +209,6 @@ async fn whose(console: &Console, visit: &Visit, delivery: &Delivery, is_deed: b
     }
 }
 
-/// Where a delivery's page is.
 pub(crate) fn delivery_path(id: &str) -> String {
     format!("/deliveries/{}", in_path(id))
 }
@@ -271,7 +270,6 @@ fn body(stored: Option<String>) -> Body {
     }
 }
 
-/// Queues a delivery again.
 async fn again(
     State(console): State<Arc<Console>>,
     SignedIn(visit): SignedIn,

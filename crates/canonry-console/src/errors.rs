@@ -19,37 +19,28 @@ use crate::visit::SignedIn;
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// The database did not answer, or not sensibly.
     #[error("{0}")]
     Store(#[from] StoreError),
     /// There is none, or it is not for this reader: nobody learns which.
     #[error("there is no such page, or you may not see it")]
     NotFound,
-    /// It is for somebody else.
     #[error("this is for {0}")]
     Forbidden(&'static str),
-    /// Nobody is signed in.
     #[error("you are signed out; sign in and do it again")]
     SignedOut,
     /// Nobody is signed in, and the page can be shown after that.
     #[error("sign in first")]
-    SignIn {
-        /// The page they wanted.
-        then: String,
-    },
+    SignIn { then: String },
     /// The form does not come from a page of this session.
     #[error("the form is not from a page of this session; reload the page and send it again")]
     Forged,
     /// The form says something that cannot be done.
     #[error("{0}")]
     BadForm(String),
-    /// The form did not come in time.
     #[error("the form took too long to arrive; send it again")]
     TooSlow,
-    /// GitHub was asked and did not answer.
     #[error("GitHub cannot be asked now: {0}; nothing was changed, try again in a minute")]
     Github(String),
-    /// The template failed.
     #[error("the page could not be written: {0}")]
     Render(#[from] askama::Error),
 }

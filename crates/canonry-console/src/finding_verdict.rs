@@ -10,7 +10,6 @@ use crate::words::counted;
 pub(crate) struct Verdict {
     /// `good`, `warn`, `bad` or nothing: how the banner looks.
     pub(crate) class: &'static str,
-    /// What holds.
     pub(crate) headline: String,
     /// Because of what.
     pub(crate) because: String,
@@ -31,7 +30,6 @@ pub(crate) struct Facts<'a> {
     pub(crate) min_confidence: u8,
 }
 
-/// What holds for a finding now.
 pub(crate) fn verdict(facts: &Facts<'_>) -> Verdict {
     let Some(last) = facts.sightings.last() else {
         return told("", "No review has told of it.", String::new(), "");

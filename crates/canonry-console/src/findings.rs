@@ -32,7 +32,6 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/findings/{id}", get(finding_life::show))
 }
 
-/// What the address asks for.
 #[derive(Default)]
 struct Asked {
     subject: Option<ReviewSubject>,

@@ -30,7 +30,6 @@ impl Form {
         one(&self.0, name)
     }
 
-    /// Every field of this name.
     pub(crate) fn all(&self, name: &str) -> Vec<&str> {
         self.0.iter().filter(|(key, _)| key == name).map(|(_, value)| value.as_str()).collect()
     }

@@ -230,7 +230,6 @@ const fn class_words(class: AuditClass) -> &'static str {
     }
 }
 
-/// The same on the command line.
 fn command(repo: &RepoName, id: i64, gates: &TighterGates) -> String {
     let mut command = format!("canonry report-audit --repo {repo} --run {id}");
     let mut add = |words: std::fmt::Arguments<'_>| {

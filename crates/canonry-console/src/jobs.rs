@@ -321,7 +321,6 @@ pub(crate) async fn of_whose(
     }
 }
 
-/// What a job is for, in words.
 fn about(job: &Job) -> String {
     let item = |item_type: ItemType, number: ItemNumber| match item_type {
         ItemType::Issue => format!("issue #{number}"),

@@ -10,7 +10,6 @@ use jiff::Timestamp;
 
 use crate::words::{When, capital, counted, item_path, percent, when};
 
-/// What holds now.
 pub(crate) fn holds(current: CurrentThreshold) -> String {
     match current {
         CurrentThreshold::From(threshold) => {

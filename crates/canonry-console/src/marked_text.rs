@@ -50,7 +50,6 @@ pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[Span], words:
     MarkedText(html)
 }
 
-/// The class of a fact's marks.
 pub(crate) fn colour(fact: usize) -> &'static str {
     ["e0", "e1", "e2", "e3", "e4", "e5"][fact % COLOURS]
 }

@@ -44,7 +44,6 @@ struct OverviewPage {
     in_trouble: bool,
     pager: Pager,
     service: Option<Service>,
-    /// What is wrong with the machine's clock.
     clock_trouble: Option<String>,
     is_app: bool,
 }

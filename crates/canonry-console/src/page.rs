@@ -34,7 +34,6 @@ pub(crate) enum Section {
     None,
 }
 
-/// One place to go to.
 pub(crate) struct Place {
     pub(crate) words: &'static str,
     pub(crate) href: String,
@@ -64,7 +63,6 @@ impl RepoHead {
     }
 }
 
-/// Where a repository's pages are.
 pub(crate) fn repo_path(repo: &Repo) -> String {
     format!("/r/{}/{}", repo.name.owner(), repo.name.name())
 }
@@ -85,7 +83,6 @@ pub(crate) struct Page {
     /// Seconds after which a browser without scripts loads the page again.
     pub(crate) refresh: Option<u32>,
     pub(crate) version: &'static str,
-    /// Where the theme's switch leads back to.
     pub(crate) here: String,
     pub(crate) csrf: String,
 }

@@ -10,7 +10,6 @@ use url::form_urlencoded::Serializer;
 use crate::errors::PageError;
 use crate::words::thousands;
 
-/// Rows on a page.
 pub(crate) const PAGE: u32 = 50;
 
 /// So many words of a search count, as in the store: each costs every row that is looked at.
@@ -83,7 +82,6 @@ impl Pager {
         Self { has_keys: false, ..self.in_section(id) }
     }
 
-    /// Whether there is anywhere to go.
     pub(crate) const fn is_needed(&self) -> bool {
         self.first.is_some() || self.next.is_some()
     }
@@ -128,7 +126,6 @@ pub(crate) fn place(at: Timestamp, id: impl Display) -> String {
     format!("{}-{id}", at.as_microsecond())
 }
 
-/// A place as it was written.
 pub(crate) fn place_in<T: FromStr>(word: &str) -> Option<(Timestamp, T)> {
     let (micros, id) = word.split_once('-')?;
     Some((Timestamp::from_microsecond(micros.parse().ok()?).ok()?, id.parse().ok()?))
@@ -155,7 +152,6 @@ pub(crate) fn part_in<T: FromStr>(path: &HashMap<String, String>, name: &str) ->
     path.get(name).and_then(|text| text.parse().ok()).ok_or(PageError::NotFound)
 }
 
-/// A text as one part of a path.
 pub(crate) fn in_path(text: &str) -> String {
     let keep = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     text.bytes().map(|byte| if keep(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()

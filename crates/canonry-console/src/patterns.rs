@@ -245,7 +245,6 @@ async fn clear(
     Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
 }
 
-/// Undoes a clear.
 async fn restore(
     State(console): State<Arc<Console>>,
     MaintainerOf(at): MaintainerOf,

@@ -17,11 +17,9 @@ const LASTS: SignedDuration = SignedDuration::from_mins(10);
 /// A visit to GitHub that was begun here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Pending {
-    /// What GitHub sends back.
     pub(crate) state: String,
     /// What only this browser and we know; GitHub has its hash.
     pub(crate) verifier: String,
-    /// Where they wanted to go.
     pub(crate) then: String,
     /// When it began.
     pub(crate) at: Timestamp,
@@ -40,7 +38,6 @@ pub(crate) fn keep(console: &Console, pending: &Pending) -> HeaderValue {
     cookie(console, &format!("{body}.{signature}"), LASTS.as_secs())
 }
 
-/// Makes the browser forget it.
 pub(crate) fn forget(console: &Console) -> HeaderValue {
     cookie(console, "", 0)
 }

@@ -28,7 +28,6 @@ use crate::words::counted;
 /// Characters of a note that goes under an item.
 const LONGEST_NOTE: usize = 2_000;
 
-/// Has a plan made.
 pub(crate) async fn make(
     State(console): State<Arc<Console>>,
     MaintainerOf(at): MaintainerOf,

@@ -60,7 +60,6 @@ impl Show {
     }
 }
 
-/// What of a plan is looked at.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Look {
     pub(crate) show: Show,
@@ -97,7 +96,6 @@ impl Look {
         }
     }
 
-    /// The fields that say the same.
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
         let show = if self.show == Show::default() { "" } else { self.show.as_str() };
         let fields = [

@@ -54,16 +54,13 @@ pub(crate) struct PairView {
     pub(crate) can_undo: bool,
     pub(crate) by_line: bool,
     pub(crate) lines: Option<Vec<LineView>>,
-    /// The other way to show the texts.
     pub(crate) other_view: String,
-    /// What the page looked at, for forms.
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
 /// One of the two items.
 pub(crate) struct TextView {
     pub(crate) number: ItemNumber,
-    /// What becomes of it, or became.
     pub(crate) role: &'static str,
     pub(crate) title: MarkedText,
     pub(crate) body: Option<MarkedText>,
@@ -101,14 +98,12 @@ pub(crate) struct ResultView {
     pub(crate) when: When,
 }
 
-/// A line of the comparison.
 pub(crate) struct LineView {
     pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
     pub(crate) text: String,
 }
 
-/// Reads what a row shows.
 pub(crate) async fn pair_view(
     console: &Console,
     at: &At,
@@ -253,7 +248,6 @@ pub(crate) fn can_be_undone(reviewed: &ReviewedRow) -> bool {
     reviewed.undone_at.is_none() && result.is_some_and(|result| matches!(result.outcome, CloseOutcome::Applied { .. }))
 }
 
-/// A person's word on a row.
 pub(crate) fn word_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<WordView> {
     let row = &reviewed.row;
     let (class, words) = if row.approved? { ("good", "approved") } else { ("bad", "excluded") };

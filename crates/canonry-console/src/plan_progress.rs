@@ -11,7 +11,6 @@ use crate::words::{When, counted, thousands, when};
 
 /// The latest work on a plan.
 pub(crate) struct ProgressView {
-    /// Where it is told again.
     pub(crate) path: String,
     pub(crate) is_active: bool,
     pub(crate) class: &'static str,
@@ -19,7 +18,6 @@ pub(crate) struct ProgressView {
     pub(crate) words: String,
     pub(crate) done: u64,
     pub(crate) all: u64,
-    /// What it waits for, or why it ended.
     pub(crate) note: Option<String>,
     pub(crate) by: String,
     pub(crate) since: When,

@@ -30,7 +30,6 @@ use crate::words::{counted, thousands};
 /// Seconds after which a browser without scripts looks again how far an apply has come.
 const LOOK_AGAIN: u32 = 5;
 
-/// The page.
 #[derive(Template)]
 #[template(path = "plan_review.html")]
 pub(crate) struct ReviewPage {
@@ -60,9 +59,7 @@ struct ProgressPart {
     progress: ProgressView,
 }
 
-/// All that a review shows.
 pub(crate) struct Review {
-    /// Where the list of plans is.
     pub(crate) plans: String,
     pub(crate) path: String,
     pub(crate) id: CloseRunId,
@@ -71,7 +68,6 @@ pub(crate) struct Review {
     /// Why nothing can be said of rows but that they are left out.
     pub(crate) only_exclude: Option<&'static str>,
     pub(crate) banners: Vec<Banner>,
-    /// What was just done, or why it was not.
     pub(crate) said: Option<Banner>,
     pub(crate) tabs: Vec<Tab>,
     pub(crate) reasons: Vec<ReasonChoice>,
@@ -181,7 +177,6 @@ pub(crate) async fn plan_of(
     console.store.plan_summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
 }
 
-/// Where a plan's page is.
 pub(crate) fn plan_path(at: &At, id: CloseRunId) -> String {
     format!("{}/plans/{id}", repo_path(&at.repo))
 }
@@ -217,7 +212,6 @@ pub(crate) async fn refused_at(
     html_with(StatusCode::UNPROCESSABLE_ENTITY, &page).map_err(PageError::Render)
 }
 
-/// The whole page.
 pub(crate) async fn page(
     console: &Console,
     at: &At,
@@ -233,7 +227,6 @@ pub(crate) async fn page(
     Ok(ReviewPage { page, review })
 }
 
-/// Everything that is swapped as one.
 pub(crate) async fn review(
     console: &Console,
     at: &At,

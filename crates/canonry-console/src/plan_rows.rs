@@ -28,7 +28,6 @@ pub(crate) struct TargetLine {
     pub(crate) story: String,
 }
 
-/// One row of the list.
 pub(crate) struct RowLine {
     /// `row-issue-12`.
     pub(crate) id: String,
@@ -42,9 +41,7 @@ pub(crate) struct RowLine {
     pub(crate) word: Option<WordView>,
     pub(crate) result: Option<ResultView>,
     pub(crate) is_current: bool,
-    /// Whether something can be said of it.
     pub(crate) is_left: bool,
-    /// Where it is undone.
     pub(crate) undo: Option<String>,
 }
 

@@ -29,7 +29,6 @@ pub(crate) struct ApplyView {
     pub(crate) phrase: String,
     pub(crate) phrase_approved: String,
     pub(crate) refused: Option<String>,
-    /// What the daily limit keeps back.
     pub(crate) waits: Option<String>,
     /// What a ruling since the plan keeps open, where the rest can be applied.
     pub(crate) ruled: Option<String>,
@@ -166,7 +165,6 @@ fn left(until: Timestamp, now: Timestamp) -> String {
     }
 }
 
-/// What applying would do.
 pub(crate) async fn apply_view(
     console: &Console,
     at: &At,

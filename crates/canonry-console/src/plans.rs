@@ -72,7 +72,6 @@ struct MakingView {
     words: String,
 }
 
-/// One plan of the list.
 struct PlanLine {
     id: CloseRunId,
     href: String,

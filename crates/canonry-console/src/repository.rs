@@ -156,7 +156,6 @@ async fn resume(
     Ok(back_to(&repo_path(&at.repo), &told))
 }
 
-/// Queues a sync.
 async fn sync(
     State(console): State<Arc<Console>>,
     MaintainerOf(at): MaintainerOf,

@@ -39,7 +39,6 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/reviews/{id}", get(review::show))
 }
 
-/// What the address asks for.
 struct Asked {
     days: u32,
     subject: Option<ReviewSubject>,
@@ -53,7 +52,6 @@ struct RunLine {
     subject: String,
     subject_href: String,
     head: String,
-    /// What a run came to that has no review.
     without: Option<WithoutReview>,
     review: Option<ReviewLine>,
     at: When,
@@ -89,7 +87,6 @@ struct SeverityLine {
     href: String,
     shown: u64,
     suppressed: u64,
-    /// Of the most that any has, in hundredths.
     share: u64,
 }
 

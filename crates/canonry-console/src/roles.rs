@@ -34,7 +34,6 @@ const MOST_KEPT: usize = 10_000;
 /// What somebody may do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Role {
-    /// See.
     Reader,
     /// See, and change what Canonry does in the repository.
     Maintainer,
@@ -45,10 +44,11 @@ pub(crate) enum Role {
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Word {
-    /// GitHub's answer.
     Said(Option<Role>),
     /// GitHub did not answer. Only whoever was told before that there is such a repository may learn that.
-    Away { knew: bool },
+    Away {
+        knew: bool,
+    },
 }
 
 impl Word {
@@ -77,7 +77,6 @@ pub(crate) struct Roles {
 
 #[derive(Default)]
 struct Known {
-    /// By login and repository.
     words: HashMap<(Login, RepoName), (Timestamp, Word)>,
     /// Repositories that were seen to be what they are called, for everybody.
     identified: HashMap<RepoName, Timestamp>,

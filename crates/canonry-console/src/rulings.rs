@@ -78,7 +78,6 @@ async fn in_cluster(
     Err(PageError::BadForm(format!("#{chosen} is not in the cluster of #{canonical}; rule it on its own page")))
 }
 
-/// What is ruled of an item.
 #[derive(Debug, Clone, Copy)]
 enum Ruling {
     Duplicate(ItemNumber),
@@ -132,7 +131,6 @@ fn refused(error: RulingError) -> PageError {
     }
 }
 
-/// Takes a ruling back.
 pub(crate) async fn remove(
     State(console): State<Arc<Console>>,
     MaintainerOf(at): MaintainerOf,

@@ -57,11 +57,9 @@ struct SettingsPage {
     deeds: Vec<DeedLine>,
 }
 
-/// Which rulings are asked for.
 struct AskedRulings {
     kind: Option<OverrideKind>,
     by: String,
-    /// As it was written.
     item: String,
 }
 
@@ -94,7 +92,6 @@ impl AskedRulings {
 /// What is known of the file.
 enum Fetched {
     Never,
-    /// It is known to have changed since.
     Outdated,
     At(When),
 }

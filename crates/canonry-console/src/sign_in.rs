@@ -63,7 +63,6 @@ async fn ask(
     }
 }
 
-/// Signs in with the admin token.
 async fn with_token(
     State(console): State<Arc<Console>>,
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,

@@ -81,7 +81,6 @@ struct StoryPage {
     said: Vec<Event>,
     graces: Vec<GraceLine>,
     closes: Vec<CloseLine>,
-    /// Whether there were earlier ones.
     had_closes: bool,
     writes: Vec<WriteLine>,
     had_writes: bool,
@@ -92,12 +91,10 @@ struct StoryPage {
     can_maintain: bool,
 }
 
-/// The cluster that the item is in.
 struct ClusterBox {
     href: String,
     canonical: ItemNumber,
     is_canonical: bool,
-    /// Whether this item is.
     is_open: bool,
     members: u64,
     shown: Vec<MemberLine>,

@@ -10,7 +10,6 @@ use crate::words::score;
 /// As many candidates that are too near are named: a person reads a few.
 const RIVALS: usize = 3;
 
-/// One gate, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GateLine {
     pub(crate) class: &'static str,
@@ -31,7 +30,6 @@ pub(crate) struct Compared<'a> {
     pub(crate) min_edge: f64,
 }
 
-/// The gates of a decision.
 pub(crate) fn decision_gates(
     origin: DecisionOrigin,
     status: DecisionStatus,

@@ -10,7 +10,6 @@ pub(crate) enum Heard {
     Answer,
     /// It was asked, and gave no answer that could be used.
     NoAnswer,
-    /// It was not asked, for this reason.
     NotAsked(&'static str),
 }
 

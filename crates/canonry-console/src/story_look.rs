@@ -15,10 +15,8 @@ use crate::words::{When, item_path, judge_in_words, score, when};
 
 /// What a look is told with.
 pub(crate) struct World<'a> {
-    /// Where the repository's pages are.
     pub(crate) path: &'a str,
     pub(crate) item_type: ItemType,
-    /// The other items that are named, as they are now.
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
     /// Whether the texts of what is gone from GitHub may be told.
     pub(crate) tells_of_gone: bool,
@@ -61,7 +59,6 @@ pub(crate) struct CandidateLine {
     pub(crate) width: f64,
     pub(crate) parts: Vec<PartBar>,
     pub(crate) is_target: bool,
-    /// Why the judge did not see it.
     pub(crate) unseen: Option<&'static str>,
     pub(crate) ranked_by: Option<String>,
 }
@@ -307,7 +304,6 @@ fn who(provider: &str, model: &str) -> String {
     if provider == "local" { format!("{name}, which weighs the evidence and asks no model") } else { name }
 }
 
-/// The keys that the judge told.
 fn structure_words(structure: &Structure) -> Vec<(&'static str, String)> {
     let keys = [
         ("What the two are to each other", structure.relation.map(|one| one.as_str())),

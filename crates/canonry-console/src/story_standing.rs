@@ -73,7 +73,6 @@ impl Now {
 pub(crate) struct LastClose<'a> {
     pub(crate) target: ItemNumber,
     pub(crate) at: Timestamp,
-    /// Whether a person had approved it, and who.
     pub(crate) approved: Option<Option<&'a str>>,
     pub(crate) since: Since,
 }
@@ -112,7 +111,6 @@ impl Since {
     }
 }
 
-/// A close that was announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Announced<'a> {
     pub(crate) target: ItemNumber,
@@ -139,7 +137,6 @@ pub(crate) enum Texts {
     OwnChanged,
     OtherChanged,
     BothChanged,
-    /// The other one is not in the repository any more.
     OtherGone,
 }
 
@@ -156,7 +153,6 @@ impl Texts {
     }
 }
 
-/// All of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Standing<'a> {
     pub(crate) now: Now,

@@ -240,7 +240,6 @@ pub(crate) fn write(entry: &OutboxEntry, now: Timestamp) -> WriteLine {
     }
 }
 
-/// What a write says to people.
 fn written_text(payload: &Value) -> Option<&str> {
     let fields = payload.as_object()?;
     let own = ["body", "comment"].into_iter().find_map(|name| fields.get(name)?.as_str());
@@ -332,7 +331,6 @@ pub(crate) fn outcome(stored: &StoredOutcome) -> (String, String) {
     (became, taught)
 }
 
-/// A ruling, seen from this item.
 pub(crate) fn ruling(
     (ruled, removed_at): &(Override, Option<Timestamp>),
     number: ItemNumber,

@@ -15,13 +15,10 @@ use crate::words::{by, capital, counted, score};
 /// All that the sentence rests on, newest first.
 pub(crate) struct Facts<'a> {
     pub(crate) item: &'a Item,
-    /// The words of its badge.
     pub(crate) state: &'static str,
-    /// The other items that are named, as they are now.
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
     /// What happened to it on GitHub, in that order.
     pub(crate) events: &'a [OutcomeEvent],
-    /// The rulings in force.
     pub(crate) rulings: &'a [Override],
     pub(crate) closes: &'a [ItemClose],
     pub(crate) graces: &'a [Grace],

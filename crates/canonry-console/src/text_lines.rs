@@ -3,7 +3,6 @@
 /// Lines of each text that are compared; longer texts are better read side by side.
 const MOST_LINES: usize = 400;
 
-/// Who has a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Both,
@@ -11,7 +10,6 @@ pub(crate) enum Side {
     Second,
 }
 
-/// One line of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComparedLine {
     pub(crate) side: Side,

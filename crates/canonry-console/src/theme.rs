@@ -21,7 +21,6 @@ pub(crate) enum Theme {
 }
 
 impl Theme {
-    /// By the cookie's word.
     pub(crate) fn of(word: Option<&str>) -> Self {
         match word {
             Some("light") => Self::Light,

@@ -17,7 +17,6 @@ use crate::page::{Page, RepoHead, Section};
 use crate::roles::Role;
 use crate::theme::Theme;
 
-/// Somebody who is signed in.
 pub(crate) struct SignedIn(pub(crate) Visit);
 
 /// Somebody who holds the admin token.
@@ -55,7 +54,6 @@ impl Visit {
         self.session.login.as_ref()
     }
 
-    /// Who they are, in words.
     pub(crate) fn who(&self) -> String {
         self.login().map_or_else(|| "operator".to_owned(), |login| format!("@{login}"))
     }
@@ -93,7 +91,6 @@ impl Visit {
 }
 
 impl At {
-    /// Whether the page may offer deeds.
     pub(crate) fn can_maintain(&self) -> bool {
         self.role >= Role::Maintainer
     }

@@ -15,7 +15,6 @@ pub(crate) struct When {
     now: Timestamp,
 }
 
-/// A moment as seen from now.
 pub(crate) const fn when(at: Timestamp, now: Timestamp) -> When {
     When { at, now }
 }
@@ -91,7 +90,6 @@ pub(crate) fn dollars(amount: f64) -> String {
     if amount > 0.0 && amount < 1.0 { format!("${amount:.4}") } else { format!("${amount:.2}") }
 }
 
-/// Where an item's story is.
 pub(crate) fn item_path(repo_path: &str, item_type: ItemType, number: ItemNumber) -> String {
     let kind = match item_type {
         ItemType::Issue => "issues",
@@ -148,7 +146,6 @@ impl fmt::Display for Badge {
 // The class is a word of ours, and the words are escaped.
 impl HtmlSafe for Badge {}
 
-/// How much a finding matters.
 pub(crate) fn severity_badge(severity: Severity) -> Badge {
     let class = match severity {
         Severity::Critical => "bad",
@@ -159,7 +156,6 @@ pub(crate) fn severity_badge(severity: Severity) -> Badge {
     Badge::new(class, severity.as_str())
 }
 
-/// What became of a finding.
 pub(crate) fn status_badge(status: FindingStatus) -> Badge {
     let class = match status {
         FindingStatus::New => "info",
@@ -170,7 +166,6 @@ pub(crate) fn status_badge(status: FindingStatus) -> Badge {
     Badge::new(class, status.as_str())
 }
 
-/// Where a finding is shown.
 pub(crate) const fn shown_in_words(shown: ShownAs) -> &'static str {
     match shown {
         ShownAs::Inline => "at its line",
@@ -180,7 +175,6 @@ pub(crate) const fn shown_in_words(shown: ShownAs) -> &'static str {
     }
 }
 
-/// What hides a finding.
 pub(crate) fn hidden_by_in_words(by: &HiddenBy) -> String {
     match by {
         HiddenBy::Dismissal => "a person said no to it".to_owned(),
@@ -191,7 +185,6 @@ pub(crate) fn hidden_by_in_words(by: &HiddenBy) -> String {
     }
 }
 
-/// How a check run stands.
 pub(crate) fn check_badge(state: CheckState) -> Badge {
     match state {
         CheckState::InProgress => Badge::new("info", "in progress"),

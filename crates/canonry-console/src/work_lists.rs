@@ -8,21 +8,17 @@ use crate::paging::{Pager, word};
 use crate::visit::{At, Visit};
 use crate::words::is_plain;
 
-/// What is listed.
 pub(crate) struct Work {
     pub(crate) title: &'static str,
     pub(crate) section: Section,
-    /// How its address ends.
     pub(crate) tail: &'static str,
     /// The command that lists it, and those of its options that are filters of the page.
     pub(crate) command: &'static str,
     pub(crate) options: &'static [&'static str],
     pub(crate) label: &'static str,
-    /// The filters of the page.
     pub(crate) filters: &'static [&'static str],
 }
 
-/// A list as it was asked for.
 pub(crate) struct WorkList<'a> {
     pub(crate) page: Page,
     pub(crate) path: String,
@@ -68,7 +64,6 @@ impl<'a> WorkList<'a> {
         Self { page: page.cli(command), path, repo, is_of_repo, work, query }
     }
 
-    /// A filter's word.
     pub(crate) fn word(&self, name: &str) -> &'a str {
         word(self.query, name)
     }

@@ -20,11 +20,8 @@ const LEVEL_WIDTH: u8 = 5;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AdjudicationWord {
-    /// They are about the same problem.
     Same,
-    /// They are not.
     Different,
-    /// It cannot be told.
     Unsure,
 }
 
@@ -45,11 +42,8 @@ impl AdjudicationWord {
 /// A verdict about two items that a person can be asked about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdjudicationCase {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item that the verdict is about.
     pub number: ItemNumber,
-    /// What was said.
     pub verdict: Verdict,
     /// The other item: the target, or the nearest one when it was called no duplicate.
     pub target: ItemNumber,
@@ -96,24 +90,18 @@ fn place(seed: i64, case: &AdjudicationCase) -> [u8; 32] {
 /// Sampled verdicts of one kind and score, and what people said of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedAnswers {
-    /// What had been said.
     pub verdict: Verdict,
-    /// How alike the two items are.
     pub score: Option<Similarity>,
     /// What people said; `None` while they have not answered.
     pub word: Option<AdjudicationWord>,
-    /// How many.
     pub times: u64,
 }
 
 /// What people's answers add up to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PeoplesWord {
-    /// Cases that have an answer.
     pub answered: u64,
-    /// Cases that wait for one.
     pub waiting: u64,
-    /// Answers that say nothing.
     pub unsure: u64,
     /// Duplicates, maybes, and what was called none; those without an answer are left out.
     pub verdicts: Vec<VerdictShare>,
@@ -122,12 +110,9 @@ pub struct PeoplesWord {
 /// How often people agree with one verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct VerdictShare {
-    /// What was said.
     pub verdict: Verdict,
-    /// Answers that confirm it and that refute it.
     #[serde(flatten)]
     pub share: Share,
-    /// Answers that say nothing.
     pub unsure: u64,
     /// The same by level of score, lowest first; cases without a score are in no level.
     pub levels: Vec<VerdictLevel>,
@@ -136,17 +121,13 @@ pub struct VerdictShare {
 /// How often people agree with a verdict at one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct VerdictLevel {
-    /// The lowest points of the scores.
     pub from: u8,
-    /// The highest.
     pub to: u8,
-    /// Answers that confirm it and that refute it.
     #[serde(flatten)]
     pub share: Share,
 }
 
 impl PeoplesWord {
-    /// Adds the answers up.
     pub fn of(answers: &[CountedAnswers]) -> Self {
         let waiting = answers.iter().filter(|one| one.word.is_none()).map(|one| one.times).sum();
         let mut people = Self { waiting, ..Self::default() };

@@ -108,7 +108,6 @@ static REFUSAL: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(pattern).expect("invariant: the pattern is constant")
 });
 
-/// A JSON string.
 pub(crate) fn string(value: &str) -> Result<String, InvalidAnswer> {
     if !value.starts_with('"') {
         return Err(InvalidAnswer::BadType);

@@ -3,7 +3,6 @@
 /// What an apply is about to do, as far as the stored plan tells: each item is still rechecked on GitHub.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ApplyForecast {
-    /// Items that will be closed.
     pub closes: u64,
     /// Items that wait for another day, or for a person's approval.
     pub kept_back: u64,

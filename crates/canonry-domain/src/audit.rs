@@ -11,13 +11,11 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LaneStatus {
-    /// Its yes passed the gates.
     Accepted,
     /// It said no, or a gate vetoed its yes.
     Rejected,
     /// Nothing could be decided: a vague source, a malformed answer.
     Skipped,
-    /// The judge gave no answer.
     Failed,
 }
 
@@ -25,17 +23,14 @@ pub enum LaneStatus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AuditClass {
-    /// Both accept the same target.
     Tp,
     /// Only the cheap one accepts.
     Fp,
     /// Only the strong one accepts.
     Fn,
-    /// Neither accepts.
     Tn,
     /// Both accept, but not the same target.
     Conflict,
-    /// One of them decided nothing.
     Incomplete,
 }
 
@@ -61,13 +56,10 @@ words!(
 /// What one judge made of one candidate set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct LaneResult {
-    /// How it ended.
     pub status: LaneStatus,
-    /// The candidate that it named.
     pub target: Option<ItemNumber>,
     /// The judge's confidence, when it answered.
     pub confidence: Option<Probability>,
-    /// The veto, the reason for the skip, or the failure.
     pub reason: Option<String>,
 }
 
@@ -96,7 +88,6 @@ impl LaneResult {
     }
 }
 
-/// The class of two lanes.
 pub fn audit_class(cheap: &LaneResult, strong: &LaneResult) -> AuditClass {
     if cheap.is_incomplete() || strong.is_incomplete() {
         return AuditClass::Incomplete;
@@ -113,20 +104,16 @@ pub fn audit_class(cheap: &LaneResult, strong: &LaneResult) -> AuditClass {
 /// How often each class occurs, and what that says of the cheap judge.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct AuditTally {
-    /// How many sources were looked at.
     pub sample_size: u64,
-    /// Both accept the same target.
     pub tp: u64,
     /// Only the cheap judge accepts.
     pub fp: u64,
     /// Only the strong judge accepts.
     #[serde(rename = "fn")]
     pub missed: u64,
-    /// Neither accepts.
     pub tn: u64,
     /// Both accept, but not the same target.
     pub conflict: u64,
-    /// One of them decided nothing.
     pub incomplete: u64,
     /// tp / (tp + fp); `None` when the cheap judge accepted nothing that can be compared.
     pub precision: Option<f64>,

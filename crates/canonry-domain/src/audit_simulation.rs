@@ -8,14 +8,11 @@ use crate::judged_item::{GateCandidate, PairScores};
 use crate::score::Similarity;
 use crate::score_gap::counts_against;
 
-/// A candidate as an audit stores it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditCandidate {
-    /// Its number.
     pub number: ItemNumber,
     /// Its place among the candidates, from 1.
     pub rank: u32,
-    /// How alike it is to the source.
     pub score: Similarity,
     /// The candidates that are no alternatives to it, being the same thing again.
     #[serde(default)]
@@ -25,11 +22,8 @@ pub struct AuditCandidate {
 /// One source of a stored audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditItem {
-    /// The candidates that both lanes saw.
     pub candidates: Vec<AuditCandidate>,
-    /// The cheap judge's lane.
     pub cheap: LaneResult,
-    /// The strong judge's lane.
     pub strong: LaneResult,
 }
 
@@ -45,7 +39,6 @@ impl AuditItem {
 pub struct TighterGates {
     /// The last rank that may be chosen.
     pub max_rank: Option<u32>,
-    /// The least score of the chosen one.
     pub min_score: Option<Similarity>,
     /// The least gap between the chosen one and the best alternative.
     pub min_gap: Option<f64>,
@@ -54,10 +47,8 @@ pub struct TighterGates {
 /// What a stored audit adds up to with tighter gates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Simulation {
-    /// The gates.
     #[serde(flatten)]
     pub gates: TighterGates,
-    /// The classes with them.
     #[serde(flatten)]
     pub tally: AuditTally,
 }
@@ -84,11 +75,8 @@ pub fn simulate_audit(items: &[AuditItem], gates: TighterGates) -> Simulation {
 /// A source whose class is another one with tighter gates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClassChange {
-    /// Its place among the audit's sources.
     pub index: usize,
-    /// Its class as it was stored.
     pub before: AuditClass,
-    /// Its class with the gates.
     pub after: AuditClass,
 }
 

@@ -7,7 +7,6 @@ pub(crate) fn at_least(share: f64, right: u64, wrong: u64) -> f64 {
     regularised_incomplete_beta(1.0 + wrong as f64, 1.0 + right as f64, 1.0 - share)
 }
 
-/// The variance of Beta(alpha, beta).
 pub(crate) fn variance(alpha: f64, beta: f64) -> f64 {
     let sum = alpha + beta;
     alpha * beta / (sum * sum * (sum + 1.0))

@@ -92,7 +92,6 @@ impl BoilerplateLearner {
         self.items.push(ItemDigest { number, author, title: title_key(title), lines, has_comment });
     }
 
-    /// What enough items share.
     pub fn learn(&self) -> Boilerplate {
         let teaching = |item: &ItemDigest| -> Vec<u64> {
             item.lines.iter().copied().filter(|line| self.teaching.contains(line)).collect()
@@ -230,7 +229,6 @@ impl Boilerplate {
         self.lines.len() + self.titles.len() + self.files.len()
     }
 
-    /// Whether nothing was learnt.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -146,9 +146,7 @@ fn keep(left: &mut Vec<Ranked<'_>>, fits: impl Fn(&Ranked<'_>) -> bool) {
 /// One of two items of which one may be closed as a duplicate of the other.
 #[derive(Debug, Clone, Copy)]
 pub struct PairItem<'a> {
-    /// The item as it is now.
     pub item: &'a Item,
-    /// How many of its comments Canonry wrote.
     pub own_comments: u32,
 }
 

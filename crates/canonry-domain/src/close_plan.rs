@@ -20,7 +20,6 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TargetPolicy {
-    /// An edge from the item to the canonical itself.
     CanonicalOnly,
     /// That, or two edges through one other item.
     DirectFallback,
@@ -28,10 +27,8 @@ pub enum TargetPolicy {
 
 words!(TargetPolicy, "a target policy", CanonicalOnly = "canonical-only", DirectFallback = "direct-fallback",);
 
-/// The settings of a plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRules {
-    /// The least confidence with which an item is closed.
     pub min_close: Probability,
     /// What must be known of an item and its canonical.
     pub policy: TargetPolicy,
@@ -59,9 +56,7 @@ pub struct ClusterPlan {
 /// What becomes of one item of a cluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRow {
-    /// The item.
     pub number: ItemNumber,
-    /// Close or skip.
     pub verdict: RowVerdict,
 }
 
@@ -72,24 +67,14 @@ pub enum RowVerdict {
     Close {
         /// How sure that is: the least on the path.
         confidence: Probability,
-        /// The edges that say so.
         path: ClosePath,
         /// Items that were closed as duplicates of this one before and must point at the canonical
         /// from now on.
         repoint: Vec<ItemNumber>,
     },
     /// All rules would let it be closed, and a person has excluded it.
-    Excluded {
-        /// As for a close.
-        confidence: Probability,
-        /// As for a close.
-        path: ClosePath,
-        /// As for a close.
-        repoint: Vec<ItemNumber>,
-    },
-    /// Leave it as it is.
+    Excluded { confidence: Probability, path: ClosePath, repoint: Vec<ItemNumber> },
     Skip {
-        /// Why.
         reason: SkipReason,
         /// How sure it is that it is a duplicate of the canonical, when something says so.
         confidence: Option<Probability>,
@@ -100,7 +85,6 @@ pub enum RowVerdict {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClosePath {
-    /// One edge to the canonical.
     Direct,
     /// An edge to this item, and one from there to the canonical.
     Through(ItemNumber),
@@ -109,7 +93,6 @@ pub enum ClosePath {
 /// An open item outside all clusters because its edge is stale.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StaleItem {
-    /// The item.
     pub number: ItemNumber,
     /// What its edge pointed at before a text changed.
     pub was_duplicate_of: ItemNumber,
@@ -120,7 +103,6 @@ pub struct StaleItem {
 /// One row of a plan with all that is to be stored or shown of it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FlatRow<'a> {
-    /// The item.
     pub number: ItemNumber,
     /// The canonical; for a stale item outside all clusters, what it was a duplicate of.
     pub target: ItemNumber,
@@ -135,7 +117,6 @@ pub struct FlatRow<'a> {
 }
 
 impl ClosePlan {
-    /// The clusters, by their lowest number.
     pub fn clusters(&self) -> &[ClusterPlan] {
         &self.clusters
     }
@@ -180,7 +161,6 @@ impl ClosePlan {
         clustered.chain(stale)
     }
 
-    /// The rows that close their item.
     pub fn closes(&self) -> impl Iterator<Item = FlatRow<'_>> {
         self.rows().filter(|row| row.skip.is_none())
     }
@@ -204,7 +184,6 @@ impl ClosePlan {
 }
 
 impl ClusterPlan {
-    /// The cluster.
     pub fn cluster(&self) -> &Cluster {
         &self.cluster
     }
@@ -214,7 +193,6 @@ impl ClusterPlan {
         self.cluster.canonical()
     }
 
-    /// Every other item, by number.
     pub fn rows(&self) -> &[PlanRow] {
         &self.rows
     }

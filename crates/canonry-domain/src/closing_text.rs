@@ -18,15 +18,10 @@ const BACK_LINKS_SHOWN: usize = 500;
 /// mention, reference and marker out of them.
 #[derive(Debug, Clone, Copy)]
 pub struct ClosingText<'a> {
-    /// What is closed.
     pub item_type: ItemType,
-    /// The canonical.
     pub target: ItemNumber,
-    /// The canonical's title.
     pub target_title: Option<&'a str>,
-    /// What both items share.
     pub facts: &'a [String],
-    /// How sure Canonry is.
     pub confidence: Probability,
     /// Whether a maintainer decided that it is closed: its author's word does not undo that.
     pub approved: bool,
@@ -41,11 +36,9 @@ pub struct ClosingText<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum UndoReason {
-    /// The two are not duplicates.
     NotDuplicate,
     /// It is a duplicate, but of another item.
     WrongTarget,
-    /// Anything else.
     Other,
 }
 

@@ -24,7 +24,6 @@ impl Cluster {
         &self.members
     }
 
-    /// The item that stays open.
     pub fn canonical(&self) -> ItemNumber {
         self.canonical
     }

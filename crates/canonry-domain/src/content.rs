@@ -21,7 +21,6 @@ pub const TEXT_LIMIT: usize = 8_000;
 pub struct ContentHash(String);
 
 impl ContentHash {
-    /// The digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -13,19 +13,15 @@ pub enum DecisionStatus {
     Accepted,
     /// The judge said no, or a gate vetoed its yes.
     Rejected,
-    /// Nothing was decided.
     Skipped,
 }
 
-/// Who made a decision.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DecisionOrigin {
     /// `judge`, over stored candidate sets.
     Batch,
-    /// A new item whose grace ended.
     Online,
-    /// A person.
     Override,
 }
 
@@ -35,7 +31,6 @@ words!(DecisionOrigin, "a decision's origin", Batch = "batch", Online = "online"
 /// The gates' ruling: what becomes of a candidate set, and the gate that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruled {
-    /// What becomes of it.
     pub status: DecisionStatus,
     /// The candidate that the judge named, vetoed or not.
     pub target: Option<ItemNumber>,
@@ -61,12 +56,10 @@ impl Ruled {
     /// Gate 10: another candidate is as near.
     pub const CANDIDATE_GAP_TOO_SMALL: &'static str = "candidate_gap_too_small";
 
-    /// An edge.
     pub const fn accepted(target: ItemNumber) -> Self {
         Self { status: DecisionStatus::Accepted, target: Some(target), reason: None }
     }
 
-    /// The judge's own no.
     pub const fn said_no() -> Self {
         Self { status: DecisionStatus::Rejected, target: None, reason: None }
     }
@@ -76,7 +69,6 @@ impl Ruled {
         Self { status: DecisionStatus::Rejected, target: Some(target), reason: Some(reason.into()) }
     }
 
-    /// Nothing was decided.
     pub fn skipped(reason: impl Into<String>) -> Self {
         Self { status: DecisionStatus::Skipped, target: None, reason: Some(reason.into()) }
     }

@@ -19,49 +19,31 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DriftKind {
-    /// The item's text.
     SourceEdited,
-    /// The item was closed.
     SourceClosed,
-    /// The item was closed and opened again.
     SourceReopened,
-    /// Somebody was assigned to the item.
     SourceAssigned,
-    /// The item was locked.
     SourceLocked,
-    /// A person commented on the item.
     HumanCommented,
-    /// The target was closed.
     TargetClosed,
-    /// The target's text.
     TargetEdited,
     /// The target was deleted, transferred or made a discussion.
     TargetGone,
-    /// The item got a label.
     LabelAdded,
-    /// The author or an assignee is now a maintainer.
     MaintainerChanged,
-    /// GitHub's answer does not tell its state.
     UnreadableState,
-    /// GitHub's answer does not tell its text.
     UnreadableText,
     /// GitHub's answer does not tell whether it is locked.
     UnreadableLocked,
-    /// GitHub's answer does not tell its assignees.
     UnreadableAssignees,
-    /// GitHub's answer does not tell its labels.
     UnreadableLabels,
-    /// GitHub's answer does not tell its milestone.
     UnreadableMilestone,
-    /// GitHub's answer does not tell its author.
     UnreadableAuthor,
     /// GitHub's answer does not tell whether it is a draft.
     UnreadableDraft,
     /// GitHub's answer does not tell when it was opened and changed.
     UnreadableTimes,
-    /// GitHub's answer does not tell its comments.
     UnreadableComments,
-    /// GitHub's answer does not tell its timeline.
     UnreadableTimeline,
     /// GitHub's answer does not tell the reactions to its announcement.
     UnreadableReactions,
@@ -133,17 +115,13 @@ impl DriftKind {
 /// One item as a plan saw it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemSnapshot {
-    /// Its number.
     pub number: ItemNumber,
     /// The hash of its text.
     pub content_hash: ContentHash,
-    /// Open or closed.
     pub state: ItemState,
     /// Who it was assigned to, as far as that was known.
     pub assignees: Vec<Login>,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// How many comments it had.
     pub comments: u32,
     /// When it had last changed.
     pub updated_at: Option<Timestamp>,
@@ -169,14 +147,11 @@ impl From<&Item> for ItemSnapshot {
 /// Both items of a close row as the plan saw them; stored with the row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSnapshot {
-    /// The item to be closed.
     pub source: ItemSnapshot,
-    /// The canonical.
     pub target: ItemSnapshot,
 }
 
 impl RowSnapshot {
-    /// The snapshot of a row.
     pub fn of(source: &Item, target: &Item) -> Self {
         Self { source: source.into(), target: target.into() }
     }
@@ -187,21 +162,15 @@ impl RowSnapshot {
 pub struct LiveItem {
     /// The hash of its text.
     pub content_hash: ContentHash,
-    /// Open or closed.
     pub state: ItemState,
     /// Whether only collaborators may comment.
     pub locked: bool,
     /// Who wrote it; a deleted account is nobody.
     pub author: Option<Login>,
-    /// Who it is assigned to.
     pub assignees: Vec<Login>,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// Whether it has a milestone.
     pub milestone: bool,
-    /// Whether an open pull request is linked to it.
     pub linked_open_pr: bool,
-    /// Whether it is pinned.
     pub pinned: bool,
     /// Whether it was opened again after the plan's snapshot.
     pub reopened_since: bool,
@@ -231,7 +200,6 @@ impl LiveItem {
 /// Why a planned close does not happen; shown as `drift:source_edited`, `pinned` or `grace:reaction`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowRefusal {
-    /// Something changed since the plan.
     Drift(DriftKind),
     /// Something that a plan cannot see keeps the item open.
     Skip(SkipReason),

@@ -11,7 +11,6 @@ use crate::plan_input::{PlanInput, PlanItem};
 /// One close that Canonry applied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EarlierClose {
-    /// The item that was closed.
     pub number: ItemNumber,
     /// What it was closed as a duplicate of. An item that was re-pointed has a later close with its
     /// new target.

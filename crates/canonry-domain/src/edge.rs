@@ -10,15 +10,10 @@ use crate::score::Probability;
 /// An accepted decision: the source was found to be a duplicate of the target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// The duplicate.
     pub source: ItemNumber,
-    /// What it is a duplicate of.
     pub target: ItemNumber,
-    /// How sure the judge was.
     pub confidence: Probability,
-    /// The version of the source's text that was judged.
     pub source_version: ContentVersion,
-    /// The version of the target's text that was judged.
     pub target_version: ContentVersion,
     /// Whether a person said so: such an edge does not become stale when a text changes.
     pub human: bool,

@@ -6,44 +6,30 @@ use crate::online_verdict::{NO_USABLE_ANSWER, UNPROVEN_JUDGE};
 /// The gates between a candidate set and an edge, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Gate {
-    /// A person has ruled about it.
     Ruling,
-    /// There is something to compare with.
     Candidates,
-    /// The text says enough to be compared.
     EnoughText,
-    /// It has no edge yet.
     NoEdgeYet,
-    /// The judge's answer can be used.
     UsableAnswer,
-    /// The judge says yes.
     SaidYes,
     /// The parts of the answer do not contradict its yes.
     Structure,
-    /// The target is open.
     TargetOpen,
     /// Not a bug on one side and a wish on the other.
     SameKind,
-    /// The judge is sure enough.
     Confidence,
-    /// The target stands out among the candidates.
     Gap,
-    /// Nothing is left to ask.
     Accept,
 }
 
 /// The gates between a new item and what is said about it, in the order in which they are asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OnlineGate {
-    /// A person has ruled about it.
     Ruling,
-    /// It has text of its own.
     EnoughText,
     /// An open neighbour is near enough to be judged.
     Neighbours,
-    /// The judge's answer can be used.
     UsableAnswer,
-    /// The judge says yes.
     SaidYes,
     /// The parts of the answer do not contradict its yes.
     Structure,
@@ -51,26 +37,18 @@ pub enum OnlineGate {
     SameKind,
     /// The answer says same instance, same cause, same scope and sure.
     AllSame,
-    /// The target stands out among the neighbours.
     Gap,
-    /// The judge is sure enough for a maybe.
     MaybeConfidence,
-    /// The judge is sure enough for a duplicate.
     DuplicateConfidence,
     /// The target is alike enough, whatever the judge says.
     Alike,
-    /// The judge has proven itself in the repository.
     ProvenJudge,
-    /// Nothing is left to ask.
     Duplicate,
 }
 
-/// What a gate did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GateMark {
-    /// It let the case through.
     Passed,
-    /// It decided.
     Decided,
     /// It was never asked, as another one had decided.
     NotAsked,

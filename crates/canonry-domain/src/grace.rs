@@ -15,11 +15,8 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GraceEnd {
-    /// The item left the repository.
     Gone,
-    /// Somebody closed the item.
     Closed,
-    /// Somebody opened the item again.
     Reopened,
     /// A person ruled that the two are no duplicates.
     NotDuplicate,
@@ -27,33 +24,21 @@ pub enum GraceEnd {
     ModeChanged,
     /// Too many people objected to closes in this repository.
     Breaker,
-    /// A later ruling took its place.
     Superseded,
-    /// A maintainer called the close off.
     CalledOff,
-    /// The item's text changed.
     Edited,
     /// A later look found the item to be no duplicate.
     Withdrawn,
-    /// Somebody deleted the comment that announced the close.
     CommentDeleted,
-    /// Somebody reacted with 👎 or 😕.
     Reaction,
-    /// Somebody commented.
     HumanCommented,
-    /// Somebody removed the label.
     LabelRemoved,
-    /// Somebody is assigned to the item.
     Assigned,
-    /// The item has a milestone.
     Milestoned,
-    /// An open pull request fixes the item.
     LinkedPull,
     /// The item has a label whose items are never closed.
     Protected,
-    /// The item is pinned.
     Pinned,
-    /// The conversation is locked.
     Locked,
     /// The item that it would have been closed in favour of is not open any more.
     TargetClosed,
@@ -158,10 +143,8 @@ impl GraceEnd {
     }
 }
 
-/// Who began a grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GraceBegan {
-    /// A suggestion that announced the close.
     Announced,
     /// A maintainer, who ruled that the item is a duplicate. What people say does not end it; the rules that no item is
     /// closed against do.
@@ -173,43 +156,26 @@ pub enum GraceBegan {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is another question that people answer by another act")]
 pub struct GraceFacts {
-    /// The item is not in the repository any more.
     pub gone: bool,
-    /// The item is not open.
     pub closed: bool,
     /// The item was opened again: since the grace began, or by a person ever.
     pub reopened: bool,
-    /// A person ruled the two apart.
     pub ruled_apart: bool,
     /// The settings say something else than `grace`.
     pub mode_changed: bool,
-    /// The breaker is in force.
     pub breaker: bool,
-    /// The text is not the one that was judged.
     pub edited: bool,
-    /// A later triage took the suggestion back.
     pub withdrawn: bool,
-    /// The comment that announced it is not there any more.
     pub comment_deleted: bool,
-    /// A person reacted to it with 👎 or 😕.
     pub reaction: bool,
-    /// A person commented.
     pub human_commented: bool,
-    /// The label that Canonry set was removed.
     pub label_removed: bool,
-    /// Somebody is assigned.
     pub assigned: bool,
-    /// It has a milestone.
     pub milestoned: bool,
-    /// An open pull request fixes it.
     pub linked_pull: bool,
-    /// It has a protected label.
     pub protected: bool,
-    /// It is pinned.
     pub pinned: bool,
-    /// It is locked.
     pub locked: bool,
-    /// The target is gone or closed.
     pub target_closed: bool,
     /// [`may_close_towards`] says no, or the target is to be closed as a duplicate of the item.
     pub outranked: bool,
@@ -246,19 +212,13 @@ pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
 /// A new item of which it is asked whether its close may be announced.
 #[derive(Debug, Clone, Copy)]
 pub struct GraceCandidate<'a> {
-    /// The item.
     pub item: &'a Item,
-    /// How many of its comments Canonry wrote.
     pub own_comments: u32,
-    /// What it would be closed as a duplicate of.
     pub target: Option<PairItem<'a>>,
     /// Whether the target has a grace or a plan that closes it as a duplicate of the item.
     pub is_target_closing: bool,
-    /// What it is called.
     pub verdict: Verdict,
-    /// How sure the judge is.
     pub confidence: Option<Probability>,
-    /// The least confidence with which an item is closed.
     pub min_close: Probability,
     /// Labels whose items are never closed.
     pub protected_labels: &'a [String],

@@ -9,13 +9,10 @@ use crate::item::{ItemNumber, ItemType};
 use crate::login::Login;
 use crate::words::words;
 
-/// What an override rules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OverrideKind {
-    /// The item is a duplicate of the other one.
     Duplicate,
-    /// The two are not duplicates of each other.
     NotDuplicate,
     /// The item is the canonical of whatever cluster it is in.
     Canonical,
@@ -35,21 +32,14 @@ words!(
 /// One ruling of a person, in force until it is removed or a later one of the same pair replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Override {
-    /// Its id, by which it is removed.
     pub id: i64,
-    /// The type of both items.
     pub item_type: ItemType,
-    /// What it rules.
     pub kind: OverrideKind,
-    /// The item it is about.
     pub item: ItemNumber,
-    /// The other item of a pair.
     pub other: Option<ItemNumber>,
-    /// Why, in a person's words.
     pub note: Option<String>,
     /// When it was made.
     pub created_at: Timestamp,
-    /// Who made it, where that is known.
     pub created_by: Option<Login>,
 }
 

@@ -17,7 +17,6 @@ use crate::repo_name::RepoName;
 pub struct ImportLine {
     /// The repository; without one, the caller's is meant.
     pub repo: Option<RepoName>,
-    /// What the line says of the item.
     pub record: ItemRecord,
 }
 
@@ -30,20 +29,11 @@ pub enum ImportError {
         /// What stands there instead.
         found: &'static str,
     },
-    /// A required field is absent.
     #[error("{field} is missing")]
-    Missing {
-        /// The field.
-        field: &'static str,
-    },
+    Missing { field: &'static str },
     /// A field holds something that it cannot hold.
     #[error("{field} {problem}")]
-    Field {
-        /// The field.
-        field: &'static str,
-        /// What is wrong with its value.
-        problem: String,
-    },
+    Field { field: &'static str, problem: String },
 }
 
 /// Reads an object: Canonry's own import line, or what `gh api` prints for an issue or pull request.

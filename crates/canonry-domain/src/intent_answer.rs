@@ -16,7 +16,6 @@ pub const CARD_ENTRY_LIMIT: usize = 600;
 /// Why an answer is no card.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CardError {
-    /// There is no text in it.
     #[error("the answer is empty")]
     Empty,
     /// It is not one JSON value, alone or in one fenced block.
@@ -28,11 +27,9 @@ pub enum CardError {
     /// A field is longer than any honest one.
     #[error("the answer's {field} is too long: {length} where {limit} is the most")]
     TooLong {
-        /// The field.
         field: &'static str,
         /// How long it is, in code points or entries.
         length: usize,
-        /// How long it may be.
         limit: usize,
     },
     /// What a pull request changes is told of an issue, or not told of a pull request.

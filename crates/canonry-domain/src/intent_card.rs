@@ -19,27 +19,21 @@ pub const CARD_RENDER_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntentCard {
-    /// What is wrong or wanted.
     pub problem_statement: String,
     /// What should be the case instead.
     pub desired_outcome: String,
     /// What tells this item from others: errors, frames, names of code.
     pub important_signals: Vec<String>,
-    /// What it is and is not about.
     pub scope_boundaries: Vec<String>,
     /// What can be read off the item, each with the place it stands in.
     pub evidence_facts: Vec<EvidenceFact>,
-    /// What the author says happened.
     pub reported_claims: Vec<String>,
-    /// What the extractor concludes beyond the text.
     pub inference: Vec<String>,
     /// What the author was asked and did not answer, or does not know.
     pub unknowns: Vec<String>,
-    /// What somebody would have to ask for.
     pub missing_info: Vec<String>,
     /// Whether the item says too little to be compared.
     pub insufficient_context: bool,
-    /// How far the extractor trusts this card.
     pub extraction_confidence: Probability,
     /// For a pull request, what it changes; never there for an issue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,9 +44,7 @@ pub struct IntentCard {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EvidenceFact {
-    /// What it says.
     pub fact: String,
-    /// Where it stands.
     pub source: EvidenceSource,
 }
 
@@ -60,13 +52,9 @@ pub struct EvidenceFact {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EvidenceSource {
-    /// The title.
     Title,
-    /// The body.
     Body,
-    /// The changed lines.
     Diff,
-    /// The changed files.
     FileContext,
 }
 
@@ -83,13 +71,9 @@ words!(
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChangeIntent {
-    /// The parts of the project that it touches.
     pub key_changed_components: Vec<String>,
-    /// How the program should behave afterwards.
     pub behavioural_intent: String,
-    /// What was changed.
     pub change_summary: String,
-    /// What a reviewer should look at.
     pub risk_notes: Vec<String>,
 }
 
@@ -97,15 +81,10 @@ pub struct ChangeIntent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Extractor {
-    /// Rules, in this program.
     Local,
-    /// A model behind OpenAI's interface.
     OpenAi,
-    /// A model of Anthropic's.
     Anthropic,
-    /// A model of Google's.
     Gemini,
-    /// A program that is given the prompt.
     Command,
 }
 
@@ -122,11 +101,8 @@ words!(
 /// What a card is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IntentSource<'a> {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The title.
     pub title: &'a str,
-    /// The body.
     pub body: &'a str,
     /// What a pull request changes; `None` is unknown.
     pub changes: Option<&'a PullChanges>,

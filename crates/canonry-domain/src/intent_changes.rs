@@ -14,13 +14,11 @@ use crate::pull_changes::PullChanges;
 pub(crate) struct ChangeFacts {
     /// The touched parts of the tree, those with the most files first.
     pub(crate) components: Vec<String>,
-    /// The changed paths as they were told.
     pub(crate) files: Vec<String>,
     /// The identifiers on changed lines, the most frequent first.
     pub(crate) identifiers: Vec<String>,
     /// All counts in one sentence; empty when nothing is known.
     pub(crate) summary: String,
-    /// What a reviewer should look at.
     pub(crate) risks: Vec<String>,
 }
 
@@ -35,7 +33,6 @@ const KEPT: usize = 12;
 /// Identifiers in the summary: a sentence has room for a few.
 const NAMED: usize = 6;
 
-/// Counts what a pull request changes.
 pub(crate) fn change_facts(changes: &PullChanges) -> ChangeFacts {
     let files: Vec<String> = changes
         .files

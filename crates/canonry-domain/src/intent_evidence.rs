@@ -43,7 +43,6 @@ impl Evidence {
         self.read_versions(line);
     }
 
-    /// Reads a line of a code block.
     pub(crate) fn read_code(&mut self, line: &str) {
         let line = first_chars(line, LINE_LIMIT);
         if FRAME.is_match(line) {

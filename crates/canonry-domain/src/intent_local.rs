@@ -13,7 +13,6 @@ use crate::score::Probability;
 const TEXT_LIMIT: usize = 600;
 /// Code points of an entry: one line of a log.
 const ENTRY_LIMIT: usize = 200;
-/// Entries of a list.
 const LIST_LIMIT: usize = 12;
 /// Facts of all kinds together.
 const FACTS_LIMIT: usize = 30;

@@ -16,7 +16,6 @@ pub(crate) enum Section {
     Version,
     Environment,
     Scope,
-    /// A heading that no rule knows.
     Other,
 }
 
@@ -25,9 +24,7 @@ pub(crate) enum Section {
 pub(crate) struct Part {
     pub(crate) section: Section,
     pub(crate) heading: String,
-    /// Paragraphs and list entries.
     pub(crate) entries: Vec<String>,
-    /// Lines of code blocks.
     pub(crate) code: Vec<String>,
 }
 
@@ -45,7 +42,6 @@ impl Part {
 /// Characters of a body that are read. What a report says stands at its beginning; behind this come logs.
 const READ_LIMIT: usize = 40_000;
 
-/// Takes a body apart.
 pub(crate) fn sections(body: &str) -> Vec<Part> {
     let read = body.char_indices().nth(READ_LIMIT).map_or(body, |(end, _)| &body[..end]);
     let read = COMMENT.replace_all(read, "");

@@ -16,18 +16,15 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
-    /// It was closed as a duplicate.
     Duplicate {
         /// Of this issue; `None` when nobody said of which.
         of: Option<ItemNumber>,
     },
-    /// It was closed as done.
     Completed,
     /// It was closed as something that will not be done.
     NotPlanned,
     /// It was closed as a duplicate, and a person opened it again.
     ReopenedDuplicate,
-    /// It is open, or nobody can tell.
     Unknown,
 }
 
@@ -44,7 +41,6 @@ impl Outcome {
     }
 }
 
-/// What an outcome is known by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeEvidence {
@@ -54,11 +50,8 @@ pub enum OutcomeEvidence {
     Label,
     /// A comment by the closer or a maintainer around the closing.
     ClosingComment,
-    /// The issue's own text.
     Body,
-    /// Somebody opened it again.
     Reopening,
-    /// Nothing.
     Nothing,
 }
 
@@ -76,17 +69,12 @@ words!(
 /// What became of an issue, and what that rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IssueOutcome {
-    /// What became of it.
     pub outcome: Outcome,
-    /// What that is known by.
     pub evidence: OutcomeEvidence,
-    /// The delivery of the event that decided.
     pub decided_by: Option<String>,
     /// Since when it holds: the closing, or what decided after it.
     pub at: Option<Timestamp>,
-    /// The component that the issue belonged to then.
     pub component: Option<Component>,
-    /// The cluster of the predicted target then.
     pub cluster: Vec<ItemNumber>,
 }
 

@@ -14,23 +14,17 @@ use crate::words::words;
 /// An issue or a pull request as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Item {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// Its number in the repository.
     pub number: ItemNumber,
     /// GitHub's id, which stays when an item moves; unknown for what was imported without one.
     pub github_id: Option<GithubId>,
-    /// The title as it was written.
     pub title: String,
     /// The body as it was written; empty when there is none.
     pub body: String,
-    /// Open or closed.
     pub state: ItemState,
     /// Why it is closed, when GitHub says so.
     pub state_reason: Option<StateReason>,
-    /// Whether a pull request was merged.
     pub merged: bool,
-    /// Whether a pull request is a draft.
     pub draft: bool,
     /// Who wrote it; `None` is unknown.
     pub author: Option<Login>,
@@ -40,11 +34,8 @@ pub struct Item {
     pub has_milestone: Option<bool>,
     /// Whether only collaborators may comment; `None` is unknown.
     pub locked: Option<bool>,
-    /// Its labels.
     pub labels: Vec<String>,
-    /// How many comments it has.
     pub comments: u32,
-    /// How many review comments a pull request has.
     pub review_comments: u32,
     /// When it was opened.
     pub created_at: Option<Timestamp>,
@@ -52,7 +43,6 @@ pub struct Item {
     pub updated_at: Option<Timestamp>,
     /// When it was closed.
     pub closed_at: Option<Timestamp>,
-    /// Where a person can read it.
     pub url: Option<String>,
     /// The item that people said this one is a duplicate of.
     pub duplicate_of: Option<ItemNumber>,
@@ -72,9 +62,7 @@ pub struct Item {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemType {
-    /// An issue.
     Issue,
-    /// A pull request.
     Pr,
 }
 
@@ -82,9 +70,7 @@ pub enum ItemType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ItemState {
-    /// Open.
     Open,
-    /// Closed, merged pull requests among them.
     Closed,
 }
 
@@ -92,11 +78,8 @@ pub enum ItemState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StateReason {
-    /// Done.
     Completed,
-    /// Will not be done.
     NotPlanned,
-    /// A duplicate of another issue.
     Duplicate,
     /// Open again after it was closed.
     Reopened,
@@ -106,11 +89,8 @@ pub enum StateReason {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Gone {
-    /// Deleted.
     Deleted,
-    /// Moved to another repository.
     Transferred,
-    /// Now a discussion.
     Converted,
 }
 
@@ -152,12 +132,10 @@ pub struct ItemNumber(i64);
 pub struct InvalidNumber(i64);
 
 impl ItemNumber {
-    /// Checks a number.
     pub const fn new(number: i64) -> Result<Self, InvalidNumber> {
         if number >= 1 { Ok(Self(number)) } else { Err(InvalidNumber(number)) }
     }
 
-    /// The number itself.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -219,7 +197,6 @@ impl ContentVersion {
         Self(self.0 + 1)
     }
 
-    /// The count itself.
     pub const fn get(self) -> i64 {
         self.0
     }

@@ -14,37 +14,23 @@ use crate::record_order::{RecordOrder, record_order};
 /// "there is none", the field has a second layer: `Some(None)`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemRecord {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// Its number.
     pub number: ItemNumber,
-    /// GitHub's id.
     pub github_id: Option<GithubId>,
-    /// The title.
     pub title: String,
     /// The body; GitHub's null is an empty one.
     pub body: Option<String>,
-    /// Open or closed.
     pub state: Option<ItemState>,
-    /// The reason for the state.
     pub state_reason: Option<Option<StateReason>>,
-    /// Whether it was merged.
     pub merged: Option<bool>,
-    /// Whether it is a draft.
     pub draft: Option<bool>,
-    /// Its author.
     pub author: Option<Login>,
-    /// Its assignees.
     pub assignees: Option<Vec<Login>>,
-    /// Whether it has a milestone.
     pub has_milestone: Option<bool>,
     /// Whether only collaborators may comment.
     pub locked: Option<bool>,
-    /// Its labels.
     pub labels: Option<Vec<String>>,
-    /// How many comments it has.
     pub comments: Option<u32>,
-    /// How many review comments it has.
     pub review_comments: Option<u32>,
     /// When it was opened.
     pub created_at: Option<Timestamp>,
@@ -52,11 +38,8 @@ pub struct ItemRecord {
     pub updated_at: Option<Timestamp>,
     /// When it was closed.
     pub closed_at: Option<Option<Timestamp>>,
-    /// Where a person can read it.
     pub url: Option<String>,
-    /// What people said it is a duplicate of.
     pub duplicate_of: Option<Option<ItemNumber>>,
-    /// What it changes.
     pub changes: Option<PullChanges>,
     /// When GitHub was asked; `None` for what comes from a file.
     pub synced_at: Option<Timestamp>,
@@ -96,14 +79,12 @@ impl ItemRecord {
 /// What a record did to an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The item was not known.
     Inserted,
     /// Something about it changed; `content` tells whether its text did.
     Updated {
         /// Whether the content version grew, so that what was derived from the text is stale.
         content: bool,
     },
-    /// It says what is known already.
     Unchanged,
     /// It describes an earlier moment than what is known, so it was left aside.
     Older,
@@ -114,9 +95,7 @@ pub enum Change {
 /// An item after a record was taken in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Merged {
-    /// The item as it is now.
     pub item: Item,
-    /// What the record did to it.
     pub change: Change,
 }
 

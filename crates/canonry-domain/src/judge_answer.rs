@@ -19,15 +19,11 @@ pub const JUDGE_PROMPT_VERSION: i64 = 1;
 /// What a judge says about a source and its candidates.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JudgeAnswer {
-    /// Whether the source is a duplicate of a candidate.
     pub is_duplicate: bool,
     /// Of which one; `None` when it is none.
     pub duplicate_of: Option<ItemNumber>,
-    /// How sure the judge is.
     pub confidence: Probability,
-    /// Why, on one line.
     pub reasoning: String,
-    /// The pair taken apart.
     #[serde(flatten)]
     pub structure: Structure,
 }
@@ -40,21 +36,14 @@ pub enum InvalidAnswer {
     NotJson,
     /// There is text after the JSON.
     TrailingText,
-    /// A key that was not asked for.
     UnknownKey,
-    /// A key that was asked for is not there.
     MissingKey,
     /// A value is not of its key's type, a word is not one of its key's words, or a key is there twice.
     BadType,
-    /// A number is not in its range.
     OutOfRange,
-    /// The named target is no candidate.
     TargetNotInSet,
-    /// It says yes and names no target.
     NoTarget,
-    /// The model declines in words.
     Refusal,
-    /// There is no text.
     Empty,
 }
 

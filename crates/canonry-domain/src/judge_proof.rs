@@ -16,14 +16,11 @@ pub const LEAST_PROVEN_PRECISION: f64 = 0.90;
 /// How a judge's accepted answers turned out in an audit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeProof {
-    /// Those that were right.
     pub right: u64,
-    /// Those that were wrong.
     pub wrong: u64,
 }
 
 impl JudgeProof {
-    /// All of them.
     pub const fn answers(self) -> u64 {
         self.right + self.wrong
     }
@@ -47,7 +44,6 @@ impl JudgeProof {
         }
     }
 
-    /// Whether the judge may close.
     pub fn is_enough(self) -> bool {
         self.answers() >= LEAST_PROVING_ANSWERS
             && self.precision().is_some_and(|precision| precision >= LEAST_PROVEN_PRECISION)

@@ -8,13 +8,10 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Relation {
-    /// The same problem or wish, told twice.
     SameInstance,
     /// Something that came up because of the target.
     RelatedFollowup,
-    /// They share a part.
     PartialOverlap,
-    /// Something else.
     Different,
 }
 
@@ -22,11 +19,8 @@ pub enum Relation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RootCauseMatch {
-    /// It would.
     Same,
-    /// The causes lie beside each other.
     Adjacent,
-    /// It would not.
     Different,
 }
 
@@ -34,15 +28,10 @@ pub enum RootCauseMatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScopeRelation {
-    /// Just as far.
     SameScope,
-    /// Less far.
     SourceSubset,
-    /// Farther.
     SourceSuperset,
-    /// Each reaches where the other does not.
     PartialOverlap,
-    /// Nowhere the same.
     DifferentScope,
 }
 
@@ -50,11 +39,8 @@ pub enum ScopeRelation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PathMatch {
-    /// They do.
     Same,
-    /// They do not.
     Different,
-    /// The texts do not tell.
     Unknown,
 }
 
@@ -62,9 +48,7 @@ pub enum PathMatch {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Certainty {
-    /// It does.
     Sure,
-    /// It does not.
     Unsure,
 }
 
@@ -92,15 +76,11 @@ words!(Certainty, "a certainty", Sure = "sure", Unsure = "unsure");
 /// The five structural keys of an answer; `None` is absent or null.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Structure {
-    /// What the source is to its target.
     pub relation: Option<Relation>,
-    /// Whether one change would settle both.
     pub root_cause_match: Option<RootCauseMatch>,
-    /// How far the source reaches.
     pub scope_relation: Option<ScopeRelation>,
     /// Whether both take the same way through the program.
     pub path_match: Option<PathMatch>,
-    /// Whether the judge stands by its answer.
     pub certainty: Option<Certainty>,
 }
 

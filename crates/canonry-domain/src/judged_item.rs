@@ -9,17 +9,12 @@ use crate::score::Similarity;
 /// An item as the gates see it.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedItem<'a> {
-    /// Its number.
     pub number: ItemNumber,
-    /// Open or closed.
     pub state: ItemState,
-    /// Issue or pull request.
     pub item_type: ItemType,
     /// Its own title ([`crate::Boilerplate`]).
     pub title: &'a str,
-    /// Its own body.
     pub body: &'a str,
-    /// Its labels.
     pub labels: &'a [String],
 }
 
@@ -46,9 +41,7 @@ impl<'a> From<&'a Item> for JudgedItem<'a> {
 /// A neighbour of the source.
 #[derive(Debug, Clone, Copy)]
 pub struct GateCandidate<'a> {
-    /// The item.
     pub item: JudgedItem<'a>,
-    /// How alike it is to the source.
     pub score: Similarity,
     /// The cluster it is known to be in, by the number of one member, the same for all, such as the canonical.
     pub cluster: Option<ItemNumber>,

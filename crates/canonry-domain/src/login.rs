@@ -21,7 +21,6 @@ pub struct InvalidLogin {
 }
 
 impl Login {
-    /// The login as it was written.
     pub fn as_str(&self) -> &str {
         &self.0
     }

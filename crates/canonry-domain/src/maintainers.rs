@@ -17,7 +17,6 @@ impl Maintainers {
         self.keys.contains(&login.key())
     }
 
-    /// Whether nobody is known.
     pub fn is_empty(&self) -> bool {
         self.keys.is_empty()
     }

@@ -12,11 +12,9 @@ pub const MOST_IN_A_ROW: u64 = 500;
 /// Predictions of one kind in a row that would move a threshold.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextMove {
-    /// How many with each of the scores.
     pub times: u64,
     /// The points of their scores, highest first; mostly one.
     pub levels: Vec<u8>,
-    /// Where the threshold would go.
     pub to: CurrentThreshold,
 }
 

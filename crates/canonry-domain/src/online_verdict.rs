@@ -23,7 +23,6 @@ pub(crate) const NO_USABLE_ANSWER: &str = "invalid_judge_response";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// A duplicate.
     Duplicate,
     /// Perhaps one; a person should look.
     MaybeDuplicate,
@@ -42,11 +41,8 @@ words!(
 /// From where on a new item is called what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OnlineThresholds {
-    /// The least score of a candidate that is judged.
     pub min_score: Similarity,
-    /// The least confidence of a maybe.
     pub maybe: Probability,
-    /// The least confidence of a duplicate.
     pub duplicate: Probability,
 }
 
@@ -62,13 +58,11 @@ impl Default for OnlineThresholds {
 /// What is said about a new item, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OnlineVerdict {
-    /// What it is called.
     pub verdict: Verdict,
     /// What it may be a duplicate of; `None` when it is called none.
     pub target: Option<ItemNumber>,
     /// The judge's confidence, when there is a usable answer.
     pub confidence: Option<Probability>,
-    /// The row of the table that decided.
     pub reason: String,
 }
 

@@ -16,22 +16,18 @@ pub struct OutcomeEvent {
     /// The delivery's id, or `sync:<repo>#<n>:<time>` for what a sync discovered; unique. Where that one is taken by
     /// another kind of event of the same second, the store appends the kind.
     pub delivery_id: String,
-    /// The issue.
     pub number: ItemNumber,
-    /// What happened.
     pub kind: OutcomeKind,
     /// GitHub's reason, when it gave one.
     pub state_reason: Option<StateReason>,
     /// Who did it, or wrote the comment; a sync cannot tell.
     pub actor: Option<Login>,
-    /// What they are to the repository.
     pub by: EventBy,
     /// For a closing, the target that GitHub or the plan names; for a comment, the one that its text names now, which
     /// is none once it was edited away or deleted.
     pub duplicate_of: Option<ItemNumber>,
     /// For a closing, what the issue's own body names.
     pub in_body: Option<ItemNumber>,
-    /// Which comment it is about.
     pub comment: Option<GithubId>,
     /// The issue's labels then; `None` when the event does not tell.
     pub labels: Option<Vec<String>>,
@@ -45,15 +41,11 @@ pub struct OutcomeEvent {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
-    /// It was closed.
     Closed,
-    /// It was opened again.
     Reopened,
     /// It got people's label `duplicate`.
     Labeled,
-    /// It lost that label.
     Unlabeled,
-    /// A comment was written, edited or deleted.
     Commented,
 }
 
@@ -76,13 +68,10 @@ pub enum EventBy {
     Unknown,
     /// Another bot, such as one that closes stale issues.
     Bot,
-    /// Canonry by itself.
     Canonry,
     /// Canonry, for a plan's row that a person had approved.
     Approved,
-    /// A person.
     Person,
-    /// A person who maintains the repository.
     Maintainer,
 }
 

@@ -22,11 +22,8 @@ pub enum PlanAge<P> {
         /// The last moment.
         until: Timestamp,
     },
-    /// It was made too long ago.
     TooOld,
-    /// A newer plan has items of it.
     Overtaken {
-        /// That one.
         by: P,
     },
     /// Somebody ruled, or removed a ruling, about every cluster that is left of it after it was made. A ruling about some

@@ -26,14 +26,12 @@ pub struct PlanInput<'a> {
     pub stored: &'a BTreeMap<ItemNumber, ItemNumber>,
     /// Every close that Canonry ever applied, whatever the representation.
     pub earlier: &'a [EarlierClose],
-    /// The repository's maintainers.
     pub maintainers: &'a Maintainers,
 }
 
 /// An item with what the corpus knows beside it.
 #[derive(Debug, Clone, Copy)]
 pub struct PlanItem<'a> {
-    /// The item itself.
     pub item: &'a Item,
     /// Whether it has text of its own ([`crate::has_content`]).
     pub has_content: bool,

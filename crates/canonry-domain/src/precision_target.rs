@@ -29,7 +29,6 @@ pub(crate) const ADDED_SHARE: f64 = 0.6;
 /// How sure that must be.
 const ADDED_SURE: f64 = 0.8;
 
-/// What the rule makes of a tally.
 pub(crate) fn precision_target(tally: &PredictionTally, configured: Threshold, wanted: Probability) -> Ruling {
     let levels = Levels { tally, configured, wanted };
     let sure = levels.sure_at(configured);

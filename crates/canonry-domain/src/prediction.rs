@@ -10,9 +10,7 @@ use crate::words::words;
 /// What a triage record predicted. It counts whether or not it was spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prediction {
-    /// The selected target.
     pub target: ItemNumber,
-    /// How alike the item and the target are.
     pub score: Similarity,
 }
 
@@ -37,9 +35,7 @@ pub enum Truth {
     Duplicate,
     /// A duplicate of something outside of the predicted target's cluster.
     DuplicateOfAnother,
-    /// No duplicate.
     NotDuplicate,
-    /// Nobody can tell.
     Unknown,
 }
 
@@ -47,14 +43,11 @@ pub enum Truth {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Lesson {
-    /// The prediction was right.
     Confirmed {
-        /// What was predicted.
         prediction: Prediction,
     },
     /// A duplicate was predicted, and it was none.
     FalsePositive {
-        /// What was predicted.
         prediction: Prediction,
     },
     /// It was a duplicate, and the right target was not predicted.
@@ -64,7 +57,6 @@ pub enum Lesson {
     },
     /// None was predicted, and it was none.
     TrueNegative,
-    /// It teaches nothing.
     Unknown,
 }
 
@@ -102,19 +94,13 @@ impl Lesson {
     }
 }
 
-/// The kind of a lesson.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LessonKind {
-    /// Predicted, and right.
     Confirmed,
-    /// Predicted, and no duplicate.
     FalsePositive,
-    /// A duplicate whose target was not predicted.
     Missed,
-    /// Not predicted, and no duplicate.
     TrueNegative,
-    /// Nobody can tell.
     Unknown,
 }
 
@@ -131,7 +117,6 @@ words!(
 /// One entry of the log that thresholds are learned from: one triage record with its present outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LearningEntry {
-    /// What it teaches.
     pub lesson: Lesson,
     /// The component that the item belonged to when its outcome came.
     pub component: Option<Component>,
@@ -140,13 +125,10 @@ pub struct LearningEntry {
 /// Entries of that log which come to the same, counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CountedLessons {
-    /// What they teach.
     pub kind: LessonKind,
     /// The points of their predictions; `None` where none was made.
     pub level: Option<u8>,
-    /// The component that their items belonged to.
     pub component: Option<Component>,
-    /// How many there are.
     pub times: u64,
 }
 

@@ -19,7 +19,6 @@ pub(crate) struct PredictionTally {
 /// How many outcomes of which kind a threshold rests on.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutcomeCounts {
-    /// Right predictions.
     pub confirmed: u64,
     /// Wrong predictions, also those of a duplicate of something else.
     pub false_positives: u64,
@@ -28,7 +27,6 @@ pub struct OutcomeCounts {
     pub missed: u64,
     /// Items without a prediction that were no duplicates.
     pub true_negatives: u64,
-    /// Triage records with a known outcome.
     pub total: u64,
 }
 

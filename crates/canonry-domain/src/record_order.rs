@@ -12,9 +12,7 @@ const NOTED_WITHIN: SignedDuration = SignedDuration::from_hours(1);
 /// How a record stands to what is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RecordOrder {
-    /// It describes the same moment or a later one.
     Later,
-    /// It describes an earlier moment.
     Earlier,
     /// It says something else, and nobody can tell which of the two holds.
     Unclear,
@@ -222,7 +220,6 @@ mod tests {
     struct Play {
         moments: Vec<ItemRecord>,
         known: Option<Item>,
-        /// The latest moment that is known.
         latest: usize,
         words: Vec<Option<Word>>,
         reads: i64,

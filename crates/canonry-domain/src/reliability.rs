@@ -13,11 +13,8 @@ use crate::threshold_state::{ThresholdState, learn_from_counts};
 /// Predictions whose scores have so many points, and how many of them were right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LevelShare {
-    /// The lowest points.
     pub from: u8,
-    /// The highest points.
     pub to: u8,
-    /// Right and wrong ones.
     pub share: Share,
 }
 
@@ -50,20 +47,15 @@ pub(crate) fn top_of(from: u8, width: u8) -> u8 {
 /// What was learned in one stretch of time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LessonPeriod {
-    /// Its beginning.
     pub from: Timestamp,
-    /// Its end, which belongs to the next.
     pub until: Timestamp,
-    /// The lessons whose outcomes came in it.
     pub lessons: Vec<CountedLessons>,
 }
 
 /// A threshold as it follows from all outcomes until some moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// The moment.
     pub at: Timestamp,
-    /// The state then.
     pub state: ThresholdState,
 }
 

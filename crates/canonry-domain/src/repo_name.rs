@@ -24,12 +24,10 @@ pub struct InvalidRepoName {
 }
 
 impl RepoName {
-    /// The account the repository belongs to.
     pub fn owner(&self) -> &str {
         &self.owner
     }
 
-    /// The repository's name within its account.
     pub fn name(&self) -> &str {
         &self.name
     }

@@ -21,9 +21,7 @@ macro_rules! score {
         pub struct $name(f64);
 
         impl $name {
-            /// The least.
             pub const ZERO: Self = Self(0.0);
-            /// The most.
             pub const ONE: Self = Self(1.0);
 
             /// Checks a number and rounds it to four decimals. NaN is refused.
@@ -41,7 +39,6 @@ macro_rules! score {
                 Self::new(value.clamp(0.0, 1.0)).map_err(|_| InvalidScore { value, what: $what })
             }
 
-            /// The number itself.
             pub const fn get(self) -> f64 {
                 self.0
             }
@@ -93,11 +90,7 @@ score!(
     Similarity,
     "a similarity"
 );
-score!(
-    /// How likely something is.
-    Probability,
-    "a probability"
-);
+score!(Probability, "a probability");
 
 /// Four decimals: what is stored, printed and compared. Adding zero turns -0 into 0, so that equal
 /// scores also print and sort alike.

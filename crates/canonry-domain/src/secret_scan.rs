@@ -6,41 +6,27 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// A secret found in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundSecret {
-    /// What it looks like.
     pub kind: SecretKind,
-    /// Where it is, in bytes.
     pub range: Range<usize>,
 }
 
 /// What a secret looks like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SecretKind {
-    /// A token of GitHub's, of any kind.
     GitHubToken,
-    /// A token of GitLab's.
     GitLabToken,
     /// An access key of Amazon's, or the secret that goes with it.
     AwsKey,
-    /// A private key in PEM form.
     PrivateKey,
-    /// A token or an incoming webhook of Slack's.
     SlackToken,
-    /// A live key of Stripe's.
     StripeKey,
-    /// A key of Anthropic's.
     AnthropicKey,
-    /// A key of OpenAI's.
     OpenAiKey,
-    /// A key of Google's.
     GoogleKey,
-    /// A token that publishes packages (npm, PyPI).
     PackageToken,
-    /// A signed JSON web token.
     Jwt,
-    /// The password in a URL.
     UrlPassword,
     /// Something assigned to a name like `password`, random enough to be one.
     Password,

@@ -11,9 +11,7 @@ const INSIDE: f64 = 0.95;
 /// So many right ones of so many.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Share {
-    /// The right ones.
     pub right: u64,
-    /// The wrong ones.
     pub wrong: u64,
 }
 
@@ -27,7 +25,6 @@ pub struct ShareInterval {
 }
 
 impl Share {
-    /// How many there are.
     pub const fn all(self) -> u64 {
         self.right + self.wrong
     }

@@ -58,7 +58,6 @@ fn without_marks(text: &str) -> ShownText {
 
 /// The character that an entity stands for, and how long the entity is.
 fn entity(text: &str) -> Option<(Option<char>, usize)> {
-    /// The longest that is looked for.
     const LONGEST: usize = 20;
     let end = text.bytes().take(LONGEST).position(|byte| byte == b';')?;
     let name = &text[1..end];

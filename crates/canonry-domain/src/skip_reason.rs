@@ -8,23 +8,17 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SkipReason {
-    /// It is not open.
     NotOpen,
     /// Its author or its assignees are unknown, so they might be maintainers.
     UncertainMaintainerIdentity,
-    /// A maintainer wrote it.
     MaintainerAuthor,
-    /// It is assigned to a maintainer.
     MaintainerAssignee,
     /// Nothing says that it is a duplicate of the canonical itself.
     MissingAcceptedEdge,
-    /// What says so is not sure enough.
     LowConfidence,
     /// Somebody works on it: a milestone, or an open pull request that fixes it.
     InProgress,
-    /// Its conversation is locked.
     Locked,
-    /// It is pinned.
     Pinned,
     /// It has a label whose items are never closed.
     ProtectedLabel,
@@ -36,7 +30,6 @@ pub enum SkipReason {
     HumanReopened,
     /// A person ruled that it is not a duplicate of another item of its cluster.
     ConflictingOverride,
-    /// A close of it was announced, and somebody objected.
     Objected,
     /// A close of it is announced, and there is time left to object.
     InGrace,

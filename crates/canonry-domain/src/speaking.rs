@@ -11,7 +11,6 @@ use crate::words::words;
 /// Whether a verdict is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Speaking {
-    /// It is said.
     Speak,
     /// It is only recorded.
     Silent(WhySilent),
@@ -21,13 +20,10 @@ pub enum Speaking {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhySilent {
-    /// The repository's mode says nothing at all.
     Mode,
-    /// There is nothing to say.
     NotDuplicate,
     /// The selected target has no score to hold against the threshold.
     NoScore,
-    /// The target is not alike enough.
     BelowThreshold,
     /// Too many suggestions were wrong here, at every level.
     FallenSilent,

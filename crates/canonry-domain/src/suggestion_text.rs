@@ -14,11 +14,9 @@ const FACTS_SHOWN: usize = 5;
 /// An item that a suggestion names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SimilarItem<'a> {
-    /// Its number.
     pub number: ItemNumber,
     /// Its title, quoted; empty when it is not known.
     pub title: &'a str,
-    /// How alike it is to the new item.
     pub score: Similarity,
 }
 
@@ -26,15 +24,12 @@ pub struct SimilarItem<'a> {
 /// reference, link and marker out of them. Whatever line breaks they have become spaces.
 #[derive(Debug, Clone, Copy)]
 pub struct Suggestion<'a> {
-    /// What the new item is.
     pub item_type: ItemType,
     /// What it is called: a duplicate, or perhaps one.
     pub verdict: Verdict,
-    /// What it looks like.
     pub target: SimilarItem<'a>,
     /// Why, in the judge's words, quoted; empty when it gave none.
     pub reasoning: &'a str,
-    /// What both items share, quoted.
     pub facts: &'a [String],
     /// Other open ones that are alike, best first.
     pub open: &'a [SimilarItem<'a>],

@@ -6,14 +6,11 @@ use regex::Regex;
 
 use crate::intent_sections::{COMMENT, TAG, heading, section_of};
 
-/// What a line is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineKind {
     /// The author's words; blank lines are such too.
     Prose,
-    /// Somebody's words that the author quotes.
     Quoted,
-    /// Code, in a block or indented, or a diff.
     Code,
 }
 

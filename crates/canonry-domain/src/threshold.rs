@@ -19,12 +19,9 @@ pub struct InvalidThreshold(u8);
 pub struct Threshold(u8);
 
 impl Threshold {
-    /// The lowest.
     pub const LOWEST: Self = Self(50);
-    /// The highest.
     pub const HIGHEST: Self = Self(95);
 
-    /// Checks a number of points.
     pub fn new(points: u8) -> Result<Self, InvalidThreshold> {
         if (Self::LOWEST.0..=Self::HIGHEST.0).contains(&points) {
             Ok(Self(points))
@@ -38,7 +35,6 @@ impl Threshold {
         Self(points.round().clamp(f64::from(Self::LOWEST.0), f64::from(Self::HIGHEST.0)) as u8)
     }
 
-    /// Its points.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -85,7 +81,6 @@ impl fmt::Display for Threshold {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "Option<Threshold>", into = "Option<Threshold>")]
 pub enum CurrentThreshold {
-    /// Canonry speaks from this score on.
     From(Threshold),
     /// It says nothing, whatever the score, and goes on recording.
     Silent,

@@ -15,48 +15,36 @@ use crate::threshold::Threshold;
 pub enum ThresholdReason {
     /// The configured one stays: it is not sure that it is right often enough, nor that it is not.
     NotSure {
-        /// What is known of the configured level.
         configured: Evidence,
     },
     /// The configured one stays: it seems wrong too often, but too few wrong predictions say so.
     TooFewWrong {
-        /// What is known of the configured level.
         configured: Evidence,
     },
     /// The configured one stays: it is right often enough, and no lower one may take its place.
     NoLower {
-        /// What is known of the configured level.
         configured: Evidence,
         /// What keeps it from being lowered; `None` when there is no lower level at all.
         next: Option<Obstacle>,
     },
-    /// It was lowered.
     Lowered {
-        /// What is known of the configured level.
         configured: Evidence,
-        /// What is known of the new one.
         now: Evidence,
     },
-    /// It was raised.
     Raised {
-        /// What is known of the configured level.
         configured: Evidence,
-        /// What is known of the new one.
         now: Evidence,
     },
     /// It is silent: the configured level is wrong too often, and no higher one is likely better.
     NoLevel {
-        /// What is known of the configured level.
         configured: Evidence,
     },
     /// The configured one stays: a rule of means waits for more.
     TooFewPredictions {
-        /// Predictions that have an outcome.
         predictions: u64,
     },
     /// It follows from the mean share of right predictions.
     FromMean {
-        /// That mean, with the prior.
         mean_right: Probability,
     },
 }
@@ -64,24 +52,18 @@ pub enum ThresholdReason {
 /// What is known about predictions from a level up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Evidence {
-    /// The level.
     pub level: Threshold,
     /// Right predictions with at least this score.
     pub right: u64,
-    /// Wrong ones.
     pub wrong: u64,
-    /// The share that should be right.
     pub wanted: Probability,
-    /// How sure it is that this share is right.
     pub sure: Probability,
 }
 
 /// A lower level that came near to be lowered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Obstacle {
-    /// What is known of that level.
     pub next: Evidence,
-    /// What it lacks.
     pub lacking: Lacking,
 }
 
@@ -91,21 +73,16 @@ pub struct Obstacle {
 pub enum Lacking {
     /// It is not sure that it is right often enough.
     Sureness,
-    /// Too few right predictions in all.
     Right {
-        /// How many there are.
         right: u64,
     },
-    /// Too few right predictions just above it.
     RightNear {
-        /// How many there are.
         right: u64,
     },
     /// What it would add is too often wrong, or nobody knows.
     Added {
         /// Right predictions from there to the configured level.
         right: u64,
-        /// Wrong ones.
         wrong: u64,
     },
 }

@@ -33,7 +33,6 @@ words!(
 /// What a repository asks of its thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThresholdSettings {
-    /// The rule.
     pub rule: ThresholdRule,
     /// The threshold that holds until another is learned.
     pub configured: Threshold,
@@ -52,12 +51,10 @@ impl Default for ThresholdSettings {
 /// What a rule makes of a tally.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Ruling {
-    /// What holds.
     pub(crate) current: CurrentThreshold,
     /// The parameters of the Beta distribution that it rests on.
     pub(crate) alpha: f64,
     pub(crate) beta: f64,
-    /// Why.
     pub(crate) reason: ThresholdReason,
 }
 

@@ -24,21 +24,15 @@ const TOLD_FROM: u8 = 5;
 /// A threshold and all that it rests on, for a repository or one of its components.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ThresholdState {
-    /// The rule that made it.
     pub rule: ThresholdRule,
-    /// What holds.
     pub current: CurrentThreshold,
-    /// Whether it was set or learned.
     pub source: ThresholdSource,
     /// α of the Beta distribution: for `precision-target` that of the precision from the current threshold up, or from
     /// the configured one where it is silent; for the rules of means that of all predictions, with their prior.
     pub alpha: f64,
-    /// β of the same distribution.
     pub beta: f64,
-    /// The outcomes behind it.
     #[serde(flatten)]
     pub counts: OutcomeCounts,
-    /// The condition that decided.
     pub reason: ThresholdReason,
 }
 
@@ -46,9 +40,7 @@ pub struct ThresholdState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ThresholdSource {
-    /// It is the configured one.
     Configured,
-    /// It follows from outcomes.
     Learned,
 }
 
@@ -87,7 +79,6 @@ impl ThresholdState {
 /// The thresholds of a repository: its own, and those of the components that have enough outcomes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Thresholds {
-    /// The repository's, from all of its outcomes.
     pub repository: ThresholdState,
     /// Those of components; a component that is not here has the repository's.
     pub components: BTreeMap<Component, ThresholdState>,
@@ -138,7 +129,6 @@ pub fn learn_from_counts(settings: &ThresholdSettings, counts: impl IntoIterator
 /// A move of a threshold that people are told of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdAdjusted {
-    /// The repository.
     pub repo: RepoName,
     /// The component; `None` for the repository itself.
     pub component: Option<Component>,
@@ -146,11 +136,8 @@ pub struct ThresholdAdjusted {
     pub previous_threshold: CurrentThreshold,
     /// What holds now; null when silent.
     pub new_threshold: CurrentThreshold,
-    /// α now.
     pub alpha: f64,
-    /// β now.
     pub beta: f64,
-    /// Outcomes that it rests on.
     pub sample_count: u64,
 }
 

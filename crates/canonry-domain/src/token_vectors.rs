@@ -27,17 +27,14 @@ impl TokenVectors {
         Ok(Self { width, codes })
     }
 
-    /// How many numbers each vector has.
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// How many tokens there are.
     pub fn len(&self) -> usize {
         self.codes.len() / self.width
     }
 
-    /// Whether there is no token.
     pub fn is_empty(&self) -> bool {
         self.codes.is_empty()
     }

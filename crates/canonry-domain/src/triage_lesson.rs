@@ -17,7 +17,6 @@ pub struct CommentReactions {
     pub up: u32,
     /// Those who only gave 👎.
     pub down: u32,
-    /// Those who gave both.
     pub mixed: u32,
 }
 
@@ -63,11 +62,9 @@ pub fn can_teach(verdict: Verdict, reason: &str, has_score: bool) -> bool {
 pub struct PastTriage {
     /// The store's key; a later one has a greater key.
     pub id: i64,
-    /// What it predicted.
     pub prediction: Option<Prediction>,
     /// Whether anything can be learned from it; see [`can_teach`].
     pub teaches: bool,
-    /// What was done with it on GitHub.
     pub said: Said,
     /// When it was made.
     pub created_at: Timestamp,
@@ -76,9 +73,7 @@ pub struct PastTriage {
 /// What a triage record led to, as far as people could see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Said {
-    /// Nothing.
     Nothing,
-    /// A comment says it.
     Spoken,
     /// The comment that was there says that it does not hold any more.
     TakenBack,

@@ -8,9 +8,7 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TriageMode {
-    /// Nothing is looked at.
     Off,
-    /// Everything is recorded and nothing is written.
     Shadow,
     /// A comment and the label `possible-duplicate`.
     Suggest,
@@ -21,7 +19,6 @@ pub enum TriageMode {
 words!(TriageMode, "a triage mode", Off = "off", Shadow = "shadow", Suggest = "suggest", Grace = "grace");
 
 impl TriageMode {
-    /// Whether anything is said on GitHub.
     pub const fn speaks(self) -> bool {
         matches!(self, Self::Suggest | Self::Grace)
     }

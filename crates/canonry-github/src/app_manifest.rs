@@ -42,13 +42,9 @@ pub fn app_manifest(public_url: &Url) -> Value {
 /// An App that GitHub made; its secrets are told this once.
 #[derive(Clone, Deserialize)]
 pub struct CreatedApp {
-    /// Its id.
     pub id: i64,
-    /// Its name in addresses.
     pub slug: String,
-    /// Its page, from where it is installed.
     pub html_url: String,
-    /// What people sign in with.
     pub client_id: String,
     client_secret: String,
     webhook_secret: Option<String>,
@@ -61,12 +57,10 @@ impl CreatedApp {
         Secret::new(&self.client_secret)
     }
 
-    /// What GitHub signs webhooks with.
     pub fn webhook_secret(&self) -> Option<Secret> {
         self.webhook_secret.as_deref().map(Secret::new)
     }
 
-    /// The App's private key, as PEM.
     pub fn private_key(&self) -> Secret {
         Secret::new(&self.pem)
     }

@@ -25,9 +25,7 @@ const RENEW_BEFORE: SignedDuration = SignedDuration::from_mins(5);
 /// How the client proves who it is.
 #[derive(Debug, Clone)]
 pub enum Auth {
-    /// A personal or any other ready-made token.
     Token(Secret),
-    /// A GitHub App.
     App(AppKey),
 }
 
@@ -79,7 +77,6 @@ struct Claims<'a> {
 /// On whose behalf a request goes out. A plain token serves repositories and installations alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scope {
-    /// The App's installation on a repository.
     Repo(RepoName),
     /// An installation whose id is known, as webhooks tell it.
     Installation(i64),

@@ -20,11 +20,9 @@ use crate::transport::Transport;
 pub struct ClientOptions {
     /// Where the API is: `https://api.github.com`, or `https://HOST/api/v3` for GitHub Enterprise.
     pub api: Url,
-    /// Who we are.
     pub auth: Auth,
     /// What we call ourselves; GitHub refuses requests without it.
     pub user_agent: String,
-    /// The clock of every wait.
     pub clock: Arc<dyn Clock>,
     /// Numbers from 0 to 1 that spread retries.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
@@ -90,7 +88,6 @@ struct Shared {
 }
 
 impl GitHub {
-    /// Sets a client up. Sends nothing.
     pub fn new(options: ClientOptions) -> Result<Self, GitHubError> {
         check_api(&options.api)?;
         let transport = Transport::new(
@@ -131,7 +128,6 @@ impl GitHub {
         (self.shared.options.on_wait)(&Waiting { reason, until });
     }
 
-    /// Waits by this client's clock.
     pub async fn sleep_until(&self, until: Timestamp) {
         self.shared.options.clock.sleep_until(until).await;
     }

@@ -7,7 +7,6 @@ use jiff::{SignedDuration, Timestamp};
 
 /// What time it is, and waiting for a later one.
 pub trait Clock: Send + Sync {
-    /// The present moment.
     fn now(&self) -> Timestamp;
 
     /// Returns when `until` has come; at once when it is past.
@@ -57,7 +56,6 @@ impl ManualClock {
         Self { state: Mutex::new(ManualState { now, slept_until: Vec::new() }) }
     }
 
-    /// Moves the clock forward.
     pub fn advance(&self, by: SignedDuration) {
         let mut state = self.lock();
         state.now = state.now.saturating_add(by).unwrap_or(Timestamp::MAX);

@@ -23,7 +23,6 @@ pub enum FactError {
 }
 
 impl GitHub {
-    /// The item that is to be closed.
     pub async fn issue_to_close(&self, repo: &RepoName, number: ItemNumber) -> Result<RestIssue, FactError> {
         let (issue, answer) = self.issue_with_answer(repo, number).await?;
         match unreadable_in_issue(&answer) {

@@ -11,18 +11,11 @@ use reqwest::header::HeaderMap;
 pub enum GitHubError {
     /// The token is wrong, expired or revoked (401).
     #[error("GitHub does not accept {credential}: it is wrong, expired or revoked; {advice}")]
-    Unauthorized {
-        /// What was presented, in words.
-        credential: &'static str,
-        /// What to do, in words.
-        advice: &'static str,
-    },
+    Unauthorized { credential: &'static str, advice: &'static str },
     /// The token may not do this (403).
     #[error("GitHub forbids {what} to this token ({message}){}; give the token that permission and try again", permissions(.needs.as_deref(), .has.as_deref()))]
     Forbidden {
-        /// The path that was asked.
         what: String,
-        /// GitHub's own words.
         message: String,
         /// What the call needs, from `X-Accepted-GitHub-Permissions` or `X-Accepted-OAuth-Scopes`.
         needs: Option<String>,
@@ -33,50 +26,24 @@ pub enum GitHubError {
     #[error(
         "GitHub knows no {what}, or this token cannot see it; check the name, and that the token may read that repository"
     )]
-    NotFound {
-        /// The path that was asked.
-        what: String,
-    },
-    /// The App is not installed where it is needed.
+    NotFound { what: String },
     #[error("the GitHub App is not installed on {repo}; install it there, or check the name")]
-    NotInstalled {
-        /// The repository.
-        repo: String,
-    },
+    NotInstalled { repo: String },
     /// Only those who may push see a repository's collaborators.
     #[error(
         "GitHub does not show the collaborators of {repo} to this token ({message}); use a token that may push there, or name the maintainers with `canonry maintainers set --repo {repo} LOGIN…`"
     )]
-    CollaboratorsHidden {
-        /// The repository.
-        repo: String,
-        /// GitHub's own words.
-        message: String,
-    },
+    CollaboratorsHidden { repo: String, message: String },
     /// The call exists for GitHub Apps only.
     #[error("{what} needs a GitHub App, and this is a plain token; set CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY")]
-    NeedsApp {
-        /// The path that was to be asked.
-        what: String,
-    },
+    NeedsApp { what: String },
     /// The thing was deleted, or the feature is switched off (410).
     #[error(
         "GitHub says that {what} is gone ({message}); it was deleted, or the repository has that feature switched off"
     )]
-    Gone {
-        /// The path that was asked.
-        what: String,
-        /// GitHub's own words.
-        message: String,
-    },
-    /// The thing now lives elsewhere.
+    Gone { what: String, message: String },
     #[error("{what} has moved to {to}; use the new place")]
-    Moved {
-        /// The path that was asked.
-        what: String,
-        /// Where it is now.
-        to: String,
-    },
+    Moved { what: String, to: String },
     /// The rate limit is used up for longer than the caller wants to wait.
     #[error("GitHub's rate limit is used up until {}; run this again then, what is done so far is kept", clock_time(*.until))]
     RateLimited {
@@ -85,48 +52,25 @@ pub enum GitHubError {
     },
     /// No answer came: the host is unreachable, or the connection broke.
     #[error("{host} cannot be reached ({detail}); check the network and the API's address, then run this again")]
-    Network {
-        /// The host that was asked.
-        host: String,
-        /// What the connection said.
-        detail: String,
-    },
+    Network { host: String, detail: String },
     /// GitHub answers, but with an error of its own (5xx), and still did after several tries.
     #[error(
         "GitHub failed to answer {what} (status {status}, {tries} tries); try again later, www.githubstatus.com tells whether it is down"
     )]
     Unavailable {
-        /// The path that was asked.
         what: String,
         /// The last status.
         status: u16,
-        /// How often it was tried.
         tries: u32,
     },
     /// GitHub says that the request itself is wrong.
     #[error("GitHub refuses {what} (status {status}: {message})")]
-    Refused {
-        /// The path that was asked.
-        what: String,
-        /// The status.
-        status: u16,
-        /// GitHub's own words.
-        message: String,
-    },
-    /// The answer cannot be what GitHub sends.
+    Refused { what: String, status: u16, message: String },
     #[error("the answer to {what} is not GitHub's ({detail}); check the API's address and any proxy in between")]
-    BadAnswer {
-        /// The path that was asked.
-        what: String,
-        /// What is wrong with it.
-        detail: String,
-    },
+    BadAnswer { what: String, detail: String },
     /// The client cannot be set up as asked.
     #[error("the GitHub client cannot start: {detail}")]
-    BadSetup {
-        /// What is wrong, and what to do.
-        detail: String,
-    },
+    BadSetup { detail: String },
 }
 
 impl GitHubError {

@@ -11,9 +11,7 @@ use futures_util::future::BoxFuture;
 /// ETag kept before its answer would make GitHub say "not modified" about something never seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Etag {
-    /// The URL that was asked.
     pub url: String,
-    /// GitHub's tag, quotes and weakness mark included.
     pub value: String,
 }
 
@@ -22,14 +20,12 @@ pub struct Etag {
 ///
 /// A cache that cannot answer says `None`: the only cost is a full answer.
 pub trait EtagCache: Send + Sync {
-    /// The tag kept for a URL.
     fn get<'a>(&'a self, url: &'a str) -> BoxFuture<'a, Option<String>>;
 
     /// Keeps a tag in place of the URL's earlier one.
     fn put<'a>(&'a self, etag: &'a Etag) -> BoxFuture<'a, ()>;
 }
 
-/// ETags kept in memory.
 #[derive(Debug, Default)]
 pub struct MemoryEtags {
     tags: Mutex<HashMap<String, String>>,

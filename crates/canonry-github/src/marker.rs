@@ -51,12 +51,10 @@ impl Marker {
         Ok(Self { kind: kind.to_owned(), key: key.to_owned() })
     }
 
-    /// The kind of write.
     pub fn kind(&self) -> &str {
         &self.kind
     }
 
-    /// What makes it unique.
     pub fn key(&self) -> &str {
         &self.key
     }
@@ -66,12 +64,10 @@ impl Marker {
 #[derive(Debug, Clone)]
 pub struct MarkerSigner {
     secret: Secret,
-    /// Digests of markers that earlier secrets signed.
     issued: Arc<HashSet<[u8; 32]>>,
 }
 
 impl MarkerSigner {
-    /// A signer with this secret.
     pub fn new(secret: Secret) -> Self {
         Self { secret, issued: Arc::default() }
     }

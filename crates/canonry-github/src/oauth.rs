@@ -92,7 +92,6 @@ impl OauthClient {
         }
     }
 
-    /// Whose token it is.
     pub async fn signed_in_user(&self, token: &Secret) -> Result<(GithubId, Login), GitHubError> {
         let what = "/user";
         let url = below(&self.api, &["user"]);

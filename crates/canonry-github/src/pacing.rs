@@ -11,7 +11,6 @@ pub const WRITES_PER_HOUR: usize = 500;
 /// Of these, what ordinary writes use at most: the rest is kept for reopenings and corrections, so that nobody waits a
 /// minute, or an hour, for a wrong close to be undone because others have much to say.
 pub const ORDINARY_WRITES_PER_MINUTE: usize = 60;
-/// The same of an hour.
 pub const ORDINARY_WRITES_PER_HOUR: usize = 400;
 
 /// A limit, and the time it is for.

@@ -18,12 +18,10 @@ const MOST_PAGES: usize = 20_000;
 /// The most that GitHub gives at once.
 pub(crate) const PER_PAGE: (&str, &str) = ("per_page", "100");
 
-/// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page<T> {
     /// What is on it, in GitHub's order.
     pub items: Vec<T>,
-    /// Whether no page follows.
     pub is_last: bool,
     /// The tag to keep once the items are stored. Only a first page that is also the last has one:
     /// "not modified" then speaks for the whole list.
@@ -85,7 +83,6 @@ impl<T: DeserializeOwned> Pages<T> {
         Ok(all)
     }
 
-    /// The same as GitHub wrote it.
     pub(crate) async fn all_values(self) -> Result<Vec<Value>, GitHubError> {
         let Self { github, scope, next, seen, field, .. } = self;
         Pages { github, scope, next, seen, field, items: PhantomData }.all().await

@@ -18,7 +18,6 @@ const CLOCK_MARGIN: SignedDuration = SignedDuration::from_secs(1);
 /// What is being waited for, told to whoever watches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Waiting {
-    /// Why.
     pub reason: WaitReason,
     /// Until when.
     pub until: Timestamp,
@@ -27,9 +26,7 @@ pub struct Waiting {
 /// Why the client waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum WaitReason {
-    /// The hour's requests are used up.
     RateLimit,
-    /// Too many requests in a short time.
     SecondaryLimit,
     /// GitHub or the network failed; it is tried again.
     Retry,
@@ -58,9 +55,7 @@ impl fmt::Display for Waiting {
 /// How much of the hour's budget is left, from the latest answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RateLeft {
-    /// Requests allowed in the window.
     pub limit: i64,
-    /// Requests still allowed.
     pub remaining: i64,
     /// When the window begins anew.
     pub reset: Timestamp,

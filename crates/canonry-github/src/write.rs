@@ -19,12 +19,7 @@ pub enum WriteError {
     NotSent(GitHubError),
     /// GitHub has seen it and said no: sending it again unchanged is useless.
     #[error("GitHub refuses the write (status {status}: {message})")]
-    Refused {
-        /// The status.
-        status: u16,
-        /// GitHub's own words.
-        message: String,
-    },
+    Refused { status: u16, message: String },
     /// It may have been carried out or not; only looking tells.
     #[error("it is not known whether GitHub carried the write out ({detail}); look before it is sent again")]
     Ambiguous {

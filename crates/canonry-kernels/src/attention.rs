@@ -6,7 +6,6 @@ use crate::lines::Line;
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
-    /// How many there are.
     pub count: usize,
     /// How many numbers each has of a query, a key, a value.
     pub size: usize,
@@ -18,7 +17,6 @@ impl Heads {
     }
 }
 
-/// Buffers of one thread.
 #[derive(Default)]
 pub struct AttentionBuffers {
     pub(crate) queries: Vec<Line>,

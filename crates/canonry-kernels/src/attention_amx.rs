@@ -28,11 +28,9 @@ struct Shape {
     length: usize,
     width: usize,
     size: usize,
-    /// Lines of a query or key.
     depth: usize,
     /// Pairs of tiles of keys, which is also lines of weights.
     pairs: usize,
-    /// Pairs of tiles of a value's numbers.
     value_pairs: usize,
 }
 
@@ -148,7 +146,6 @@ fn soften(shape: Shape, at: usize, buffers: &mut AttentionBuffers) -> [f32; TILE
     inverse_sums
 }
 
-/// The largest of a row of scores.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn largest(scores: &[Line]) -> f32 {

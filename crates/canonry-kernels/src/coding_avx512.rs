@@ -92,7 +92,6 @@ mod tests {
     use crate::lines::LINE;
     use proptest::prelude::{Just, Strategy, prop, prop_assert, proptest};
 
-    /// The kernels that code rows here.
     fn kernels() -> impl Iterator<Item = Kernels> {
         Kernels::available().into_iter().filter(|kernels| kernels.kind() != Kind::Portable)
     }

@@ -1,9 +1,7 @@
 //! Bytes in whole cache lines: a tile's row that crossed a line would take two loads.
 
-/// Bytes of a line.
 pub(crate) const LINE: usize = 64;
 
-/// One cache line.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
 pub(crate) struct Line(pub(crate) [u8; LINE]);

@@ -27,7 +27,6 @@ const VNNI_ROWS: usize = 8;
 /// Weights, and what is needed to read their products. Columns are filled up to whole blocks with zeros.
 pub(crate) struct Panels {
     lines: Vec<Line>,
-    /// Lines of one tile of columns.
     panel: usize,
     outputs: usize,
     scales: Vec<f32>,

@@ -14,7 +14,6 @@ const ROUNDING: f32 = 12_582_912.0;
 pub(crate) struct QuantiseRows<'a> {
     pub(crate) values: &'a [f32],
     pub(crate) width: usize,
-    /// The largest code that may appear.
     pub(crate) largest_code: u8,
     pub(crate) codes: &'a mut [u8],
     pub(crate) scales: &'a mut [f32],
@@ -55,11 +54,9 @@ pub(crate) struct Columns<'a> {
 /// What becomes of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Then {
-    /// It is written.
     Write,
     /// It is written after the activation function.
     Activate,
-    /// It is added to what is there.
     Add,
 }
 

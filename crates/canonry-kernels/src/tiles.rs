@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 use crate::coded_rows::TILE_ROWS;
 use crate::lines::Line;
 
-/// Lines of a tile.
 pub(crate) const TILE: usize = 16;
 
 /// Whether the processor has AMX for bytes and bf16 and the system lets this process use it.

@@ -22,14 +22,11 @@ pub enum CalibrationError {
     /// Anchors out of order or out of range.
     #[error("calibrate: cosines must rise, scores must not fall, all of them within -1..1 and 0..1")]
     NotMonotone,
-    /// Too few pairs to fit anything to.
     #[error("calibrate: {found} {kind} pairs are too few, {needed} are needed")]
     TooFewPairs {
         /// `true` or `other`.
         kind: &'static str,
-        /// How many there are.
         found: usize,
-        /// How many it takes.
         needed: usize,
     },
 }

@@ -18,7 +18,6 @@ const KEPT: f64 = 0.95;
 /// duplicates are known; otherwise the odds are those of another question.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CalibrationData {
-    /// Cosines of pairs that are duplicates.
     pub true_pairs: Vec<f32>,
     /// Cosines of pairs that the retriever offered and that are none.
     pub other_pairs: Vec<f32>,
@@ -27,7 +26,6 @@ pub struct CalibrationData {
 /// A fitted calibration, and what its anchors stand for in the data it was fitted to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedCalibration {
-    /// The map.
     pub calibration: Calibration,
     /// The share of true pairs at or above the score .75.
     pub kept_at_75: f64,

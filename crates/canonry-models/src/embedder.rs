@@ -12,9 +12,7 @@ use crate::remote_failure::RemoteFailure;
 /// What a text is embedded for; some models tell the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputType {
-    /// A text that others are searched with.
     Query,
-    /// A text that is stored to be found.
     Document,
 }
 
@@ -77,7 +75,6 @@ impl FindingDistances {
 /// Why texts were not embedded.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
-    /// The compiled-in model cannot be used.
     #[error(transparent)]
     Model(#[from] ModelFileError),
     /// The work was given up because the program is ending or a worker failed.
@@ -85,22 +82,10 @@ pub enum EmbedError {
     Interrupted,
     /// A remote embedder cannot be used as it is set up.
     #[error("set up the {provider} embedder: {problem}")]
-    Settings {
-        /// The provider's name.
-        provider: &'static str,
-        /// What is missing or wrong.
-        problem: String,
-    },
+    Settings { provider: &'static str, problem: String },
     /// A remote embedder did not answer, or not with what was asked for.
     #[error("embed {} with {provider}: {failure}", named(texts))]
-    Remote {
-        /// The provider's name.
-        provider: &'static str,
-        /// Which of the texts, by their index in the call.
-        texts: Range<usize>,
-        /// What happened.
-        failure: RemoteFailure,
-    },
+    Remote { provider: &'static str, texts: Range<usize>, failure: RemoteFailure },
 }
 
 impl EmbedError {

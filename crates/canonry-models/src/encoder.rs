@@ -46,7 +46,6 @@ struct Norm {
     epsilon: f32,
 }
 
-/// Buffers of one worker.
 #[derive(Default)]
 pub(crate) struct EncoderBuffers {
     coded: CodedRows,

@@ -47,7 +47,6 @@ struct Worker {
 }
 
 impl LocalEmbedder {
-    /// The compiled-in model on all cores.
     pub fn load() -> Result<Self, EmbedError> {
         Self::load_with_threads(available_parallelism().map_or(1, usize::from))
     }
@@ -101,7 +100,6 @@ impl LocalEmbedder {
         Ok(embeddings)
     }
 
-    /// The token ids a text is read as.
     pub fn token_ids(&self, text: &str) -> Vec<u32> {
         self.shared.tokeniser.encode(text)
     }

@@ -16,23 +16,15 @@ const LONGEST_HEADER: u64 = 4 << 20;
 /// Why a file is not a model that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelFileError {
-    /// The container itself is broken.
     #[error("read the model file: {0}")]
     Container(&'static str),
-    /// A header that is not the JSON it should be.
     #[error("read the model file's header: {0}")]
     Header(#[from] serde_json::Error),
-    /// A file of another kind or version.
     #[error("read the model file: {0} is not supported")]
     Unsupported(String),
     /// A tensor that is absent or has another shape than the header promises.
     #[error("read tensor {name} of the model file: {problem}")]
-    Tensor {
-        /// The tensor's name.
-        name: String,
-        /// What is wrong with it.
-        problem: &'static str,
-    },
+    Tensor { name: String, problem: &'static str },
 }
 
 /// What the header says about the model.
@@ -59,7 +51,6 @@ pub(crate) struct TokenHead {
     pub(crate) limit: usize,
 }
 
-/// An open model file.
 #[derive(Debug)]
 pub(crate) struct ModelFile {
     bytes: Cow<'static, [u8]>,
@@ -108,7 +99,6 @@ impl ModelFile {
         &self.header
     }
 
-    /// How many rows a matrix has.
     pub(crate) fn rows(&self, name: &str) -> Result<usize, ModelFileError> {
         let tensor = self.tensors.get(name).ok_or_else(|| wrong(name, "it is absent"))?;
         tensor.shape.first().copied().ok_or_else(|| wrong(name, "it is no matrix"))

@@ -14,9 +14,7 @@ use crate::remote_failure::RemoteFailure;
 pub enum Provider {
     /// OpenAI, and every server with the same interface.
     OpenAi,
-    /// Voyage.
     Voyage,
-    /// Google's Gemini.
     Gemini,
 }
 
@@ -39,7 +37,6 @@ impl Provider {
         }
     }
 
-    /// Where the vendor's own service is.
     pub const fn default_base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",

@@ -30,19 +30,14 @@ const PROBE: &str = "text";
 /// How a remote embedder is reached.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
-    /// Whose interface it is.
     pub provider: Provider,
-    /// The model's name.
     pub model: String,
-    /// Where the service is.
     pub base_url: String,
     /// The key; a server of one's own may need none.
     pub key: Option<ApiKey>,
-    /// Requests under way at once.
     pub workers: usize,
     /// How often one request is sent before it counts as failed.
     pub attempts: u32,
-    /// The time allowed for one answer.
     pub timeout: Duration,
     /// How cosines become scores; the identity where nothing was fitted.
     pub calibration: Calibration,

@@ -3,70 +3,43 @@
 /// What a remote embedder did instead of answering as asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RemoteFailure {
-    /// No answer within the time allowed.
     #[error("no answer within {seconds} s, asked {}", times(*attempts))]
-    TimedOut {
-        /// The time allowed for one answer.
-        seconds: u64,
-        /// How often it was asked.
-        attempts: u32,
-    },
+    TimedOut { seconds: u64, attempts: u32 },
     /// The connection could not be made or broke.
     #[error("the connection to {url} failed, tried {}", times(*attempts))]
     Unreachable {
         /// Where the model should be, without what may be a key in it.
         url: String,
-        /// How often it was tried.
         attempts: u32,
     },
-    /// An answer with an error status.
     #[error("status {status}{}, asked {}", with(said), times(*attempts))]
     Status {
-        /// The HTTP status.
         status: u16,
         /// The first words of the provider's own explanation.
         said: String,
-        /// How often it was asked.
         attempts: u32,
     },
     /// An answer larger than any honest one.
     #[error("the answer is larger than {limit} bytes")]
-    TooLarge {
-        /// The limit.
-        limit: usize,
-    },
-    /// An answer that is not the JSON it should be.
+    TooLarge { limit: usize },
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
     /// More or fewer vectors than texts.
     #[error("{got} vectors came back for {asked} texts")]
-    WrongCount {
-        /// How many texts were sent.
-        asked: usize,
-        /// How many vectors came back.
-        got: usize,
-    },
+    WrongCount { asked: usize, got: usize },
     /// Two vectors for one text, or a vector for a text that was never sent.
     #[error("the vectors are numbered wrongly: {index} is out of range or occurs twice")]
-    WrongIndex {
-        /// The number that cannot be.
-        index: usize,
-    },
+    WrongIndex { index: usize },
     /// A vector that is longer or shorter than the model's others.
     #[error("a vector has {got} dimensions, the others have {expected}")]
     WrongDimension {
         /// The dimension of the vectors before.
         expected: usize,
-        /// The dimension of this one.
         got: usize,
     },
     /// A vector with a component that is null, not a number, infinite or out of range.
     #[error("component {component} of the vector is not a finite number")]
-    NotFinite {
-        /// Which component.
-        component: usize,
-    },
-    /// A vector of zeros, which has no direction.
+    NotFinite { component: usize },
     #[error("the vector is empty or all zeros")]
     NoDirection,
 }

@@ -15,7 +15,6 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// What time it is, and waiting.
 pub trait Clock: Send + Sync {
-    /// The present moment.
     fn now(&self) -> Timestamp;
 
     /// Returns after `pause`.

@@ -211,7 +211,6 @@ fn with_late(hits: &[Hit]) -> Vec<ItemNumber> {
     order.into_iter().map(|(_, number)| number).collect()
 }
 
-/// Values in deviations from their mean.
 pub(crate) fn standard(values: &[f64]) -> Vec<f64> {
     let count = values.len().max(1) as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -13,7 +13,6 @@ pub struct Bag {
     terms: Vec<Term>,
 }
 
-/// One term of a bag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Term {
     pub(crate) hash: u64,
@@ -61,7 +60,6 @@ impl Bag {
         Self::count(hashes)
     }
 
-    /// Whether there is nothing in it.
     pub fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
@@ -75,7 +73,6 @@ impl Bag {
         &self.terms
     }
 
-    /// The weighted number of words.
     pub(crate) fn length(&self) -> u32 {
         self.terms.iter().map(|term| term.count.weighted()).sum()
     }

@@ -40,16 +40,10 @@ struct Coded {
 pub enum InvalidVector {
     /// It has another dimension than the others.
     #[error("the vector has {found} numbers, the index holds vectors of {expected}")]
-    Dimension {
-        /// What the index holds.
-        expected: usize,
-        /// What came.
-        found: usize,
-    },
+    Dimension { expected: usize, found: usize },
     /// A number in it is none.
     #[error("the vector holds a number that is not finite")]
     NotFinite,
-    /// It has no direction.
     #[error("the vector is zero")]
     Zero,
 }
@@ -57,9 +51,7 @@ pub enum InvalidVector {
 /// An item found by its vector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DenseHit {
-    /// Where it lies.
     pub slot: Slot,
-    /// The cosine with the query.
     pub cosine: f32,
 }
 
@@ -68,21 +60,17 @@ pub struct DenseHit {
 pub struct DenseScan {
     /// Best first.
     pub hits: Vec<DenseHit>,
-    /// Mean and deviation over all vectors.
     pub spread: Spread,
 }
 
 /// Mean and standard deviation of cosines.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// The mean.
     pub mean: f64,
-    /// The standard deviation.
     pub deviation: f64,
 }
 
 impl Spread {
-    /// The spread of some cosines.
     pub fn of(cosines: impl IntoIterator<Item = f32>) -> Self {
         let mut sums = Sums::default();
         for cosine in cosines {
@@ -98,12 +86,10 @@ impl DenseIndex {
         Self::default()
     }
 
-    /// How many vectors are in it.
     pub fn len(&self) -> usize {
         self.live
     }
 
-    /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
@@ -157,7 +143,6 @@ impl DenseIndex {
         true
     }
 
-    /// The unit vector in a slot.
     pub fn vector(&self, slot: Slot) -> Option<&[f32]> {
         self.coded.get(slot.index()).filter(|coded| coded.scale > 0.0)?;
         self.vectors.get(slot.index() * self.dimension..(slot.index() + 1) * self.dimension)
@@ -168,7 +153,6 @@ impl DenseIndex {
         self.vector(slot).map(|vector| dot(vector, unit))
     }
 
-    /// A vector of length one, checked.
     pub fn unit(&self, vector: &[f32]) -> Result<Vec<f32>, InvalidVector> {
         self.check(vector)?;
         // In 64 bits, so that numbers near the ends of the range neither vanish nor overflow.
@@ -308,7 +292,6 @@ impl CodedQuery {
         Self { codes: codes.into_iter().map(i16::from).collect(), coded }
     }
 
-    /// Between what the true cosine lies.
     #[inline(always)]
     fn bounds(&self, cosine: f32, other: &Coded) -> (f32, f32) {
         let error = self.coded.lost + (1.0 + self.coded.lost) * other.lost + ROUNDING;
@@ -319,7 +302,6 @@ impl CodedQuery {
 /// What a scan found in some vectors that lie beside each other.
 #[derive(Debug, Clone)]
 struct Block {
-    /// No true cosine is above this.
     most: f32,
     sums: Sums,
 }
@@ -330,7 +312,6 @@ impl Default for Block {
     }
 }
 
-/// Writes a unit vector as bytes.
 fn code(unit: &[f32], codes: &mut [i8]) -> Coded {
     let largest = unit.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let scale = largest / 127.0;

@@ -24,11 +24,8 @@ pub enum FactKind {
     Error,
     /// A function or place in a stack trace.
     Frame,
-    /// Text in double quotes.
     Quote,
-    /// An identifier, a path or an error code.
     Code,
-    /// A version number.
     Version,
 }
 
@@ -41,20 +38,16 @@ pub struct Facts {
 /// A fact that two texts share.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedFact {
-    /// Its kind.
     pub kind: FactKind,
     /// How the first text writes it.
     pub text: String,
-    /// The form by which it is found in both.
     pub(crate) compared: String,
 }
 
 /// A fact at its place in a text.
 pub(crate) struct FoundFact {
     pub(crate) kind: FactKind,
-    /// The form that facts are compared by.
     pub(crate) compared: String,
-    /// Where it is written, in bytes.
     pub(crate) range: Range<usize>,
 }
 
@@ -69,7 +62,6 @@ impl Facts {
         facts
     }
 
-    /// Whether nothing was found.
     pub fn is_empty(&self) -> bool {
         self.facts.is_empty()
     }

@@ -21,10 +21,8 @@ pub type Parts = BTreeMap<&'static str, f64>;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RetrievalMode {
-    /// Vectors, words, evidence and changes together.
     #[default]
     Hybrid,
-    /// Vectors alone.
     Dense,
     /// Everything but vectors, for where there are none.
     Lexical,
@@ -40,15 +38,11 @@ pub struct UnknownMode {
 /// What every part says of one candidate. What is `None` is unknown, and neither helps nor harms it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Candidate {
-    /// The item.
     pub number: ItemNumber,
     /// The cosine of the vectors, where both have one.
     pub cosine: Option<f32>,
-    /// Title and body against title and body.
     pub lexical: f32,
-    /// Title against title.
     pub title: f32,
-    /// Shared evidence.
     pub evidence: f32,
     /// Changed paths, when the query changes any.
     pub paths: Option<f32>,
@@ -58,9 +52,7 @@ pub struct Candidate {
     pub overlap: Option<Overlap>,
     /// The tokens of the two texts against each other.
     pub late: Option<Late>,
-    /// Whether one person wrote both.
     pub same_author: Option<bool>,
-    /// How long apart they were opened.
     pub hours_apart: Option<f64>,
 }
 
@@ -85,16 +77,12 @@ pub struct Overlap {
 /// of the fusion, and more cost more than they bring.
 pub const SHORTLIST: usize = 100;
 
-/// A neighbour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Hit {
-    /// The item.
     pub number: ItemNumber,
     /// Its place among the neighbours, from 1.
     pub rank: usize,
-    /// The score that gates use.
     pub score: Similarity,
-    /// What the parts said.
     pub parts: Parts,
 }
 

@@ -30,13 +30,10 @@ pub struct ItemIndex {
 /// What is indexed of an item.
 #[derive(Debug, Clone, Copy)]
 pub struct Entry<'a> {
-    /// Its title.
     pub title: &'a str,
-    /// Its body.
     pub body: &'a str,
     /// The vector of this very text by the index's model, if there is one yet.
     pub vector: Option<&'a [f32]>,
-    /// What a pull request changes.
     pub changes: Option<&'a PullChanges>,
     /// Any number that differs when the item's text, vector or changes do. Kept and given back by
     /// [`ItemIndex::stamp`], so that an index from a snapshot can be brought up to date item by item.
@@ -68,11 +65,8 @@ pub struct Pool {
 /// How neighbours are looked for.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
-    /// Which parts count.
     pub mode: RetrievalMode,
-    /// How many neighbours are wanted.
     pub k: usize,
-    /// The least score.
     pub min_score: Similarity,
     /// From the model's cosine to the similarity that gates use.
     pub calibrate: &'a dyn Fn(f32) -> f64,
@@ -83,40 +77,15 @@ pub struct Ask<'a> {
 /// Why an item cannot be indexed or a query not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum IndexError {
-    /// The vector of an item is unusable.
     #[error("index {item_type} {number} with the vector of {model}: {reason}")]
-    Vector {
-        /// Issue or pull request.
-        item_type: ItemType,
-        /// The item.
-        number: ItemNumber,
-        /// The model.
-        model: String,
-        /// What is wrong.
-        reason: InvalidVector,
-    },
-    /// The vector of a query is unusable.
+    Vector { item_type: ItemType, number: ItemNumber, model: String, reason: InvalidVector },
     #[error("search with the query's vector of {model}: {reason}")]
-    QueryVector {
-        /// The model.
-        model: String,
-        /// What is wrong.
-        reason: InvalidVector,
-    },
+    QueryVector { model: String, reason: InvalidVector },
     /// A mode that compares vectors was asked without one.
     #[error("search in {mode} mode: the query has no vector; embed it first, or use lexical mode")]
-    NoVector {
-        /// The mode.
-        mode: RetrievalMode,
-    },
-    /// There is no room.
+    NoVector { mode: RetrievalMode },
     #[error("index {item_type} {number}: an index holds at most {} items", Slot::COUNT)]
-    Full {
-        /// Issue or pull request.
-        item_type: ItemType,
-        /// The item.
-        number: ItemNumber,
-    },
+    Full { item_type: ItemType, number: ItemNumber },
 }
 
 impl Query {
@@ -158,7 +127,6 @@ impl Query {
         self
     }
 
-    /// Also by the vectors of its tokens.
     #[must_use]
     pub fn with_tokens(mut self, tokens: TokenVectors) -> Self {
         self.tokens = Some(tokens);
@@ -170,7 +138,6 @@ impl Query {
         self.item
     }
 
-    /// The vectors of its tokens.
     pub fn tokens(&self) -> Option<&TokenVectors> {
         self.tokens.as_ref()
     }
@@ -193,22 +160,18 @@ impl ItemIndex {
         }
     }
 
-    /// The type of its items.
     pub fn item_type(&self) -> ItemType {
         self.item_type
     }
 
-    /// The model of its vectors.
     pub fn model(&self) -> &str {
         &self.model
     }
 
-    /// How many items are in it.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -223,7 +186,6 @@ impl ItemIndex {
         self.slots.places().iter().copied().flatten()
     }
 
-    /// The stamp an item was indexed with.
     pub fn stamp(&self, number: ItemNumber) -> Option<u64> {
         self.slots.find(number).map(|slot| self.stamps[slot.index()])
     }
@@ -233,7 +195,6 @@ impl ItemIndex {
         self.slots.find(number).is_some_and(|slot| self.text.holds_words(slot))
     }
 
-    /// The vector of an item, of length one.
     pub fn vector(&self, number: ItemNumber) -> Option<&[f32]> {
         self.dense.vector(self.slots.find(number)?)
     }

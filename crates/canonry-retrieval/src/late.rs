@@ -8,7 +8,6 @@ use rten_simd::{Isa, SimdOp};
 pub struct Late {
     /// The mean, over the first text's tokens, of the best cosine among the second's.
     pub there: f32,
-    /// The same the other way.
     pub back: f32,
 }
 

@@ -45,11 +45,8 @@ pub struct LexicalIndex {
 /// What a query and one item hold of each other, by rarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Shared {
-    /// Of the item's words, in the query.
     pub(crate) words_back: f32,
-    /// Of the query's title, in the item.
     pub(crate) title_within: f32,
-    /// Of the item's title, in the query.
     pub(crate) title_within_back: f32,
 }
 
@@ -61,17 +58,14 @@ pub struct LexicalScores {
 }
 
 impl LexicalIndex {
-    /// An index of nothing.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// How many items are in it.
     pub fn len(&self) -> usize {
         self.live as usize
     }
 
-    /// Whether nothing is in it.
     pub fn is_empty(&self) -> bool {
         self.live == 0
     }
@@ -106,7 +100,6 @@ impl LexicalIndex {
         self.count_in(slot.index());
     }
 
-    /// Whether an item has words.
     pub fn holds_words(&self, slot: Slot) -> bool {
         self.lengths.get(slot.index()).is_some_and(|length| *length > 0)
     }
@@ -346,7 +339,6 @@ impl LexicalScores {
         self.text.get(slot.index()).copied().unwrap_or(0.0)
     }
 
-    /// The same for the titles alone.
     pub fn title(&self, slot: Slot) -> f32 {
         self.title.get(slot.index()).copied().unwrap_or(0.0)
     }

@@ -11,18 +11,14 @@ const DRAWS: usize = 1_000;
 /// A value and the interval it lies in with 95 % confidence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// The value measured.
     pub value: f64,
-    /// The lower end.
     pub low: f64,
-    /// The upper end.
     pub high: f64,
 }
 
 /// Measures over the ranks of many queries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RetrievalMeasures {
-    /// How many queries there were.
     pub queries: usize,
     /// The share of queries whose best relevant item is the first.
     pub recall_at_1: Interval,

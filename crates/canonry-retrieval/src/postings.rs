@@ -93,7 +93,6 @@ pub(crate) fn unpack_ascending(packed: &[u8]) -> impl Iterator<Item = u32> + '_ 
     })
 }
 
-/// Terms are hashed already.
 #[derive(Debug, Default)]
 pub(crate) struct TermHasher(u64);
 

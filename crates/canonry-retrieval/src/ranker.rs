@@ -58,12 +58,10 @@ const PATHS: usize = 7;
 const DIFF: usize = 8;
 const DIFF_BACK: usize = 9;
 
-/// A candidate, weighed.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Weighed {
     /// What the order is by.
     pub(crate) sum: f64,
-    /// What each feature that is known added to it.
     added: [Option<f64>; RANKER_FEATURES.len()],
 }
 

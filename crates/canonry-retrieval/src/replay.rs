@@ -16,7 +16,6 @@ pub struct CreationOrder {
 /// A past item to ask about, as if it were new.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReplayQuery {
-    /// The item.
     pub number: ItemNumber,
     /// The earlier members of its cluster: what should be found.
     pub relevant: BTreeSet<ItemNumber>,
@@ -25,7 +24,6 @@ pub struct ReplayQuery {
 }
 
 impl CreationOrder {
-    /// Orders items.
     pub fn of(items: impl IntoIterator<Item = (ItemNumber, Option<Timestamp>)>) -> Self {
         let mut items: Vec<(Option<Timestamp>, ItemNumber)> =
             items.into_iter().map(|(number, created_at)| (created_at, number)).collect();

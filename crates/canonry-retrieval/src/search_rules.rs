@@ -12,11 +12,9 @@ pub const SEARCH_LIMIT: usize = 50;
 /// A hit before the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
-    /// The item.
     pub number: ItemNumber,
     /// Its place before the rules, from 1.
     pub rank: usize,
-    /// Its score.
     pub score: Similarity,
     /// How much of each include term it holds, 0..1.
     pub includes: Vec<f64>,

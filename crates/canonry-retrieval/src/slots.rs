@@ -18,7 +18,6 @@ impl Slot {
         Self(index as u32)
     }
 
-    /// Its index into an array.
     pub const fn index(self) -> usize {
         self.0 as usize
     }

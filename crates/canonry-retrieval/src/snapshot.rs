@@ -23,40 +23,15 @@ const FRAME: u64 = 8 + 4 + 8;
 /// Why a snapshot cannot be used. Whatever it is, the index can be rebuilt from the store.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// The file cannot be read or written.
     #[error("read or write {path:?}: {source}", path = path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is not a snapshot, or not a whole one.
+    Io { path: PathBuf, source: io::Error },
     #[error("use {path:?}: {what}", path = path.display())]
-    Damaged {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong with it.
-        what: &'static str,
-    },
-    /// Another version of Canonry wrote it.
+    Damaged { path: PathBuf, what: &'static str },
     #[error("use {path:?}: it has format {found}, this Canonry reads format {SNAPSHOT_VERSION}", path = path.display())]
-    Version {
-        /// The file.
-        path: PathBuf,
-        /// Its format.
-        found: u32,
-    },
+    Version { path: PathBuf, found: u32 },
     /// It holds other items or another model's vectors.
     #[error("use {path:?}: it holds {found_type} items with vectors of {found_model:?}", path = path.display())]
-    OfAnother {
-        /// The file.
-        path: PathBuf,
-        /// The type of its items.
-        found_type: ItemType,
-        /// The model of its vectors.
-        found_model: String,
-    },
+    OfAnother { path: PathBuf, found_type: ItemType, found_model: String },
 }
 
 /// Writes an index beside its place and moves it there, so that a crash leaves the old one or the new one.

@@ -16,9 +16,7 @@ const ALL: u64 = 256 * 1024 * 1024;
 /// A file's content as git knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blob {
-    /// Git's id of it.
     pub id: String,
-    /// How many bytes it has.
     pub bytes: u64,
 }
 

@@ -25,19 +25,20 @@ pub(crate) struct Held<'a> {
     pub(crate) run: ReviewRun,
 }
 
-/// How a claim ends.
 pub(crate) enum Claim<'a> {
-    /// The run is ours.
     Held(Held<'a>),
     /// The same head was reviewed before.
     Completed(ReviewId),
     /// Another process holds the run until then.
-    Busy { until: Timestamp },
+    Busy {
+        until: Timestamp,
+    },
     /// A run of a newer head has taken its place.
-    Outdated { by: ReviewId },
+    Outdated {
+        by: ReviewId,
+    },
 }
 
-/// Claims the run of a request.
 pub(crate) async fn claim<'a>(
     store: &'a Store,
     request: &ReviewRequest<'a>,

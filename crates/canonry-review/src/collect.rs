@@ -24,7 +24,6 @@ use crate::scope::Scope;
 pub(crate) struct Question<'a> {
     pub(crate) request: &'a ReviewRequest<'a>,
     pub(crate) scope: &'a Scope,
-    /// The files that anybody is to read.
     pub(crate) files: &'a [FileToRead<'a>],
     /// What each reviewer of the request is to read.
     pub(crate) assigned: &'a [Assignment],
@@ -42,9 +41,7 @@ pub(crate) struct Collected {
     pub(crate) heard: Vec<Heard>,
     pub(crate) reviewers: Vec<ReviewerRun>,
     pub(crate) model: Option<ModelUse>,
-    /// Files that a model did not read.
     pub(crate) skipped: Vec<SkippedFile>,
-    /// Files that somebody read.
     pub(crate) read: BTreeSet<RepoPath>,
     /// How much those who were asked have read, by what they are called.
     pub(crate) has_read: Vec<(String, HasRead)>,

@@ -9,16 +9,10 @@ use crate::git::{Git, GitError};
 /// Why a difference is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitsError {
-    /// Git said no.
     #[error(transparent)]
     Git(#[from] GitError),
-    /// There is no such commit.
     #[error("find the commit {name:?}; fetch it first, or name another one")]
-    Unknown {
-        /// What was asked for.
-        name: String,
-    },
-    /// What git said could not be read.
+    Unknown { name: String },
     #[error(transparent)]
     Unreadable(#[from] UnreadableDiff),
 }

@@ -24,7 +24,6 @@ struct CompiledSuppression {
 }
 
 impl ConfiguredFilters {
-    /// The filters as they are configured.
     pub fn new(settings: &ReviewSettings) -> Self {
         let categories = |written: &[WrittenCategory]| written.iter().map(|one| category_of(*one)).collect();
         Self {
@@ -81,7 +80,6 @@ pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
     pattern.is_match(&finding.title) || pattern.is_match(&finding.message)
 }
 
-/// A severity as it is written in the settings.
 pub(crate) fn severity_of(written: WrittenSeverity) -> Severity {
     match written {
         WrittenSeverity::Minor => Severity::Minor,

@@ -67,7 +67,6 @@ impl FindingLife {
         ConfidenceParts::of(self.signs())
     }
 
-    /// It as scripts read it.
     pub fn document(&self) -> Value {
         let finding = &self.found.finding;
         let last = self.sightings.last();
@@ -108,7 +107,6 @@ impl FindingLife {
         })
     }
 
-    /// It for a terminal.
     pub fn in_words(&self) -> String {
         let finding = &self.found.finding;
         let mut text = format!(

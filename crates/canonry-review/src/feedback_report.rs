@@ -16,16 +16,13 @@ const LONGEST_TITLE: usize = 120;
 pub struct FeedbackReport {
     /// What it takes to hide a pattern, and whether anything is hidden at all.
     pub settings: AutoSuppress,
-    /// The patterns, by key.
     pub patterns: Vec<RatedPattern>,
 }
 
 /// A pattern, and whether reactions hide it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedPattern {
-    /// What people think of it.
     pub pattern: StoredPattern,
-    /// Whether its findings are hidden for that reason.
     pub hidden: bool,
 }
 
@@ -45,7 +42,6 @@ impl FeedbackReport {
         Self { patterns: rated.collect(), settings: settings.clone() }
     }
 
-    /// How many patterns are hidden.
     pub fn hidden(&self) -> usize {
         self.patterns.iter().filter(|rated| rated.hidden).count()
     }

@@ -49,7 +49,6 @@ impl Fetched {
         Ok(fetched)
     }
 
-    /// The repository.
     pub fn git(&self) -> &Git {
         &self.git
     }
@@ -59,7 +58,6 @@ impl Fetched {
         self.get("fetch more history", DEEPER, &[base, head], MORE_TIME).await
     }
 
-    /// Fetches one more commit alone.
     pub(crate) async fn get_commit(&self, sha: &CommitSha) -> Result<(), GitError> {
         self.get("fetch the commit that was reviewed last", 1, &[sha], MORE_TIME).await
     }

@@ -18,16 +18,12 @@ const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// interrupted goes on with the rest when it is begun again.
 const HOLDS: SignedDuration = SignedDuration::from_hours(3);
 
-/// What was heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FindingReactionsReport {
-    /// Comments whose reactions are known now.
     pub asked: u64,
     /// Those among them that are gone, and their reactions with them.
     pub gone: u64,
-    /// Reactions that were not known.
     pub kept: u64,
-    /// Reactions that people took back.
     pub removed: u64,
     /// Repositories that GitHub does not let us ask about, or a comment of them, and why.
     pub failed: Vec<(RepoName, String)>,

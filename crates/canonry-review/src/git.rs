@@ -13,47 +13,24 @@ use crate::remote::Remote;
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// It could not be started.
     #[error("run git: {0}; install it, or put it on the PATH")]
     Absent(std::io::Error),
-    /// It said no.
     #[error("{what}: git says {said:?}")]
     Refused {
-        /// What was asked of it.
         what: &'static str,
         /// The last line of what it said; empty when it said nothing.
         said: String,
     },
-    /// It took too long.
     #[error("{what}: git took longer than {} s", limit.as_secs())]
-    TooLong {
-        /// What was asked of it.
-        what: &'static str,
-        /// How long it had.
-        limit: Duration,
-    },
+    TooLong { what: &'static str, limit: Duration },
     /// It said more than anybody reads.
     #[error("{what}: git answers with more than {} MiB", limit / 1024 / 1024)]
-    TooMuch {
-        /// What was asked of it.
-        what: &'static str,
-        /// How much is read.
-        limit: usize,
-    },
+    TooMuch { what: &'static str, limit: usize },
     /// The clone is a partial one, and lacks what is needed.
     #[error("{what}: this clone is a partial one and lacks some files; `git diff BASE...HEAD` there fetches them")]
-    NotHere {
-        /// What was asked of it.
-        what: &'static str,
-    },
-    /// The pipe to it broke.
+    NotHere { what: &'static str },
     #[error("{what}: {error}")]
-    Pipe {
-        /// What was asked of it.
-        what: &'static str,
-        /// How.
-        error: std::io::Error,
-    },
+    Pipe { what: &'static str, error: std::io::Error },
 }
 
 /// Settings that hold for each call. A repository's own configuration may name programs to run: none of them is. Nor may
@@ -148,7 +125,6 @@ impl Git {
         self.with("GIT_INDEX_FILE", &index)
     }
 
-    /// The same, with what opens a remote.
     pub(crate) fn opening(self, remote: &Remote) -> Self {
         let may_fetch = Self { fetches: true, ..self.with("GIT_NO_LAZY_FETCH", "0") };
         remote.environment().into_iter().fold(may_fetch, |git, (name, value)| git.with(name, &value))

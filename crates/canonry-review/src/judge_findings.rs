@@ -37,7 +37,6 @@ pub(crate) fn follow(
 pub(crate) struct Judging<'a> {
     pub(crate) settings: &'a RepoConfig,
     pub(crate) filters: &'a ConfiguredFilters,
-    /// Everything that the change touches.
     pub(crate) changes: &'a [FileChange],
     /// The ledger, in the order in which the findings were followed.
     pub(crate) ledger: &'a [LedgerFinding],

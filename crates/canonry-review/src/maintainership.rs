@@ -7,10 +7,8 @@ use canonry_store::{MaintainerSource, Repo, Store, StoreError};
 /// Why it could not be found out.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintainershipError {
-    /// GitHub did not tell.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

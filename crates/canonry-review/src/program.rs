@@ -16,9 +16,7 @@ const LEFT_OPEN: Duration = Duration::from_secs(2);
 
 /// How a program ended, and what it wrote.
 pub(crate) struct Ended {
-    /// Its exit status.
     pub(crate) status: ExitStatus,
-    /// Its standard output.
     pub(crate) out: Vec<u8>,
     /// The line of its standard error that says most, fit to be shown; empty when there is none.
     pub(crate) said: String,
@@ -26,13 +24,9 @@ pub(crate) struct Ended {
 
 /// Why there is nothing to read.
 pub(crate) enum ProgramError {
-    /// It does not start.
     Absent(std::io::Error),
-    /// It took too long, and was ended.
     TooLong,
-    /// It wrote too much, and was ended.
     TooMuch,
-    /// The pipe to it broke.
     Pipe(std::io::Error),
 }
 

@@ -15,7 +15,6 @@ use crate::scope::Scope;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum HasRead {
-    /// Everything.
     All,
     /// Everything but these.
     AllBut(BTreeSet<RepoPath>),
@@ -31,9 +30,7 @@ pub(crate) struct ReadSoFar(BTreeMap<String, HasRead>);
 /// What one reviewer is to read in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
-    /// Whether it is asked at all.
     pub(crate) is_asked: bool,
-    /// The files.
     pub(crate) paths: BTreeSet<RepoPath>,
     /// Whether it missed the last review, so that what it says now is about the whole change.
     pub(crate) is_behind: bool,

@@ -120,7 +120,6 @@ fn finding_record(one: &ReportedFinding) -> FindingRecord<'_> {
     }
 }
 
-/// Reads a completed review back.
 pub(crate) async fn read_back(
     store: &Store,
     request: &ReviewRequest<'_>,

@@ -30,7 +30,6 @@ impl Remote {
         Ok(Self { url: url.to_owned(), token: token.map(str::to_owned) })
     }
 
-    /// The address.
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -14,21 +14,15 @@ use serde::{Deserialize, Serialize};
 pub struct ReviewReport {
     /// Its id; `None` when nothing was stored.
     pub review: Option<ReviewId>,
-    /// The repository.
     pub repo: RepoName,
-    /// The pull request or the branch.
     pub subject: ReviewSubject,
-    /// The commit that the change is to be merged into.
     pub base: CommitSha,
     /// The last commit of the change.
     pub head: CommitSha,
-    /// Why it read what it read.
     pub reason: ScopeReason,
     /// The findings, the gravest and surest first; fixed ones come last.
     pub findings: Vec<ReportedFinding>,
-    /// What was read, and what was not.
     pub coverage: Coverage,
-    /// Who reviewed.
     pub reviewers: Vec<ReviewerRun>,
     /// How many patterns are hidden because people keep rejecting them.
     pub hidden_patterns: usize,
@@ -38,20 +32,16 @@ pub struct ReviewReport {
     pub model: Option<ModelUse>,
 }
 
-/// A finding with its place in the report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportedFinding {
     /// Its id; `None` when nothing was stored.
     pub id: Option<FindingId>,
-    /// The finding, and what became of it.
     pub sighting: Sighting,
     /// Where it is shown; a fixed one is in the details.
     pub shown: ShownAs,
     /// What hides it, if anything.
     pub hidden_by: Option<HiddenBy>,
-    /// How sure Canonry is.
     pub confidence: Confidence,
-    /// Whether its line is in the diff.
     pub grounded: bool,
     /// Whether a comment at its line says it already.
     pub said_inline: bool,
@@ -64,33 +54,26 @@ pub struct ReportedFinding {
 /// How much of the change was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
-    /// Files that the change touches.
     pub files_changed: usize,
     /// Files that somebody read; one that is gone is read when somebody looked at what went.
     pub files_read: usize,
-    /// Added and removed lines in them.
     pub lines_read: u64,
     /// Files that were not read, or not by everybody or not to their end; each once.
     pub skipped: Vec<SkippedFile>,
 }
 
-/// A file that was not read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SkippedFile {
-    /// The file.
     pub path: RepoPath,
-    /// Why, in a few words.
     pub why: String,
     /// Whether a reviewer could have read it and did not.
     pub gap: bool,
 }
 
-/// What one reviewer did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewerRun {
     /// Its name: `builtin`, `llm`, or the name of a tool, a report or a program.
     pub name: String,
-    /// How many findings it reported.
     pub findings: usize,
     /// How many of the files that were read it looked at.
     pub files: usize,
@@ -103,13 +86,9 @@ pub struct ReviewerRun {
 /// What was asked of a language model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
-    /// Its name.
     pub model: String,
-    /// How often it was asked.
     pub calls: u32,
-    /// What it was given.
     pub input_tokens: u64,
-    /// What it answered.
     pub output_tokens: u64,
     /// What that cost, in US dollars; `None` when no price is known.
     pub cost_usd: Option<f64>,
@@ -126,7 +105,6 @@ impl ReviewReport {
         self.findings.iter().filter(|one| !one.is_fixed() && one.shown != ShownAs::Suppressed)
     }
 
-    /// The earlier findings that are gone.
     pub fn fixed(&self) -> impl Iterator<Item = &ReportedFinding> {
         self.findings.iter().filter(|one| one.is_fixed())
     }
@@ -138,7 +116,6 @@ impl ReviewReport {
 }
 
 impl ReportedFinding {
-    /// Whether it is gone.
     pub fn is_fixed(&self) -> bool {
         self.sighting.status == FindingStatus::Fixed
     }

@@ -8,7 +8,6 @@ use crate::reported::Heard;
 
 /// What was heard of a report or a program.
 pub(crate) struct ToolHeard<'a> {
-    /// What it says.
     pub(crate) heard: &'a mut Heard,
     /// What a program is called; the tools of a report are named in it.
     pub(crate) program: Option<ReviewerName>,

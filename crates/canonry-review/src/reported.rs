@@ -19,34 +19,24 @@ const MESSAGE: usize = 8_000;
 /// One remark as a reviewer made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reported {
-    /// Who.
     pub reviewer: ReviewerName,
-    /// By which rule of its own.
     pub rule: Option<String>,
-    /// What it is, in one line.
     pub title: String,
     /// The rest; may be empty.
     pub message: String,
-    /// The file.
     pub path: RepoPath,
     /// The lines; `None` for the file as a whole.
     pub lines: Option<LineRange>,
-    /// How much it matters.
     pub severity: Severity,
-    /// What it is about.
     pub category: Category,
-    /// Fingerprints of the tool's own.
     pub partial: BTreeMap<String, String>,
-    /// Names of what it is an instance of.
     pub tags: BTreeSet<String>,
-    /// What could be done.
     pub fix: Option<String>,
 }
 
 /// What came of asking a reviewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heard {
-    /// What it says.
     pub reported: Vec<Reported>,
     /// What went wrong and leaves a gap, in sentences for the details.
     pub problems: Vec<String>,
@@ -139,7 +129,6 @@ pub(crate) fn raised_findings_of(heard: Vec<Heard>, texts: &TextsNow, floors: &S
     merge_witnesses(reported.into_iter().map(finding).collect())
 }
 
-/// Who read which of these files.
 pub fn who_read(heard: &[Heard], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
     let mut read = BTreeSet::new();
     for (reviewer, paths) in heard.iter().flat_map(|heard| &heard.read) {

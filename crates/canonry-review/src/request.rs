@@ -12,20 +12,14 @@ use crate::reviewers::CommandReviewer;
 use crate::reviewers::llm::LlmReviewBudget;
 use crate::scope::Repository;
 
-/// What is to be reviewed.
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewRequest<'a> {
-    /// The repository, as it is stored.
     pub repo: RepoId,
-    /// Its name.
     pub name: &'a RepoName,
-    /// The pull request or the branch.
     pub subject: &'a ReviewSubject,
-    /// Where git is asked.
     pub repository: &'a Repository,
     /// Where the repository's files lie for other programs: reports name paths in it, and commands run in it.
     pub root: Option<&'a Path>,
-    /// The commit that the change is to be merged into.
     pub base: &'a CommitSha,
     /// The branch that it is to be merged into, if anybody knows: against another one the same commit is another change.
     pub base_branch: Option<&'a str>,
@@ -36,13 +30,10 @@ pub struct ReviewRequest<'a> {
     pub asked_at: Timestamp,
     /// Whether a person asked for this review: it runs even if the same head was reviewed before.
     pub requested: bool,
-    /// Whether everything is to be read.
     pub full: bool,
-    /// The repository's settings.
     pub settings: &'a RepoConfig,
     /// What was found out on the way here, for the details.
     pub notes: &'a [String],
-    /// Who reviews.
     pub reviewers: &'a [ReviewerChoice],
     /// What the language model may read and cost.
     pub llm_budget: LlmReviewBudget,
@@ -50,18 +41,12 @@ pub struct ReviewRequest<'a> {
     pub owner: &'a str,
 }
 
-/// One who reviews.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReviewerChoice {
-    /// Canonry's own rules.
     Builtin,
-    /// The language model.
     Llm,
-    /// A report in SARIF.
     Sarif(PathBuf),
-    /// A report in the Reviewdog Diagnostic Format.
     Rdjson(PathBuf),
-    /// A program.
     Command(CommandReviewer),
     /// One that the settings name and that is not to be had: a review without it is not whole.
     Missing(Reviewer),

@@ -32,16 +32,13 @@ use crate::texts_now::TextsNow;
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Outcome {
-    /// It was reviewed.
     Reviewed(Box<ReviewReport>),
     /// The same head was reviewed before, and nobody asked for it again: what was said then.
     AlreadyReviewed(Box<ReviewReport>),
     /// A newer head has taken its place; nothing was stored.
     Superseded {
-        /// The newer run, where it is known.
         by: Option<ReviewId>,
     },
-    /// Another process reviews the same head.
     Busy {
         /// When it can be taken over, if that process is heard of no more.
         until: Timestamp,
@@ -51,27 +48,16 @@ pub enum Outcome {
 /// Why there is no review. The run is marked as failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
-    /// The store did not answer.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Nobody can tell what the change is.
     #[error(transparent)]
     Change(#[from] CommitsError),
-    /// Git did not say what the files are.
     #[error(transparent)]
     Files(#[from] GitError),
-    /// No reviewer read anything.
     #[error("review the change: {}", why(problems))]
-    NobodyRead {
-        /// What was wrong with each of them.
-        problems: Vec<String>,
-    },
-    /// A stored review has another shape.
+    NobodyRead { problems: Vec<String> },
     #[error("read the review {review} back: a newer version of Canonry stored it; ask for a new review")]
-    Unreadable {
-        /// Which.
-        review: ReviewId,
-    },
+    Unreadable { review: ReviewId },
 }
 
 fn why(problems: &[String]) -> String {

@@ -15,12 +15,10 @@ use crate::git::{Git, GitError};
 pub enum Repository {
     /// Somebody's own clone; nothing is fetched into it.
     Local(Git),
-    /// A repository of ours.
     Fetched(Fetched),
 }
 
 impl Repository {
-    /// The repository, to ask.
     pub fn git(&self) -> &Git {
         match self {
             Self::Local(git) => git,
@@ -29,27 +27,22 @@ impl Repository {
     }
 }
 
-/// What is to be reviewed.
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeRequest<'a> {
-    /// The commit that the change is to be merged into.
     pub base: &'a CommitSha,
     /// The last commit of the change.
     pub head: &'a CommitSha,
     /// The head of the last completed review.
     pub last: Option<&'a CommitSha>,
-    /// Whether somebody asked for everything.
     pub full: bool,
 }
 
 /// What a review reads, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// Why.
     pub reason: ScopeReason,
     /// Everything that the change touches, from where it parted from its base.
     pub changes: Vec<FileChange>,
-    /// The paths among them that are read.
     pub read: BTreeSet<RepoPath>,
     /// What differs between the head of the last completed review and this one, where it can be told.
     pub since: Option<Vec<FileChange>>,
@@ -176,7 +169,6 @@ impl Scope {
         }
     }
 
-    /// The changes that are read.
     pub fn files_read(&self) -> impl Iterator<Item = &FileChange> {
         self.changes.iter().filter(|change| self.read.contains(&change.path))
     }

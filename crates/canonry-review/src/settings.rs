@@ -10,9 +10,7 @@ use crate::git::{Git, GitError};
 pub struct ReadSettings {
     /// The settings, with defaults wherever the file says nothing or nothing usable.
     pub config: RepoConfig,
-    /// What was wrong, in sentences for the details.
     pub notes: Vec<String>,
-    /// Whether there is a file.
     pub has_file: bool,
 }
 

@@ -13,7 +13,6 @@ pub struct SeverityFloors {
 }
 
 impl SeverityFloors {
-    /// The floors as they are configured.
     pub fn new(floors: &[SeverityFloor]) -> Self {
         Self { floors: floors.iter().map(|floor| (floor.pattern.matcher(), severity_of(floor.severity))).collect() }
     }

@@ -10,9 +10,7 @@ use crate::report::{Coverage, ModelUse, ReviewerRun};
 /// What a stored review tells of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDetails {
-    /// What was read, and what was not.
     pub coverage: Coverage,
-    /// Who reviewed.
     pub reviewers: Vec<ReviewerRun>,
     /// How many patterns were hidden because people kept rejecting them.
     pub hidden_patterns: usize,

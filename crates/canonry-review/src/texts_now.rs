@@ -58,12 +58,10 @@ impl TextsNow {
         Ok(())
     }
 
-    /// The text of a file.
     pub fn get(&self, path: &RepoPath) -> Option<&str> {
         self.texts.get(path).map(String::as_str)
     }
 
-    /// A changed file as rules read it.
     pub fn file<'a>(&'a self, change: &'a FileChange) -> FileToRead<'a> {
         FileToRead { change, text: self.get(&change.path), bytes: self.bytes.get(&change.path).copied() }
     }

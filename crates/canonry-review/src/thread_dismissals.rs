@@ -11,11 +11,8 @@ use crate::maintainership::{MaintainershipError, is_maintainer};
 /// A thread on the diff of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InThread {
-    /// The repository.
     pub repo: RepoId,
-    /// The pull request.
     pub number: ItemNumber,
-    /// The comment that began it.
     pub thread: GithubId,
 }
 
@@ -30,7 +27,6 @@ impl InThread {
 /// A finding that somebody said no to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Dismissed {
-    /// The finding.
     pub finding: FindingId,
     /// Whether it is silent on this code from now on. A grave one is so only when a maintainer says no.
     pub silences: bool,

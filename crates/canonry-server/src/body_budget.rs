@@ -31,7 +31,6 @@ pub(crate) struct Held {
 }
 
 impl BodyBudget {
-    /// The whole budget, free.
     pub(crate) fn new() -> Self {
         Self { for_all: Arc::new(Semaphore::new(FOR_ALL)), for_large: Arc::new(Semaphore::new(FOR_LARGE)) }
     }

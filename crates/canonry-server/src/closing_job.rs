@@ -30,7 +30,6 @@ const LETS_FIRST: SignedDuration = SignedDuration::from_secs(5);
 pub(crate) enum Stopped {
     /// A rule forbids it. The words are for who ordered it.
     Refused(String),
-    /// It failed, or has to wait.
     Job(JobError),
 }
 

@@ -19,7 +19,6 @@ const TOLD: usize = 10;
 /// Carry out a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApplyOrder {
-    /// The plan.
     #[serde(with = "run_number")]
     pub plan: CloseRunId,
     /// Only rows that a person approved.
@@ -34,12 +33,10 @@ pub struct ApplyOrder {
 /// Open again what a plan closed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UndoOrder {
-    /// The plan.
     #[serde(with = "run_number")]
     pub plan: CloseRunId,
     /// Only this item.
     pub item: Option<(ItemType, ItemNumber)>,
-    /// Why.
     pub reason: UndoReason,
     /// What else is said about it under the item.
     pub note: Option<String>,
@@ -47,7 +44,6 @@ pub struct UndoOrder {
     pub by: Option<Login>,
 }
 
-/// Make a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlanOrder {
     /// Only items of this type.
@@ -72,9 +68,7 @@ pub struct CanonicalizeOrder {
 /// Call an announced close off.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CancelGraceOrder {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
     /// Who ordered it; `None` is the operator.
     pub by: Option<Login>,
@@ -83,15 +77,10 @@ pub struct CancelGraceOrder {
 /// What a job of the console is about.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ClosingDeed {
-    /// A plan is carried out.
     Apply(ApplyOrder),
-    /// What a plan closed is opened again.
     Undo(UndoOrder),
-    /// A plan is made.
     Plan(PlanOrder),
-    /// Clusters are brought up to date.
     Canonicalize(CanonicalizeOrder),
-    /// An announced close is called off.
     CancelGrace(CancelGraceOrder),
 }
 
@@ -124,7 +113,6 @@ pub async fn queue_undo(
     store.queue_job_unless_active(&planned.job(), is_same, now, now).await
 }
 
-/// Has a plan made.
 pub async fn queue_plan(store: &Store, repo: &Repo, order: &PlanOrder, now: Timestamp) -> Result<JobId, StoreError> {
     queue(store, repo, PLAN, closing_key(repo), order, now).await
 }

@@ -17,13 +17,11 @@ const REST: SignedDuration = SignedDuration::from_hours(1);
 /// Whether new items can be compared with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Corpus {
-    /// They can.
     Ready,
     /// It is on its way, and may be there at that moment.
     Syncing(Timestamp),
     /// It could not be fetched, for this reason, and will be tried again.
     Failed(String),
-    /// It cannot be fetched, for this reason.
     Unreadable(String),
 }
 

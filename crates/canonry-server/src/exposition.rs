@@ -10,9 +10,7 @@ pub(crate) const MEDIA_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 pub(crate) enum Kind {
     /// They only grow while the process lives.
     Counter,
-    /// They go up and down.
     Gauge,
-    /// Counts by size, with a sum.
     Histogram,
 }
 
@@ -29,7 +27,6 @@ pub(crate) struct Family<'a> {
 }
 
 impl Exposition {
-    /// Begins a family.
     pub(crate) fn family<'a>(&'a mut self, name: &'a str, kind: Kind, help: &str) -> Family<'a> {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -41,14 +38,12 @@ impl Exposition {
         Family { text: &mut self.text, name }
     }
 
-    /// The page.
     pub(crate) fn into_text(self) -> String {
         self.text
     }
 }
 
 impl Family<'_> {
-    /// Adds a sample.
     pub(crate) fn sample(&mut self, labels: &[(&str, &str)], value: f64) {
         self.part("", labels, value);
     }

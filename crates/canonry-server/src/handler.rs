@@ -7,7 +7,6 @@ use jiff::Timestamp;
 /// A job and the webhook that caused it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Work {
-    /// The job.
     pub job: Job,
     /// The webhook and its body as it came; none for work that nothing outside asked for.
     pub delivery: Option<(Delivery, String)>,
@@ -16,7 +15,6 @@ pub struct Work {
 /// How a job went well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Handled {
-    /// It is done.
     Done,
     /// There was nothing to do, for this reason.
     Ignored(String),
@@ -32,7 +30,6 @@ impl Handled {
 /// How a job went wrong. The words are stored and shown: they hold no body and no secret.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum JobError {
-    /// It may go well another time.
     #[error("{0}")]
     Retry(String),
     /// It will never go well.
@@ -45,7 +42,6 @@ pub enum JobError {
     /// It has to wait for something, through no fault of its own: this try does not count.
     #[error("{reason}")]
     Postpone {
-        /// What it waits for.
         reason: String,
         /// When to look again.
         until: Timestamp,
@@ -54,7 +50,6 @@ pub enum JobError {
 
 /// Does the work of jobs. It may be asked to do the same job twice, after a kill.
 pub trait JobHandler: Send + Sync {
-    /// Does one job.
     fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>>;
 
     /// Tells whoever waits for a job that it is given up, and why. It may be asked to do so twice, after a kill.

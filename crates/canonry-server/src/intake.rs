@@ -37,7 +37,6 @@ const LONG: usize = 256 * 1024;
 /// Seconds after which a sender may try again: a full house empties in less.
 const TRY_AGAIN: &str = "5";
 
-/// What the intake needs.
 #[derive(Clone)]
 pub(crate) struct Intake {
     secret: Arc<Secret>,

@@ -17,7 +17,6 @@ pub const JOB_KINDS: [&str; 13] = [
     CANCEL_GRACE,
 ];
 
-/// What a webhook asks for.
 pub(crate) const WEBHOOK: &str = "webhook";
 /// Bringing a repository up to date.
 pub(crate) const SYNC: &str = "sync";
@@ -37,7 +36,6 @@ pub(crate) const OBJECTIONS: &str = "objections";
 pub(crate) const APPLY_CLOSE: &str = "apply_close";
 /// Opening again what a plan closed.
 pub(crate) const UNDO_CLOSE: &str = "undo_close";
-/// Making a plan.
 pub(crate) const PLAN: &str = "plan";
 /// Bringing clusters up to date.
 pub(crate) const CANONICALIZE: &str = "canonicalize";

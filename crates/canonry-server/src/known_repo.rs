@@ -138,7 +138,6 @@ pub(crate) async fn name_now(
     }
 }
 
-/// Whether GitHub shows us nothing there.
 fn is_out_of_sight(error: &GitHubError) -> bool {
     matches!(
         error,

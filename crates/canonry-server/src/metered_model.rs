@@ -15,20 +15,16 @@ use crate::job_errors::in_words;
 /// A model that reads changes, as the operator set it up.
 #[derive(Clone)]
 pub struct ReviewModel {
-    /// Whose model it is.
     pub provider: Extractor,
-    /// The model.
     pub chat: Arc<dyn ChatModel>,
     /// What its tokens cost; without it nothing is known about cost.
     pub prices: Option<LlmPrices>,
 }
 
-/// The model of one review.
 pub(crate) struct MeteredModel {
     pub(crate) model: ReviewModel,
     pub(crate) store: Store,
     pub(crate) repo: RepoId,
-    /// The review's job.
     pub(crate) run_id: String,
     pub(crate) clock: Arc<dyn Clock>,
 }

@@ -25,9 +25,7 @@ pub struct Metrics {
 
 #[derive(Debug, Default)]
 struct Counted {
-    /// Answers by status.
     webhooks: BTreeMap<u16, u64>,
-    /// Tries at jobs by kind and result.
     jobs: BTreeMap<(String, &'static str), Histogram>,
 }
 
@@ -39,7 +37,6 @@ struct Histogram {
 }
 
 impl Metrics {
-    /// Counters that begin at nothing.
     pub fn new() -> Self {
         Self::default()
     }
@@ -49,7 +46,6 @@ impl Metrics {
         Arc::new(Measured { handler, clock, metrics: self.clone() })
     }
 
-    /// Writes what was counted.
     pub(crate) fn expose(&self, page: &mut Exposition) {
         let counted = self.lock();
         let mut webhooks = page.family(
@@ -93,7 +89,6 @@ impl Metrics {
     }
 }
 
-/// Counts the answer to a webhook.
 pub(crate) async fn count_webhooks(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
     let answer = next.run(request).await;
     *metrics.lock().webhooks.entry(answer.status().as_u16()).or_default() += 1;

@@ -33,15 +33,12 @@ const FORWARDED: [&str; 5] = ["forwarded", "x-forwarded-for", "x-forwarded-host"
 
 /// What the routes need.
 pub struct Operations {
-    /// Where everything is.
     pub store: Store,
     /// Whose rate budget is told; none without credentials.
     pub github: Option<GitHub>,
     /// Where GitHub is asked whether a token may read a repository.
     pub github_api: Url,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// What this process counts.
     pub metrics: Metrics,
     /// Who may see the metrics; without it, whoever asks from this machine.
     pub metrics_token: Option<Secret>,

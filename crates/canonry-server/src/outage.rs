@@ -15,14 +15,12 @@ impl Outage {
         Self { what, lasts: false }
     }
 
-    /// Notes that it worked.
     pub(crate) fn over(&mut self) {
         if std::mem::take(&mut self.lasts) {
             tracing::info!(what = self.what, "it works again");
         }
     }
 
-    /// Notes that it did not.
     pub(crate) fn failed(&mut self, error: &dyn Display) {
         if self.lasts {
             tracing::debug!(what = self.what, %error, "it still does not work");

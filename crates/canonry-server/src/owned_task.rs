@@ -8,7 +8,6 @@ use tokio::task::JoinHandle;
 pub(crate) struct OwnedTask<T>(JoinHandle<T>);
 
 impl<T: Send + 'static> OwnedTask<T> {
-    /// Begins it.
     pub(crate) fn begin(future: impl Future<Output = T> + Send + 'static) -> Self {
         Self(tokio::spawn(future))
     }

@@ -24,7 +24,6 @@ pub(crate) async fn cluster(service: &Service, job: &Job) -> Result<Handled, Job
     ended(bring_up_to_date(service, job).await)
 }
 
-/// Calls an announced close off.
 pub(crate) async fn call_off(service: &Service, job: &Job) -> Result<Handled, JobError> {
     ended(end_grace(service, job).await)
 }
@@ -97,7 +96,6 @@ async fn end_grace(service: &Service, job: &Job) -> Result<Handled, Stopped> {
     Err(Stopped::Refused(format!("no close of #{number} waits any more that could be called off")))
 }
 
-/// Whose edges the service itself makes.
 fn source(service: &Service) -> EmbedSource {
     service.detectors().extractor.map_or(EmbedSource::Raw, |by| EmbedSource::Intent(by.maker().extractor))
 }

@@ -22,7 +22,6 @@ pub(crate) struct ServiceRecheck {
 }
 
 impl ServiceRecheck {
-    /// A recheck that asks these two.
     pub(crate) fn new(store: Store, github: GitHub) -> Self {
         Self { store, github }
     }

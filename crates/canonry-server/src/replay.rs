@@ -12,16 +12,12 @@ pub enum ReplayError {
     /// There is none of that id.
     #[error("there is no delivery {0}; see `canonry deliveries list`")]
     Unknown(String),
-    /// Its body was deleted.
     #[error("the body of the delivery {0} was deleted 30 days after it was done, so that it cannot be done again")]
     Emptied(String),
-    /// Its job has not ended.
     #[error("the delivery {0} is queued already")]
     Queued(String),
-    /// What is stored is no webhook.
     #[error(transparent)]
     NotJson(#[from] NotJson),
-    /// The database said no.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -34,10 +34,8 @@ const LONGEST_TOKEN: usize = 255;
 /// How GitHub's tokens begin, but for old ones of 40 hexadecimal digits. What looks otherwise need not be asked about.
 const PREFIXES: [&str; 6] = ["ghp_", "github_pat_", "gho_", "ghu_", "ghs_", "ghr_"];
 
-/// Who reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reader {
-    /// The operator.
     Operator,
     /// Somebody who can read the repository with this id on GitHub.
     OnGithub(GithubId),
@@ -91,7 +89,6 @@ struct Known {
 
 type Hash = [u8; 32];
 
-/// What a question is about.
 #[derive(Debug, Clone, Copy)]
 struct Question {
     token: Hash,

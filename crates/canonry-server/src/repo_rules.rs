@@ -13,7 +13,6 @@ use crate::service::Service;
 /// What a repository allows.
 #[derive(Debug, Clone)]
 pub(crate) struct RepoRules {
-    /// How new items are triaged.
     pub(crate) triage: TriageRules,
     /// What hosted models may cost in a calendar month, in US dollars.
     pub(crate) monthly_cost: Option<f64>,

@@ -30,7 +30,6 @@ pub(crate) fn sync_key(repo: &Repo) -> String {
     }
 }
 
-/// The job that syncs a repository.
 pub(crate) fn planned_sync(repo: &Repo) -> PlannedJob {
     let payload = json!({ "github_id": repo.github_id.map(|id| id.0) });
     PlannedJob { key: sync_key(repo), repo: Some(repo.name.clone()), kind: SYNC, payload }

@@ -9,20 +9,16 @@ use crate::kinds::{APPLY_CLOSE, UNDO_CLOSE};
 /// What came of trying a job again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retried {
-    /// It is queued, or does not wait any longer.
     Queued,
     /// It is an order, which was for the day it was given: somebody has to give it anew.
     Order,
-    /// It runs or is done.
     LeftAlone,
 }
 
 /// What came of trying many jobs again.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetriedJobs {
-    /// How many are queued again.
     pub queued: u64,
-    /// How many orders were left as they are.
     pub orders: u64,
 }
 

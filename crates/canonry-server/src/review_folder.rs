@@ -37,7 +37,6 @@ impl ReviewFolder {
         Ok(Self { folder, _lock: lock })
     }
 
-    /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

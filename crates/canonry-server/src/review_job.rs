@@ -133,9 +133,7 @@ struct Reviewing<'a> {
 
 /// How a look at the pull request ended.
 enum Round {
-    /// The wish is done with.
     Ended(Handled),
-    /// There is something else to review now.
     MovedOn,
     /// The review of this head may not be published any more, though the head still stands: only a new one may.
     Refused(CommitSha),
@@ -149,7 +147,6 @@ struct Live {
     head: CommitSha,
 }
 
-/// What is reviewed, and how.
 struct Plan<'a> {
     live: &'a Live,
     settings: &'a ReviewWishes,

@@ -19,11 +19,9 @@ const NAMED: usize = 50;
 pub(crate) struct ReviewAsk {
     /// Whether it is to be reviewed even if the same head was reviewed before.
     pub(crate) requested: bool,
-    /// Whether everything is to be read.
     pub(crate) full: bool,
     /// Who wishes it, if anybody does.
     pub(crate) by: Option<Login>,
-    /// The occasion, in one word.
     pub(crate) because: &'static str,
     /// What tells this wish from all others, and is the same when it comes again: the delivery's id.
     pub(crate) wish: String,
@@ -32,19 +30,15 @@ pub(crate) struct ReviewAsk {
 /// Wishes as they stand in a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ReviewWish {
-    /// GitHub's id of the repository.
     github_id: i64,
-    /// The pull request.
     pub(crate) number: ItemNumber,
     /// How many of the wishes want a review whatever was reviewed before.
     pub(crate) requests: u32,
-    /// Whether one of them wants everything read.
     pub(crate) full: bool,
     /// Who asked last.
     by: Option<Login>,
     /// The last occasion.
     pub(crate) because: String,
-    /// What tells the wishes from others.
     wishes: Vec<String>,
 }
 
@@ -54,7 +48,6 @@ impl ReviewWish {
         Self::deserialize(payload).ok()
     }
 
-    /// GitHub's id of the repository.
     pub(crate) fn repo(&self) -> GithubId {
         GithubId(self.github_id)
     }

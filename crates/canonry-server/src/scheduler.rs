@@ -64,11 +64,8 @@ pub enum Schedules {
 /// Queues the jobs of schedules. Any number of them may run on one store.
 #[derive(Clone)]
 pub struct Scheduler {
-    /// Where jobs are.
     pub store: Store,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// Which schedules run.
     pub schedules: Schedules,
 }
 

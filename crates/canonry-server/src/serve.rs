@@ -32,10 +32,8 @@ pub const DRAIN: Duration = Duration::from_secs(30);
 /// answered GitHub can deliver again.
 const HANG_UP: Duration = Duration::from_secs(2);
 
-/// How the service runs.
 #[derive(Debug, Clone)]
 pub struct ServiceOptions {
-    /// The secret that webhooks are signed with.
     pub secret: Secret,
     /// How many jobs this process does at once.
     pub workers: u32,
@@ -43,7 +41,6 @@ pub struct ServiceOptions {
     pub caps: JobCaps,
     /// How often a job is tried before it is given up.
     pub tries: u32,
-    /// What is done by the clock.
     pub schedules: Schedules,
     /// The proxies before it, which tell whom they speak for.
     pub trusted_proxies: Vec<TrustedProxy>,
@@ -51,9 +48,7 @@ pub struct ServiceOptions {
 
 /// What the service is made of.
 pub struct ServeParts {
-    /// Does the jobs.
     pub handler: Arc<dyn JobHandler>,
-    /// Counts what it does.
     pub metrics: Metrics,
     /// Sends what handlers have put into the outbox; without it nothing is sent.
     pub publisher: Option<Arc<dyn Publish>>,
@@ -79,10 +74,8 @@ impl ServeParts {
     }
 }
 
-/// What the service did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Served {
-    /// Tries at jobs that came to an end.
     pub tries: u64,
     /// Whether everything in hand ended before the service did.
     pub drained: bool,

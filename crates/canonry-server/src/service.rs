@@ -25,7 +25,6 @@ const UNKNOWN_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// Where embedder, judge and extractor come from: the operator's settings.
 pub trait DetectorSource: Send + Sync {
-    /// They.
     fn detectors(&self) -> Detectors<'_>;
 
     /// Whether one of them is a hosted model, which costs money.
@@ -37,25 +36,18 @@ pub trait DetectorSource: Send + Sync {
     }
 }
 
-/// What the service is made of.
 pub struct ServiceParts {
-    /// Where everything is kept.
     pub store: Store,
     /// GitHub; without it everything is recorded as in the mode `shadow`, and nothing is fetched or written.
     pub github: Option<GitHub>,
-    /// Whether GitHub is spoken to as an App.
     pub is_app: bool,
-    /// Who looks at new items.
     pub detectors: Arc<dyn DetectorSource>,
     /// Who reviews pull requests beside Canonry's own rules.
     pub reviewers: ReviewParts,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
     /// What hosted models may cost one repository in a calendar month, in US dollars.
     pub monthly_cost: Option<f64>,
-    /// What the hosted model's tokens cost.
     pub prices: Option<LlmPrices>,
-    /// Which parts of retrieval count.
     pub retrieval: RetrievalMode,
     /// Woken when there is something to be written to GitHub.
     pub wake_publisher: Arc<Notify>,

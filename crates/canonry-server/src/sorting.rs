@@ -11,9 +11,7 @@ use crate::kinds::WEBHOOK;
 /// A webhook with everything that its rows need, its body apart.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Sorted {
-    /// GitHub's id of the delivery.
     pub(crate) id: String,
-    /// The event's name.
     pub(crate) event: String,
     /// What happened, for events that have several actions.
     pub(crate) action: Option<String>,
@@ -137,7 +135,6 @@ struct UsualId {
     id: i64,
 }
 
-/// The same, from all of the body.
 fn read(event: &str, body: &str) -> Result<Seen, NotJson> {
     let event = parse_event(event, body.as_bytes())?;
     let number = |part: &str| event.raw[part]["number"].as_i64();

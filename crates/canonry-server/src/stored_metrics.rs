@@ -32,7 +32,6 @@ pub(crate) struct StoredMetrics {
 }
 
 impl StoredMetrics {
-    /// Reads it.
     pub(crate) async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
         let repos = store.active_repos().await?;
         let mut thresholds = Vec::with_capacity(repos.len().min(MOST_REPOS));
@@ -64,7 +63,6 @@ impl StoredMetrics {
         })
     }
 
-    /// Writes it.
     pub(crate) fn expose(&self, page: &mut Exposition) {
         self.expose_work(page);
         self.expose_learning(page);

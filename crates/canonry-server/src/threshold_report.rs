@@ -15,7 +15,6 @@ const ADJUSTMENTS: u32 = 20;
 /// Thresholds, what they follow from, and how they moved.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ThresholdReport {
-    /// What the repository asks for.
     pub settings: ReportedSettings,
     /// The repository's own threshold, then those of its components by name.
     pub thresholds: Vec<ReportedThreshold>,
@@ -26,7 +25,6 @@ pub struct ThresholdReport {
 /// What a repository asks of its thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReportedSettings {
-    /// The rule.
     pub rule: ThresholdRule,
     /// The threshold that holds until another is learned.
     pub configured: Threshold,
@@ -34,36 +32,24 @@ pub struct ReportedSettings {
     pub wanted_precision: Probability,
 }
 
-/// One threshold and all that it rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReportedThreshold {
     /// The component; null for the repository itself.
     pub component: Option<Component>,
     /// The score, times 100, from which Canonry speaks; null when it is silent.
     pub current: CurrentThreshold,
-    /// Whether it was set or learned.
     pub source: ThresholdSource,
-    /// The rule that made it.
     pub rule: ThresholdRule,
-    /// α of the Beta distribution behind it.
     pub alpha: f64,
-    /// β of the same.
     pub beta: f64,
-    /// The variance of the same.
     pub variance: f64,
-    /// Triage records with a known outcome.
     pub total: u64,
-    /// Right predictions.
     pub confirmed: u64,
-    /// Wrong ones.
     pub false_positives: u64,
-    /// Duplicates whose target was not predicted.
     pub missed: u64,
     /// Items without a prediction that were no duplicates.
     pub true_negatives: u64,
-    /// Why it is what it is, in words.
     pub reason: String,
-    /// The same as data.
     pub evidence: ThresholdReason,
 }
 
@@ -78,11 +64,8 @@ pub struct ReportedAdjustment {
     pub previous_threshold: CurrentThreshold,
     /// What held from then on; null when silent.
     pub new_threshold: CurrentThreshold,
-    /// α then.
     pub alpha: f64,
-    /// β then.
     pub beta: f64,
-    /// Outcomes that it rested on.
     pub sample_count: u64,
 }
 
@@ -114,7 +97,6 @@ pub async fn threshold_report(store: &Store, repo: &Repo) -> Result<ThresholdRep
 }
 
 impl ThresholdReport {
-    /// Counters that stand above the rest.
     pub fn stats(&self) -> Value {
         let outcomes = self.thresholds.first().map_or(0, |repository| repository.total);
         json!({ "outcomes": outcomes, "components": self.thresholds.len().saturating_sub(1) })

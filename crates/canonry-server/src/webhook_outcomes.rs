@@ -11,7 +11,6 @@ use jiff::Timestamp;
 /// What has to be known about people to say who did something.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct People<'a> {
-    /// The account that Canonry writes with.
     pub(crate) own: Option<&'a Login>,
     /// The repository's maintainers, as far as they are known.
     pub(crate) maintainers: &'a Maintainers,
@@ -20,20 +19,16 @@ pub(crate) struct People<'a> {
 /// A webhook and what is known around it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Told<'a> {
-    /// The delivery's id.
     pub(crate) delivery_id: &'a str,
     /// When it came.
     pub(crate) received_at: Timestamp,
     /// The repository's name, which texts may spell out.
     pub(crate) repo: &'a RepoName,
-    /// The event.
     pub(crate) event: &'a Event,
-    /// Who is who.
     pub(crate) people: People<'a>,
 }
 
 impl People<'_> {
-    /// Whether an account is Canonry's own.
     pub(crate) fn is_own(&self, user: &RestUser) -> bool {
         user.to_login().is_some_and(|login| self.own == Some(&login))
     }

@@ -32,13 +32,9 @@ const SPREAD: f64 = 0.1;
 /// Does jobs, one at a time. Many may run on one store, in any number of processes.
 #[derive(Clone)]
 pub struct Worker {
-    /// Where jobs are.
     pub store: Store,
-    /// What does them.
     pub handler: Arc<dyn JobHandler>,
-    /// What time it is.
     pub clock: Arc<dyn Clock>,
-    /// How many may run at once.
     pub caps: JobCaps,
     /// How often a job is tried before it is given up.
     pub tries: u32,
@@ -50,13 +46,10 @@ pub struct Worker {
 /// How one try at a job ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It is done, or there was nothing to do.
     Done,
-    /// It will be tried again.
     Retried,
     /// It could not be begun yet, and waits.
     Postponed,
-    /// It was given up.
     Dead,
     /// Another worker has taken over; nothing was stored.
     LeaseLost,
@@ -229,7 +222,6 @@ impl Worker {
 /// What became of a task that ran under a lease.
 enum Leased<T> {
     Answered(T),
-    /// It panicked, or was stopped.
     NoAnswer(&'static str),
     TooLong,
     Lost,

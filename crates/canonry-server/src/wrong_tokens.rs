@@ -24,7 +24,6 @@ impl WrongTokens {
         tries.get(&peer.map(network)).is_none_or(|tries| tries.iter().filter(|at| is_recent(**at, now)).count() < MOST)
     }
 
-    /// Notes a wrong try.
     pub fn note(&self, peer: Option<IpAddr>, now: Timestamp) {
         let mut known = self.lock();
         if known.len() >= MOST_ADDRESSES {

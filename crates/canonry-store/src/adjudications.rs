@@ -23,18 +23,14 @@ const NEWEST: i64 = 5_000;
 /// What a sample is drawn from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AdjudicationKind {
-    /// What was said about new items.
     Triage,
-    /// The accepted edges between known items.
     Edge,
 }
 
 /// Which sampled verdicts are asked for; what Canonry said of them is no part of it, so that it stays hidden.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AdjudicationFilter {
-    /// Of this sample.
     pub seed: Option<i64>,
-    /// Drawn from this.
     pub kind: Option<AdjudicationKind>,
 }
 
@@ -48,7 +44,6 @@ impl AdjudicationId {
         Self(id)
     }
 
-    /// The key itself.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -57,13 +52,9 @@ impl AdjudicationId {
 /// A sampled verdict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Adjudication {
-    /// The store's key.
     pub id: AdjudicationId,
-    /// What it is about.
     pub case: AdjudicationCase,
-    /// What it was drawn from.
     pub kind: AdjudicationKind,
-    /// The sample that it belongs to.
     pub seed: i64,
     /// When it was drawn.
     pub drawn_at: Timestamp,
@@ -74,7 +65,6 @@ pub struct Adjudication {
 /// What a person said about a sampled verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What they said.
     pub word: AdjudicationWord,
     /// Who; `None` for the operator of the console, who has no account.
     pub by: Option<Login>,
@@ -85,13 +75,10 @@ pub struct Answer {
 /// A sample, and how far people have come with it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SampleProgress {
-    /// Its seed.
     pub seed: i64,
     /// When it was first drawn.
     pub drawn_at: Timestamp,
-    /// Its cases.
     pub cases: u64,
-    /// Those with an answer.
     pub answered: u64,
     /// Its newest case: where a page of samples ended, the next one begins behind it.
     pub newest: AdjudicationId,
@@ -193,7 +180,6 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
-    /// One case of a repository.
     pub async fn adjudication(&self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
         let query = adjudications!("id = $2");
         let row: Option<Row> =

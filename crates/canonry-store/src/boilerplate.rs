@@ -15,22 +15,16 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// What was learned, and from how much.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredBoilerplate {
-    /// The shared text.
     pub boilerplate: Boilerplate,
     /// The [`Store::count_texts`] of that moment.
     pub texts: u64,
 }
 
-/// The text of an item, to learn from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemText {
-    /// The item.
     pub number: ItemNumber,
-    /// Who opened it.
     pub author: Option<Login>,
-    /// Its title.
     pub title: String,
-    /// Its body.
     pub body: String,
 }
 

@@ -8,10 +8,8 @@ use crate::repos::RepoId;
 use crate::row_values::{micros, moment, optional_moment, optional_word, storable, word};
 use crate::transaction::{StoreError, on_pool};
 
-/// Which brake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BrakeKind {
-    /// A person wants no writes at all.
     Pause,
     /// Too many people objected to closes: nothing is closed without a person's word.
     Breaker,
@@ -21,7 +19,6 @@ impl BrakeKind {
     /// Both of them.
     pub const ALL: [Self; 2] = [Self::Pause, Self::Breaker];
 
-    /// The word that is stored.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pause => "pause",
@@ -47,11 +44,9 @@ impl std::str::FromStr for BrakeKind {
 pub struct Brake {
     /// Its row, for whatever is said once about it.
     pub id: i64,
-    /// Which brake.
     pub kind: BrakeKind,
     /// Who pulled it; `None` when Canonry did so by itself, or somebody at the command line.
     pub set_by: Option<Login>,
-    /// The reason in words.
     pub why: String,
     /// Since when.
     pub set_at: Timestamp,
@@ -106,7 +101,6 @@ impl Store {
         Ok(lifted)
     }
 
-    /// The brake of a kind that is in force.
     pub async fn brake_in_force(&self, repo: RepoId, kind: BrakeKind) -> Result<Option<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";

@@ -16,14 +16,11 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// The text that items were compared by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Representation {
-    /// Title and body.
     Raw,
-    /// The intent card.
     Intent,
 }
 
 impl Representation {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -44,14 +41,12 @@ impl std::str::FromStr for Representation {
 /// Whether a set still describes its item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SetStatus {
-    /// It does.
     Fresh,
     /// The text changed, or a newer set took its place.
     Stale,
 }
 
 impl SetStatus {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fresh => "fresh",
@@ -60,29 +55,21 @@ impl SetStatus {
     }
 }
 
-/// One neighbour.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateMember {
     /// The neighbour, of the same repository and type.
     pub number: ItemNumber,
-    /// The calibrated similarity.
     pub score: f64,
-    /// What the score came from.
     pub parts: BTreeMap<String, f64>,
 }
 
-/// A set to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewCandidateSet {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item whose neighbours these are.
     pub number: ItemNumber,
-    /// What was compared.
     pub representation: Representation,
     /// The version of the item's text that was compared.
     pub content_version: ContentVersion,
-    /// The model behind the scores.
     pub model: String,
     /// The neighbours, best first; there may be none.
     pub members: Vec<CandidateMember>,
@@ -90,22 +77,16 @@ pub struct NewCandidateSet {
     pub pairs: Vec<(ItemNumber, ItemNumber, f64)>,
 }
 
-/// A stored set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateSet {
     /// The store's key; a newer set has a greater one.
     pub id: i64,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item whose neighbours these are.
     pub number: ItemNumber,
-    /// What was compared.
     pub representation: Representation,
-    /// Whether it still holds.
     pub status: SetStatus,
     /// The version of the item's text that was compared.
     pub content_version: ContentVersion,
-    /// The model behind the scores.
     pub model: String,
     /// When it was made.
     pub created_at: Timestamp,
@@ -118,11 +99,8 @@ pub struct CandidateSet {
 /// Which sets are meant; `None` leaves a question open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SetFilter {
-    /// Of items of this type.
     pub item_type: Option<ItemType>,
-    /// What was compared.
     pub representation: Representation,
-    /// Of items in this state.
     pub source_state: Option<ItemState>,
     /// Those too whose item has another text by now.
     pub allow_stale: bool,

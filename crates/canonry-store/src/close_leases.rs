@@ -10,7 +10,6 @@ use crate::transaction::{StoreError, on_pool};
 /// Who may close and reopen in a repository, and until when.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CloseLease {
-    /// Who has it.
     pub owner: String,
     /// When it ends by itself.
     pub until: Timestamp,
@@ -35,7 +34,6 @@ impl Store {
         Ok(taken == 1)
     }
 
-    /// Gives one's own lease back.
     pub async fn release_close_lease(&self, repo: RepoId, owner: &str) -> Result<(), StoreError> {
         let release = "DELETE FROM close_leases WHERE repo_id = $1 AND owner = $2";
         on_pool!(&self.pool, |db| {

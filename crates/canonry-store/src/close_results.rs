@@ -22,14 +22,11 @@ pub enum CloseOutcome {
         /// Whether people had opened the item again by the time its close was seen to have worked; never so of an undo.
         objected: bool,
     },
-    /// Something kept it from being done.
     Skipped,
-    /// It did not work.
     Failed,
 }
 
 impl CloseOutcome {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Applied { .. } => "applied",
@@ -51,33 +48,24 @@ impl CloseOutcome {
 /// What became of a row, to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CloseResult<'a> {
-    /// What it was.
     pub outcome: CloseOutcome,
-    /// Why.
     pub reason: Option<&'a str>,
-    /// The write to GitHub behind it.
     pub outbox_key: Option<&'a str>,
 }
 
 /// The ruling that an undo leaves: the item is no duplicate of what it was closed onto.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NotDuplicate<'a> {
-    /// What the person said about it.
     pub note: Option<&'a str>,
-    /// Who ruled, where that is known.
     pub by: Option<&'a Login>,
 }
 
 /// One close that Canonry carried out, whatever came of it later.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AppliedClose {
-    /// The item that was closed.
     pub number: ItemNumber,
-    /// What it was closed onto.
     pub target: ItemNumber,
-    /// The plan.
     pub plan_id: CloseRunId,
-    /// The run that applied the plan.
     pub apply_run_id: CloseRunId,
     /// A person's word on the row at that time.
     pub approved: Option<bool>,

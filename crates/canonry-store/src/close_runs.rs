@@ -29,7 +29,6 @@ impl CloseRunId {
         Self(id)
     }
 
-    /// The number itself.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -41,19 +40,15 @@ impl std::fmt::Display for CloseRunId {
     }
 }
 
-/// What a run is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum CloseMode {
-    /// Rows for people to look at.
     Plan,
-    /// Closing what a plan says.
     Apply,
     /// Opening again what was closed for a plan.
     Undo,
 }
 
 impl CloseMode {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Plan => "plan",
@@ -72,35 +67,25 @@ impl std::str::FromStr for CloseMode {
     }
 }
 
-/// What a plan was made by.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewPlan<'a> {
-    /// Whose edges it follows.
     pub representation: Representation,
-    /// Which paths to a canonical were enough.
     pub target_policy: TargetPolicy,
-    /// The least confidence of a close.
     pub min_close: Probability,
-    /// The settings in force.
     pub config_hash: &'a str,
-    /// The run that made it.
     pub run_id: &'a str,
 }
 
-/// A row of a plan to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPlanRow {
     /// Issue or pull request; the target is of the same type.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
     /// What it is a duplicate of; a row that closes has one.
     pub target: Option<ItemNumber>,
     /// Why it is not closed; `None` closes it.
     pub skip: Option<SkipReason>,
-    /// How sure that is.
     pub confidence: Option<Probability>,
-    /// What speaks for it.
     pub evidence: Value,
     /// Both items as they were, so that what changes is seen.
     pub snapshot: Value,
@@ -109,42 +94,29 @@ pub struct NewPlanRow {
 /// A plan, or a run that applies or undoes one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloseRun {
-    /// Its number.
     pub id: CloseRunId,
-    /// The repository.
     pub repo: Repo,
-    /// What it is for.
     pub mode: CloseMode,
     /// The plan that is applied or undone; `None` for a plan.
     pub plan_id: Option<CloseRunId>,
-    /// Whose edges it follows.
     pub representation: Representation,
-    /// Which paths to a canonical were enough.
     pub target_policy: TargetPolicy,
-    /// The least confidence of a close.
     pub min_close: Probability,
-    /// The settings that were in force.
     pub config_hash: String,
     /// When it was begun.
     pub created_at: Timestamp,
     /// When it first came to its end.
     pub finished_at: Option<Timestamp>,
-    /// The program run that began it.
     pub run_id: String,
 }
 
-/// A row of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CloseRunRow {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What it is a duplicate of.
     pub target: Option<ItemNumber>,
     /// Why it is not closed; `None` for a row that closes.
     pub skip: Option<SkipReason>,
-    /// How sure that is.
     pub confidence: Option<Probability>,
     /// A person's word: `None` is none, `false` leaves the row out.
     pub approved: Option<bool>,
@@ -152,7 +124,6 @@ pub struct CloseRunRow {
     pub approved_at: Option<Timestamp>,
     /// Who said so, where that is known: the command line does not know it.
     pub approved_by: Option<Login>,
-    /// What speaks for it.
     pub evidence: Value,
     /// Both items as they were when it was planned.
     pub snapshot: Value,
@@ -163,11 +134,8 @@ pub struct CloseRunRow {
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCloseResult {
-    /// What it was.
     pub outcome: CloseOutcome,
-    /// Why.
     pub reason: Option<String>,
-    /// The write to GitHub behind it.
     pub outbox_key: Option<String>,
     /// When.
     pub at: Timestamp,
@@ -187,7 +155,6 @@ macro_rules! runs {
 pub(crate) use runs;
 
 impl Store {
-    /// Writes a plan with its rows.
     pub async fn create_plan(
         &self,
         repo: RepoId,
@@ -230,7 +197,6 @@ impl Store {
         row.map(RunRow::read).transpose()
     }
 
-    /// The rows of a run, by number.
     pub async fn close_run_rows(&self, id: CloseRunId) -> Result<Vec<CloseRunRow>, StoreError> {
         let query =
             "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,

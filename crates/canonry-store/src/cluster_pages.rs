@@ -18,7 +18,6 @@ use crate::transaction::{StoreError, on_pool};
 pub struct ClusterFilter {
     /// Of this type; `None` is both.
     pub item_type: Option<ItemType>,
-    /// Found by comparing this.
     pub representation: Representation,
     /// With at least so many members.
     pub min_size: u32,
@@ -38,28 +37,19 @@ impl ClusterFilter {
 /// Where a page of clusters ended: the next one begins behind it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterKey {
-    /// How many members it has.
     pub members: u64,
-    /// Its canonical.
     pub canonical: ItemNumber,
-    /// The type of its items.
     pub item_type: ItemType,
 }
 
-/// One cluster of a page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterRow {
-    /// The type of its items.
     pub item_type: ItemType,
-    /// The item that stays open.
     pub canonical: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// Its state.
     pub state: ItemState,
     /// How many members there are, the canonical among them.
     pub members: u64,
-    /// How many of the others are open.
     pub open: u64,
     /// The least confidence among the accepted decisions about its members; `None` when only people joined them.
     pub least_confidence: Option<Probability>,
@@ -74,7 +64,6 @@ pub struct ClusterRow {
 /// The newest plan that closes duplicates of a cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClusterPlan {
-    /// The plan.
     pub id: CloseRunId,
     /// When it was made.
     pub made_at: Timestamp,
@@ -92,9 +81,7 @@ impl ClusterRow {
 /// What is stored of clusters altogether.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClusterTotals {
-    /// How many there are.
     pub clusters: u64,
-    /// How many items are in one.
     pub members: u64,
     /// When the last of them was put where it is.
     pub as_of: Option<Timestamp>,
@@ -174,7 +161,6 @@ impl Store {
         self.told(repo, filter.representation, &found).await
     }
 
-    /// One cluster, by its canonical.
     pub async fn cluster_row(
         &self,
         repo: RepoId,

@@ -16,16 +16,11 @@ use crate::row_values::{micros, moment, number, optional_component, optional_mom
 use crate::threshold_state::{Learned, tell};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// A triage comment on GitHub.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TriageComment {
-    /// The repository, by the name it has now.
     pub repo: Repo,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item it stands under.
     pub number: ItemNumber,
-    /// The comment.
     pub comment: GithubId,
     /// When it was written.
     pub said_at: Timestamp,

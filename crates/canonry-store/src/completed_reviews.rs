@@ -16,28 +16,19 @@ use crate::review_runs::{FindingId, ReviewId};
 use crate::row_values::{micros, storable, storable_json};
 use crate::transaction::{StoreError, Transaction, on_tx};
 
-/// A review to be stored.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ReviewRecord<'a> {
-    /// The run that it ends.
     pub run: ReviewId,
-    /// The token of the run's claim.
     pub owner: &'a str,
-    /// Whether everything was read.
     pub mode: ReviewMode,
-    /// Why.
     pub reason: &'a str,
-    /// Files that were read.
     pub files_read: u64,
-    /// Changed lines in them.
     pub lines_read: u64,
     /// What could not be done, and other things worth telling.
     pub notes: &'a [String],
     /// Who reviewed, and whatever else belongs to the report.
     pub reviewers: &'a Value,
-    /// The model that was asked.
     pub model: Option<&'a str>,
-    /// What it cost.
     pub cost_usd: f64,
     /// Every finding that stands or was fixed, in the report's order.
     pub findings: &'a [FindingRecord<'a>],
@@ -48,23 +39,15 @@ pub struct ReviewRecord<'a> {
 pub struct FindingRecord<'a> {
     /// The finding it is; `None` for a new one.
     pub earlier: Option<FindingId>,
-    /// The finding as it is now.
     pub finding: &'a Finding,
-    /// What became of it.
     pub status: FindingStatus,
-    /// Where it is shown.
     pub shown: ShownAs,
-    /// What speaks for hiding it.
     pub hidden_by: Option<&'a HiddenBy>,
-    /// How sure Canonry is.
     pub confidence: Confidence,
-    /// Whether its line is in the diff.
     pub grounded: bool,
     /// Whether a comment at its line says it.
     pub said_inline: bool,
-    /// Whether somebody reported it this time.
     pub reported: bool,
-    /// Whether the flagged code is what it was.
     pub code_unchanged: bool,
 }
 
@@ -112,7 +95,6 @@ impl Store {
 /// Rows per statement: each has up to 19 values, and SQLite takes at most 32,766 in a statement.
 const ROWS_PER_STATEMENT: usize = 500;
 
-/// A finding as its rows have it.
 struct FindingRow<'a> {
     id: i64,
     record: &'a FindingRecord<'a>,

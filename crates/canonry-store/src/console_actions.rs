@@ -13,13 +13,9 @@ use crate::transaction::{StoreError, on_pool};
 pub struct NewConsoleAction<'a> {
     /// Who does it; `None` for whoever signed in with the admin token.
     pub by: Option<&'a Login>,
-    /// Whether they do it as an operator.
     pub is_operator: bool,
-    /// The repository that it is about.
     pub repo: Option<RepoId>,
-    /// What it is, in a word or two.
     pub action: &'a str,
-    /// What it is done to.
     pub subject: &'a str,
 }
 
@@ -32,11 +28,8 @@ pub struct ConsoleAction {
     pub at: Timestamp,
     /// Who; `None` for whoever signed in with the admin token.
     pub by: Option<Login>,
-    /// Whether as an operator.
     pub is_operator: bool,
-    /// What, in a word or two.
     pub action: String,
-    /// What it was done to.
     pub subject: String,
 }
 

@@ -22,7 +22,6 @@ pub struct ConsoleSession {
     pub github_id: Option<GithubId>,
     /// The account's name when it signed in.
     pub login: Option<Login>,
-    /// Whether everything may be seen and done.
     pub is_operator: bool,
     /// When they signed in.
     pub made_at: Timestamp,
@@ -40,7 +39,6 @@ pub enum SessionOf<'a> {
         /// What only the token and what the browser gets can make.
         seal: [u8; 32],
     },
-    /// An account of GitHub's.
     Account(GithubId, &'a Login),
 }
 

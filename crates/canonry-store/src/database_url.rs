@@ -7,9 +7,7 @@ use std::str::FromStr;
 /// Where the store is.
 #[derive(Clone, PartialEq, Eq)]
 pub enum DatabaseUrl {
-    /// A file on this machine.
     Sqlite(PathBuf),
-    /// A PostgreSQL server.
     Postgres(String),
 }
 
@@ -21,7 +19,6 @@ pub struct InvalidDatabaseUrl {
 }
 
 impl DatabaseUrl {
-    /// The file of a SQLite database.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::Sqlite(path) => Some(path),

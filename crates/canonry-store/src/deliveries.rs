@@ -10,21 +10,16 @@ use crate::packed_text::PackedText;
 use crate::row_values::{count, micros, moment, optional_moment, optional_number, optional_word, storable, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// What has become of a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DeliveryState {
-    /// Its job has not ended.
     Queued,
-    /// Its job was done.
     Done,
-    /// Its job was given up.
     Dead,
     /// Nothing is done about it, and the reason says why.
     Ignored,
 }
 
 impl DeliveryState {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -51,37 +46,29 @@ impl std::str::FromStr for DeliveryState {
 pub struct NewDelivery<'a> {
     /// GitHub's id, the same when it is delivered again.
     pub id: &'a str,
-    /// The event's name.
     pub event: &'a str,
     /// What happened, for events that have several actions.
     pub action: Option<&'a str>,
-    /// The repository it is about.
     pub repo: Option<&'a RepoName>,
     /// The issue or pull request it is about.
     pub number: Option<ItemNumber>,
-    /// The body as it came.
     pub payload: &'a PackedText,
-    /// What is to be done about it.
     pub fate: Fate<'a>,
 }
 
 /// What is to be done about a delivery.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate<'a> {
-    /// This job.
     Job(NewJob<'a>),
-    /// Nothing, for this reason.
     Ignored(&'a str),
 }
 
 /// What came of storing a delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Accepted {
-    /// It is new and its job waits.
     Queued,
     /// It is new and kept without a job.
     Ignored,
-    /// It was there already and stays as it is.
     Known(DeliveryState),
     /// It was there and given up; its job waits again.
     Requeued,
@@ -90,19 +77,14 @@ pub enum Accepted {
 /// A stored delivery, without its body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
-    /// GitHub's id.
     pub id: String,
-    /// The event's name.
     pub event: String,
-    /// What happened.
     pub action: Option<String>,
     /// The repository it is about, in lower case.
     pub repo: Option<RepoName>,
     /// The issue or pull request it is about.
     pub number: Option<ItemNumber>,
-    /// What has become of it.
     pub state: DeliveryState,
-    /// Why it is ignored or dead.
     pub reason: Option<String>,
     /// When it first came.
     pub received_at: Timestamp,
@@ -113,11 +95,8 @@ pub struct Delivery {
 /// Which deliveries to list; `None` is any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DeliveryFilter {
-    /// In this state.
     pub state: Option<DeliveryState>,
-    /// Of this event.
     pub event: Option<String>,
-    /// About this repository.
     pub repo: Option<RepoName>,
     /// Received before that moment, or at it with a lesser id: the last one of the page before.
     pub before: Option<(Timestamp, String)>,
@@ -146,7 +125,6 @@ impl Store {
         Ok(true)
     }
 
-    /// One delivery.
     pub async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError> {
         let query = deliveries!("WHERE id = $1");
         let row: Option<Row> =

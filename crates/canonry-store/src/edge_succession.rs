@@ -72,7 +72,6 @@ struct InForce {
 
 enum Place {
     Stored(i64),
-    /// Among the rows to be written.
     New(usize),
 }
 

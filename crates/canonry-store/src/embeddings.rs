@@ -16,14 +16,11 @@ use crate::transaction::{Pool, StoreError, Transaction, on_pool};
 /// What is embedded: one representation by one model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EmbeddingKey {
-    /// The text that is compared.
     pub representation: Representation,
-    /// The model's id.
     pub model: String,
 }
 
 impl EmbeddingKey {
-    /// Items as they are, by a model.
     pub fn raw(model: &str) -> Self {
         Self { representation: Representation::Raw, model: model.to_owned() }
     }
@@ -42,13 +39,10 @@ pub(crate) fn cards_suffix(extractor: Extractor) -> String {
 /// A vector to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewEmbedding {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
     /// The hash of the item's text that was embedded.
     pub embedded_hash: ContentHash,
-    /// The vector.
     pub vector: Vec<f32>,
     /// Those of the text's tokens, where the model makes them.
     pub tokens: Option<TokenVectors>,
@@ -57,22 +51,16 @@ pub struct NewEmbedding {
 /// A stored vector.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Embedding {
-    /// The item.
     pub number: ItemNumber,
     /// The hash of the item's text that was embedded.
     pub embedded_hash: ContentHash,
-    /// Whether the item still has that text.
     pub fresh: bool,
-    /// The vector.
     pub vector: Vec<f32>,
 }
 
-/// Which items to embed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedFilter {
-    /// Of this type.
     pub item_type: Option<ItemType>,
-    /// In this state.
     pub state: Option<ItemState>,
     /// Only items whose text, or what of it is their own, changed since they were embedded, or that never were.
     pub only_changed: bool,

@@ -11,10 +11,8 @@ use crate::review_history::{ReviewRow, StoredReview, reviews};
 use crate::review_runs::{ReviewId, ReviewState, RunRow, StoredRun};
 use crate::transaction::{StoreError, on_pool};
 
-/// How a run came to an end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RunEnd {
-    /// With a review.
     Completed,
     /// Without one, for a reason that is kept.
     Failed,
@@ -23,10 +21,8 @@ pub enum RunEnd {
 }
 
 impl RunEnd {
-    /// Every one.
     pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Superseded];
 
-    /// The state of such a run.
     pub const fn state(self) -> ReviewState {
         match self {
             Self::Completed => ReviewState::Completed,
@@ -39,16 +35,12 @@ impl RunEnd {
 /// Which runs to list; `None` leaves a question open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndedRunFilter<'a> {
-    /// Of this pull request or branch.
     pub subject: Option<&'a ReviewSubject>,
-    /// Ended in this way.
     pub end: Option<RunEnd>,
 }
 
-/// A run that came to an end.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndedRun {
-    /// The run.
     pub run: StoredRun,
     /// What it ended in; none of a run that failed or was superseded.
     pub review: Option<StoredReview>,

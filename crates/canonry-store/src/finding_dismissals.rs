@@ -11,12 +11,9 @@ use crate::review_runs::{FindingId, ReviewId};
 use crate::row_values::{micros, moment, optional_moment, word};
 use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-/// A dismissal as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredDismissal {
-    /// What was said, and about which code.
     pub dismissal: Dismissal,
-    /// Who said it.
     pub login: Login,
     /// When it was taken back.
     pub withdrawn_at: Option<Timestamp>,
@@ -118,7 +115,6 @@ async fn lock_and_read(
     Ok(answered.map(|Json(finding)| finding))
 }
 
-/// A dismissal as its row has it.
 #[derive(sqlx::FromRow)]
 pub(crate) struct DismissalRow {
     pub(crate) finding_id: i64,

@@ -18,15 +18,10 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// A reaction to the comment of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewReaction<'a> {
-    /// The repository.
     pub repo: RepoId,
-    /// GitHub's id of the reaction.
     pub reaction: GithubId,
-    /// The finding.
     pub finding: FindingId,
-    /// Who reacted.
     pub by: &'a Login,
-    /// Thumbs up, or down.
     pub up: bool,
     /// When.
     pub at: Timestamp,
@@ -37,11 +32,8 @@ pub struct NewReaction<'a> {
 /// A finding that stands as a comment, or as several, that people may react to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FindingToHear {
-    /// The repository, by the name it has now.
     pub repo: Repo,
-    /// The pull request.
     pub number: ItemNumber,
-    /// The finding.
     pub finding: FindingId,
     /// All of its comments, the oldest first.
     pub comments: Vec<GithubId>,
@@ -52,13 +44,9 @@ pub struct FindingToHear {
 /// What people think of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredPattern {
-    /// What it is pooled under.
     pub key: PatternKey,
-    /// The fingerprint of its latest finding's title.
     pub fingerprint: Fingerprint,
-    /// That title.
     pub title: String,
-    /// What people think, one vote a person.
     pub feedback: PatternFeedback,
     /// Whether any finding of it was ever one that feedback must not hide.
     pub protected: bool,
@@ -272,14 +260,11 @@ impl Store {
     }
 }
 
-/// A clear that was undone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UndoneClear {
     /// When it was made.
     pub at: Timestamp,
-    /// By whom.
     pub by: Login,
-    /// Patterns whose reactions count again.
     pub patterns: u64,
 }
 

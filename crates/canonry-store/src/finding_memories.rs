@@ -19,29 +19,23 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// A finding's vector to be kept.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NewMemory<'a> {
-    /// The finding.
     pub finding: FindingId,
-    /// Who made the vector.
     pub model: &'a str,
-    /// The vector of its title and message.
     pub vector: &'a [f32],
 }
 
 /// What was seen to become of a finding. That it was shown says nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MemoryOutcome {
-    /// It was shown, and a later commit fixed it.
     Fixed,
     /// More people liked it than rejected it.
     ThumbsUp,
     /// More people rejected it than liked it.
     ThumbsDown,
-    /// A maintainer said no to it.
     Dismissed,
 }
 
 impl MemoryOutcome {
-    /// The printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Fixed => "fixed",
@@ -51,7 +45,6 @@ impl MemoryOutcome {
         }
     }
 
-    /// Whether people wanted to be told.
     pub const fn is_accepted(self) -> bool {
         matches!(self, Self::Fixed | Self::ThumbsUp)
     }
@@ -60,25 +53,17 @@ impl MemoryOutcome {
 /// A remembered finding of which the outcome is known.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredMemory {
-    /// The finding.
     pub finding: FindingId,
-    /// The repository it was found in.
     pub repo: RepoName,
-    /// What it was found in.
     pub subject: ReviewSubject,
     /// Its title when it was remembered.
     pub title: String,
-    /// Its message then.
     pub message: String,
-    /// Its file then.
     pub path: RepoPath,
-    /// How much it mattered then.
     pub severity: Severity,
-    /// What it was about.
     pub category: Category,
     /// What became of it, as far as is known now.
     pub outcome: MemoryOutcome,
-    /// Its vector.
     pub vector: Vec<f32>,
     /// When it was remembered.
     pub at: Timestamp,
@@ -87,9 +72,7 @@ pub struct StoredMemory {
 /// How the findings of a pattern fared in a repository.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PatternHistory {
-    /// Those that were fixed.
     pub fixed: u64,
-    /// All that were shown.
     pub total: u64,
 }
 

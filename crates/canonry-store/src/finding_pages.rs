@@ -17,11 +17,8 @@ use crate::transaction::{StoreError, on_pool};
 /// Which findings are asked for; all of it must fit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FindingFilter<'a> {
-    /// What they were found in.
     pub subject: Option<&'a ReviewSubject>,
-    /// How much they matter now.
     pub severity: Option<Severity>,
-    /// What they are about now.
     pub category: Option<Category>,
     /// What became of them last.
     pub status: Option<FindingStatus>,
@@ -29,27 +26,21 @@ pub struct FindingFilter<'a> {
     pub shown: Option<ShownAs>,
     /// What the path begins with, as it was last seen.
     pub path_prefix: Option<&'a str>,
-    /// The fingerprint of the title.
     pub pattern: Option<&'a Fingerprint>,
 }
 
 /// A finding of a list: as it was last seen, and what the last review thought of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingEntry {
-    /// The finding.
     pub found: StoredFinding,
-    /// How sure Canonry was.
     pub confidence: Confidence,
-    /// What spoke for hiding it.
     pub hidden_by: Option<HiddenBy>,
 }
 
 /// A person's reaction to one finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredReaction {
-    /// Who.
     pub by: Login,
-    /// Thumbs up, or down.
     pub up: bool,
     /// When.
     pub at: Timestamp,

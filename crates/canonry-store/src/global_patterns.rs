@@ -10,21 +10,14 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// How the findings of a pattern fared wherever counts are shared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GlobalPattern {
-    /// The fingerprint of their title.
     pub fingerprint: Fingerprint,
-    /// How much they matter.
     pub severity: Severity,
-    /// What they are about.
     pub category: Category,
-    /// How many were shown.
     pub shown: u64,
-    /// How many of those were fixed.
     pub fixed: u64,
-    /// How many a maintainer said no to.
     pub dismissed: u64,
     /// People in favour, by their last word wherever counts are shared.
     pub thumbs_up: u64,
-    /// People against.
     pub thumbs_down: u64,
 }
 

@@ -10,21 +10,18 @@ use crate::repos::{Repo, RepoId, read as read_repo};
 use crate::row_values::{micros, moment, number, optional_moment, optional_word, storable, word};
 use crate::transaction::{StoreError, on_pool, on_tx};
 
-/// What became of a grace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GraceState {
     /// It runs, or is over and the close is still to come.
     Waiting,
     /// Somebody or something ended it, and the item stays open.
     Cancelled,
-    /// The item was closed.
     Closed,
     /// A rule kept the item open when its time was over.
     Refused,
 }
 
 impl GraceState {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -44,20 +41,15 @@ impl std::str::FromStr for GraceState {
     }
 }
 
-/// A grace to be begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewGrace<'a> {
     /// Issue or pull request; the target is of the same type.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What it is closed in favour of.
     pub target: ItemNumber,
     /// The triage record that announced it; `None` for a maintainer's ruling.
     pub triage_id: Option<i64>,
-    /// The outbox key of the comment that announced it.
     pub comment_key: Option<&'a str>,
-    /// The maintainer whose ruling it is.
     pub approved_by: Option<&'a Login>,
     /// The version of the item's text that it is about.
     pub content_version: ContentVersion,
@@ -67,24 +59,16 @@ pub struct NewGrace<'a> {
     pub due_at: Timestamp,
 }
 
-/// A stored grace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grace {
     /// The store's key; a later one has a greater key.
     pub id: i64,
-    /// The repository, by the name it has now.
     pub repo: Repo,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What it is closed in favour of.
     pub target: ItemNumber,
-    /// The triage record that announced it.
     pub triage_id: Option<i64>,
-    /// The outbox key of the comment that announced it.
     pub comment_key: Option<String>,
-    /// The maintainer whose ruling it is.
     pub approved_by: Option<Login>,
     /// The version of the item's text that it is about.
     pub content_version: ContentVersion,
@@ -92,11 +76,9 @@ pub struct Grace {
     pub began_at: Timestamp,
     /// When the item is closed.
     pub due_at: Timestamp,
-    /// What became of it.
     pub state: GraceState,
     /// Why it was cancelled or refused; of one that waits longer than it should, what it waits for.
     pub reason: Option<String>,
-    /// The plan that closed it, or tries to.
     pub plan: Option<CloseRunId>,
     /// When it ended.
     pub ended_at: Option<Timestamp>,
@@ -105,11 +87,8 @@ pub struct Grace {
 /// A suggestion that announced a close.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Announced {
-    /// The repository.
     pub repo: Repo,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
 }
 
@@ -218,14 +197,12 @@ impl Store {
         Ok(())
     }
 
-    /// A grace by its key.
     pub async fn grace(&self, id: i64) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.id = $1");
         let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
-    /// The grace that a plan was made for.
     pub async fn grace_of_plan(&self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.close_run_id = $1 ORDER BY g.id DESC LIMIT 1");
         let row: Option<Row> =
@@ -247,7 +224,6 @@ impl Store {
         rows.into_iter().map(Row::read).collect()
     }
 
-    /// The grace of an item that waits.
     pub async fn waiting_grace(
         &self,
         repo: RepoId,

@@ -16,23 +16,17 @@ use crate::transaction::{Pool, StoreError, on_pool};
 /// An item without its texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IndexRow {
-    /// The item.
     pub number: ItemNumber,
-    /// Open or closed.
     pub state: ItemState,
     /// When it was opened.
     pub created_at: Option<Timestamp>,
-    /// Who opened it.
     pub author: Option<Login>,
-    /// What people said it is a duplicate of.
     pub duplicate_of: Option<ItemNumber>,
     /// The hash of its text.
     pub content_hash: ContentHash,
-    /// The version of its text.
     pub content_version: ContentVersion,
     /// A hash of its stored changes, which differs between the engines; 0 when they are not known.
     pub changes_hash: u64,
-    /// Whether its present text has a vector.
     pub embedded: bool,
     /// When that vector was made: another one may have taken its place although the text is the same.
     pub embedded_at: Option<Timestamp>,
@@ -41,13 +35,9 @@ pub struct IndexRow {
 /// The texts of an item, and the vector of its present text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IndexEntry {
-    /// The item.
     pub number: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// Its body.
     pub body: String,
-    /// What a pull request changes.
     pub changes: Option<PullChanges>,
     /// The vector, unless it is missing or of an older text.
     pub vector: Option<Vec<f32>>,

@@ -19,23 +19,18 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// Who makes a card. Cards of this program's versions only are written and count.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CardMaker {
-    /// The kind of extractor.
     pub extractor: Extractor,
-    /// The model behind it.
     pub model: String,
 }
 
 /// A card, or why there is none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CardOutcome {
-    /// The card.
     Ready(Box<IntentCard>),
-    /// What went wrong.
     Failed(String),
 }
 
 impl CardOutcome {
-    /// The stored and printed word.
     pub const fn status(&self) -> &'static str {
         match self {
             Self::Ready(_) => "ready",
@@ -47,7 +42,6 @@ impl CardOutcome {
 /// An extractor's last word on an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredCard {
-    /// Who made it.
     pub maker: CardMaker,
     /// The card, or why there is none.
     pub outcome: CardOutcome,

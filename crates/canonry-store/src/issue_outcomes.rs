@@ -25,11 +25,8 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// What became of an issue, as stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredOutcome {
-    /// What became of it.
     pub outcome: IssueOutcome,
-    /// What that teaches.
     pub lesson: Lesson,
-    /// The triage record that it teaches about.
     pub triage_id: Option<i64>,
     /// When it last changed.
     pub updated_at: Timestamp,

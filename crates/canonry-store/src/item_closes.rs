@@ -14,15 +14,12 @@ use crate::transaction::{StoreError, on_pool};
 /// A row about an item in a plan, in a run that applies one, or in one that undoes one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ItemClose {
-    /// The run.
     pub run: CloseRunId,
-    /// What it is for.
     pub mode: CloseMode,
     /// The plan: the run itself, or the one that it applies or undoes.
     pub plan: CloseRunId,
     /// When the run was begun.
     pub created_at: Timestamp,
-    /// What it says about the item.
     pub row: CloseRunRow,
 }
 

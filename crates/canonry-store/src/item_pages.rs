@@ -14,9 +14,7 @@ use crate::words_held::{pattern, patterns};
 /// Which items of a repository to list; `None` and an empty text leave a question open. What is gone is never listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemPageFilter<'a> {
-    /// Of this type.
     pub item_type: Option<ItemType>,
-    /// In this state.
     pub state: Option<ItemState>,
     /// Of which this was said last. Then the items whose record is newest come first, else those of the highest number.
     pub verdict: Option<Verdict>,
@@ -24,7 +22,6 @@ pub struct ItemPageFilter<'a> {
     pub clustered: Option<bool>,
     /// With each of these words in the title, in capitals or not.
     pub title: &'a str,
-    /// With this label, in capitals or not.
     pub label: &'a str,
     /// Written by this person, in capitals or not.
     pub author: &'a str,
@@ -65,23 +62,14 @@ impl std::str::FromStr for ItemPlace {
 pub struct ItemLine {
     /// Behind which the next page begins, if this is the last one.
     pub place: ItemPlace,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// Its number.
     pub number: ItemNumber,
-    /// Its title, as somebody wrote it.
     pub title: String,
-    /// Open or closed.
     pub state: ItemState,
-    /// Why it is closed.
     pub state_reason: Option<StateReason>,
-    /// Whether it is a merged pull request.
     pub merged: bool,
-    /// Whether it is a draft.
     pub draft: bool,
-    /// Who wrote it.
     pub author: Option<Login>,
-    /// Its labels.
     pub labels: Vec<String>,
     /// When it was opened.
     pub created_at: Option<Timestamp>,
@@ -89,7 +77,6 @@ pub struct ItemLine {
     pub updated_at: Option<Timestamp>,
 }
 
-/// One page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ItemPage {
     /// The items. Fewer than were asked for, even none, do not mean that there are no more: filters that hardly anything

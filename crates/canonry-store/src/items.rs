@@ -94,36 +94,27 @@ impl ItemRow {
 /// Which items are meant; `None` leaves a question open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemFilter {
-    /// Of this type.
     pub item_type: Option<ItemType>,
-    /// In this state.
     pub state: Option<ItemState>,
-    /// Those that left the repository as well.
     pub with_gone: bool,
 }
 
 /// How many items a repository has, those that are gone not counted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ItemCounts {
-    /// Open issues.
     pub open_issues: u64,
-    /// Closed issues.
     pub closed_issues: u64,
-    /// Open pull requests.
     pub open_prs: u64,
-    /// Closed pull requests, merged ones among them.
     pub closed_prs: u64,
 }
 
 impl ItemCounts {
-    /// All of them.
     pub fn total(self) -> u64 {
         self.open_issues + self.closed_issues + self.open_prs + self.closed_prs
     }
 }
 
 impl Store {
-    /// One item.
     pub async fn item(
         &self,
         repo: RepoId,
@@ -197,7 +188,6 @@ impl Store {
         rows.into_iter().map(ItemRow::read).collect()
     }
 
-    /// How many items a repository has.
     pub async fn item_counts(&self, repo: RepoId) -> Result<ItemCounts, StoreError> {
         let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
         let rows: Vec<(String, String, i64)> =

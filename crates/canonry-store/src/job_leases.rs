@@ -12,7 +12,6 @@ use crate::transaction::{Pool, StoreError, Transaction, on_pool, on_tx};
 pub struct JobCaps {
     /// Of one repository. Where it is more than one, one of them is kept for what deliveries cause.
     pub per_repo: u32,
-    /// In all.
     pub in_all: u32,
 }
 
@@ -28,16 +27,12 @@ pub enum JobScope {
 /// The right to work on one job, until it ends or another worker takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JobLease<'a> {
-    /// The job.
     pub id: JobId,
-    /// A token that no other lease has.
     pub owner: &'a str,
 }
 
-/// How a try at a job ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobEnd<'a> {
-    /// It is done, and so is its delivery.
     Done,
     /// There was nothing to do, for this reason, which it and its delivery show.
     Ignored(&'a str),

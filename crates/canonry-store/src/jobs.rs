@@ -19,7 +19,6 @@ impl JobId {
         Self(number)
     }
 
-    /// The number itself.
     pub const fn get(self) -> i64 {
         self.0
     }
@@ -31,21 +30,17 @@ impl std::fmt::Display for JobId {
     }
 }
 
-/// What has become of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum JobState {
     /// It waits for its turn, or for its next try.
     Queued,
     /// A worker has it, or had it when it was killed.
     Running,
-    /// It was done.
     Done,
-    /// It was given up.
     Dead,
 }
 
 impl JobState {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -72,35 +67,24 @@ impl std::str::FromStr for JobState {
     }
 }
 
-/// A job to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewJob<'a> {
     /// What it is about: one worker at a time has a job of a key, and they go in order.
     pub key: &'a str,
-    /// The repository whose cap it counts under.
     pub repo: Option<&'a RepoName>,
-    /// What kind of work it is, in one word.
     pub kind: &'a str,
-    /// What the work needs to know.
     pub payload: &'a Value,
 }
 
-/// A stored job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// The store's key.
     pub id: JobId,
-    /// The delivery that caused it.
     pub delivery_id: Option<String>,
-    /// What it is about.
     pub key: String,
     /// The repository whose cap it counts under, in lower case.
     pub repo: Option<RepoName>,
-    /// What kind of work it is.
     pub kind: String,
-    /// What the work needs to know.
     pub payload: Value,
-    /// What has become of it.
     pub state: JobState,
     /// How often it was begun since somebody queued it.
     pub attempts: i64,
@@ -119,13 +103,9 @@ pub struct Job {
 /// Which jobs to list; `None` is any.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// In this state.
     pub state: Option<JobState>,
-    /// About this repository.
     pub repo: Option<RepoName>,
-    /// Of this delivery.
     pub delivery: Option<String>,
-    /// Of this kind.
     pub kind: Option<String>,
     /// Stored before this one.
     pub before: Option<JobId>,
@@ -147,7 +127,6 @@ macro_rules! jobs {
 }
 
 impl Store {
-    /// One job.
     pub async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE id = $1");
         let row: Option<JobRow> =

@@ -16,26 +16,16 @@ use crate::repos::RepoId;
 use crate::row_values::{micros, moment, number, optional_number, optional_probability, probability, storable, word};
 use crate::transaction::{StoreError, on_pool, on_tx};
 
-/// How an audit is made.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewAudit {
-    /// What was compared.
     pub representation: Representation,
-    /// What chose the sample.
     pub seed: i64,
-    /// How many sets were asked for.
     pub sample_size: u32,
-    /// The cheap judge's kind.
     pub cheap_provider: String,
-    /// The model behind it.
     pub cheap_model: String,
-    /// The strong judge's kind.
     pub strong_provider: String,
-    /// The model behind it.
     pub strong_model: String,
-    /// The least confidence of an accepted edge.
     pub min_edge: Probability,
-    /// The run that made it.
     pub run_id: String,
     /// The version of the question; `None` of audits from before it was kept.
     pub prompt_version: Option<i64>,
@@ -46,48 +36,34 @@ pub struct NewAudit {
 /// A judge as it is stored: another model or another question is another judge.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoredJudge {
-    /// Its kind.
     pub provider: String,
-    /// The model behind it.
     pub model: String,
-    /// The version of the question.
     pub prompt_version: i64,
 }
 
-/// One source of an audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditedItem {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The source.
     pub number: ItemNumber,
-    /// The set that both judges saw.
     pub candidate_set: Option<i64>,
     /// Its candidates, and what each judge made of them.
     pub item: AuditItem,
-    /// How the two compare.
     pub class: AuditClass,
 }
 
-/// A stored audit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditRun {
-    /// Its number.
     pub id: i64,
-    /// The repository.
     pub repo: RepoId,
-    /// How it was made.
     pub audit: NewAudit,
     /// When.
     pub created_at: Timestamp,
 }
 
-/// Which audits are meant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct AuditFilter<'a> {
     /// With this kind of judge, cheap or strong.
     pub judge: Option<&'a str>,
-    /// That compared this.
     pub representation: Option<Representation>,
 }
 
@@ -170,7 +146,6 @@ impl Store {
         Ok(run)
     }
 
-    /// An audit by its number.
     pub async fn audit_run(&self, id: i64) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE id = $1");
         let row: Option<RunRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);

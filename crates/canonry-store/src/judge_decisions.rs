@@ -31,30 +31,21 @@ impl DecisionId {
 /// A candidate as the judge saw it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct DecidedCandidate {
-    /// The candidate, of the source's type.
     pub number: ItemNumber,
-    /// How alike it is to the source.
     pub score: Similarity,
-    /// The version of its text.
     pub content_version: ContentVersion,
 }
 
-/// A decision to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewDecision {
     /// Issue or pull request; source and target are of one type.
     pub item_type: ItemType,
-    /// The source.
     pub number: ItemNumber,
     /// The item it was found to be the same as. An accepted decision has one.
     pub target: Option<ItemNumber>,
-    /// What was compared.
     pub representation: Representation,
-    /// The set that was judged.
     pub candidate_set: Option<i64>,
-    /// Where the decision comes from.
     pub origin: DecisionOrigin,
-    /// What the gates made of the answer.
     pub status: DecisionStatus,
     /// Whether it ends the source's accepted edge even when it accepts nothing and that edge is not stale.
     pub replaces: bool,
@@ -62,7 +53,6 @@ pub struct NewDecision {
     pub model_is_duplicate: Option<bool>,
     /// The judge's confidence. An accepted decision has one.
     pub confidence: Option<Probability>,
-    /// The judge's reason.
     pub reasoning: Option<String>,
     /// What the judge said about how the two relate.
     pub structure: Option<Structure>,
@@ -70,79 +60,50 @@ pub struct NewDecision {
     pub reason: Option<String>,
     /// The judge's answer to the letter, for replaying it; kept up to [`ANSWER_LIMIT`](crate::ANSWER_LIMIT) characters.
     pub answer: Option<String>,
-    /// The kind of judge.
     pub provider: String,
-    /// The model behind it.
     pub model: String,
-    /// The version of the question.
     pub prompt_version: i64,
-    /// The settings in force.
     pub config_hash: String,
     /// The hash of everything that the judge saw; empty when it saw nothing.
     pub input_hash: String,
-    /// The version of the source's text.
     pub source_version: ContentVersion,
     /// The version of the target's text. An accepted decision has one.
     pub target_version: Option<ContentVersion>,
-    /// The candidates as they were judged.
     pub candidates: Vec<DecidedCandidate>,
-    /// The run that made it.
     pub run_id: String,
 }
 
-/// A stored decision.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDecision {
-    /// The store's key.
     pub id: DecisionId,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The source.
     pub number: ItemNumber,
-    /// The item it was found to be the same as.
     pub target: Option<ItemNumber>,
-    /// What was compared.
     pub representation: Representation,
-    /// The set that was judged.
     pub candidate_set: Option<i64>,
-    /// Where the decision comes from.
     pub origin: DecisionOrigin,
-    /// What the gates made of the answer.
     pub status: DecisionStatus,
     /// When another decision took its place, or the override behind it was removed; an accepted one without it is
     /// the edge in force.
     pub superseded_at: Option<Timestamp>,
-    /// What the judge itself said.
     pub model_is_duplicate: Option<bool>,
-    /// The judge's confidence.
     pub confidence: Option<Probability>,
-    /// The judge's reason.
     pub reasoning: Option<String>,
     /// What the judge said about how the two relate.
     pub structure: Option<Structure>,
-    /// The gate that decided.
     pub reason: Option<String>,
-    /// The judge's answer to the letter.
     pub answer: Option<String>,
-    /// The kind of judge.
     pub provider: String,
-    /// The model behind it.
     pub model: String,
-    /// The version of the question.
     pub prompt_version: i64,
-    /// The settings that were in force.
     pub config_hash: String,
     /// The hash of everything that the judge saw.
     pub input_hash: String,
-    /// The version of the source's text.
     pub source_version: ContentVersion,
-    /// The version of the target's text.
     pub target_version: Option<ContentVersion>,
-    /// The candidates as they were judged.
     pub candidates: Vec<DecidedCandidate>,
     /// When it was stored.
     pub created_at: Timestamp,
-    /// The run that made it.
     pub run_id: String,
 }
 

@@ -17,17 +17,11 @@ use crate::transaction::{StoreError, on_pool};
 /// The newest triage record of an item, without its candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatestTriage {
-    /// The record's key.
     pub id: i64,
-    /// What was said.
     pub verdict: Verdict,
-    /// What it may be a duplicate of.
     pub target: Option<ItemNumber>,
-    /// How alike the two are.
     pub target_score: Option<Similarity>,
-    /// The judge's confidence.
     pub confidence: Option<Probability>,
-    /// The rule that decided.
     pub reason: String,
     /// When.
     pub created_at: Timestamp,

@@ -36,26 +36,18 @@ const MONDAY: i64 = -3 * DAY;
 /// How long each stretch of a log is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LogStep {
-    /// An hour.
     Hour,
-    /// Six hours.
     SixHours,
-    /// A day, in UTC.
     Day,
-    /// A week from Monday on.
     Week,
-    /// Four weeks.
     FourWeeks,
-    /// Thirteen weeks.
     Quarter,
-    /// Fifty-two weeks.
     Year,
 }
 
 /// What was learned in a repository, by stretches of time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LessonLog {
-    /// How long each stretch is.
     pub step: LogStep,
     /// The stretches from the first outcome to the last, without gaps, at most 60; empty when nothing was learned.
     pub periods: Vec<LessonPeriod>,
@@ -64,9 +56,7 @@ pub struct LessonLog {
 /// Which outcomes to list; `None` leaves a question open.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct LessonFilter<'a> {
-    /// Of issues of this component.
     pub component: Option<&'a Component>,
-    /// That taught this.
     pub kind: Option<LessonKind>,
 }
 
@@ -75,13 +65,9 @@ pub struct LessonFilter<'a> {
 pub struct LearnedOutcome {
     /// The store's key of the issue, by which, with the moment, a list goes on.
     pub id: i64,
-    /// The issue.
     pub number: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// What became of it.
     pub outcome: IssueOutcome,
-    /// What that taught.
     pub lesson: Lesson,
     /// Who decided, when that is known.
     pub by: Option<Login>,

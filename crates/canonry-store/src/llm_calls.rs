@@ -10,18 +10,13 @@ use crate::repos::RepoId;
 use crate::row_values::{micros, moment, storable};
 use crate::transaction::{StoreError, on_pool, on_tx};
 
-/// A question to be noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewLlmCall {
     /// What it was for: `judge`, `audit`, `detect` or `review`.
     pub purpose: &'static str,
-    /// The kind of provider.
     pub provider: &'static str,
-    /// The model that was asked.
     pub model: String,
-    /// The tokens it read, where they are known.
     pub input_tokens: Option<u64>,
-    /// The tokens it wrote, where they are known.
     pub output_tokens: Option<u64>,
     /// What it cost in US dollars, where the price is known.
     pub cost_usd: Option<f64>,
@@ -31,26 +26,17 @@ pub struct NewLlmCall {
     pub error: Option<String>,
 }
 
-/// A question that was noted.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlmCall {
-    /// The repository it was about.
     pub repo: Option<RepoId>,
-    /// What it was for.
     pub purpose: String,
-    /// The kind of provider.
     pub provider: String,
-    /// The model that was asked.
     pub model: String,
-    /// The tokens it read.
     pub input_tokens: Option<u64>,
-    /// The tokens it wrote.
     pub output_tokens: Option<u64>,
-    /// What it cost in US dollars.
     pub cost_usd: Option<f64>,
     /// From the first attempt to the end, in whole milliseconds.
     pub latency: Duration,
-    /// Why there is no answer.
     pub error: Option<String>,
     /// When it was noted.
     pub created_at: Timestamp,

@@ -13,17 +13,12 @@ use crate::transaction::{StoreError, on_pool};
 pub struct LlmTotals {
     /// The repository; `None` for questions about none.
     pub repo: Option<RepoName>,
-    /// The kind of provider.
     pub provider: String,
-    /// The model.
     pub model: String,
-    /// How many.
     pub calls: u64,
     /// Those without an answer.
     pub failed: u64,
-    /// Tokens read, as far as they are known.
     pub input_tokens: u64,
-    /// Tokens written, as far as they are known.
     pub output_tokens: u64,
     /// US dollars, as far as prices are known.
     pub cost_usd: f64,

@@ -19,7 +19,6 @@ pub enum MaintainerSource {
 }
 
 impl MaintainerSource {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Set => "set",
@@ -31,7 +30,6 @@ impl MaintainerSource {
 /// The maintainers of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MaintainerList {
-    /// Where the list comes from.
     pub source: MaintainerSource,
     /// The maintainers, sorted, each once.
     pub logins: Vec<Login>,
@@ -40,7 +38,6 @@ pub struct MaintainerList {
 }
 
 impl Store {
-    /// Replaces the list.
     pub async fn set_maintainers(
         &self,
         repo: RepoId,

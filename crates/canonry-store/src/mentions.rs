@@ -11,14 +11,11 @@ use crate::transaction::{StoreError, on_pool};
 /// Where a comment stands: those of a conversation and those of a review have ids of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionPlace {
-    /// In the conversation of an issue or a pull request.
     Issue,
-    /// At a line of a pull request.
     Review,
 }
 
 impl MentionPlace {
-    /// The word that is stored.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Issue => "issue",
@@ -27,21 +24,17 @@ impl MentionPlace {
     }
 }
 
-/// What came of a mention.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionOutcome {
-    /// What was asked for was done, or answered.
     Done,
     /// The person may not ask for it, or it makes no sense there.
     Refused,
-    /// Nobody knows what was asked for.
     NotUnderstood,
     /// It was tried and did not work; the person was told.
     Failed,
 }
 
 impl MentionOutcome {
-    /// The word that is stored.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -71,20 +64,14 @@ impl std::str::FromStr for MentionOutcome {
     }
 }
 
-/// A mention as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mention {
-    /// Where the comment stands.
     pub place: MentionPlace,
-    /// GitHub's id of the comment.
     pub comment: GithubId,
-    /// The item that it is on.
     pub number: ItemNumber,
-    /// Who wrote it.
     pub by: Login,
     /// The command's words; `None` when nobody knows what was asked for.
     pub command: Option<String>,
-    /// What came of it.
     pub outcome: MentionOutcome,
     /// When it was handled.
     pub at: Timestamp,

@@ -12,18 +12,14 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// How somebody objected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ObjectionKind {
-    /// A person opened the item again.
     Reopened,
-    /// A maintainer had the close undone.
     Undone,
-    /// Somebody said that it is not a duplicate.
     NotADuplicate,
     /// People reacted to the closing comment with 👎 or 😕.
     Reaction,
 }
 
 impl ObjectionKind {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Reopened => "reopened",
@@ -43,35 +39,23 @@ impl std::str::FromStr for ObjectionKind {
     }
 }
 
-/// An objection to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewObjection<'a> {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item that was closed.
     pub number: ItemNumber,
-    /// The outbox key of the close.
     pub close_key: &'a str,
-    /// How somebody objected.
     pub kind: ObjectionKind,
-    /// Who, where that is one person.
     pub by: Option<&'a Login>,
     /// When.
     pub at: Timestamp,
 }
 
-/// A stored objection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Objection {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item that was closed.
     pub number: ItemNumber,
-    /// The outbox key of the close.
     pub close_key: String,
-    /// How somebody objected.
     pub kind: ObjectionKind,
-    /// Who, where that is one person.
     pub by: Option<Login>,
     /// When.
     pub at: Timestamp,

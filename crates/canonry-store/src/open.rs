@@ -23,7 +23,6 @@ pub struct Store {
     pub(crate) pool: Pool,
 }
 
-/// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenOptions {
     /// How many connections may be in use at once. Whoever does more at once than that waits for one.
@@ -39,32 +38,22 @@ impl Default for OpenOptions {
 /// Why a store could not be opened. Each sentence says what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is no database yet.
     #[error("there is no database at {url}; create it with `canonry init --db {url}`, or name another one with --db")]
     Absent {
         /// The database's address, without its password.
         url: String,
     },
-    /// The file or server cannot be used.
     #[error("the database at {url} cannot be opened: {reason}; check the address and your rights to it")]
     Unusable {
         /// The database's address, without its password.
         url: String,
-        /// What the engine said.
         reason: String,
     },
-    /// The file is no SQLite database.
     #[error("{path} is not a SQLite database; nothing was changed; name another file with --db", path = path.display())]
-    NotADatabase {
-        /// The file.
-        path: PathBuf,
-    },
+    NotADatabase { path: PathBuf },
     /// The file is the database of another program.
     #[error("{path} is another program's database; nothing was changed; name another file with --db", path = path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
+    Foreign { path: PathBuf },
     /// The server has no pgvector.
     #[error(
         "the PostgreSQL server of {url} has no extension \"vector\"; install pgvector 0.8 or newer there and try again"
@@ -81,7 +70,6 @@ pub enum OpenError {
     OlderSchema {
         /// The database's address, without its password.
         url: String,
-        /// The schema it has.
         found: SchemaVersion,
     },
     /// A newer program wrote this database.
@@ -92,7 +80,6 @@ pub enum OpenError {
     NewerSchema {
         /// The database's address, without its password.
         url: String,
-        /// The schema it has.
         found: SchemaVersion,
     },
 }
@@ -103,7 +90,6 @@ impl Store {
         Self::open_with(url, OpenOptions::default(), now).await
     }
 
-    /// The same with options.
     pub async fn open_with(url: &DatabaseUrl, options: OpenOptions, now: Timestamp) -> Result<Self, OpenError> {
         let (pool, version) = match url {
             DatabaseUrl::Sqlite(path) => {

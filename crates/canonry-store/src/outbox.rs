@@ -17,18 +17,14 @@ pub struct OutboxId(i64);
 /// What has become of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum OutboxState {
-    /// It is still owed.
     Pending,
-    /// It is on GitHub.
     Sent,
     /// A rule, a check or GitHub said no.
     Refused,
-    /// It was given up.
     Failed,
 }
 
 impl OutboxState {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -55,12 +51,10 @@ impl std::str::FromStr for OutboxState {
 pub enum WritePriority {
     /// It opens something again, takes words back, or answers who asked for that.
     Correction,
-    /// Everything else.
     Ordinary,
 }
 
 impl WritePriority {
-    /// The stored word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Correction => "correction",
@@ -81,15 +75,12 @@ impl std::str::FromStr for WritePriority {
 /// A write to be stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewOutboxEntry<'a> {
-    /// The repository it goes to.
     pub repo: RepoId,
     /// The issue or pull request it goes to.
     pub number: ItemNumber,
-    /// What kind of write it is, in one word.
     pub kind: &'a str,
     /// What makes it this write and no other: stored twice under one key it is still one write.
     pub key: &'a str,
-    /// What is to be written.
     pub payload: &'a Value,
     /// Why it is refused before it was ever tried; it is stored all the same, so that it is seen.
     pub refused: Option<&'a str>,
@@ -104,17 +95,12 @@ pub struct OutboxEntry {
     pub repo: Repo,
     /// The issue or pull request it goes to.
     pub number: ItemNumber,
-    /// What kind of write it is.
     pub kind: String,
-    /// The key under which it was stored.
     pub key: String,
-    /// What is to be written.
     pub payload: Value,
     /// Whether it goes first.
     pub priority: WritePriority,
-    /// What has become of it.
     pub state: OutboxState,
-    /// How often something was sent for it.
     pub attempts: i64,
     /// Where a worker goes on; `None` before the first step.
     pub step: Option<Value>,
@@ -133,9 +119,7 @@ pub struct OutboxEntry {
 /// Which entries a worker asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutboxScope {
-    /// Any.
     All,
-    /// Those of one item.
     Item(RepoId, ItemNumber),
     /// Those that may be sent without anybody watching: what triage and reviews say, answers to people, and what is
     /// said about a brake. Closing and opening again are never among them, and one that is owed to an item holds back
@@ -146,9 +130,7 @@ pub enum OutboxScope {
 /// The right to work on one entry, until it ends or another worker takes over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lease<'a> {
-    /// The entry.
     pub id: OutboxId,
-    /// A token that no other claim has.
     pub owner: &'a str,
     /// Until when nobody else may take it.
     pub until: Timestamp,
@@ -165,14 +147,10 @@ pub enum Reservation {
     LeaseLost,
 }
 
-/// How an entry ends.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum OutboxEnd<'a> {
-    /// It is on GitHub, which answered this.
     Sent(&'a Value),
-    /// It was refused for this reason.
     Refused(&'a str),
-    /// It was given up for this reason.
     Failed(&'a str),
 }
 
@@ -431,14 +409,12 @@ impl Store {
         Ok(changed == 1)
     }
 
-    /// One entry.
     pub async fn outbox_entry(&self, id: OutboxId) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.id = $1");
         let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
-    /// The entry that was stored under a key.
     pub async fn outbox_entry_of_key(&self, key: &str) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.idempotency_key = $1");
         let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?);

@@ -17,13 +17,10 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 pub struct NewOverride<'a> {
     /// Issue or pull request; both items are of one type.
     pub item_type: ItemType,
-    /// What is ruled.
     pub kind: OverrideKind,
-    /// The item that it is about.
     pub item: ItemNumber,
     /// The other item of a pair; `None` for a canonical.
     pub other: Option<ItemNumber>,
-    /// What the person said about it.
     pub note: Option<&'a str>,
     /// Who ruled, where that is known: the command line does not know it.
     pub by: Option<&'a Login>,

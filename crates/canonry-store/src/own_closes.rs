@@ -18,14 +18,12 @@ pub(crate) const SAME_CLOSE: SignedDuration = SignedDuration::from_mins(10);
 /// What Canonry did to an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OwnAct {
-    /// It closed it.
     Closed {
         onto: ItemNumber,
         approved: bool,
         /// People had opened it again by the time the close was seen to have worked.
         objected: bool,
     },
-    /// It took its close back.
     Undone,
 }
 

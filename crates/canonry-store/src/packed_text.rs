@@ -20,14 +20,12 @@ thread_local! {
 }
 
 impl PackedText {
-    /// Packs a text.
     pub fn pack(text: &str) -> Self {
         let packed = PACKER.with_borrow_mut(|packer| packer.as_mut()?.compress(text.as_bytes()).ok());
         // Packing fails for want of memory alone; a text as it is can be told from a packed one.
         Self(packed.unwrap_or_else(|| text.as_bytes().to_owned()))
     }
 
-    /// How many bytes are stored.
     pub fn bytes(&self) -> usize {
         self.0.len()
     }

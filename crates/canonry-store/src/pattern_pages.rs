@@ -13,16 +13,13 @@ use crate::review_runs::{FindingId, ReviewId};
 use crate::row_values::{beginning, count, moment, optional_moment, optional_word, storable, word};
 use crate::transaction::{StoreError, on_pool, on_tx};
 
-/// A pattern of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PatternEntry {
-    /// What people think of it.
     pub pattern: StoredPattern,
     /// The newest reaction that counts, by which the list goes on.
     pub newest: GithubId,
     /// When somebody last reacted.
     pub reacted_at: Timestamp,
-    /// How many findings it has.
     pub findings: u64,
     /// How many of them the last review that told of them did not show.
     pub hidden: u64,
@@ -41,7 +38,6 @@ pub struct FeedbackClear {
     pub by: Login,
     /// When.
     pub at: Timestamp,
-    /// Who undid it.
     pub undone_by: Option<Login>,
     /// When it was undone: it does not hold any more.
     pub undone_at: Option<Timestamp>,
@@ -50,15 +46,10 @@ pub struct FeedbackClear {
 /// A finding that a review did not show.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Suppression {
-    /// The review.
     pub review: ReviewId,
-    /// The finding.
     pub finding: FindingId,
-    /// The fingerprint of its title then.
     pub fingerprint: Fingerprint,
-    /// That title.
     pub title: String,
-    /// What hid it.
     pub hidden_by: Option<HiddenBy>,
     /// When.
     pub at: Timestamp,

@@ -12,24 +12,18 @@ use crate::repos::RepoId;
 use crate::row_values::{count, optional_moment, word};
 use crate::transaction::{StoreError, on_pool};
 
-/// Who wanted a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PlanOrigin {
-    /// A person, to review it.
     #[default]
     Person,
-    /// A grace that was over, for its one item.
     Grace,
 }
 
-/// A plan with what came of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanSummary {
-    /// The plan.
     pub run: CloseRun,
     /// How many rows of each kind it has, and what became of them.
     pub totals: PlanTotals,
-    /// The run that applies it.
     pub apply: Option<CloseRun>,
     /// The runs that undo it, oldest first.
     pub undos: Vec<CloseRun>,
@@ -38,25 +32,19 @@ pub struct PlanSummary {
 /// The rows of a plan in numbers.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PlanTotals {
-    /// Rows that close.
     pub closes: u64,
-    /// Rows that do not, by reason.
     pub skips: BTreeMap<SkipReason, u64>,
-    /// Rows that close and that a person approved.
     pub approved: u64,
     /// Rows that close and that a person left out.
     pub excluded: u64,
     /// Rows that would be carried out now: they close, nobody left them out, and nothing became of them yet.
     pub left: u64,
-    /// Those of them that a person approved.
     pub left_approved: u64,
-    /// Rows whose items were closed.
     pub applied: u64,
     /// Those of them that people opened again at once.
     pub objected: u64,
     /// Rows that something kept from being carried out.
     pub skipped: u64,
-    /// Rows that did not work.
     pub failed: u64,
     /// Rows whose items were closed, and opened again by an undo.
     pub undone: u64,
@@ -68,7 +56,6 @@ impl PlanTotals {
         self.left - self.left_approved
     }
 
-    /// Rows that do not close.
     pub fn skips(&self) -> u64 {
         self.skips.values().sum()
     }
@@ -78,7 +65,6 @@ impl PlanTotals {
         self.excluded + self.skips.get(&SkipReason::Excluded).copied().unwrap_or_default()
     }
 
-    /// Rows that something became of.
     pub const fn ended(&self) -> u64 {
         self.applied + self.skipped + self.failed
     }
@@ -90,25 +76,18 @@ impl PlanTotals {
     }
 }
 
-/// Which rows of a plan.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum PlanRowFilter {
-    /// Every row.
     #[default]
     All,
-    /// Rows that close.
     Closes,
     /// Rows that close, that nobody has said anything of, and that nothing became of.
     Undecided,
-    /// Rows that a person approved.
     Approved,
     /// Rows that a person excluded, in this plan or before.
     Excluded,
-    /// Rows that something became of.
     Ended,
-    /// Rows that do not close.
     Skips,
-    /// Rows that do not close for one reason.
     SkippedFor(SkipReason),
 }
 
@@ -205,7 +184,6 @@ impl Store {
         self.reviewed_rows(plan, filter, after, None, limit).await
     }
 
-    /// One row of a plan.
     pub async fn plan_row(
         &self,
         plan: &PlanSummary,

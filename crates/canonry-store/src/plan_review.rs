@@ -212,9 +212,7 @@ impl Store {
 /// Rows of a plan that are neither excluded nor ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RowsLeft {
-    /// Those that a person approved.
     pub approved: u64,
-    /// Those that nobody said anything of.
     pub unapproved: u64,
     /// Those that stay open because somebody ruled about their cluster since.
     pub ruled_since: u64,
@@ -225,9 +223,7 @@ pub struct RowsLeft {
 /// A person's word on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RowWord {
-    /// Yes or no.
     pub approved: bool,
-    /// Whose it is, where that is known.
     pub by: Option<Login>,
     /// When it was said.
     pub at: Timestamp,
@@ -238,20 +234,16 @@ pub struct RowWord {
 pub struct StandingApproval {
     /// What the item was to be closed as a duplicate of.
     pub target: ItemNumber,
-    /// The approval.
     pub word: RowWord,
     /// Both items as they were when the row was planned.
     pub snapshot: Value,
 }
 
-/// Which rows a word is on.
 #[derive(Clone, Copy)]
 enum WordOn<'a> {
-    /// Those of these items.
     Items(ItemType, &'a [ItemNumber]),
     /// Those without a word, of one type or of both.
     Undecided(Option<ItemType>),
-    /// Those with one.
     Decided(Option<ItemType>),
 }
 

@@ -18,7 +18,6 @@ use crate::transaction::{StoreError, Transaction, on_pool, on_tx};
 /// What became of the thread of a finding that is fixed, or that a newer comment says anew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Settled {
-    /// The thread was resolved.
     Resolved,
     /// The comment says so; the thread could not be resolved.
     Edited,
@@ -27,7 +26,6 @@ pub enum Settled {
 }
 
 impl Settled {
-    /// The stored word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Resolved => "resolved",
@@ -49,19 +47,13 @@ impl std::str::FromStr for Settled {
 /// A finding that stands as a comment at its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostedFinding {
-    /// The repository, by the name it has now.
     pub repo: Repo,
-    /// The pull request.
     pub number: ItemNumber,
-    /// The review that posted it.
     pub run: ReviewId,
-    /// The finding's number.
     pub finding: FindingId,
-    /// The review comment, which begins a thread.
     pub comment: GithubId,
     /// When that was recorded.
     pub posted_at: Timestamp,
-    /// The finding as that review told of it.
     pub said: Finding,
     /// What became of its thread, once there was nothing more to say in it.
     pub settled: Option<Settled>,

@@ -12,9 +12,7 @@ const ACTIONS_KEPT: SignedDuration = SignedDuration::from_hours(365 * 24);
 /// What was thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Pruned {
-    /// Deliveries whose bodies are gone.
     pub deliveries: u64,
-    /// Jobs that are gone.
     pub jobs: u64,
     /// Sessions of the console, and notes of what was done there, that are gone.
     pub console: u64,

@@ -105,7 +105,6 @@ enum Part {
     /// What hangs on items, for a few items at a time. An item is deleted after that: one that a thousand others
     /// were compared with would take all of theirs with it.
     OfItems,
-    /// Counts in which the repository's are.
     SharedCounts,
     /// The repository, and what was written about it meanwhile.
     Repo,

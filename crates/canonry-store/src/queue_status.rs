@@ -11,9 +11,7 @@ use crate::transaction::{StoreError, on_pool};
 pub struct QueueStatus {
     /// Jobs that wait, for their turn or for their next try.
     pub queued: u64,
-    /// Jobs that a worker has.
     pub running: u64,
-    /// Jobs that were given up.
     pub dead: u64,
     /// Since when the job waits whose moment came first.
     pub oldest_due: Option<Timestamp>,
@@ -25,7 +23,6 @@ pub struct QueueStatus {
 type Waiting = (i64, i64, Option<i64>, Option<i64>);
 
 impl Store {
-    /// How much work there is.
     pub async fn queue_status(&self, now: Timestamp) -> Result<QueueStatus, StoreError> {
         let waiting = "SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'),
                 min(run_after) FILTER (WHERE state = 'queued' AND run_after <= $1), min(begun_at) FILTER (WHERE state = 'running')

@@ -100,7 +100,6 @@ impl Store {
     }
 }
 
-/// The same inside a transaction.
 pub(crate) async fn queue_once(
     tx: &mut Transaction,
     new: &NewJob<'_>,
@@ -115,7 +114,6 @@ pub(crate) async fn queue_once(
     if waiting > 0 { Ok(None) } else { insert_job(tx, new, None, run_after, now).await.map(Some) }
 }
 
-/// SQLite has one writer anyway.
 async fn lock_once(tx: &mut Transaction) -> Result<(), StoreError> {
     if let Transaction::Postgres(transaction) = tx {
         sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(ONCE_LOCK).execute(&mut **transaction).await?;

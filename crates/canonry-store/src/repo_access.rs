@@ -11,20 +11,16 @@ use crate::transaction::{StoreError, on_pool};
 /// Whether Canonry may work on a repository.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RepoAccess {
-    /// It may.
     Active,
     /// The App was taken away from it, or the token does not reach it any more.
     Removed,
-    /// The App's installation is suspended.
     Suspended,
     /// It is archived: it can be read, and nothing can be written.
     Archived,
-    /// It is gone.
     Deleted,
 }
 
 impl RepoAccess {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Active => "active",

@@ -13,21 +13,15 @@ use crate::words_held::patterns;
 /// A repository in a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoOverview {
-    /// The repository.
     pub repo: Repo,
-    /// Whether Canonry may work on it.
     pub access: RepoAccess,
-    /// Open issues that are still there.
     pub open_issues: u64,
-    /// Open pull requests that are still there.
     pub open_prs: u64,
     /// Announced closes that wait for the end of their grace.
     pub waiting_graces: u64,
-    /// Whether a person wants no writes.
     pub paused: bool,
     /// Whether too many objections ended closing without a person's word.
     pub breaker: bool,
-    /// Jobs that were given up.
     pub dead_jobs: u64,
     /// When its last sync came to an end.
     pub synced_at: Option<Timestamp>,
@@ -91,7 +85,6 @@ impl Store {
         rows.into_iter().map(Row::read).collect()
     }
 
-    /// One repository in a line.
     pub async fn repo_overview(&self, repo: RepoId) -> Result<RepoOverview, StoreError> {
         let query = overviews!("WHERE r.id = $1");
         let row: Row = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?);

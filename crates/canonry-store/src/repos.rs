@@ -19,10 +19,8 @@ impl RepoId {
     }
 }
 
-/// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Repo {
-    /// The store's key.
     pub id: RepoId,
     /// GitHub's id, which survives renames; unknown until GitHub was asked.
     pub github_id: Option<GithubId>,
@@ -59,7 +57,6 @@ impl Store {
         row.map(read).transpose()
     }
 
-    /// Every repository, by name.
     pub async fn repos(&self) -> Result<Vec<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos ORDER BY name_key";
         let rows: Vec<RepoRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
@@ -93,7 +90,6 @@ impl Store {
         row.map(read).transpose()
     }
 
-    /// The repository with that id on GitHub.
     pub async fn repo_by_github_id(&self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos WHERE github_id = $1";
         let row: Option<RepoRow> =

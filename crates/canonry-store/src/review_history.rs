@@ -15,38 +15,24 @@ use crate::review_runs::{FindingId, ReviewId};
 use crate::row_values::{beginning, count, moment, word};
 use crate::transaction::{StoreError, on_pool};
 
-/// A completed review.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredReview {
-    /// Its number.
     pub id: ReviewId,
-    /// What it is about.
     pub subject: ReviewSubject,
-    /// What the head was compared with.
     pub base: CommitSha,
-    /// The commit that was reviewed.
     pub head: CommitSha,
-    /// Whether everything was read.
     pub mode: ReviewMode,
-    /// Why.
     pub reason: String,
-    /// Files that were read.
     pub files_read: u64,
-    /// Changed lines in them.
     pub lines_read: u64,
-    /// Findings that stand and are shown somewhere.
     pub shown: u64,
-    /// Findings that stand and are hidden.
     pub suppressed: u64,
-    /// Earlier findings that it found fixed.
     pub fixed: u64,
     /// What could not be done, and other things worth telling.
     pub notes: Vec<String>,
     /// Who reviewed, and whatever else belonged to the report.
     pub reviewers: Value,
-    /// The model that was asked.
     pub model: Option<String>,
-    /// What it cost.
     pub cost_usd: f64,
     /// When it was stored.
     pub completed_at: Timestamp,
@@ -55,27 +41,16 @@ pub struct StoredReview {
 /// What a completed review said about a finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredSighting {
-    /// The review.
     pub review: ReviewId,
-    /// The finding's number.
     pub id: FindingId,
-    /// The finding as it was then.
     pub finding: Finding,
-    /// What had become of it.
     pub status: FindingStatus,
-    /// Where it was shown.
     pub shown: ShownAs,
-    /// What spoke for hiding it.
     pub hidden_by: Option<HiddenBy>,
-    /// How sure Canonry was.
     pub confidence: Confidence,
-    /// Whether its line was in the diff.
     pub grounded: bool,
-    /// Whether a comment at its line said it.
     pub said_inline: bool,
-    /// Whether somebody reported it.
     pub reported: bool,
-    /// Whether the flagged code was what it had been.
     pub code_unchanged: bool,
     /// When the review was stored.
     pub at: Timestamp,
@@ -84,17 +59,13 @@ pub struct StoredSighting {
 /// A finding as it was last seen.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredFinding {
-    /// Its number.
     pub id: FindingId,
-    /// What it was found in.
     pub subject: ReviewSubject,
-    /// The finding.
     pub finding: Finding,
     /// What became of it last.
     pub status: FindingStatus,
     /// Where it was last shown.
     pub shown: ShownAs,
-    /// Whether it is fixed.
     pub fixed: bool,
     /// When the first review that told of it was stored.
     pub first_seen: Timestamp,
@@ -105,15 +76,10 @@ pub struct StoredFinding {
 /// How many findings of a review are alike.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SightingCount {
-    /// What had become of them.
     pub status: FindingStatus,
-    /// How much they mattered.
     pub severity: Severity,
-    /// Where they were shown.
     pub shown: ShownAs,
-    /// What spoke for hiding them.
     pub hidden_by: Option<HiddenBy>,
-    /// How many.
     pub times: u64,
 }
 
@@ -160,7 +126,6 @@ macro_rules! findings {
 }
 
 impl Store {
-    /// A completed review by its number.
     pub async fn review(&self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1");
         let row: Option<ReviewRow> =
@@ -419,7 +384,6 @@ pub(crate) fn confidence(points: i64) -> Result<Confidence, StoreError> {
         .map_err(StoreError::damaged)
 }
 
-/// A finding as its row has it.
 #[derive(sqlx::FromRow)]
 pub(crate) struct FindingRow {
     id: i64,

@@ -15,7 +15,6 @@ use crate::transaction::{StoreError, on_tx};
 /// A finding of a subject as its last completed review left it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LedgerFinding {
-    /// Its number.
     pub id: FindingId,
     /// The finding, whether it is fixed, and the dismissals that nobody took back.
     pub earlier: Earlier,

@@ -21,7 +21,6 @@ macro_rules! number_of {
                 Self(id)
             }
 
-            /// The number itself.
             pub const fn get(self) -> i64 {
                 self.0
             }
@@ -48,20 +47,15 @@ number_of! {
 /// What has become of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewState {
-    /// Nobody works on it yet.
     Pending,
-    /// Somebody works on it.
     Running,
-    /// Its review is stored and stays as it is.
     Completed,
-    /// It could not be completed.
     Failed,
     /// A newer head, or a request, took its place before it was completed.
     Superseded,
 }
 
 impl ReviewState {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -85,33 +79,25 @@ impl std::str::FromStr for ReviewState {
 /// Somebody's wish to review a subject at a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReviewClaim<'a> {
-    /// The repository.
     pub repo: RepoId,
-    /// What is reviewed.
     pub subject: &'a ReviewSubject,
-    /// What it is compared with.
     pub base: &'a CommitSha,
     /// The branch that it is to be merged into, if anybody knows.
     pub base_branch: Option<&'a str>,
-    /// The commit to review.
     pub head: &'a CommitSha,
     /// Whether a person asks for it; then it runs whatever was reviewed before.
     pub requested: bool,
-    /// Whether everything is to be read.
     pub full: bool,
     /// When it was triggered, such as by a push: of two heads the one that was asked for later is the newer, whoever
     /// claims first.
     pub asked_at: Timestamp,
-    /// A token that no other claim has.
     pub owner: &'a str,
     /// Until when nobody else may take it over.
     pub until: Timestamp,
 }
 
-/// The right to review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewRun {
-    /// The run.
     pub id: ReviewId,
     /// The head of the last completed review of the subject, as it was before this claim.
     pub last_head: Option<CommitSha>,
@@ -121,47 +107,31 @@ pub struct ReviewRun {
     pub full: bool,
 }
 
-/// What came of a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Claimed {
-    /// Review it.
     Run(ReviewRun),
-    /// It is reviewed already.
     Completed(ReviewId),
-    /// Somebody is at it.
     Busy {
-        /// Their run.
         run: ReviewId,
         /// When it can be taken over if they have crashed.
         until: Timestamp,
     },
     /// Another head was asked for after this one.
     Outdated {
-        /// The run that took its place.
         by: ReviewId,
     },
 }
 
-/// A run as stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredRun {
-    /// Its number.
     pub id: ReviewId,
-    /// What it is about.
     pub subject: ReviewSubject,
-    /// What the head is compared with.
     pub base: CommitSha,
-    /// The commit.
     pub head: CommitSha,
-    /// What has become of it.
     pub state: ReviewState,
-    /// Whether a person asked for it.
     pub requested: bool,
-    /// Whether everything is to be read.
     pub full: bool,
-    /// How often it was tried.
     pub attempts: u32,
-    /// Why it failed.
     pub error: Option<String>,
     /// When it was first claimed.
     pub created_at: Timestamp,
@@ -172,13 +142,10 @@ pub struct StoredRun {
 /// The last completed run of a subject, with who claimed it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompletedRun {
-    /// Its number.
     pub id: ReviewId,
-    /// What the head was compared with.
     pub base: CommitSha,
     /// The branch that it was to be merged into, if anybody knew.
     pub base_branch: Option<String>,
-    /// The commit.
     pub head: CommitSha,
     /// The token of the claim that it was completed under.
     pub owner: String,
@@ -362,7 +329,6 @@ enum Step {
         attempts: i64,
         full: bool,
     },
-    /// A new run.
     Begin {
         attempts: i64,
     },

@@ -15,9 +15,7 @@ use crate::transaction::{StoreError, on_tx};
 /// How many findings of a severity there were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SeverityCounts {
-    /// Those that were shown somewhere.
     pub shown: u64,
-    /// Those that were hidden.
     pub suppressed: u64,
 }
 
@@ -26,24 +24,19 @@ pub struct SeverityCounts {
 pub struct FileCount {
     /// The file, where the findings were last seen.
     pub path: RepoPath,
-    /// How many.
     pub findings: u64,
 }
 
 /// Figures about the reviews of a time.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewStatistics {
-    /// Completed reviews.
     pub reviews: u64,
     /// Pull requests and branches that they were about.
     pub subjects: u64,
     /// Findings that they were the first to tell of.
     pub findings: u64,
-    /// Those of them that were shown somewhere.
     pub shown: u64,
-    /// Those of them that were hidden.
     pub suppressed: u64,
-    /// Shown ones that are fixed by now.
     pub fixed: u64,
     /// Every severity, as the findings have it now.
     pub by_severity: BTreeMap<Severity, SeverityCounts>,
@@ -60,15 +53,11 @@ pub struct ReviewStatistics {
 /// Figures about the reviews of a day.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewDay {
-    /// The day, in UTC.
     pub date: Date,
-    /// Completed reviews.
     pub reviews: u64,
     /// Findings that they were the first to tell of.
     pub findings: u64,
-    /// Those of them that were hidden.
     pub suppressed: u64,
-    /// Earlier findings that its reviews found fixed.
     pub fixed: u64,
     /// The mean confidence of the new ones; `None` without a finding.
     pub avg_confidence: Option<f64>,
@@ -177,7 +166,6 @@ impl Store {
 /// A severity, whether they were shown, how many, how many of them are fixed, and the sum of their confidence.
 type CountRow = (String, bool, i64, i64, i64);
 
-/// A day in microseconds.
 const DAY: i64 = 86_400_000_000;
 
 /// Days since 1970.

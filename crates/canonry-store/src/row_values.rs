@@ -80,12 +80,10 @@ pub(crate) fn current_threshold(points: Option<i64>) -> Result<CurrentThreshold,
     Ok(points.map(read).transpose()?.into())
 }
 
-/// How a threshold is stored.
 pub(crate) fn points(threshold: CurrentThreshold) -> Option<i64> {
     threshold.threshold().map(|threshold| i64::from(threshold.get()))
 }
 
-/// A number of rows.
 pub(crate) fn count(rows: i64) -> Result<u64, StoreError> {
     u64::try_from(rows).map_err(StoreError::damaged)
 }

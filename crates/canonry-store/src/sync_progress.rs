@@ -24,7 +24,6 @@ pub struct SyncProgress {
 /// One page of GitHub's list, and how far it brings the sync.
 #[derive(Debug, Clone)]
 pub struct SyncPage {
-    /// The items on the page.
     pub records: Vec<ItemRecord>,
     /// The progress once they are stored; `None` leaves it, for a run that covers only part of the items.
     pub progress: Option<SyncProgress>,
@@ -63,7 +62,6 @@ impl Store {
         Ok(taken)
     }
 
-    /// Writes the progress alone.
     pub async fn write_sync_progress(&self, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         write_progress(&mut tx, repo, progress).await?;

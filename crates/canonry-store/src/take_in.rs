@@ -21,7 +21,6 @@ use crate::transaction::{StoreError, Transaction, on_tx};
 /// What became of each record, in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TakenIn {
-    /// One for each record.
     pub changes: Vec<Change>,
 }
 

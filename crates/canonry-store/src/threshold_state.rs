@@ -33,7 +33,6 @@ pub struct Learned {
 pub struct StoredAdjustment {
     /// The store's key, by which a list goes on.
     pub id: i64,
-    /// The move.
     pub adjusted: ThresholdAdjusted,
     /// When.
     pub at: Timestamp,
@@ -42,7 +41,6 @@ pub struct StoredAdjustment {
 /// Thresholds as stored and as the log says, at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedThresholds {
-    /// As stored.
     pub stored: Thresholds,
     /// Learned anew from the log of events, records and reactions.
     pub recomputed: Thresholds,

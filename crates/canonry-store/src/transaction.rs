@@ -14,12 +14,7 @@ pub enum StoreError {
     Damaged(String),
     /// Something was to be written about an item that is not stored; nothing was written.
     #[error("there is no {} #{number} in the database; run `canonry sync` or `canonry import` first", item_type.in_words())]
-    UnknownItem {
-        /// Issue or pull request.
-        item_type: ItemType,
-        /// The number that nothing has.
-        number: ItemNumber,
-    },
+    UnknownItem { item_type: ItemType, number: ItemNumber },
 }
 
 impl StoreError {
@@ -36,7 +31,6 @@ pub(crate) enum Pool {
     Postgres(PgPool),
 }
 
-/// A transaction of one engine.
 pub(crate) enum Transaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
     Postgres(sqlx::Transaction<'static, Postgres>),

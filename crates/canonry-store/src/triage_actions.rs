@@ -14,9 +14,7 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// What is done about a triage record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum TriageActionKind {
-    /// Nothing is said.
     Recorded,
-    /// A comment and the label.
     Commented,
     /// The comment that is there says something else now.
     Edited,
@@ -25,7 +23,6 @@ pub enum TriageActionKind {
 }
 
 impl TriageActionKind {
-    /// The stored and printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Recorded => "recorded",
@@ -48,28 +45,18 @@ impl std::str::FromStr for TriageActionKind {
 /// What a triage record led to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageAction {
-    /// The record.
     pub triage_id: i64,
-    /// The mode then.
     pub mode: TriageMode,
-    /// The item's component then.
     pub component: Option<Component>,
-    /// The threshold that held for it.
     pub threshold: CurrentThreshold,
-    /// Where that came from.
     pub source: ThresholdSource,
-    /// What was done.
     pub action: TriageActionKind,
-    /// Why, in one word.
     pub reason: String,
-    /// The outbox's key of the comment that says it.
     pub comment_key: Option<String>,
 }
 
-/// A stored action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTriageAction {
-    /// The action.
     pub action: TriageAction,
     /// When it was decided.
     pub created_at: Timestamp,

@@ -20,13 +20,9 @@ use crate::transaction::{StoreError, on_pool, on_tx};
 /// A neighbour that was there when an item was new.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageCandidate {
-    /// The neighbour, of the item's type.
     pub number: ItemNumber,
-    /// How alike it is to the item.
     pub score: Similarity,
-    /// What the score came from.
     pub parts: BTreeMap<String, f64>,
-    /// Its state at that time.
     pub state: ItemState,
     /// Whether the judge saw it; those below the threshold are kept all the same.
     pub judged: bool,
@@ -37,50 +33,33 @@ pub struct TriageCandidate {
 pub struct NewTriageRecord {
     /// Issue or pull request; its candidates are of the same type.
     pub item_type: ItemType,
-    /// The new item.
     pub number: ItemNumber,
-    /// What is said.
     pub verdict: Verdict,
-    /// What it may be a duplicate of.
     pub target: Option<ItemNumber>,
-    /// How alike the two are.
     pub target_score: Option<Similarity>,
-    /// Whether the judge said that it is a duplicate.
     pub is_duplicate: bool,
     /// The judge's confidence; `None` when it gave no answer.
     pub confidence: Option<Probability>,
-    /// The rule that decided.
     pub reason: String,
     /// The judge's own reason; empty when it gave none.
     pub reasoning: String,
-    /// What was compared in the end.
     pub effective_source: Representation,
-    /// Why that is not what was asked for.
     pub source_fallback_reason: Option<String>,
-    /// The kind of judge.
     pub provider: String,
-    /// The model behind it.
     pub model: String,
-    /// The version of the question.
     pub prompt_version: i64,
-    /// The settings in force.
     pub config_hash: String,
-    /// The version of the item's text.
     pub content_version: ContentVersion,
-    /// The model behind the scores.
     pub embed_model: String,
-    /// The run that made it.
     pub run_id: String,
     /// Its neighbours, best first.
     pub candidates: Vec<TriageCandidate>,
 }
 
-/// A stored record.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredTriageRecord {
     /// The store's key; a later one has a greater key.
     pub id: i64,
-    /// What was said.
     pub record: NewTriageRecord,
     /// When.
     pub created_at: Timestamp,

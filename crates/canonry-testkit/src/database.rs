@@ -28,7 +28,6 @@ const REMOVAL_LIMIT: Duration = Duration::from_secs(10);
 pub enum Engine {
     /// The embedded engine: one file.
     Sqlite,
-    /// The server engine.
     Postgres,
 }
 
@@ -95,7 +94,6 @@ impl TestDatabase {
         }
     }
 
-    /// The URL that opens this database.
     #[must_use]
     pub fn url(&self) -> &str {
         &self.url
@@ -155,7 +153,6 @@ impl TestDatabase {
         }
     }
 
-    /// The engine behind the URL.
     #[must_use]
     pub fn engine(&self) -> Engine {
         match self.place {

@@ -27,7 +27,6 @@ impl Proxy {
         Self { address, is_up }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -37,7 +36,6 @@ impl Proxy {
         self.is_up.send_replace(false);
     }
 
-    /// Passes new connections on again.
     pub fn restore(&self) {
         self.is_up.send_replace(true);
     }

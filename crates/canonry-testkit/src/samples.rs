@@ -16,9 +16,7 @@ pub struct Sample {
     /// "duplicate_of"}`. `minute` counts from the beginning of that week, `key` names it for whoever tells the story, and
     /// `duplicate_of` is the truth about it: the number of the first report of the same thing, or `null`.
     pub week: &'static str,
-    /// Logins with push access.
     pub maintainers: &'static [&'static str],
-    /// Logins of automations, as GitHub spells them.
     pub bots: &'static [&'static str],
 }
 
@@ -53,7 +51,6 @@ pub const BRINDLE: Sample = Sample {
     bots: &["brindle-ci[bot]", "dependabot[bot]"],
 };
 
-/// All sample repositories.
 pub const ALL: [Sample; 3] = [TIDEPOOL, QUILLNOTE, BRINDLE];
 
 #[cfg(test)]

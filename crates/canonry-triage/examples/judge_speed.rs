@@ -149,7 +149,6 @@ fn answer(prompt: &str) -> String {
     )
 }
 
-/// The process' memory now, in megabytes.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();

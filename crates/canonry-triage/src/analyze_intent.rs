@@ -14,15 +14,8 @@ use crate::without_secrets::WithoutSecrets;
 /// Who extracts the cards. The operator decides; a repository's own file never does.
 #[derive(Clone, Copy)]
 pub enum IntentExtractor<'a> {
-    /// Rules.
     Local,
-    /// A model.
-    Model {
-        /// Its kind, by which its cards are stored.
-        extractor: Extractor,
-        /// The model itself.
-        model: &'a dyn ChatModel,
-    },
+    Model { extractor: Extractor, model: &'a dyn ChatModel },
 }
 
 impl IntentExtractor<'_> {
@@ -35,7 +28,6 @@ impl IntentExtractor<'_> {
     }
 }
 
-/// Which items, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnalyzeOptions {
     /// Only items of this type.
@@ -51,9 +43,7 @@ pub struct AnalyzeOptions {
 /// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnalyzeReport {
-    /// Items that the options name.
     pub discovered: u64,
-    /// Cards that were made and stored.
     pub analyzed: u64,
     /// Items whose card is fresh, and was left alone.
     pub skipped_fresh: u64,
@@ -66,11 +56,8 @@ pub struct AnalyzeReport {
 /// An item that got no card.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedItem {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What went wrong.
     pub message: String,
 }
 
@@ -80,7 +67,6 @@ pub struct FailedItem {
 pub struct AnalyzeFailure {
     /// What was done until then.
     pub so_far: AnalyzeReport,
-    /// What went wrong.
     #[source]
     pub cause: AnalyzeError,
 }
@@ -88,10 +74,8 @@ pub struct AnalyzeFailure {
 /// What ends a run early.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyzeError {
-    /// The model would fail on every item.
     #[error("failed to {0}; check the key, the model's name and the address, then run it again with --only-changed")]
     Model(ChatError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

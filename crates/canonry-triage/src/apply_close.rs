@@ -22,7 +22,6 @@ use crate::grace_watch::GraceWatch;
 /// Which plan is carried out, and by which rules.
 #[derive(Debug, Clone, Copy)]
 pub struct ApplyOptions<'a> {
-    /// The plan.
     pub plan: CloseRunId,
     /// Only rows that a person approved.
     pub approved_only: bool,
@@ -43,10 +42,8 @@ pub enum ApplyError {
     /// There is no such plan in this repository.
     #[error("{0}")]
     NotAPlan(String),
-    /// A safety rule forbids it.
     #[error("{0}")]
     Refused(String),
-    /// It ended early.
     #[error(transparent)]
     Ended(#[from] ClosingError),
 }
@@ -138,7 +135,6 @@ pub async fn applied_before(
     Ok(Some(report))
 }
 
-/// A row that an earlier run has done with.
 fn earlier(row: &CloseRunRow, done: &StoredCloseResult) -> ReportedRow {
     let result = match done.outcome {
         CloseOutcome::Applied { .. } => RowResult::AlreadyApplied,
@@ -362,7 +358,6 @@ async fn results(store: &Store, run: CloseRunId) -> Result<BTreeMap<RowItem, Sto
 /// An apply under way.
 struct Work<'a> {
     rows: PlanRows<'a>,
-    /// What became of rows in earlier runs.
     done: BTreeMap<RowItem, StoredCloseResult>,
     /// Targets of other plans whose back-links changed with what was settled here.
     touched: BTreeSet<RowItem>,

@@ -158,7 +158,6 @@ impl Standing {
 /// A comment of the outbox, and all entries of the item it stands under.
 struct Comment<'a> {
     on: ItemNumber,
-    /// The key of the entry that wrote it.
     key: &'a str,
     entries: &'a [OutboxEntry],
 }
@@ -186,7 +185,6 @@ impl Comment<'_> {
     }
 }
 
-/// On GitHub, or on its way.
 fn is_living(entry: &&OutboxEntry) -> bool {
     matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
 }

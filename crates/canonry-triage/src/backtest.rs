@@ -12,12 +12,9 @@ use crate::backtest_truth::{TruthFile, TruthMistake};
 use crate::backtest_verdicts::{FirstAnswers, Verdicts};
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 
-/// How to replay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BacktestOptions {
-    /// Which parts find neighbours.
     pub mode: RetrievalMode,
-    /// The precision that a threshold is looked for.
     pub wanted_precision: f64,
     /// Replay so many duplicates at most, and as many other items.
     pub limit_queries: Option<usize>,
@@ -28,41 +25,32 @@ pub struct BacktestOptions {
 /// What the replay showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Backtest {
-    /// The repository.
     pub repo: RepoName,
     /// The model of the vectors; `None` when none were used.
     pub model: Option<String>,
     /// Whether scores were fitted to data rather than being the model's bare cosines.
     pub calibrated: bool,
-    /// How it was done.
     pub options: BacktestOptions,
     /// Whether a truth file took the place of what people closed as duplicates.
     pub from_truth_file: bool,
-    /// How much there was.
     pub counts: BacktestCounts,
-    /// How well the right items were found.
     pub retrieval: RetrievalMeasures,
     /// The same of issues and of pull requests, where both were replayed.
     pub by_type: Vec<(ItemType, RetrievalMeasures)>,
     /// The share of duplicates found among the first so many.
     pub recall_curve: Vec<(usize, f64)>,
-    /// What thresholds would have meant.
     pub verdicts: Verdicts,
     /// The duplicates whose right item was ranked worst, worst first.
     pub misses: Vec<Miss>,
-    /// What is wrong with the truth file.
     pub mistakes: Vec<TruthMistake>,
-    /// How long it took.
     pub timing: BacktestTiming,
 }
 
 /// A duplicate whose right item did not come first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Miss {
-    /// Issue or pull request.
     #[serde(rename = "type")]
     pub item_type: ItemType,
-    /// The duplicate.
     pub duplicate: NamedItem,
     /// The best ranked of what it duplicates, or the oldest when none was found.
     pub expected: NamedItem,
@@ -70,25 +58,20 @@ pub struct Miss {
     pub rank: Option<usize>,
     /// What came first instead.
     pub first: Option<NamedItem>,
-    /// The score of that.
     pub first_score: Option<Similarity>,
 }
 
 /// An item as a person knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NamedItem {
-    /// Its number.
     pub number: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// Where it can be read.
     pub url: Option<String>,
 }
 
 /// How long the replay took.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BacktestTiming {
-    /// All of it, in seconds.
     pub replay_seconds: f64,
     /// Half of the searches took at most so many milliseconds.
     pub search_ms_p50: f64,
@@ -103,20 +86,12 @@ pub enum BacktestError {
     #[error(
         "no duplicates are known in {repo}, so there is nothing to replay; learn them with `canonry sync --repo {repo} --outcomes`, or name them in a file with --truth"
     )]
-    NoDuplicates {
-        /// The repository.
-        repo: RepoName,
-    },
+    NoDuplicates { repo: RepoName },
     /// Duplicates are known, but not what was there before them.
     #[error(
         "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; bring in the whole history with `canonry sync --repo {repo}`"
     )]
-    NothingEarlier {
-        /// The repository.
-        repo: RepoName,
-        /// How many duplicates are known.
-        known: usize,
-    },
+    NothingEarlier { repo: RepoName, known: usize },
     /// No line of the truth file can be used.
     #[error("no line of the truth file can be used; line {}: {}", .first.line, .first.message)]
     UselessTruth {
@@ -127,16 +102,9 @@ pub enum BacktestError {
     #[error(
         "nothing that could be replayed in {repo} is embedded by {model}; run `canonry embed --repo {repo}` with the same embedder first, or replay without vectors: --retrieval lexical"
     )]
-    NotEmbedded {
-        /// The repository.
-        repo: RepoName,
-        /// The model.
-        model: String,
-    },
-    /// The index or the store failed.
+    NotEmbedded { repo: RepoName, model: String },
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

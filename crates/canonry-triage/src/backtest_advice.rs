@@ -61,7 +61,6 @@ impl Backtest {
         cautions
     }
 
-    /// How the figures came about.
     pub fn method(&self) -> String {
         let counts = &self.counts;
         let truth = if self.from_truth_file { "the truth file names" } else { "people closed as duplicates" };

@@ -8,34 +8,26 @@ use crate::backtest_report::escaped;
 pub(crate) struct Chart<'a> {
     /// Tells its parts' ids from those of other charts on the page.
     pub(crate) id: &'a str,
-    /// What it shows, in a few words.
     pub(crate) title: &'a str,
     /// What can be seen in it, for those who cannot.
     pub(crate) description: String,
-    /// What the x axis counts.
     pub(crate) x_label: &'a str,
     /// Where the x axis is marked, as places from 0 to 1.
     pub(crate) x_marks: Vec<(f64, String)>,
-    /// What is drawn.
     pub(crate) series: Vec<Series<'a>>,
 }
 
 /// Points that belong together.
 pub(crate) struct Series<'a> {
-    /// What they are.
     pub(crate) name: &'a str,
-    /// How they are drawn.
     pub(crate) style: Style,
-    /// The points, from left to right.
     pub(crate) points: Vec<Point>,
 }
 
 /// How a series is drawn. No two differ by colour alone.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Style {
-    /// A solid line with dots.
     Solid,
-    /// A dashed line with squares.
     Dashed,
     /// Large hollow circles on a thin dotted line: what should be.
     Promise,
@@ -46,9 +38,7 @@ pub(crate) enum Style {
 pub(crate) struct Point {
     /// The place on the x axis, 0 to 1.
     pub(crate) x: f64,
-    /// The share.
     pub(crate) y: f64,
-    /// The interval.
     pub(crate) interval: Option<(f64, f64)>,
 }
 
@@ -60,7 +50,6 @@ const TOP: f64 = 38.0;
 const BOTTOM: f64 = 48.0;
 
 impl Chart<'_> {
-    /// The chart as an SVG element.
     pub(crate) fn svg(&self) -> String {
         let mut svg = String::new();
         self.draw(&mut svg).expect("invariant: a String takes everything");

@@ -11,24 +11,18 @@ use crate::backtest::{BacktestError, BacktestOptions};
 use crate::backtest_truth::{TruthFile, TruthMistake};
 use crate::neighbourhood::Neighbourhood;
 
-/// What is replayed.
 pub(crate) struct Plan {
     /// The duplicates, each with the place of its neighbourhood.
     pub(crate) queries: Vec<(usize, ReplayQuery)>,
-    /// A sample of everything else.
     pub(crate) others: Vec<(usize, ItemNumber)>,
-    /// How much there is.
     pub(crate) counts: BacktestCounts,
-    /// What is wrong with the truth file.
     pub(crate) mistakes: Vec<TruthMistake>,
-    /// The model whose vectors are compared.
     pub(crate) model: Option<String>,
 }
 
 /// How much was replayed, and what was left out.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct BacktestCounts {
-    /// Items that could be found.
     pub items: usize,
     /// Those without a vector, which no mode but lexical finds.
     pub items_without_vector: usize,
@@ -38,13 +32,10 @@ pub struct BacktestCounts {
     pub duplicates_without_earlier: usize,
     /// Those that were left out because they have no vector to search by.
     pub duplicates_without_vector: usize,
-    /// Those that could be replayed.
     pub duplicates: usize,
-    /// Those that were.
     pub duplicates_replayed: usize,
     /// Items that nobody called a duplicate and that could be replayed.
     pub others: usize,
-    /// Those that were.
     pub others_replayed: usize,
 }
 
@@ -103,16 +94,13 @@ impl Plan {
 /// What is known about the duplicates of one type.
 #[derive(Default)]
 struct Known {
-    /// What should be found for an item.
     relevant: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
-    /// The items that somebody called a duplicate.
     duplicates: BTreeSet<ItemNumber>,
     /// Those of something that is not here: an answer to them would be neither right nor wrong.
     unclear: BTreeSet<ItemNumber>,
 }
 
 impl Known {
-    /// What people closed as duplicates.
     fn in_corpus(rows: &HashMap<ItemNumber, IndexRow>) -> Self {
         let links: Vec<(ItemNumber, ItemNumber)> =
             rows.values().filter_map(|row| Some((row.number, row.duplicate_of?))).collect();

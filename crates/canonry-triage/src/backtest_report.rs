@@ -17,7 +17,6 @@ const PROMISES: [(f64, f64); 2] = [(0.90, 0.5), (0.95, 0.8)];
 /// The lowest score that a threshold can be set to, where axes of scores begin.
 const LOWEST: f64 = 0.5;
 
-/// The report of a backtest.
 pub fn backtest_html(backtest: &Backtest, now: Timestamp) -> String {
     let mut page = String::new();
     write_page(&mut page, backtest, now).expect("invariant: a String takes everything");

@@ -8,12 +8,9 @@ use canonry_domain::{ItemNumber, ItemType};
 use flate2::read::MultiGzDecoder;
 use serde::{Deserialize, Serialize};
 
-/// What a truth file says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TruthFile {
-    /// Its lines that can be used.
     pub lines: Vec<TruthLine>,
-    /// Its lines that cannot.
     pub mistakes: Vec<TruthMistake>,
 }
 
@@ -22,11 +19,8 @@ pub struct TruthFile {
 pub struct TruthLine {
     /// Where it stands in the file, from 1.
     pub line: u64,
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What should be found for it.
     pub relevant: BTreeSet<ItemNumber>,
 }
 
@@ -35,7 +29,6 @@ pub struct TruthLine {
 pub struct TruthMistake {
     /// Where it stands in the file, from 1.
     pub line: u64,
-    /// What is wrong with it.
     pub message: String,
 }
 

@@ -12,11 +12,9 @@ use serde::Serialize;
 pub(crate) struct FirstAnswers {
     /// Of each replayed duplicate: the score of its first neighbour, and whether that was the right one.
     pub(crate) duplicates: Vec<(Option<Similarity>, bool)>,
-    /// Duplicates that could have been replayed.
     pub(crate) duplicates_in_all: usize,
     /// Of each replayed item that is no duplicate: the score of its first neighbour.
     pub(crate) others: Vec<Option<Similarity>>,
-    /// Such items that could have been replayed.
     pub(crate) others_in_all: usize,
 }
 
@@ -27,7 +25,6 @@ pub struct VerdictPoint {
     pub threshold: Similarity,
     /// How many replayed items that gave an answer to.
     pub given: usize,
-    /// How many of those answers were right.
     pub right: usize,
     /// Answers among a thousand new items, at the natural frequency of duplicates.
     pub per_thousand: f64,
@@ -40,7 +37,6 @@ pub struct VerdictPoint {
 /// First neighbours of about the same score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ScoreBand {
-    /// The least score.
     pub from: f64,
     /// The score above all; the last band includes it.
     pub to: f64,
@@ -57,7 +53,6 @@ pub struct Verdicts {
     pub levels: Vec<VerdictPoint>,
     /// How scores relate to being right. Bands without answers are left out.
     pub reliability: Vec<ScoreBand>,
-    /// The precision that is wanted.
     pub wanted_precision: f64,
     /// The lowest threshold that would have met it.
     pub meets_wanted: Option<VerdictPoint>,

@@ -13,9 +13,7 @@ use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 /// What was fitted, and to how many pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CalibrateReport {
-    /// The calibration and what its anchors stand for.
     pub fitted: FittedCalibration,
-    /// Pairs that people said are duplicates.
     pub true_pairs: usize,
     /// Pairs that the model thinks near and nobody said are duplicates.
     pub other_pairs: usize,
@@ -24,13 +22,10 @@ pub struct CalibrateReport {
 /// Why nothing was fitted.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrateError {
-    /// Too few pairs.
     #[error("{0}; the repository needs more issues that people closed as duplicates: try `canonry sync --outcomes`")]
     Fit(#[from] CalibrationError),
-    /// The index or the store failed.
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -13,7 +13,6 @@ use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 /// Which sets to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateOptions {
-    /// How neighbours are looked for.
     pub wanted: Wanted,
     /// In which state the items must be whose neighbours are looked for; `None` for any.
     pub source_state: Option<ItemState>,
@@ -21,20 +20,14 @@ pub struct CandidateOptions {
     pub joining: Option<BTreeSet<ItemNumber>>,
 }
 
-/// A stored set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrittenSet {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// What was compared.
     pub representation: Representation,
-    /// Its neighbours.
     pub members: Vec<Hit>,
 }
 
-/// What was done.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CandidatesReport {
     /// Items whose neighbours were to be looked for.
@@ -45,7 +38,6 @@ pub struct CandidatesReport {
     pub fell_back: u64,
     /// Those whose text changed meanwhile: their set was not written.
     pub skipped_changed: u64,
-    /// The sets that were written.
     pub sets: Vec<WrittenSet>,
 }
 

@@ -10,34 +10,25 @@ use crate::embed::EmbedSource;
 use crate::judge::representation_of;
 use crate::known_duplicates::KnownDuplicates;
 
-/// One cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterLine {
-    /// The type of its items.
     pub item_type: ItemType,
-    /// The item that stays open.
     pub canonical: ItemNumber,
-    /// Why that one.
     pub because: String,
     /// All its items by number, the canonical among them.
     pub members: Vec<ClusterMember>,
 }
 
-/// One item of a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterMember {
-    /// The item.
     pub number: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// Open or closed.
     pub state: ItemState,
 }
 
 /// The clusters of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CanonicalizeReport {
-    /// By type and lowest number.
     pub clusters: Vec<ClusterLine>,
     /// Whether the canonicals were stored, to stay as they are. They are not while nobody knows the maintainers,
     /// whose items come first.
@@ -70,7 +61,6 @@ pub async fn canonicalize(
     Ok(report)
 }
 
-/// The cluster that an item is in.
 pub async fn cluster_of(
     store: &Store,
     repo: &Repo,

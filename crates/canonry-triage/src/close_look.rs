@@ -15,7 +15,6 @@ pub(crate) struct Asked {
     pub(crate) item: Option<ItemNumber>,
     /// The vectors of its tokens; those of an item are read.
     pub(crate) tokens: Option<Arc<TokenVectors>>,
-    /// The candidates.
     pub(crate) pool: Pool,
 }
 

@@ -79,7 +79,6 @@ pub(crate) struct PlannedClose<'a> {
     pub(crate) closing: Closing<'a>,
     pub(crate) item: RowItem,
     pub(crate) target: ItemNumber,
-    /// The key of its close.
     pub(crate) key: &'a str,
     pub(crate) plan: &'a CloseRun,
     /// Only if a person approved it.
@@ -97,7 +96,6 @@ pub(crate) struct PlannedClose<'a> {
 pub(crate) enum Seen {
     /// Nothing stands against closing; the target as it is now.
     Fit(Box<RestIssue>),
-    /// Something does.
     Unfit(RowRefusal),
 }
 

@@ -6,25 +6,19 @@ use canonry_store::CloseOutcome;
 use crate::closing::Ended;
 use crate::undo_close::ALREADY_OPEN;
 
-/// What became of one row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RowResult {
-    /// It was closed, or opened again.
     Applied,
     /// A rule or what has changed meanwhile kept it as it was.
     Skipped,
-    /// It did not work.
     Failed,
     /// It has begun and goes on when the command is run again.
     Pending,
-    /// An earlier run has done it.
     AlreadyApplied,
-    /// An earlier run has undone it.
     AlreadyUndone,
 }
 
 impl RowResult {
-    /// The printed word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Applied => "applied",
@@ -47,29 +41,20 @@ impl From<CloseOutcome> for RowResult {
     }
 }
 
-/// One row and what became of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReportedRow {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item's number.
     pub number: ItemNumber,
-    /// What became of it.
     pub result: RowResult,
-    /// Why, or what else is to be known.
     pub reason: Option<String>,
 }
 
-/// What a run did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CloseReport {
-    /// Rows that were worked on now.
     pub attempted: u64,
-    /// Those that were carried out.
     pub applied: u64,
     /// Those that a rule, or what has changed meanwhile, kept as they were.
     pub skipped: u64,
-    /// Those that did not work, or not yet.
     pub failed: u64,
     /// Every row that was looked at, in the order of the plan.
     pub rows: Vec<ReportedRow>,

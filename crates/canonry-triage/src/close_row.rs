@@ -40,7 +40,6 @@ pub(crate) struct Outcome {
 pub(crate) struct PlanRows<'a> {
     pub(crate) closing: Closing<'a>,
     pub(crate) plan: &'a CloseRun,
-    /// The run that carries the plan out.
     pub(crate) run: CloseRunId,
     pub(crate) maintainers: &'a Maintainers,
     pub(crate) config: &'a RepoConfig,

@@ -12,10 +12,8 @@ use crate::identify::{IdentifyError, identify, remember};
 /// Why a run ended early. What it has done until then is stored, and running it again goes on behind it.
 #[derive(Debug, thiserror::Error)]
 pub enum ClosingError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The outbox could not do its work.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
     /// It is not sure that this is the repository whose items are stored.
@@ -61,11 +59,8 @@ pub(crate) struct RowItem {
 /// How a write stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Ended {
-    /// It is on GitHub.
     Sent(Receipt),
-    /// A check or GitHub said no.
     Refused(String),
-    /// It was given up.
     Failed(String),
     /// It waits for longer than anybody here does.
     Pending(String),
@@ -151,7 +146,6 @@ pub(crate) fn row_key(kind: &str, plan: CloseRunId, RowItem { item_type, number 
     format!("{kind}:{}:{item_type}:{number}", plan.get())
 }
 
-/// The plan behind the key of a close.
 pub(crate) fn plan_of_close(key: &str) -> Option<i64> {
     let (plan, _) = key.strip_prefix("close:")?.split_once(':')?;
     plan.parse().ok()

@@ -17,27 +17,19 @@ use crate::known_duplicates::KnownDuplicates;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 use crate::plan_close::{PlanError, PlanOptions, PlanReport, plan_close};
 
-/// Who does what.
 #[derive(Clone, Copy)]
 pub struct Dedupers<'a> {
-    /// Makes the vectors.
     pub embedder: &'a dyn Embedder,
     /// Makes the cards, when cards are compared.
     pub extractor: Option<IntentExtractor<'a>>,
-    /// Judges.
     pub judge: Judge<'a>,
-    /// Where indexes are kept between runs.
     pub snapshots: Option<&'a Path>,
 }
 
-/// How it is done.
 #[derive(Debug, Clone)]
 pub struct DedupeOptions {
-    /// How neighbours are looked for.
     pub wanted: Wanted,
-    /// How they are judged.
     pub judge: JudgeOptions,
-    /// What is planned.
     pub plan: PlanOptions,
     /// Whether the judge is asked about the pairs that the plan lacks.
     pub judge_missing: bool,
@@ -46,63 +38,46 @@ pub struct DedupeOptions {
 /// One round of looking for neighbours and judging them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Round {
-    /// Sets that were made.
     pub sets: u64,
     /// Those of items that were compared by their text, for want of a card.
     pub fell_back: u64,
     /// Items without a vector, which were not compared.
     pub without_vector: u64,
-    /// What judging them did.
     pub judged: JudgeReport,
 }
 
-/// What was done.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DedupeReport {
-    /// Items whose card could not be made.
     pub cards_failed: u64,
-    /// Vectors that were made.
     pub embedded: u64,
     /// The rounds; the first one is about every open item, the others join clusters.
     pub rounds: Vec<Round>,
-    /// The plan.
     pub plan: PlanReport,
 }
 
 /// What is being done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DedupeStep {
-    /// Cards are made.
     Analyzing,
-    /// Vectors are made.
     Embedding,
-    /// Neighbours are looked for in this round.
     Comparing(usize),
-    /// They are judged in this round.
     Judging(usize),
-    /// The plan is made.
     Planning,
 }
 
 /// Why there is no plan. What was done before is stored, and running it again goes on behind it.
 #[derive(Debug, thiserror::Error)]
 pub enum DedupeError {
-    /// Cards could not be made.
     #[error(transparent)]
     Analyze(#[from] Box<AnalyzeFailure>),
-    /// Vectors could not be made.
     #[error(transparent)]
     Embed(#[from] Box<EmbedFailure>),
-    /// Neighbours could not be looked for.
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
-    /// They could not be judged.
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    /// It could not be planned.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

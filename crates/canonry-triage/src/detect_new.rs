@@ -33,17 +33,12 @@ use crate::sync::SyncError;
 pub struct DetectOptions {
     /// Issue or pull request; `None` for whichever has the number.
     pub item_type: Option<ItemType>,
-    /// The item.
     pub number: ItemNumber,
     /// How many neighbours at most.
     pub k: usize,
-    /// From where on it is called what.
     pub thresholds: OnlineThresholds,
-    /// Which parts of retrieval count.
     pub mode: RetrievalMode,
-    /// What may be asked and spent.
     pub budget: LlmBudget,
-    /// The run, as it is stored with the record.
     pub run_id: String,
 }
 
@@ -56,115 +51,68 @@ impl DetectOptions {
     }
 }
 
-/// Who does what.
 #[derive(Clone, Copy)]
 pub struct Detectors<'a> {
     /// Asked for the item; without it the item must be in the store.
     pub github: Option<&'a GitHub>,
-    /// Makes the vector.
     pub embedder: &'a dyn Embedder,
     /// Makes the card, when cards are compared.
     pub extractor: Option<IntentExtractor<'a>>,
-    /// Judges.
     pub judge: Judge<'a>,
-    /// Where indexes are kept between runs.
     pub snapshots: Option<&'a Path>,
 }
 
 /// A neighbour, for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TopMatch {
-    /// The item.
     pub number: ItemNumber,
     /// What orders the matches and is shown ([`ordered_scores`]).
     pub score: Similarity,
     /// How alike the two texts are, which gates and thresholds are held against.
     pub similarity: Similarity,
-    /// Open or closed.
     pub state: ItemState,
-    /// Its title.
     pub title: String,
-    /// Where a person can read it.
     pub url: Option<String>,
-    /// Whether the judge saw it.
     pub judged: bool,
 }
 
 /// What is said about an item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Detected {
-    /// The item.
     pub item: Item,
-    /// The verdict.
     pub verdict: OnlineVerdict,
     /// Whether the judge itself said that it is a duplicate.
     pub is_duplicate: bool,
-    /// What the judge said.
     pub reasoning: Option<String>,
     /// The nearest open items, and closed ones that may tell how it was fixed; the highest score first, open before closed.
     pub top_matches: Vec<TopMatch>,
-    /// What was compared in the end.
     pub effective_source: Representation,
-    /// Why not what was asked for.
     pub source_fallback_reason: Option<&'static str>,
     /// Why the judge gave no usable answer, if it did not.
     pub judge_failure: Option<String>,
-    /// Whether the judge could not be reached at all.
     pub judge_unreachable: bool,
-    /// The stored record.
     pub triage_id: i64,
 }
 
 /// Why nothing is said about an item.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
-    /// There is no such item.
     #[error("{repo} has no {what} #{number}; check the number, or bring it in with `canonry import` or `canonry sync`")]
-    Unknown {
-        /// The repository.
-        repo: RepoName,
-        /// What was looked for.
-        what: &'static str,
-        /// The number.
-        number: ItemNumber,
-    },
-    /// The number belongs to an item of the other type.
+    Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
     #[error("{repo} #{number} is a {found}; leave --type out, or name that one")]
-    OtherType {
-        /// The repository.
-        repo: RepoName,
-        /// The number.
-        number: ItemNumber,
-        /// What it is.
-        found: &'static str,
-    },
+    OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
     /// The others have no vectors to be compared with. That must not read as "nothing is similar".
     #[error(
         "only {embedded} of the {open} other open items of {repo} are embedded by {model} ({source_word}), too few to \
          compare with; run `canonry embed --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
     )]
-    TooFewEmbedded {
-        /// The repository.
-        repo: RepoName,
-        /// The model.
-        model: String,
-        /// What was to be compared.
-        source_word: &'static str,
-        /// How many have a vector.
-        embedded: usize,
-        /// How many there are.
-        open: usize,
-    },
-    /// GitHub did not tell.
+    TooFewEmbedded { repo: RepoName, model: String, source_word: &'static str, embedded: usize, open: usize },
     #[error("{0}")]
     GitHub(#[from] SyncError),
-    /// It could not be embedded.
     #[error(transparent)]
     Embed(#[from] EmbedRunError),
-    /// Its neighbours could not be looked for.
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -177,7 +125,6 @@ impl From<GitHubError> for DetectError {
 
 /// The least score of a neighbour that the record keeps: a threshold that is learned later may be lower than today's.
 const KEPT: f64 = 0.50;
-/// Closed items that are named.
 const CLOSED_NAMED: usize = 3;
 
 /// Looks at one item: brings it up to date, embeds it, finds its neighbours, lets the judge and the guardrails decide,
@@ -459,7 +406,6 @@ struct Judged {
     reasoning: Option<String>,
     failure: Option<String>,
     unreachable: bool,
-    /// The neighbours that the judge was shown.
     shown: Vec<ItemNumber>,
 }
 

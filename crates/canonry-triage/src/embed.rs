@@ -13,7 +13,6 @@ use crate::boilerplate::{refresh_boilerplate, stored_boilerplate};
 /// What of an item is embedded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EmbedSource {
-    /// Title and body.
     #[default]
     Raw,
     /// Its intent card by this extractor; title and body as well, to fall back to.
@@ -30,14 +29,10 @@ impl EmbedSource {
     }
 }
 
-/// Which items to embed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EmbedOptions {
-    /// What of them.
     pub source: EmbedSource,
-    /// Of this type.
     pub item_type: Option<ItemType>,
-    /// In this state.
     pub state: Option<ItemState>,
     /// Leave alone what is embedded by this model and has not changed since.
     pub only_changed: bool,
@@ -46,9 +41,7 @@ pub struct EmbedOptions {
 /// What was embedded so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EmbedReport {
-    /// Items that were to be embedded.
     pub discovered: u64,
-    /// Vectors that were stored.
     pub embedded: u64,
     /// Items without a card of their present text, which have only the vector of title and body.
     pub without_card: u64,
@@ -64,7 +57,6 @@ pub struct EmbedFailure {
     pub so_far: EmbedReport,
     /// The items whose texts were in the batch that failed.
     pub numbers: Vec<ItemNumber>,
-    /// What went wrong.
     #[source]
     pub cause: EmbedRunError,
 }
@@ -72,7 +64,6 @@ pub struct EmbedFailure {
 /// What can go wrong in a run.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedRunError {
-    /// The model failed.
     #[error("failed to {0}")]
     Model(#[from] EmbedError),
     /// The model's vectors have another length than those that stay.
@@ -81,18 +72,13 @@ pub enum EmbedRunError {
          {stored}; to replace them all, embed everything, without --only-changed, --type and --state"
     )]
     OtherDimension {
-        /// Issue or pull request.
         item_type: ItemType,
         /// The first item that was to get such a vector.
         number: ItemNumber,
-        /// The model.
         model: String,
-        /// How long the stored vectors are.
         stored: usize,
-        /// How long the new one is.
         found: usize,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -116,7 +102,6 @@ const BATCH: u32 = 256;
 /// Texts that a run leaves out because the model refuses them; more of them mean that it refuses everything.
 const REFUSALS: usize = 20;
 
-/// Embeds items, batch by batch.
 pub async fn embed(
     store: &Store,
     embedder: &dyn Embedder,

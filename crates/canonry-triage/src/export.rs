@@ -9,10 +9,8 @@ use serde::Serialize;
 /// Why an export ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportFailure {
-    /// The database failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The output cannot be written.
     #[error("the export cannot be written: {0}")]
     Output(#[from] io::Error),
 }

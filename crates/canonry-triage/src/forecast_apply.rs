@@ -7,11 +7,8 @@ use jiff::Timestamp;
 /// What an apply would do now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlanForecast {
-    /// With the approved rows alone.
     pub approved_only: ApplyForecast,
-    /// With every row that nobody excluded.
     pub all: ApplyForecast,
-    /// What is left of the plan.
     pub left: RowsLeft,
     /// Closes of the last 24 hours that no person approved.
     pub closed_today: u64,

@@ -16,10 +16,8 @@ const ANNOUNCED: &str = "grace:";
 /// Why nothing could be done about a grace. Doing it again does no harm.
 #[derive(Debug, thiserror::Error)]
 pub enum GraceError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is to be said could not be stored.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
 }
@@ -27,11 +25,8 @@ pub enum GraceError {
 /// What became of a maintainer's ruling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
-    /// The item is closed soon.
     Yes,
-    /// It is being closed already.
     Already,
-    /// The item, or the other one, is not known.
     ItemUnknown,
 }
 

@@ -35,19 +35,12 @@ pub(crate) const CLOCK_SKEW: &str = "clock_skew";
 /// Who closes, and by which rules.
 #[derive(Clone, Copy)]
 pub struct GraceParts<'a> {
-    /// Where everything is kept.
     pub store: &'a Store,
-    /// GitHub.
     pub github: &'a GitHub,
-    /// The door for writes.
     pub outbox: &'a Outbox,
-    /// Judges the pair.
     pub judge: Judge<'a>,
-    /// What a hosted judge may still cost.
     pub budget: &'a LlmBudget,
-    /// What the service compares.
     pub source: EmbedSource,
-    /// The repository's settings as they are now.
     pub config: &'a Parsed,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
@@ -56,7 +49,6 @@ pub struct GraceParts<'a> {
 /// What became of a grace whose time is over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GraceOutcome {
-    /// The item is closed.
     Closed,
     /// It stays open, because somebody objected or something changed.
     Cancelled(GraceEnd),

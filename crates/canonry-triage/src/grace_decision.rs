@@ -14,7 +14,6 @@ use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::LlmBudget;
 use crate::pair_decision::PairQuestion;
 
-/// Who judges, and by which rules.
 #[derive(Clone, Copy)]
 pub(crate) struct PairJudge<'a> {
     pub(crate) store: &'a Store,
@@ -27,14 +26,11 @@ pub(crate) struct PairJudge<'a> {
     pub(crate) run_id: &'a str,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// The pair is an edge.
     Edge,
     /// It is none, for this reason.
     NoEdge(String),
-    /// Nobody could tell now.
     Later(String),
 }
 

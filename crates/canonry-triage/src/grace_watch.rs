@@ -262,7 +262,6 @@ pub(crate) fn disagrees(reaction: &RestReaction) -> bool {
     matches!(reaction.content.as_str(), "-1" | "confused") && !reaction.user.as_ref().is_some_and(RestUser::is_bot)
 }
 
-/// The comment that an entry has written.
 pub(crate) fn written_comment(entries: &[OutboxEntry], key: &str) -> Option<GithubId> {
     Some(receipt_of(entries.iter().find(|entry| entry.key == key)?)?.comment?.id)
 }

@@ -8,10 +8,8 @@ use jiff::Timestamp;
 /// Why a repository cannot be worked on.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentifyError {
-    /// GitHub did not tell.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The name now belongs to another repository than the one whose items are stored.
@@ -19,34 +17,19 @@ pub enum IdentifyError {
         "{name} on GitHub is not the repository whose items are stored under that name (its id is {found}, not {known}); \
          it was deleted and made anew, or renamed: use another database with --db, or the repository's new name"
     )]
-    AnotherRepository {
-        /// The name.
-        name: RepoName,
-        /// The id that is stored.
-        known: i64,
-        /// The id that GitHub gives.
-        found: i64,
-    },
+    AnotherRepository { name: RepoName, known: i64, found: i64 },
     /// The repository was renamed to a name under which other items are stored.
     #[error(
         "{from} is now called {to}, and the database already has items under that name; export one of the two to another database"
     )]
-    NameTaken {
-        /// The name that was asked for.
-        from: RepoName,
-        /// The name it has now.
-        to: RepoName,
-    },
+    NameTaken { from: RepoName, to: RepoName },
 }
 
 /// What a name turned out to mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identified {
-    /// GitHub's id.
     pub github_id: GithubId,
-    /// The name it has now.
     pub name: RepoName,
-    /// Whether its issues are switched on.
     pub has_issues: bool,
     /// The repository in the store, under whatever name; `None` when it is not there.
     pub known: Option<Repo>,

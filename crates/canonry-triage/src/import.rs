@@ -10,33 +10,23 @@ use tokio::sync::mpsc;
 use crate::import_source::{ImportSource, UnusableFile, open_all};
 use crate::record_reader::Record;
 
-/// What an import did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Records found, bad ones included.
     pub read: u64,
-    /// Items that were not known.
     pub inserted: u64,
-    /// Items that changed.
     pub updated: u64,
-    /// Records that said nothing new.
     pub unchanged: u64,
-    /// Records that could not be taken.
     pub failed: u64,
     /// Why, for the first [`ERRORS_KEPT`] of them.
     pub errors: Vec<BadRecord>,
-    /// The repositories that got items.
     pub repos: Vec<RepoName>,
 }
 
 /// A record that could not be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BadRecord {
-    /// The file it is in.
     pub file: String,
-    /// The line it begins at.
     pub line: u64,
-    /// What is wrong with it.
     pub message: String,
 }
 
@@ -46,9 +36,7 @@ pub const ERRORS_KEPT: usize = 1_000;
 /// How far an import has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImportProgress {
-    /// Records done.
     pub done: u64,
-    /// Records in all files.
     pub total: u64,
 }
 

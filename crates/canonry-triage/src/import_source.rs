@@ -49,7 +49,6 @@ impl ImportSource {
         Ok(count)
     }
 
-    /// The records from the beginning.
     pub(crate) fn records(&self) -> Result<RecordReader<Box<dyn BufRead + Send>>, UnusableFile> {
         let unpacked = self.unpacked().map_err(|error| self.unusable(&Unreadable::Io(error)))?;
         RecordReader::new(unpacked).map_err(|error| self.unusable(&error))

@@ -23,49 +23,36 @@ use crate::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
 use crate::known_duplicates::KnownDuplicates;
 use crate::llm_budget::{LlmBudget, Spent};
 
-/// Which sets are judged, and how.
 #[derive(Debug, Clone)]
 pub struct JudgeOptions {
     /// Only items of this type.
     pub item_type: Option<ItemType>,
-    /// Which text the sets compare.
     pub source: EmbedSource,
-    /// The least confidence of an accepted edge.
     pub min_edge: Probability,
-    /// Also sets whose item has changed since.
     pub allow_stale: bool,
-    /// Ask again about what is judged already.
     pub rejudge: bool,
     /// Only these sources, to join their clusters with others: an edge that an answer accepts takes the place of theirs.
     pub joining: Option<BTreeSet<(ItemType, ItemNumber)>>,
     /// Questions under way at once; at least one.
     pub workers: usize,
-    /// What may be asked and spent.
     pub budget: LlmBudget,
     /// The settings in force, as they are stored with each decision.
     pub config_hash: String,
-    /// The run, as it is stored with each decision.
     pub run_id: String,
 }
 
 /// What became of one set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionLine {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The source.
     pub number: ItemNumber,
-    /// The item it was found to be the same as.
     pub target: Option<ItemNumber>,
     /// What the judge itself said; `None` when it was not asked or not understood.
     pub model_is_duplicate: Option<bool>,
-    /// What the gates made of it.
     pub status: DecisionStatus,
     /// The gate that decided, unless it was accepted or the judge itself said no.
     pub reason: Option<String>,
-    /// The judge's confidence.
     pub confidence: Option<Probability>,
-    /// The judge's reason.
     pub reasoning: Option<String>,
     /// Whether an earlier answer to the same question was used.
     pub reused: bool,
@@ -74,37 +61,26 @@ pub struct DecisionLine {
 /// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JudgeReport {
-    /// Sets that the options name.
     pub discovered: u64,
-    /// Sets whose answer went through the gates.
     pub judged: u64,
     /// Those of them whose answer is one of before.
     pub reused: u64,
-    /// Edges that were accepted.
     pub accepted: u64,
-    /// Answers that were not.
     pub rejected: u64,
-    /// Sources that have an edge.
     pub skipped_existing_edge: u64,
     /// Sources without candidates.
     pub skipped_no_candidates: u64,
-    /// Sources that say too little.
     pub skipped_vague: u64,
     /// Sources without text of their own.
     pub skipped_no_content: u64,
-    /// Sets whose item has changed since.
     pub stale_sets_used: u64,
-    /// Answers that could not be used.
     pub invalid: u64,
     /// Questions without an answer; the next run asks them again.
     pub failed: u64,
-    /// Questions that were asked.
     pub calls: u64,
-    /// What they cost, as far as prices are known.
     pub cost_usd: f64,
     /// Why the run ended before its end, if it did.
     pub stopped: Option<String>,
-    /// One for each set.
     pub decisions: Vec<DecisionLine>,
     /// Why, for the first of those that failed.
     pub errors: Vec<FailedItem>,
@@ -113,18 +89,13 @@ pub struct JudgeReport {
 /// A run that ended early. What was decided before that is stored.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// The model would fail on every item.
     #[error("failed to {0}; check the key, the model's name and the address, then run it again: what is judged stays")]
     Model(ChatError),
     /// There is nothing that two judges could be compared on.
     #[error(
         "no open item of {repo} has a fresh candidate set, so there is nothing to audit; run `canonry candidates --repo {repo}` first"
     )]
-    NothingToAudit {
-        /// The repository.
-        repo: RepoName,
-    },
-    /// The store failed.
+    NothingToAudit { repo: RepoName },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

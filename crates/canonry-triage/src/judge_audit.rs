@@ -22,32 +22,24 @@ use crate::proven_judge::PeoplesTruth;
 pub struct AuditOptions {
     /// Only items of this type.
     pub item_type: Option<ItemType>,
-    /// Which text the sets compare.
     pub source: EmbedSource,
     /// How many sets at most.
     pub sample_size: u32,
     /// What chooses the sample: the same seed chooses the same.
     pub seed: i64,
-    /// The least confidence of an accepted edge.
     pub min_edge: Probability,
     /// Questions under way at once; at least one.
     pub workers: usize,
-    /// What may be asked and spent.
     pub budget: LlmBudget,
-    /// The run, as it is stored with the audit.
     pub run_id: String,
 }
 
-/// An audit that was stored.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditReport {
-    /// Its number.
     pub id: i64,
-    /// What it adds up to.
     pub tally: AuditTally,
     /// How the cheap judge's accepted answers turned out: by what people said of the pair, else by the strong judge.
     pub proof: JudgeProof,
-    /// Every source.
     pub items: Vec<AuditedItem>,
     /// Why some judges were not asked, if some were not.
     pub stopped: Option<String>,

@@ -17,15 +17,8 @@ use crate::without_secrets::WithoutSecrets;
 /// Who judges. The operator decides; a repository's own file never does.
 #[derive(Clone, Copy)]
 pub enum Judge<'a> {
-    /// The evidence itself, weighed in this program.
     Local,
-    /// A model.
-    Model {
-        /// Its kind.
-        provider: Extractor,
-        /// The model itself.
-        model: &'a dyn ChatModel,
-    },
+    Model { provider: Extractor, model: &'a dyn ChatModel },
 }
 
 impl Judge<'_> {
@@ -70,7 +63,6 @@ pub(crate) struct Question {
 /// What a judge said.
 pub(crate) struct Heard {
     pub(crate) answer: Result<JudgeAnswer, InvalidAnswer>,
-    /// The answer to the letter, for replaying it.
     pub(crate) said: String,
     pub(crate) call: Option<NewLlmCall>,
 }

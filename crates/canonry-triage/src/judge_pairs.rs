@@ -19,12 +19,10 @@ use crate::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unhear
 use crate::known_duplicates::KnownDuplicates;
 use crate::pair_decision::PairQuestion;
 
-/// What judging pairs did.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PairsReport {
     /// Pairs that were judged, whether a judge was asked or had answered before.
     pub judged: u64,
-    /// Those that were accepted.
     pub accepted: u64,
     /// Pairs without an answer; the next run asks again.
     pub failed: u64,

@@ -26,7 +26,6 @@ pub(crate) struct KnownDuplicates {
     fixed_by: BTreeMap<ItemNumber, ItemNumber>,
     own_comments: BTreeMap<ItemNumber, u32>,
     maintainers: Maintainers,
-    /// The canonical of every item that is in a cluster.
     canonicals: BTreeMap<ItemNumber, ItemNumber>,
     joined: Joined,
 }

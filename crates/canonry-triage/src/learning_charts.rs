@@ -10,29 +10,21 @@ use crate::backtest_report::escaped;
 pub(crate) struct RuleChart<'a> {
     /// Tells its parts' ids from those of other charts on the page.
     pub(crate) id: &'a str,
-    /// What it shows, in a few words.
     pub(crate) title: String,
     /// What can be seen in it, for those who cannot.
     pub(crate) description: String,
-    /// What the x axis counts.
     pub(crate) x_label: &'a str,
-    /// Where the x axis is marked.
     pub(crate) x_marks: Vec<(f64, String)>,
-    /// Where the y axis is marked.
     pub(crate) y_marks: Vec<(f64, String)>,
     /// A level that everything is compared with, drawn as a dotted line; the title names it.
     pub(crate) reference: f64,
-    /// What is drawn.
     pub(crate) lines: Vec<RuleLines>,
 }
 
 /// The lines of one rule. A place that is `None` interrupts a line.
 pub(crate) struct RuleLines {
-    /// The rule.
     pub(crate) rule: ThresholdRule,
-    /// One line for each repository.
     pub(crate) each: Vec<Vec<(f64, Option<f64>)>>,
-    /// The line for all of them.
     pub(crate) all: Vec<(f64, Option<f64>)>,
 }
 
@@ -44,7 +36,6 @@ const TOP: f64 = 42.0;
 const BOTTOM: f64 = 48.0;
 
 impl RuleChart<'_> {
-    /// The chart as an SVG element.
     pub(crate) fn svg(&self) -> String {
         let mut svg = String::new();
         self.draw(&mut svg).expect("invariant: a String takes everything");

@@ -12,7 +12,6 @@ use crate::synthetic_repository::RepositoryKind;
 /// Where thresholds end on their axis; silence stands above, at 1.
 const HIGHEST_PLACE: f64 = 0.88;
 
-/// The page of a simulation.
 pub fn learning_html(simulation: &LearningSimulation) -> String {
     let mut page = String::new();
     write_page(&mut page, simulation).expect("invariant: a String takes everything");

@@ -15,10 +15,8 @@ const UNREADABLE: &str = "- this file cannot be read";
 /// Why it is not known what the settings are now.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// GitHub did not tell.
     #[error("the settings could not be fetched: {0}")]
     GitHub(#[source] GitHubError),
 }

@@ -7,18 +7,14 @@ use tokio::sync::Notify;
 /// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LlmPrices {
-    /// Read by the model.
     pub input: f64,
-    /// Written by the model.
     pub output: f64,
 }
 
 /// The most that a run may ask and spend; `None` for no limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LlmLimits {
-    /// Questions.
     pub max_calls: Option<u64>,
-    /// US dollars.
     pub max_cost: Option<f64>,
     /// What tokens cost; without it nothing is known about cost.
     pub prices: Option<LlmPrices>,
@@ -51,7 +47,6 @@ const NO_PRICES: &str =
     "a cost limit is set, but the model's prices are not known; start with --input-price and --output-price";
 
 impl LlmBudget {
-    /// Everything of this is left.
     pub fn new(limits: LlmLimits) -> Self {
         Self { limits, ..Self::default() }
     }
@@ -137,7 +132,6 @@ impl LlmBudget {
         self.settled.notify_waiters();
     }
 
-    /// What so many tokens cost.
     pub(crate) fn cost(&self, input: Option<u64>, output: Option<u64>) -> Option<f64> {
         let prices = self.limits.prices?;
         let million = |tokens: u64, price: f64| tokens as f64 / 1e6 * price;

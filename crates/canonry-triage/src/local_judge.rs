@@ -17,15 +17,10 @@ use crate::local_judge_weights::probability;
 /// What the judge reads of an item.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalText<'a> {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// Its number.
     pub number: ItemNumber,
-    /// Its title.
     pub title: &'a str,
-    /// Its body.
     pub body: &'a str,
-    /// Its labels.
     pub labels: &'a [String],
     /// Who wrote it; `None` is unknown.
     pub author: Option<&'a Login>,
@@ -38,11 +33,8 @@ pub struct LocalText<'a> {
 /// A candidate as retrieval found it.
 #[derive(Debug, Clone, Copy)]
 pub struct LocalCandidate<'a> {
-    /// The item.
     pub text: LocalText<'a>,
-    /// Its calibrated similarity to the source.
     pub score: Similarity,
-    /// What the parts of retrieval said of it.
     pub parts: &'a BTreeMap<String, f64>,
 }
 
@@ -98,7 +90,6 @@ const COPY: f64 = 0.97;
 /// chosen, people had linked 3 of 7 in rust; read, all 7 are the same, three of them filed again on purpose because the first had been closed.
 const SAME_ERROR: f64 = 0.93;
 
-/// A candidate, weighed.
 struct Weighed<'a> {
     candidate: &'a LocalCandidate<'a>,
     compared: &'a Compared,
@@ -109,7 +100,6 @@ struct Weighed<'a> {
 /// What kind of pair it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tie {
-    /// The same text twice.
     Copy,
     /// The same telling error, and the same title or nearly the same text.
     SameError,
@@ -123,7 +113,6 @@ enum Tie {
     OtherKind,
     /// One of them says nothing of its own.
     TooShort,
-    /// Alike, more or less.
     Alike,
 }
 

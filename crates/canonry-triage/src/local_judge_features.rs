@@ -183,7 +183,6 @@ fn share(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     parts.get(name).copied().filter(|value| value.is_finite()).map(|value| value.clamp(0.0, 1.0))
 }
 
-/// A part that is a number of any size.
 fn number(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
     parts.get(name).copied().filter(|value| value.is_finite())
 }

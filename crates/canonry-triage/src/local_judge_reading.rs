@@ -10,9 +10,7 @@ use regex::Regex;
 use crate::local_judge::LocalText;
 use crate::local_judge_titles::Title;
 
-/// An item, read.
 pub(crate) struct Reading {
-    /// The title.
     pub(crate) title: Title,
     /// The words of the title and of what the author wrote under it, each once.
     pub(crate) words: HashSet<String>,
@@ -20,7 +18,6 @@ pub(crate) struct Reading {
     pub(crate) triples: HashSet<u64>,
     /// How many words the author wrote, title included.
     pub(crate) length: usize,
-    /// Errors, frames, quotes, code, versions.
     pub(crate) facts: Facts,
     /// Places in source files, as `collect.rs:1040`; of the first lines of a file too many are alike.
     pub(crate) places: BTreeSet<String>,

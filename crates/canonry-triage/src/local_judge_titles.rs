@@ -10,14 +10,12 @@ use regex::Regex;
 use crate::local_judge_features::overlap;
 use crate::local_judge_reading::first_chars;
 
-/// A title, read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Title {
     /// Its words, in order.
     pub(crate) words: Vec<String>,
     /// Its numbers, in order; a word for a small number is one.
     numbers: Vec<String>,
-    /// The names of code in it.
     names: BTreeSet<String>,
 }
 
@@ -28,7 +26,6 @@ pub(crate) struct Titles {
     pub(crate) overlap: f64,
     /// The same words and numbers in the same order.
     pub(crate) same: bool,
-    /// How many words the shorter one has.
     pub(crate) shortest: usize,
     /// The same but for numbers: the next of a series, another version.
     pub(crate) numbers_differ: bool,

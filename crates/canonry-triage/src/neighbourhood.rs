@@ -43,11 +43,9 @@ enum Vectors {
 /// How neighbours are looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Wanted {
-    /// Which parts count.
     pub mode: RetrievalMode,
     /// How many at most.
     pub k: usize,
-    /// The least score.
     pub min_score: Similarity,
     /// In which state neighbours must be; `None` for any.
     pub state: Option<ItemState>,
@@ -56,7 +54,6 @@ pub struct Wanted {
 /// Why neighbours could not be looked for.
 #[derive(Debug, thiserror::Error)]
 pub enum RetrievalError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The index refused a vector, or a query had none.
@@ -114,12 +111,10 @@ impl Neighbourhood {
         Ok(Self { store, repo, key, calibration, index, rows, boilerplate, vectors, tokens })
     }
 
-    /// The type of its items.
     pub fn item_type(&self) -> ItemType {
         self.index.item_type()
     }
 
-    /// What its vectors are of.
     pub fn representation(&self) -> Representation {
         self.key.representation
     }
@@ -139,7 +134,6 @@ impl Neighbourhood {
         self.rows.values().filter(|row| row.embedded).count()
     }
 
-    /// From the model's cosines to scores.
     pub fn calibration(&self) -> &Calibration {
         &self.calibration
     }
@@ -154,7 +148,6 @@ impl Neighbourhood {
         self.item_type() == ItemType::Pr || self.index.holds_words(number)
     }
 
-    /// An item's own text and vector.
     pub async fn entry(&self, number: ItemNumber) -> Result<Option<IndexEntry>, RetrievalError> {
         Ok(self.entries(&[number]).await?.into_iter().next())
     }
@@ -169,7 +162,6 @@ impl Neighbourhood {
         Ok(entries)
     }
 
-    /// The query that an item is.
     pub fn query_of(entry: &IndexEntry) -> Query {
         let query = Query::new(&entry.title, &entry.body).for_item(entry.number);
         let query = match &entry.changes {
@@ -374,7 +366,6 @@ impl Neighbourhood {
     }
 }
 
-/// Every n-th vector.
 async fn sample(
     store: &Store,
     repo: &Repo,

@@ -25,11 +25,9 @@ const DISAGREEING: usize = 2;
 /// Where objections are noted, and how Canonry is spoken to there.
 #[derive(Debug, Clone, Copy)]
 pub struct Objections<'a> {
-    /// Where everything is kept.
     pub store: &'a Store,
     /// The door for writes; without it nobody is told.
     pub outbox: Option<&'a Outbox>,
-    /// The repository.
     pub repo: &'a Repo,
     /// The name by which Canonry is spoken to there.
     pub handle: &'a str,
@@ -38,11 +36,9 @@ pub struct Objections<'a> {
 /// What was heard about closes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ObjectionsReport {
-    /// Objections that were new.
     pub new: u64,
     /// When to ask for the rest, if GitHub's limit kept us from asking about some.
     pub retry_at: Option<Timestamp>,
-    /// Why something could not be asked.
     pub failed: Option<String>,
 }
 

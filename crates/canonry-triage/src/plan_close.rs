@@ -27,34 +27,24 @@ use crate::row_evidence::{RowEvidence, facts_of};
 pub struct PlanOptions {
     /// Only items of this type.
     pub item_type: Option<ItemType>,
-    /// Whose edges count.
     pub source: EmbedSource,
     /// When an item may be closed.
     pub rules: PlanRules,
-    /// Store nothing.
     pub dry_run: bool,
     /// The settings in force, as they are stored with the plan.
     pub config_hash: String,
-    /// The run, as it is stored with the plan.
     pub run_id: String,
 }
 
-/// One row for a person.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRow {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// Its title.
     pub title: String,
-    /// What it is closed in favour of, or would be.
     pub target: ItemNumber,
-    /// The title of that.
     pub target_title: String,
     /// Why it is left open; `None` closes it.
     pub skip: Option<SkipReason>,
-    /// How sure it is that the two are the same.
     pub confidence: Option<Probability>,
     /// Why; empty for a row that closes nothing.
     pub evidence: RowEvidence,
@@ -68,18 +58,14 @@ pub struct PlannedRow {
     pub result: Option<String>,
 }
 
-/// A plan.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PlanReport {
     /// Its number; `None` when it was not stored.
     pub plan: Option<CloseRunId>,
-    /// Every row, cluster by cluster.
     pub rows: Vec<PlannedRow>,
-    /// Clusters that it is made from.
     pub clusters: u64,
     /// Pairs that lack nothing but a judgement.
     pub missing_pairs: u64,
-    /// What became of those that were judged for it.
     pub judged: PairsReport,
 }
 
@@ -95,7 +81,6 @@ pub enum PlanError {
     /// The judge could not be asked about missing pairs.
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -257,12 +242,10 @@ pub(crate) struct OneRow<'a> {
     pub(crate) run_id: &'a str,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OnePlan {
     /// A plan that holds this row and no other.
     Stored(CloseRunId),
-    /// A rule keeps the item open.
     Skipped(String),
     /// Somebody else has planned it, or ended the grace.
     Taken,

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use crate::plan_close::PlannedRow;
 use crate::stored_plan::StoredPlan;
 
-/// The plan for scripts.
 pub fn plan_json(plan: &StoredPlan) -> String {
     let items: Vec<Value> = plan.rows.iter().map(row_document).collect();
     let run = &plan.run;
@@ -15,7 +14,6 @@ pub fn plan_json(plan: &StoredPlan) -> String {
     format!("{document:#}\n")
 }
 
-/// One row for scripts.
 pub fn row_document(row: &PlannedRow) -> Value {
     json!({
         "number": row.number,
@@ -77,7 +75,6 @@ fn cell(text: &str) -> String {
     quote_line(text, 200).replace('|', "\\|")
 }
 
-/// The plan for a spreadsheet.
 pub fn plan_csv(plan: &StoredPlan) -> String {
     let mut text = String::from(
         "type,number,title,action,target,target_title,skip_reason,confidence,approved,approved_by,reasoning,facts,result\r\n",

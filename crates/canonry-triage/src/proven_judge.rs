@@ -21,7 +21,6 @@ pub async fn is_judge_proven(store: &Store, repo: &Repo, judge: &StoredJudge) ->
 }
 
 impl Judge<'_> {
-    /// The judge as it is stored.
     pub fn stored(&self) -> StoredJudge {
         StoredJudge {
             provider: self.provider().to_owned(),

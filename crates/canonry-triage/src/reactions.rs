@@ -15,10 +15,8 @@ const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
 /// interrupted goes on with the rest when it is begun again.
 const HOLDS: SignedDuration = SignedDuration::from_hours(3);
 
-/// What was heard.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReactionsReport {
-    /// Comments whose reactions are known now.
     pub asked: u64,
     /// Those among them that are gone, and their reactions with them.
     pub gone: u64,

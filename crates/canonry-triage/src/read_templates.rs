@@ -11,7 +11,6 @@ use crate::sync::SyncError;
 
 /// Template files that are read; a repository with more has other troubles.
 const FILES: usize = 30;
-/// Bytes of one.
 const FILE_LIMIT: usize = 64 * 1024;
 const FOLDER: &str = ".github";
 

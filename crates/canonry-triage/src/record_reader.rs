@@ -32,7 +32,6 @@ pub(crate) enum Span {
 #[derive(Debug)]
 pub(crate) struct Record {
     pub(crate) line: u64,
-    /// How long it is in the file.
     pub(crate) bytes: usize,
     pub(crate) parsed: Result<ImportLine, String>,
 }

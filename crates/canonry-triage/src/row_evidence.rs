@@ -4,15 +4,12 @@ use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, RepoName, redact}
 use canonry_retrieval::{Facts, SharedFact, shared_facts};
 use serde::{Deserialize, Serialize};
 
-/// The evidence of one close row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RowEvidence {
     /// What both texts hold, each in words, the most telling first. Text of strangers.
     pub facts: Vec<String>,
-    /// What the judge said.
     pub reasoning: Option<String>,
-    /// The edges that the close rests on.
     pub path: Option<ClosePath>,
     /// Items that were closed in favour of this one before, and will point at its target.
     pub repoint: Vec<ItemNumber>,

@@ -7,7 +7,6 @@ use jiff::Timestamp;
 /// Why nothing was ruled.
 #[derive(Debug, thiserror::Error)]
 pub enum RulingError {
-    /// Both are the same item.
     #[error("an item cannot be ruled about against itself: name two different numbers")]
     Itself,
     /// The store failed, or has no such item.
@@ -18,7 +17,6 @@ pub enum RulingError {
 /// What a person adds to a ruling.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Statement<'a> {
-    /// Why, for who reads it later.
     pub note: Option<&'a str>,
     /// Who it is, where that is known: the command line does not know it.
     pub by: Option<&'a Login>,

@@ -67,7 +67,6 @@ impl TriageKeys {
 /// The comment that stands on an item, or is on its way there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StandingComment {
-    /// The key of the entry that writes it.
     pub(crate) key: String,
     /// What it says once everything about it is sent.
     pub(crate) text: Option<String>,
@@ -134,7 +133,6 @@ fn was_so_already(entry: &OutboxEntry) -> bool {
     receipt.is_some_and(|receipt| receipt.already)
 }
 
-/// The entries that edit a comment.
 fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item = &'a OutboxEntry> {
     entries.iter().filter(move |entry| match write_of(entry) {
         Some(Write::EditComment { comment_key, .. }) => comment_key == comment,
@@ -142,7 +140,6 @@ fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item
     })
 }
 
-/// On GitHub, or on its way.
 pub(crate) fn is_living(entry: &OutboxEntry) -> bool {
     matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
 }

@@ -8,62 +8,44 @@ use canonry_store::{Repo, Store, StoreError};
 use crate::boilerplate::stored_boilerplate;
 use crate::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 
-/// What to search for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchFor {
-    /// Words that a person typed.
     Text(String),
-    /// An item, of whichever type the number has.
     SimilarTo(ItemNumber),
 }
 
-/// How to search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchOptions {
-    /// Which parts count.
     pub mode: RetrievalMode,
     /// In which state hits must be; `None` for any.
     pub state: Option<ItemState>,
     /// How many at most.
     pub limit: usize,
-    /// The least score.
     pub min_score: Similarity,
-    /// Terms that lift a hit.
     pub include: Vec<String>,
-    /// Terms that drop a hit.
     pub exclude: Vec<String>,
 }
 
 /// A hit with what a person wants to see of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundItem {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The item.
     pub number: ItemNumber,
-    /// Open or closed.
     pub state: ItemState,
-    /// Its title.
     pub title: String,
-    /// Where a person can read it.
     pub url: Option<String>,
-    /// The score, include terms counted.
     pub score: Similarity,
 }
 
 /// Why a search failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
-    /// There is no such item.
     #[error("there is no item #{0} in the database; sync or import it first")]
     UnknownItem(ItemNumber),
-    /// The query could not be embedded.
     #[error("failed to {0}")]
     Embed(#[from] EmbedError),
-    /// The index or the store failed.
     #[error(transparent)]
     Retrieval(#[from] RetrievalError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

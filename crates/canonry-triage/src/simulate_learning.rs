@@ -11,33 +11,25 @@ pub(crate) const EARLY: usize = 50;
 /// How far from the wanted precision is near it, as a share of it.
 const NEAR: f64 = 0.1;
 
-/// What to simulate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimulationOptions {
     /// How many repositories, the four kinds in turn.
     pub repositories: usize,
-    /// How many outcomes each has in the end.
     pub outcomes: usize,
-    /// Decides everything that is drawn.
     pub seed: u64,
 }
 
 /// Where the rules went.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LearningSimulation {
-    /// What was simulated.
     pub options: SimulationOptions,
-    /// The threshold that every repository begins with.
     pub configured: Threshold,
     /// The precision that `precision-target` aims at.
     pub wanted: Probability,
-    /// The repositories.
     pub repositories: Vec<SimulatedRepository>,
-    /// A curve for each repository and rule.
     pub curves: Vec<LearningCurve>,
 }
 
-/// A repository that was simulated.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SimulatedRepository {
     /// Its name, such as `crossing-2`.
@@ -51,11 +43,8 @@ pub struct SimulatedRepository {
 /// Where one rule went on one repository.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LearningCurve {
-    /// The repository's name.
     pub repository: String,
-    /// Its kind.
     pub kind: RepositoryKind,
-    /// The rule.
     pub rule: ThresholdRule,
     /// Where it stood after so many outcomes; the last is after all of them.
     pub points: Vec<CurvePoint>,
@@ -75,15 +64,11 @@ pub struct CurvePoint {
 /// What one rule made of all repositories of a kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RuleSummary {
-    /// The kind.
     pub kind: RepositoryKind,
-    /// The rule.
     pub rule: ThresholdRule,
-    /// How many repositories there are of the kind.
     pub repositories: usize,
     /// How many were silent after 50 outcomes; `None` when there were not so many.
     pub silent_early: Option<usize>,
-    /// How many were silent in the end.
     pub silent: usize,
     /// The middle threshold in the end, silence being the highest.
     pub median_threshold: CurrentThreshold,
@@ -142,7 +127,6 @@ impl LearningSimulation {
         pairs.filter_map(|(kind, rule)| self.summary_of(kind, rule)).collect()
     }
 
-    /// The curves of a rule on the repositories of a kind.
     pub fn curves_of(&self, kind: RepositoryKind, rule: ThresholdRule) -> impl Iterator<Item = &LearningCurve> {
         self.curves.iter().filter(move |curve| curve.kind == kind && curve.rule == rule)
     }

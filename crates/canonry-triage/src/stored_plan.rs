@@ -7,12 +7,9 @@ use canonry_store::{CloseMode, CloseRun, CloseRunId, CloseRunRow, Repo, Store, S
 
 use crate::plan_close::PlannedRow;
 
-/// A plan and its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredPlan {
-    /// The plan.
     pub run: CloseRun,
-    /// Its rows.
     pub rows: Vec<PlannedRow>,
 }
 

@@ -10,12 +10,9 @@ use canonry_store::{Repo, Store, SyncProgress};
 use crate::identify::{identify, remember};
 use crate::sync::SyncError;
 
-/// What a sweep found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SweepReport {
-    /// Items that were looked for.
     pub checked: u64,
-    /// Items that are gone, and how.
     pub gone: Vec<(ItemNumber, Gone)>,
     /// Items that were marked as gone and are there.
     pub back: Vec<ItemNumber>,

@@ -21,7 +21,6 @@ pub struct SyncOptions {
     pub since: Option<Timestamp>,
     /// Only items that are not known yet.
     pub only_new: bool,
-    /// Write nothing.
     pub dry_run: bool,
 }
 
@@ -40,21 +39,15 @@ impl SyncOptions {
 /// What a run did so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SyncReport {
-    /// The name the repository has now.
     pub repo: Option<RepoName>,
     /// The former name, when the repository was renamed.
     pub renamed_from: Option<RepoName>,
     /// Items that GitHub listed and the options want.
     pub fetched: u64,
-    /// Items that were not known.
     pub inserted: u64,
-    /// Items that changed.
     pub updated: u64,
-    /// Those of them whose text changed.
     pub content_changed: u64,
-    /// Items that were as known.
     pub unchanged: u64,
-    /// Pages that were read.
     pub pages: u64,
     /// GitHub said that nothing changed since the last run.
     pub not_modified: bool,
@@ -81,7 +74,6 @@ impl SyncReport {
 pub struct SyncFailure {
     /// What was done until then.
     pub so_far: SyncReport,
-    /// What went wrong.
     #[source]
     pub cause: SyncError,
 }
@@ -89,13 +81,10 @@ pub struct SyncFailure {
 /// What can go wrong in a run.
 #[derive(Debug, thiserror::Error)]
 pub enum SyncError {
-    /// The repository cannot be worked on.
     #[error(transparent)]
     Identify(#[from] IdentifyError),
-    /// GitHub did not answer.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -290,7 +279,6 @@ async fn unknown(store: &Store, repo: &Repo, records: Vec<ItemRecord>) -> Result
     Ok(unknown)
 }
 
-/// What taking records in would do.
 async fn preview(store: &Store, repo: Option<&Repo>, records: Vec<ItemRecord>) -> Result<Vec<Change>, StoreError> {
     let mut changes = Vec::new();
     for record in records {

@@ -15,7 +15,6 @@ use crate::identify::{identify, remember};
 use crate::sync::SyncError;
 use crate::who_closed::{Issue, People, known_maintainers};
 
-/// What was learned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutcomesReport {
     /// Issues closed as duplicates whose target was not known.

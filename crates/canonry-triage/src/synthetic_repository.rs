@@ -22,7 +22,6 @@ pub enum RepositoryKind {
     Good,
     /// Right from some score on: somewhere the precision crosses the wanted one.
     Crossing,
-    /// Wrong mostly, at every score.
     Bad,
     /// Good at first, bad in the end.
     Drifting,
@@ -32,7 +31,6 @@ impl RepositoryKind {
     /// Every kind.
     pub const ALL: [Self; 4] = [Self::Good, Self::Crossing, Self::Bad, Self::Drifting];
 
-    /// Its word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Good => "good",

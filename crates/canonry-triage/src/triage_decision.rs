@@ -11,9 +11,7 @@ pub(crate) struct Situation<'a> {
     pub(crate) mode: TriageMode,
     pub(crate) verdict: Verdict,
     pub(crate) target: Option<ItemNumber>,
-    /// Whether the threshold lets it be said.
     pub(crate) speaking: Speaking,
-    /// What the comment would say.
     pub(crate) text: &'a str,
     pub(crate) said: &'a SaidSoFar,
     /// Every target that was ever named on the item, the last one first.
@@ -24,16 +22,20 @@ pub(crate) struct Situation<'a> {
     pub(crate) now: Timestamp,
 }
 
-/// What is done.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decision {
     /// A new comment, the n-th, and the label.
-    Comment { generation: usize },
+    Comment {
+        generation: usize,
+    },
     /// The standing comment gets another text.
-    Edit { comment_key: String },
+    Edit {
+        comment_key: String,
+    },
     /// The standing comment says that it was a mistake, and the label goes.
-    Withdraw { comment_key: String },
-    /// Nothing, for this reason.
+    Withdraw {
+        comment_key: String,
+    },
     Record(&'static str),
 }
 

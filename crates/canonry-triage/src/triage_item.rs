@@ -25,11 +25,9 @@ use crate::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Sit
 /// How a repository wants its items triaged.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TriageRules {
-    /// How far it goes.
     pub mode: TriageMode,
     /// How many items a comment names at most, the target among them.
     pub max_candidates: usize,
-    /// Labels whose items are left alone.
     pub exclude_labels: Vec<String>,
     /// For how long no second comment is made on the same item.
     pub cooldown: SignedDuration,
@@ -40,24 +38,18 @@ pub struct TriageRules {
 /// How sure duplicates are closed that nobody objects to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GraceRules {
-    /// How many hours people have to object.
     pub hours: u32,
-    /// The least confidence.
     pub min_close: Probability,
     /// Labels whose items are never closed.
     pub protected_labels: Vec<String>,
-    /// The name by which Canonry is spoken to.
     pub handle: String,
 }
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Triaged {
     /// What is said about the item; `None` when it was not looked at.
     pub verdict: Option<OnlineVerdict>,
-    /// The stored record.
     pub triage_id: Option<i64>,
-    /// What the record led to.
     pub action: Option<TriageActionKind>,
     /// Why that, or why it was not looked at, in one word.
     pub reason: String,
@@ -66,29 +58,19 @@ pub struct Triaged {
 /// Why an item could not be triaged. Doing it again does no harm: nothing is written twice.
 #[derive(Debug, thiserror::Error)]
 pub enum TriageError {
-    /// Nothing can be said about it.
     #[error(transparent)]
     Detect(#[from] DetectError),
     /// The judge gave no usable answer. That is recorded and never posted; it may be asked again.
     #[error("failed to judge {repo} #{number}: {why}")]
-    JudgeFailed {
-        /// The repository.
-        repo: RepoName,
-        /// The item.
-        number: ItemNumber,
-        /// What is known of the reason.
-        why: String,
-    },
+    JudgeFailed { repo: RepoName, number: ItemNumber, why: String },
     /// The repository's other items could not be embedded.
     #[error(transparent)]
     Embed(#[from] Box<EmbedFailure>),
     /// The repository's other items could not be read for their intent.
     #[error(transparent)]
     Analyze(#[from] Box<AnalyzeFailure>),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is to be said could not be stored.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
 }
@@ -260,7 +242,6 @@ struct Spoken<'a> {
     said: &'a SaidSoFar,
     /// Every target that was named, the last one first.
     named: &'a [ItemNumber],
-    /// The close that the text announces.
     grace: Option<&'a GraceRules>,
 }
 

@@ -22,7 +22,6 @@ pub struct TriageRecheck {
 }
 
 impl TriageRecheck {
-    /// A recheck that asks these two.
     pub fn new(store: Store, github: GitHub) -> Self {
         Self { store, github }
     }

@@ -32,17 +32,14 @@ const MOST_TRIES: usize = 50;
 /// What is undone, and why.
 #[derive(Debug, Clone, Copy)]
 pub struct UndoOptions<'a> {
-    /// The plan, or the run that applied it.
     pub run: CloseRunId,
     /// Only this item.
     pub item: Option<ItemNumber>,
-    /// Why.
     pub reason: UndoReason,
     /// What else the person says; it is written into the comment and kept with the ruling.
     pub note: Option<&'a str>,
     /// Who wants it, where that is known; kept with the ruling.
     pub by: Option<&'a Login>,
-    /// The repository's settings.
     pub config: &'a RepoConfig,
     /// The run, as it is stored with what it does; no other process may use the same.
     pub run_id: &'a str,
@@ -57,7 +54,6 @@ pub enum UndoError {
     /// There is nothing of that number that could be undone.
     #[error("{0}")]
     NothingToUndo(String),
-    /// It ended early.
     #[error(transparent)]
     Ended(#[from] ClosingError),
 }
@@ -339,7 +335,6 @@ impl Undoing<'_> {
         Ok(key)
     }
 
-    /// The run that undoes the plan, with a row for the item.
     async fn begin(&self, item: RowItem) -> Result<CloseRunId, UndoError> {
         let Closing { store, github, .. } = self.closing;
         let only = self.options.item.map(|_| [(item.item_type, item.number)]);
@@ -376,7 +371,6 @@ impl Undoing<'_> {
 
 /// Whether the person was told.
 enum Explained {
-    /// Yes, with what else did not work.
     Told(Option<String>),
     /// It waits for longer than anybody here does.
     NotYet(String),
@@ -385,9 +379,7 @@ enum Explained {
 /// Whether the last close of an item is still ours.
 struct StillOurs<'a> {
     closing: Closing<'a>,
-    /// The key of the reopening.
     key: &'a str,
-    /// The key of our close.
     closed_by: &'a str,
 }
 

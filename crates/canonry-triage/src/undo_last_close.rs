@@ -13,20 +13,15 @@ use crate::grace_cancel::is_closing;
 use crate::objections::Objections;
 use crate::undo_close::{ALREADY_OPEN, UndoError, UndoOptions, undo_close};
 
-/// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UndoneLast {
-    /// The item is open again.
     Reopened,
-    /// Somebody has opened it already.
     AlreadyOpen,
-    /// Somebody else closed it since.
     NotOurs,
     /// Canonry never closed it.
     Nothing,
     /// It has begun, and goes on when it is asked for again.
     Pending(String),
-    /// GitHub did not let it be opened.
     Failed(String),
 }
 

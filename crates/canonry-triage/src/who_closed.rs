@@ -23,9 +23,7 @@ const FAILURES: u32 = 3;
 /// What was found out.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ActorsReport {
-    /// Issues whose timeline was read.
     pub asked: u64,
-    /// Those about which something new is known.
     pub resolved: u64,
     /// Those that cannot be asked about any more.
     pub gone: u64,
@@ -216,7 +214,6 @@ impl Issue<'_> {
         self.naming(event, names, at)
     }
 
-    /// A comment and what it names.
     pub(crate) fn naming(
         &self,
         event: &RestTimelineEvent,

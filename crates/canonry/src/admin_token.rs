@@ -72,7 +72,6 @@ fn of_another_start(kept: &KeptAdminToken) -> AdminToken {
     AdminToken::hashed(kept.hash)
 }
 
-/// What no token opens.
 fn nobodys(error: &anyhow::Error) -> AdminToken {
     tracing::warn!(
         "no admin token was made for the console, and nobody can sign in with one ({error:#}); remove what is in the way, \

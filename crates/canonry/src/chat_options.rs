@@ -47,7 +47,6 @@ pub(crate) struct LimitOptions {
     output_price: Option<f64>,
 }
 
-/// Reads an amount of money.
 pub(crate) fn amount(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| format!("{text:?} is not an amount of money"))?;
     if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{text:?} is not an amount of money")) }
@@ -109,7 +108,6 @@ impl ProviderOptions {
 }
 
 impl Models {
-    /// Who judges.
     pub(crate) fn judge(&self) -> Judge<'_> {
         judge_of(self.provider, self.judge.as_deref())
     }

@@ -10,7 +10,6 @@ use crate::run_id::RunId;
 pub(crate) struct Context {
     /// When the run began.
     pub(crate) now: Timestamp,
-    /// The run's id.
     pub(crate) run_id: RunId,
     /// The command's words, such as `maintainers set`.
     pub(crate) command: String,

@@ -22,7 +22,6 @@ pub(crate) struct DatabaseOption {
 /// A database, and whether anybody named it.
 #[derive(Debug)]
 pub(crate) struct ChosenDatabase {
-    /// Where it is.
     pub(crate) url: DatabaseUrl,
     /// The folder of the default database; `None` when the database was named.
     pub(crate) data_folder: Option<PathBuf>,

@@ -17,7 +17,6 @@ pub(crate) struct ServiceModels {
     pub(crate) remote_embedder: Option<Box<dyn Embedder>>,
     /// The local embedder, once the first text wants a vector: a process that only takes webhooks in stays small.
     pub(crate) local_embedder: OnceLock<LocalEmbedder>,
-    /// Where indexes are kept between runs.
     pub(crate) snapshots: Option<PathBuf>,
 }
 

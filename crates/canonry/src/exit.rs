@@ -6,11 +6,8 @@ use std::process::ExitCode;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Exit {
-    /// Done.
     Done = 0,
-    /// Failed.
     Failed = 1,
-    /// The arguments were wrong.
     Usage = 2,
     /// Done, but some items failed.
     SomeFailed = 3,

@@ -33,7 +33,6 @@ impl GithubOption {
         Ok(GitHub::new(ClientOptions { on_wait, ..self.options()? })?)
     }
 
-    /// Where the API is.
     pub(crate) fn api(&self) -> &Url {
         &self.api
     }

@@ -31,9 +31,7 @@ impl ItemFilterOptions {
 /// One word of several, or all of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum OneOrAll<T> {
-    /// This one.
     One(T),
-    /// All of them.
     All,
 }
 

@@ -48,7 +48,6 @@ impl LocalClone {
         Ok(Self { git, root, folder: folder.to_owned() })
     }
 
-    /// The repository, to ask.
     pub(crate) fn git(&self) -> &Git {
         &self.git
     }

@@ -46,7 +46,6 @@ pub(crate) struct EmbedPatience {
 }
 
 impl EmbedPatience {
-    /// Has an embedder asked like that.
     pub(crate) fn apply(self, settings: &mut RemoteSettings) {
         settings.timeout = self.embed_timeout.unwrap_or(settings.timeout);
         settings.attempts = self.embed_tries.unwrap_or(settings.attempts);

@@ -49,7 +49,6 @@ impl OutputFile {
         Ok(this)
     }
 
-    /// Gives the finished file its name.
     pub(crate) fn finish(mut self) -> Result<()> {
         self.finish_file().with_context(|| format!("the file {} could not be finished", self.shown.display()))
     }

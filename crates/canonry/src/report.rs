@@ -13,7 +13,6 @@ pub(crate) const SCHEMA_VERSION: u32 = 1;
 /// The end of a command.
 #[derive(Debug)]
 pub(crate) struct Report {
-    /// The exit status.
     pub(crate) exit: Exit,
     /// What goes to stdout; `None` when the command wrote its result there itself.
     pub(crate) document: Option<Document>,
@@ -40,7 +39,6 @@ impl Report {
         Self { exit, document: None }
     }
 
-    /// Adds a key to the document.
     pub(crate) fn with(mut self, key: &str, content: impl Serialize) -> Self {
         if let Some(document) = &mut self.document {
             document.more.insert(key.to_owned(), value(&content));
@@ -74,7 +72,6 @@ impl Report {
         self.document.as_ref().map_or("", Document::text)
     }
 
-    /// Ends with another status.
     pub(crate) fn ending(mut self, exit: Exit) -> Self {
         self.exit = exit;
         self
@@ -82,12 +79,10 @@ impl Report {
 }
 
 impl Document {
-    /// The words for a person.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    /// The document for a program.
     pub(crate) fn envelope(&self, context: &Context, asked_repo: Option<&RepoName>) -> Value {
         let mut envelope = envelope(&context.command, &context.run_id.to_string(), self.repo.as_ref().or(asked_repo));
         envelope.insert("stats".to_owned(), self.stats.clone());

@@ -58,7 +58,6 @@ enum SourceWord {
 }
 
 impl SourceOptions {
-    /// What is compared.
     pub(crate) fn source(self) -> EmbedSource {
         let by_default = if self.extractor == Extractor::Local { SourceWord::Raw } else { SourceWord::Intent };
         match self.source.unwrap_or(by_default) {

@@ -3,7 +3,6 @@
 pub(crate) use canonry_domain::counted;
 use comfy_table::{ContentArrangement, LineStyle, Table, TableStyle};
 
-/// One line, below the heading.
 const STYLE: TableStyle = TableStyle::new().header_separator(LineStyle::none().fill('─').junction('─'));
 
 /// An empty table with its heading; it fits the terminal, if there is one.

@@ -20,7 +20,6 @@ const ROUNDS: usize = 3;
 const KERNELS: [&str; 3] = ["amx", "avx512", PORTABLE];
 const PORTABLE: &str = "portable";
 
-/// The runs of one engine.
 #[derive(Debug, Default)]
 struct Runs {
     speeds: Vec<Value>,
@@ -31,9 +30,7 @@ struct Runs {
 /// One way to have onnxruntime take its texts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Way {
-    /// Threads that divide a text among themselves.
     threads: usize,
-    /// Threads that take different texts.
     workers: usize,
     /// Texts of one bucket of lengths that are run together.
     batch: usize,

@@ -20,7 +20,6 @@ const ITEMS: usize = 500;
 const WARM_UP: Duration = Duration::from_secs(3);
 const TIME: Duration = Duration::from_secs(8);
 
-/// Who is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Contender {
     Canonry,

@@ -45,7 +45,6 @@ const WORKERS: usize = 4;
 const DRAIN_LIMIT: Duration = Duration::from_secs(600);
 const LOOK: Duration = Duration::from_millis(500);
 
-/// What a burst came to.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Burst {
     rate: f64,
@@ -55,7 +54,6 @@ pub(crate) struct Burst {
     idle_kib: u64,
     accepted_kib: u64,
     peak_kib: u64,
-    /// How the jobs ended, and how many.
     ends: String,
 }
 

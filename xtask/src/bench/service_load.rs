@@ -36,7 +36,6 @@ pub(crate) struct Door {
     pub(crate) accepted: u16,
 }
 
-/// What a load came to.
 #[derive(Clone, Debug)]
 pub(crate) struct Load {
     pub(crate) deliveries: usize,
@@ -75,7 +74,6 @@ pub(crate) fn example(event: &str, action: &str) -> Result<Value> {
     Ok(example)
 }
 
-/// The example, about another issue.
 pub(crate) fn about(example: &Value, repo: &str, number: usize, action: &str) -> Webhook {
     let mut body = example.clone();
     body["action"] = json!(action);

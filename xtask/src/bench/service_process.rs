@@ -175,7 +175,6 @@ pub(crate) fn resident_kib(id: u32) -> Option<u64> {
     resident_memory(&fs::read_to_string(format!("/proc/{id}/status")).ok()?)
 }
 
-/// A process and its descendants.
 fn tree(root: u32) -> Vec<u32> {
     let mut parents = Vec::new();
     for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {

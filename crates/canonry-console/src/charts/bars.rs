@@ -14,7 +14,6 @@ pub(crate) struct Bar {
 
 /// Bars with the classes of their kinds, from the bottom up; what is empty is said by `empty`.
 pub(crate) struct Bars<'a> {
-    /// What is counted.
     pub(crate) heading: &'a str,
     /// The classes that give the kinds their colours.
     pub(crate) kinds: &'a [&'static str],

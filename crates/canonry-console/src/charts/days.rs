@@ -104,7 +104,6 @@ mod tests {
         ReviewDay { date: date(2026, 11, at), reviews: 1, findings, suppressed, fixed, avg_confidence: None }
     }
 
-    /// The heights of the rectangles of a class.
     fn heights(svg: &str, class: &str) -> Vec<f64> {
         let bars = svg.split("<rect ").filter(|rect| rect.starts_with(&format!("class=\"{class}\"")));
         let height = |rect: &str| rect.split("height=\"").nth(1)?.split('"').next()?.parse().ok();

@@ -8,16 +8,12 @@ use super::{Svg, text};
 /// The most members that a picture shows; with more of them it is a ball of wool.
 pub(crate) const MOST_NODES: usize = 30;
 
-/// One member.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
-    /// Its short name.
     pub(crate) name: String,
     /// What is read out and shown on hovering.
     pub(crate) told: String,
-    /// Where it leads.
     pub(crate) href: String,
-    /// Whether it is open.
     pub(crate) is_open: bool,
 }
 
@@ -28,9 +24,7 @@ pub(crate) struct Line {
     pub(crate) to: usize,
     /// How sure it is, 0 to 1.
     pub(crate) confidence: f64,
-    /// How that is written.
     pub(crate) words: String,
-    /// Whether it no longer counts.
     pub(crate) is_stale: bool,
 }
 

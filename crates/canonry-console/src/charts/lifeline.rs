@@ -19,15 +19,11 @@ const LEVEL: usize = 60;
 pub(crate) struct LifePoint {
     /// What became of the finding; `None` when the review said nothing about it.
     pub(crate) status: Option<FindingStatus>,
-    /// Whether it stood and was shown nowhere.
     pub(crate) is_hidden: bool,
-    /// Whether a comment was written for it.
     pub(crate) is_said: bool,
     /// What was done about it, in two words.
     pub(crate) note: &'static str,
-    /// The commit, in seven digits.
     pub(crate) commit: String,
-    /// The day.
     pub(crate) day: String,
 }
 

@@ -24,7 +24,6 @@ impl Svg {
         Self(markup)
     }
 
-    /// The markup.
     #[cfg(test)]
     pub(crate) fn as_str(&self) -> &str {
         &self.0

@@ -9,7 +9,6 @@ use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
 pub(crate) struct ReliabilityPlot<'a> {
     /// Levels of scores, lowest first.
     pub(crate) levels: &'a [LevelShare],
-    /// The configured threshold, in points.
     pub(crate) configured: u8,
     /// The present one; none is silence.
     pub(crate) current: Option<u8>,

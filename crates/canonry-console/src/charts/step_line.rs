@@ -9,15 +9,12 @@ use crate::words::percent;
 /// What held from a moment on, and what it rested on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepPoint {
-    /// The moment.
     pub(crate) at: Timestamp,
     /// The threshold in points; none is silence.
     pub(crate) threshold: Option<u8>,
-    /// The share of right predictions that it rests on.
     pub(crate) share: f64,
     /// The lower end of where that share lies.
     pub(crate) low: f64,
-    /// The upper end.
     pub(crate) high: f64,
 }
 
@@ -27,7 +24,6 @@ pub(crate) struct StepLine<'a> {
     pub(crate) from: Timestamp,
     /// The points, earliest first.
     pub(crate) points: &'a [StepPoint],
-    /// The configured threshold, in points.
     pub(crate) configured: u8,
     /// The share that should be right; none where the rule wants none.
     pub(crate) wanted: Option<f64>,

@@ -8,11 +8,8 @@ use crate::words::percent;
 
 /// What an audit comes to: as stored, with many gates, and with those that were chosen.
 pub(crate) struct Sweep<'a> {
-    /// With many gates.
     pub(crate) others: &'a [AuditTally],
-    /// As stored.
     pub(crate) stored: AuditTally,
-    /// With those that were chosen.
     pub(crate) chosen: AuditTally,
 }
 
@@ -77,7 +74,6 @@ pub(crate) fn recall_of(tally: &AuditTally) -> Share {
     Share { right: tally.tp, wrong: tally.missed }
 }
 
-/// Recall and precision.
 fn place(tally: &AuditTally) -> Option<(f64, f64)> {
     tally.recall.zip(tally.precision)
 }

@@ -4,24 +4,19 @@ use std::fmt::Write as _;
 
 use super::{Svg, text};
 
-/// One group.
 #[derive(Debug, Clone)]
 pub(crate) struct Tile {
-    /// How large it is.
     pub(crate) weight: u64,
-    /// Its short name, shown wherever it fits.
     pub(crate) name: String,
     /// A stranger's text, shown as far as it fits.
     pub(crate) words: String,
     /// What is read out and shown on hovering.
     pub(crate) told: String,
-    /// The class that gives it its colour and pattern.
     pub(crate) class: &'static str,
     /// Whether a plan is about it, which its frame tells.
     pub(crate) is_planned: bool,
     /// How much of the band at its foot is filled, 0 to 1.
     pub(crate) band: f64,
-    /// Where it leads.
     pub(crate) href: String,
 }
 

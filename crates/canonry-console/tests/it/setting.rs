@@ -26,17 +26,12 @@ pub(crate) const HOSTILE: &str = "<script>alert(1)</script>\u{202e}\"'><img src=
 /// Somebody's browser.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Who {
-    /// Holds the admin token.
     Operator,
-    /// May push.
     Mona,
-    /// Maintains too.
     Hubot,
-    /// May read.
     Rita,
     /// May not even read.
     Stranger,
-    /// Is not signed in.
     Nobody,
 }
 
@@ -189,7 +184,6 @@ impl Setting {
     }
 }
 
-/// The text of an answer that is a page.
 pub(crate) async fn text(answer: Response) -> String {
     let (status, path) = (answer.status(), answer.url().path().to_owned());
     let text = answer.text().await.expect("a page");

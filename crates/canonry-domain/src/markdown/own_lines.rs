@@ -49,7 +49,6 @@ pub(crate) fn own_lines(markdown: &str, code: CodeSpans, folded: Folded) -> Vec<
     reader.lines
 }
 
-/// The same as one text.
 pub(crate) fn own_words(markdown: &str, folded: Folded) -> String {
     let lines = own_lines(markdown, CodeSpans::Omit, folded);
     lines.iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")

@@ -3,18 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A part of raw HTML.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HtmlPart<'a> {
-    /// Text, where it is.
     Text(Range<usize>),
-    /// A tag.
     Tag {
-        /// The element.
         name: &'a str,
-        /// Everything behind the name.
         attributes: &'a str,
-        /// Whether it ends the element.
         closes: bool,
     },
     /// A tag or a comment without an end: whatever comes after belongs to it.

@@ -88,7 +88,6 @@ pub fn nothing_to_undo(why: NothingToUndo) -> String {
 pub enum NothingToUndo {
     /// Canonry never closed it.
     NeverClosed,
-    /// It is open.
     IsOpen,
     /// Another account closed it last.
     ClosedByOthers,

@@ -36,31 +36,20 @@ pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
 pub enum MentionVerb {
     /// Look at what is new in a pull request.
     Review,
-    /// Look at all of a pull request.
     FullReview,
-    /// Hold back everything.
     Pause,
-    /// Go on.
     Resume,
-    /// Explain what was said.
     Why,
     /// Never say a finding again about this code.
     NotUseful,
-    /// How reactions to findings count.
     FeedbackStatus,
-    /// Which findings people reacted to.
     FeedbackList,
-    /// Forget reactions.
     FeedbackClear,
     /// Undo the last clear of reactions.
     FeedbackRestore,
-    /// The item is a duplicate of another one.
     DuplicateOf,
-    /// The item is no duplicate.
     NotADuplicate,
-    /// Open again what Canonry closed.
     Undo,
-    /// List the commands.
     Help,
 }
 
@@ -83,41 +72,29 @@ words!(
     Help = "help",
 );
 
-/// A command with what was said to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionCommand {
     /// Look at what is new in a pull request.
     Review,
-    /// Look at all of a pull request.
     FullReview,
-    /// Hold back everything.
     Pause,
-    /// Go on.
     Resume,
-    /// Explain what was said.
     Why,
     /// Never say a finding again about this code.
     NotUseful,
-    /// How reactions to findings count.
     FeedbackStatus,
-    /// Which findings people reacted to.
     FeedbackList,
-    /// Forget the reactions to one pattern, or to all.
     FeedbackClear(Option<Fingerprint>),
     /// Undo the last clear of reactions.
     FeedbackRestore,
-    /// The item is a duplicate of this one.
     DuplicateOf(ItemNumber),
     /// The item is no duplicate, of this one if one is named.
     NotADuplicate(Option<ItemNumber>),
-    /// Open again what Canonry closed.
     Undo,
-    /// List the commands.
     Help,
 }
 
 impl MentionCommand {
-    /// Which command it is.
     pub const fn verb(&self) -> MentionVerb {
         match self {
             Self::Review => MentionVerb::Review,
@@ -143,11 +120,9 @@ impl MentionCommand {
 pub enum MentionArgument {
     /// Nothing: whoever says more means something else.
     Nothing,
-    /// The number of another item.
     Number,
     /// The number of another item, or whatever the person has to say.
     NumberOrWords,
-    /// A finding's fingerprint, or nothing.
     Pattern,
     /// Whatever the person has to say; it changes nothing.
     Words,
@@ -156,22 +131,15 @@ pub enum MentionArgument {
 /// What a person is to the item they write on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionRole {
-    /// May push to the repository.
     Maintainer,
-    /// Wrote the item.
     Author,
-    /// Anybody else.
     Other,
 }
 
-/// Who may ask for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MayAsk {
-    /// Maintainers.
     Maintainer,
-    /// Maintainers, and who wrote the item.
     MaintainerOrAuthor,
-    /// Every person.
     Anyone,
 }
 
@@ -198,16 +166,13 @@ impl MayAsk {
 /// Where a command makes sense.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MentionScope {
-    /// On every issue and pull request.
     Anywhere,
-    /// On pull requests.
     Pulls,
     /// Under a comment by which Canonry told of a finding.
     Findings,
 }
 
 impl MentionScope {
-    /// Where, as a sentence names it.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Anywhere => "anywhere",
@@ -220,19 +185,13 @@ impl MentionScope {
 /// A command, described once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MentionSpec {
-    /// Which command.
     pub verb: MentionVerb,
     /// Other words for it, beside the verb's own.
     pub also: &'static [&'static str],
-    /// What may stand behind the words.
     pub argument: MentionArgument,
-    /// Who may ask for it.
     pub who: MayAsk,
-    /// Where it makes sense.
     pub scope: MentionScope,
-    /// What it does, in one sentence.
     pub does: &'static str,
-    /// What to write behind the handle.
     pub example: &'static str,
 }
 
@@ -372,7 +331,6 @@ impl MentionVerb {
         matches!(self, Self::Undo | Self::NotADuplicate | Self::Pause)
     }
 
-    /// Its line of the table.
     pub fn spec(self) -> &'static MentionSpec {
         let found = MENTIONS.iter().find(|spec| spec.verb == self);
         found.expect("invariant: every command has a line in the table, as a test says")

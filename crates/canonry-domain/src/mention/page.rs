@@ -12,7 +12,6 @@ pub fn mention_help(handle: &str) -> String {
     text
 }
 
-/// The page of the documentation.
 pub fn mentions_page() -> String {
     let mut page = format!(
         "# Mentions\n\n\

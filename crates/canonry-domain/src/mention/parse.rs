@@ -4,10 +4,8 @@ use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand,
 use crate::item::ItemNumber;
 use crate::markdown::{CodeSpans, Folded, own_lines};
 
-/// What a comment asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// This.
     Command(MentionCommand),
     /// Canonry is called, and nobody knows what for; with the command whose words these are, if only what stands behind
     /// them is not understood.

@@ -19,7 +19,6 @@ const FACTS_SHOWN: usize = 3;
 pub struct WhyItem<'a> {
     /// What was found when it was looked at last; `None` when it never was.
     pub said: Option<SaidAbout<'a>>,
-    /// What people ruled about it, with the other item.
     pub rulings: Vec<(OverrideKind, Option<ItemNumber>)>,
     /// When it is going to be closed, and in favour of what.
     pub closing: Option<(Timestamp, ItemNumber)>,
@@ -37,19 +36,12 @@ pub struct WhyItem<'a> {
 /// What was found when an item was looked at.
 #[derive(Debug, Clone)]
 pub struct SaidAbout<'a> {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// What it was taken for.
     pub verdict: Verdict,
-    /// The item that it is most alike, and how much.
     pub target: Option<(ItemNumber, Similarity)>,
-    /// The judge's confidence.
     pub confidence: Option<Probability>,
-    /// The rule that decided, as it is stored.
     pub gate: &'a str,
-    /// The judge's words, quoted.
     pub reasoning: &'a str,
-    /// What both items share, quoted.
     pub facts: &'a [String],
     /// What came of it; `None` when nothing was decided.
     pub done: Option<WhatIsDone<'a>>,
@@ -58,19 +50,13 @@ pub struct SaidAbout<'a> {
 /// What came of what was found.
 #[derive(Debug, Clone)]
 pub struct WhatIsDone<'a> {
-    /// The mode then.
     pub mode: TriageMode,
-    /// The threshold that held.
     pub threshold: CurrentThreshold,
-    /// Where that came from.
     pub source: ThresholdSource,
-    /// Whether a comment says it.
     pub is_said: bool,
-    /// The reason as it is stored.
     pub reason: &'a str,
 }
 
-/// The answer.
 pub fn why_text(why: &WhyItem<'_>) -> String {
     let mut parts = vec![why.said.as_ref().map_or_else(|| "I have not looked at this one.".to_owned(), about)];
     for (kind, other) in &why.rulings {

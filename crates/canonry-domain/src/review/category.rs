@@ -8,15 +8,12 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Category {
-    /// Somebody could do harm.
     Security,
-    /// The program does the wrong thing.
     Correctness,
     /// The program is slower or larger than it should be.
     Performance,
     /// The code is harder to read than it should be.
     Style,
-    /// Text for people is missing or wrong.
     Documentation,
 }
 

@@ -34,7 +34,6 @@ impl CodeHash {
         Self(digits)
     }
 
-    /// Its sixteen hexadecimal digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

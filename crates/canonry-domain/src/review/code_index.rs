@@ -17,7 +17,6 @@ pub struct CodeIndex<'a> {
 }
 
 impl<'a> CodeIndex<'a> {
-    /// The index of these texts.
     pub fn new(texts: impl IntoIterator<Item = (&'a RepoPath, &'a str)>) -> Self {
         let files = texts.into_iter().map(|(path, text)| (path, text.lines().collect())).collect();
         Self { files, places: HashMap::new() }

@@ -16,7 +16,6 @@ pub struct CommitSha(String);
 pub struct InvalidSha;
 
 impl CommitSha {
-    /// All digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }

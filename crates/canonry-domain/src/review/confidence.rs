@@ -14,7 +14,6 @@ use super::severity::Severity;
 pub struct Confidence(u8);
 
 impl Confidence {
-    /// Its points.
     pub const fn get(self) -> u8 {
         self.0
     }
@@ -33,26 +32,19 @@ impl fmt::Display for Confidence {
 /// What is known of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConfidenceSigns {
-    /// How much it matters.
     pub severity: Severity,
-    /// What it is about.
     pub category: Category,
     /// Whether a second reviewer reports it, or people accepted one that is very much alike.
     pub confirmed: bool,
-    /// What people think of its pattern.
     pub feedback: PatternFeedback,
 }
 
 /// What each sign adds to a confidence or takes from it, from [`ConfidenceParts::START`] on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ConfidenceParts {
-    /// How much the finding matters.
     pub severity: i64,
-    /// What it is about.
     pub category: i64,
-    /// That somebody else says so too.
     pub confirmed: i64,
-    /// What people think of its pattern.
     pub feedback: i64,
 }
 

@@ -14,11 +14,8 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DismissalKind {
-    /// They answered that they will not fix it.
     WontFix,
-    /// They resolved its thread.
     Resolved,
-    /// They told Canonry that it is not useful.
     NotUseful,
 }
 
@@ -30,7 +27,6 @@ words!(DismissalKind, "a kind of dismissal", WontFix = "wont_fix", Resolved = "r
 pub enum Dismisser {
     /// As the author of the pull request; it holds there and teaches nothing.
     Author,
-    /// As a maintainer of the repository.
     Maintainer,
 }
 
@@ -57,9 +53,7 @@ impl Dismisser {
 /// A person's no to one finding of a pull request, bound to the code that it was about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dismissal {
-    /// In what way.
     pub kind: DismissalKind,
-    /// As what.
     pub by: Dismisser,
     /// The flagged code at that time; `None` for a remark on a file as a whole.
     pub code: Option<CodeHash>,

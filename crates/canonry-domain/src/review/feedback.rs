@@ -14,11 +14,8 @@ use crate::maintainers::Maintainers;
 /// A reaction to a finding of a pattern that still stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Vote {
-    /// Who.
     pub by: Login,
-    /// On which pull request.
     pub pull: ItemNumber,
-    /// Thumbs up, or down.
     pub up: bool,
     /// When.
     pub at: Timestamp,
@@ -27,13 +24,9 @@ pub struct Vote {
 /// What people think of a pattern; each of them counts once.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PatternFeedback {
-    /// People who like it.
     pub thumbs_up: u32,
-    /// People who reject it.
     pub thumbs_down: u32,
-    /// Different people who reacted at all.
     pub reactors: u32,
-    /// Different pull requests on which it was rejected.
     pub pull_requests: u32,
 }
 
@@ -74,11 +67,8 @@ pub fn pool_votes<'a>(votes: impl IntoIterator<Item = &'a Vote>, cleared: Option
 /// How much rejection hides a pattern; all of it must be reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FeedbackRule {
-    /// Thumbs down.
     pub thumbs_down: u32,
-    /// Different people.
     pub reactors: u32,
-    /// Different pull requests.
     pub pull_requests: u32,
 }
 

@@ -40,12 +40,10 @@ impl LineRange {
 pub struct ReviewerName(String);
 
 impl ReviewerName {
-    /// A language model.
     pub fn model() -> Self {
         Self("llm".to_owned())
     }
 
-    /// Canonry's own rules.
     pub fn builtin() -> Self {
         Self("builtin".to_owned())
     }
@@ -70,7 +68,6 @@ impl ReviewerName {
         self.0 == "llm"
     }
 
-    /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -85,7 +82,6 @@ impl fmt::Display for ReviewerName {
 /// A reviewer that reports a finding, and by which of its rules.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Witness {
-    /// Who.
     pub reviewer: ReviewerName,
     /// Its rule; models have none.
     pub rule: Option<String>,
@@ -96,23 +92,16 @@ pub struct Witness {
 /// One remark on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What it is, in one line.
     pub title: String,
     /// The rest of what there is to say; may be empty.
     pub message: String,
-    /// The file.
     pub path: RepoPath,
     /// The lines in the new version; `None` for a remark on the file as a whole.
     pub lines: Option<LineRange>,
-    /// How much it matters.
     pub severity: Severity,
-    /// What it is about.
     pub category: Category,
-    /// The fingerprint of its title.
     pub fingerprint: Fingerprint,
-    /// The flagged code.
     pub code: Option<CodeHash>,
-    /// What stands around it.
     pub around: Option<CodeHash>,
     /// Who reports it, at least one.
     pub witnesses: Vec<Witness>,

@@ -15,7 +15,6 @@ use unicode_normalization::UnicodeNormalization as _;
 pub struct Fingerprint(String);
 
 impl Fingerprint {
-    /// The fingerprint of a title.
     pub fn of_title(title: &str) -> Self {
         let title = title.trim_matches(is_outer_space);
         let lower = title.to_lowercase();
@@ -37,7 +36,6 @@ impl Fingerprint {
         Self(format!("fp-{:08x}", fnv1a(hashed.encode_utf16())))
     }
 
-    /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -84,12 +82,10 @@ fn fnv1a(units: impl Iterator<Item = u16>) -> u32 {
 pub struct PatternKey(String);
 
 impl PatternKey {
-    /// The pattern of a title.
     pub fn of_title(title: &str) -> Self {
         Self(Fingerprint::of_title(title).0)
     }
 
-    /// The pattern of a tool's rule.
     pub fn of_rule(tool: &str, rule: &str) -> Self {
         Self(format!("{}:{}", tool.trim().to_lowercase(), rule.trim()))
     }
@@ -99,7 +95,6 @@ impl PatternKey {
         Self(text)
     }
 
-    /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

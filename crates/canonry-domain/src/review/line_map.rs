@@ -9,11 +9,9 @@ use serde::{Deserialize, Serialize};
 pub struct Hunk {
     /// The first line on the old side, from 1; the line before when `old` is 0.
     pub old_start: u32,
-    /// How many lines went.
     pub old: u32,
     /// The first line on the new side, from 1; the line before when `new` is 0.
     pub new_start: u32,
-    /// How many lines came.
     pub new: u32,
 }
 

@@ -32,22 +32,16 @@ const ROOM_FOR_TROUBLE: usize = 3_000;
 /// The sentence above the comments of one review. It counts nothing: GitHub may take fewer of them, and the summary counts.
 pub const REVIEW_BODY: &str = "New findings, each at its line.";
 
-/// A finding in the words of its comment.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FindingComment<'a> {
-    /// What it is.
     pub title: &'a str,
     /// The rest of what there is to say; may be empty.
     pub message: &'a str,
-    /// How much it matters.
     pub severity: Severity,
-    /// What it is about.
     pub category: Category,
-    /// How sure Canonry is.
     pub confidence: Confidence,
     /// What became of earlier findings of its pattern, such as "fixed 27 of 38 here".
     pub history: Option<&'a str>,
-    /// Who reports it.
     pub reviewers: &'a str,
     /// What became of it since it was first said.
     pub status: FindingStatus,
@@ -55,20 +49,14 @@ pub struct FindingComment<'a> {
     pub said_of_other_code: bool,
     /// What could be done: words, or code that [`fenced`] has fenced.
     pub fix: Option<&'a str>,
-    /// The name that commands begin with.
     pub handle: &'a str,
 }
 
-/// A finding in a list of the summary.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListedFinding {
-    /// How much it matters.
     pub severity: Severity,
-    /// How sure Canonry is.
     pub confidence: Confidence,
-    /// Where it is.
     pub place: String,
-    /// What it is.
     pub title: String,
     /// The rest in one line; may be empty.
     pub message: String,
@@ -76,37 +64,28 @@ pub struct ListedFinding {
     pub since: Option<String>,
 }
 
-/// An earlier finding, and what became of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EarlierFinding {
-    /// What became of it.
     pub status: FindingStatus,
-    /// Whether the flagged code is what it was.
     pub code_unchanged: bool,
     /// Where it is now, or was last.
     pub place: String,
     /// Where it was before, if it moved.
     pub moved_from: Option<String>,
-    /// What it is.
     pub title: String,
     /// The first seven digits of the commit whose review first told of it.
     pub since: Option<String>,
-    /// Who said no to it, and how.
     pub dismissed: Option<(String, DismissalKind)>,
 }
 
 /// Everything that the summary of a review tells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PostedSummary<'a> {
-    /// The reviewed commit.
     pub head: &'a CommitSha,
-    /// Why it read what it read.
     pub reason: &'a ScopeReason,
-    /// The findings in numbers.
     pub counts: &'a ReviewCounts,
     /// Those that are hidden, by how much they matter.
     pub suppressed: &'a BTreeMap<Severity, usize>,
-    /// What the review did not come to know.
     pub gaps: &'a ReviewGaps,
     /// Findings that belong at a line and do not stand there.
     pub on_top: &'a [ListedFinding],
@@ -118,42 +97,32 @@ pub struct PostedSummary<'a> {
     pub earlier: &'a [EarlierFinding],
     /// Findings off the diff, and those for which there was no more room.
     pub further: &'a [ListedFinding],
-    /// Findings that are not sure.
     pub low_confidence: &'a [ListedFinding],
     /// Files that the change touches, those of them that were read, and the changed lines in these.
     pub read: (usize, usize, u64),
     /// Files that were not read, and why: `place: why`.
     pub skipped: &'a [String],
-    /// What hides findings, in a sentence.
     pub hidden: Option<&'a str>,
     /// How many patterns are hidden because people keep rejecting them.
     pub hidden_patterns: usize,
-    /// Who reviewed.
     pub reviewers: &'a str,
-    /// The model and what it cost.
     pub model: Option<&'a str>,
-    /// What went wrong.
     pub problems: &'a [String],
-    /// What else is worth telling.
     pub notes: &'a [String],
-    /// The name that commands begin with.
     pub handle: &'a str,
 }
 
 /// How the check run of a review ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckConclusion {
-    /// Everything was read and nothing stands.
     Success,
     /// Something stands, and none of it is critical.
     Neutral,
-    /// Something critical stands.
     Failure,
     /// The review is not whole: whatever it says is no approval.
     ActionRequired,
 }
 
-/// The comment at the line of a finding.
 pub fn finding_comment(finding: &FindingComment<'_>) -> String {
     let sure = match finding.history {
         Some(history) => format!("{} sure, {history}", finding.confidence),

@@ -15,16 +15,13 @@ pub struct RepoPath(String);
 /// Why a text is no path inside a repository.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidPath {
-    /// Nothing is left of it.
     #[error("the path is empty")]
     Empty,
     /// It begins at the root of the file system.
     #[error("the path is absolute")]
     Absolute,
-    /// It leads out of the repository.
     #[error("the path leads out of the repository")]
     Outside,
-    /// It holds what no path can.
     #[error("the path holds a NUL")]
     Nul,
 }
@@ -84,7 +81,6 @@ impl RepoPath {
         Self::exact(&text)
     }
 
-    /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -11,7 +11,6 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReviewMode {
-    /// Everything that the change touches.
     Full,
     /// What was pushed since the last completed review.
     Incremental,
@@ -28,16 +27,12 @@ pub enum ScopeReason {
     PriorShaUnreachable,
     /// Git could not tell what came since the last completed review.
     DiffComputationFailed,
-    /// Somebody asked for everything.
     FullRequested,
-    /// What came since that head is read.
     IncrementalFrom(CommitSha),
-    /// Nothing of the change came since that head.
     NoChangesSince(CommitSha),
 }
 
 impl ScopeReason {
-    /// The mode that follows.
     pub fn mode(&self) -> ReviewMode {
         match self {
             Self::IncrementalFrom(_) | Self::NoChangesSince(_) => ReviewMode::Incremental,

@@ -8,9 +8,7 @@ use crate::words::words;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Nice to have.
     Minor,
-    /// Should be looked at.
     Medium,
     /// Should be fixed before merging.
     Major,

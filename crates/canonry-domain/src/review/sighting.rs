@@ -6,19 +6,15 @@ use super::finding::{Finding, Witness};
 use super::tracking::{Earlier, FileMaps, Tracked, Unseen};
 use crate::words::words;
 
-/// What became of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FindingStatus {
     /// Nobody said it before.
     New,
-    /// It is where it was.
     Same,
     /// It is on another line or in another file.
     Moved,
-    /// It is gone.
     Fixed,
-    /// It was fixed and is there again.
     Reopened,
     /// A person said no to it, and its code is what it was.
     Dismissed,
@@ -42,9 +38,7 @@ pub struct Sighting {
     pub finding: Finding,
     /// Its place among the earlier ones; `None` for a new one.
     pub earlier: Option<usize>,
-    /// What became of it.
     pub status: FindingStatus,
-    /// Whether somebody reports it in this run.
     pub reported: bool,
     /// Whether the flagged code, or the file of a remark without code, is what it was; false for a new one.
     pub code_unchanged: bool,

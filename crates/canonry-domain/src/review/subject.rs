@@ -11,7 +11,6 @@ use crate::item::ItemNumber;
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum ReviewSubject {
-    /// A pull request.
     Pull(ItemNumber),
     /// A branch that no pull request was named for.
     Branch(String),

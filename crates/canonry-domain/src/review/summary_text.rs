@@ -11,39 +11,28 @@ use crate::counted::counted;
 /// Patterns of the configuration that are named one by one: more would bury the rest of the sentence.
 const PATTERNS_NAMED: usize = 5;
 
-/// A finding as far as it is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountedFinding<'a> {
-    /// What became of it.
     pub status: FindingStatus,
-    /// How much it matters.
     pub severity: Severity,
     /// Where it is shown; of a fixed one this does not matter.
     pub shown: ShownAs,
-    /// What hides it.
     pub hidden_by: Option<&'a HiddenBy>,
 }
 
 /// How many findings there are of each kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewCounts {
-    /// At their lines.
     pub inline: usize,
-    /// In the details.
     pub details: usize,
-    /// Folded away as not sure.
     pub low_confidence: usize,
-    /// Not shown.
     pub suppressed: usize,
     /// Of those shown, the ones that are new or back again.
     pub fresh: usize,
-    /// Those shown, by how much they matter.
     pub by_severity: BTreeMap<Severity, usize>,
-    /// All of them, by what became of them.
     pub by_status: BTreeMap<FindingStatus, usize>,
     /// Earlier ones that are still there and not shown, without those that people dismissed.
     pub hidden_earlier: usize,
-    /// Those not shown, by what hides them.
     pub hidden_by: BTreeMap<HiddenBy, usize>,
 }
 
@@ -76,17 +65,14 @@ impl ReviewCounts {
         counts
     }
 
-    /// Those that are shown anywhere.
     pub fn shown(&self) -> usize {
         self.inline + self.details + self.low_confidence
     }
 
-    /// Those that became this.
     pub fn with_status(&self, status: FindingStatus) -> usize {
         self.by_status.get(&status).copied().unwrap_or_default()
     }
 
-    /// Those shown that matter this much.
     pub fn with_severity(&self, severity: Severity) -> usize {
         self.by_severity.get(&severity).copied().unwrap_or_default()
     }
@@ -95,7 +81,6 @@ impl ReviewCounts {
 /// What a review did not come to know.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReviewGaps {
-    /// Reviewers that were asked.
     pub reviewers: usize,
     /// Those of them that failed, or of whose words something could not be used.
     pub troubled_reviewers: usize,
@@ -187,7 +172,6 @@ pub fn scope_in_words(reason: &ScopeReason) -> String {
     }
 }
 
-/// How much of the change was read.
 pub fn coverage_in_words(changed: usize, read: usize, lines: u64, skipped: usize) -> String {
     let lines = counted(lines, "line");
     let skipped = if skipped == 0 { String::new() } else { format!("; {skipped} skipped") };

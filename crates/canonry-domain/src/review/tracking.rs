@@ -21,7 +21,6 @@ pub struct Earlier {
     pub finding: Finding,
     /// Whether it was fixed meanwhile; then it only counts when it comes back.
     pub fixed: bool,
-    /// What people said against it.
     pub dismissals: Vec<Dismissal>,
 }
 
@@ -34,7 +33,6 @@ pub struct FileMaps {
     pub lines: BTreeMap<RepoPath, LineMap>,
     /// Files that are gone, or that the change no longer touches, by their old path.
     pub gone: BTreeSet<RepoPath>,
-    /// Which reviewer read which file, by its new path.
     pub read: BTreeSet<(ReviewerName, RepoPath)>,
     /// Whether others could read what the earlier findings are about, as the commits of a pull request.
     pub was_pushed: bool,
@@ -44,17 +42,11 @@ pub struct FileMaps {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Found {
-    /// The same code where it was expected.
     SameLine,
-    /// The same code elsewhere in the file.
     SameCode,
-    /// Other code in the same surroundings.
     SamePlace,
-    /// The same code in another file.
     OtherFile,
-    /// The tool's own fingerprint.
     ToolsFingerprint,
-    /// Other code where it was expected.
     ChangedLine,
 }
 
@@ -72,11 +64,8 @@ words!(
 /// An earlier finding and the one that it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Followed {
-    /// Its place among the earlier ones.
     pub earlier: usize,
-    /// Its place among the present ones.
     pub now: usize,
-    /// How it was recognised.
     pub found: Found,
     /// Whether the flagged code is what it was; where there is none, whether the file is.
     pub code_unchanged: bool,
@@ -85,25 +74,21 @@ pub struct Followed {
 /// What became of an earlier finding that nobody reports now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unseen {
-    /// It is fixed.
     Fixed,
     /// Nobody looked, or a model that says something else each time: it stands where its code is now.
     Stands {
-        /// The file now.
         path: RepoPath,
         /// The lines now; `None` when it had none.
         lines: Option<LineRange>,
     },
 }
 
-/// Which findings are which.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tracked {
     /// Those that were recognised, by their places among the present ones.
     pub followed: Vec<Followed>,
     /// Earlier ones that are not fixed and that nobody reports now.
     pub unseen: Vec<(usize, Unseen)>,
-    /// Those that are new.
     pub new: Vec<usize>,
 }
 

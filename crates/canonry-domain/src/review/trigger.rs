@@ -7,19 +7,13 @@ use crate::login::Login;
 /// What happened to a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewOccasion {
-    /// It was opened.
     Opened,
-    /// It was opened again.
     Reopened,
-    /// It is no draft any more.
     ReadyForReview,
-    /// Canonry was asked for a review.
     ReviewRequested,
-    /// Commits were pushed to it.
     Pushed,
     /// It is to be merged into another branch than before.
     Retargeted,
-    /// Somebody wants its check to run again.
     CheckRerequested,
 }
 
@@ -28,43 +22,30 @@ pub enum ReviewOccasion {
 pub struct TriggerRules<'a> {
     /// Whether the settings of reviews could be read: a mistake in them means that nobody knows what they want.
     pub readable: bool,
-    /// Whether pull requests are reviewed at all.
     pub enabled: bool,
-    /// Whether opening one is an occasion.
     pub on_opened: bool,
-    /// Whether the end of a draft is one.
     pub on_ready_for_review: bool,
-    /// Whether asking Canonry for a review is one.
     pub on_review_requested: bool,
-    /// Whether a push is one.
     pub on_synchronize: bool,
-    /// Whose pull requests are not reviewed.
     pub skip_authors: &'a [String],
 }
 
 /// The pull request, and who did something to it.
 #[derive(Debug, Clone, Copy)]
 pub struct TriggerFacts<'a> {
-    /// What happened.
     pub occasion: ReviewOccasion,
-    /// Whether it is open.
     pub is_open: bool,
-    /// Whether it is a draft.
     pub is_draft: bool,
-    /// Whether any review of it was ever begun.
     pub was_reviewed: bool,
     /// Who wrote it; nobody once the account is deleted.
     pub author: Option<&'a Login>,
-    /// Canonry's own account.
     pub own: &'a Login,
-    /// Whether a bot did what happened.
     pub by_bot: bool,
 }
 
 /// What an occasion leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewTrigger {
-    /// A review.
     Review {
         /// Whether it is wanted even if the same head was reviewed before.
         requested: bool,
@@ -76,28 +57,21 @@ pub enum ReviewTrigger {
 /// Why there is no review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NoReview {
-    /// It is closed.
     Closed,
-    /// Canonry wrote it.
     OwnPull,
-    /// The settings do not want reviews.
     Disabled,
-    /// Nobody can tell what the settings want.
     UnreadableSettings,
     /// The settings do not want one on this occasion.
     TriggerOff,
     /// It was never reviewed, so that a new base changes nothing.
     NotReviewedBefore,
-    /// A bot asked.
     BotAsked,
     /// The settings do not want one of this author's.
     SkippedAuthor,
-    /// It is a draft.
     Draft,
 }
 
 impl NoReview {
-    /// The word for it in logs.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Closed => "closed",

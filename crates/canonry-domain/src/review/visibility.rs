@@ -39,13 +39,10 @@ words!(
 pub enum HiddenBy {
     /// A person said no to it, and its code is what it was.
     Dismissal,
-    /// People keep rejecting its pattern.
     Feedback,
     /// A suppression of the configuration, as it is written there.
     Pattern(String),
-    /// Its category is not wanted.
     Area,
-    /// It is below the least severity that is reported.
     Severity,
 }
 
@@ -74,13 +71,9 @@ impl HiddenBy {
 /// A finding as far as its place depends on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Visibility {
-    /// How much it matters, floors applied.
     pub severity: Severity,
-    /// What it is about.
     pub category: Category,
-    /// How sure Canonry is.
     pub confidence: Confidence,
-    /// Whether its line is in the diff.
     pub grounded: bool,
     /// Whether a comment at its line says it already.
     pub said_inline: bool,

@@ -54,7 +54,6 @@ struct Announced {
 struct Repository {
     now: Timestamp,
     items: Vec<Known>,
-    /// Comments of people, which object.
     spoken: Vec<u32>,
     waiting: Vec<Announced>,
     closed: Vec<(usize, usize)>,

@@ -38,7 +38,6 @@ fn wrong(score: f64) -> LearningEntry {
     entry(Some(prediction(score)), Truth::NotDuplicate)
 }
 
-/// So many times the same entry.
 fn times(count: usize, entry: &LearningEntry) -> Vec<LearningEntry> {
     vec![entry.clone(); count]
 }

@@ -8,7 +8,6 @@ use canonry_domain::review::{
 };
 use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
 
-/// One stretch of an edit.
 #[derive(Debug, Clone)]
 enum Edit {
     Keep(usize),

@@ -15,18 +15,13 @@ use crate::write::WriteError;
 /// What our check is called. People name it in their branch rules, so it never changes.
 pub const CHECK_NAME: &str = "Canonry";
 
-/// A check run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestCheckRun {
-    /// Its id.
     pub id: i64,
-    /// What it is called.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub name: String,
-    /// The commit it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head_sha: String,
-    /// The key its maker gave it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub external_id: Option<String>,
     /// `queued`, `in_progress`, `completed`, …
@@ -35,13 +30,10 @@ pub struct RestCheckRun {
     /// `success`, `failure`, `neutral`, `action_required`, …; null until it is completed.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub conclusion: Option<String>,
-    /// Where "Details" leads.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub details_url: Option<String>,
-    /// What it says.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub output: RestCheckOutput,
-    /// The App it belongs to.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub app: Option<AppSlug>,
 }
@@ -50,28 +42,20 @@ pub struct RestCheckRun {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestCheckOutput {
-    /// The line beside its name.
     #[serde(deserialize_with = "lenient::or_default")]
     pub title: Option<String>,
-    /// The text on its page.
     #[serde(deserialize_with = "lenient::or_default")]
     pub summary: Option<String>,
 }
 
-/// A check run as it shall be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRunWrite {
-    /// The commit it is about.
     pub head: String,
-    /// What it is known by.
     pub external_id: String,
-    /// How the review stands.
     pub state: CheckState,
-    /// The line beside its name.
     pub title: String,
     /// The text on its page, at most 65,535 characters.
     pub summary: String,
-    /// Where "Details" leads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub details_url: Option<String>,
 }
@@ -80,20 +64,14 @@ pub struct CheckRunWrite {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckState {
-    /// It is under way.
     InProgress,
-    /// It is complete, and nothing stands.
     Success,
-    /// It is complete, and nothing grave stands.
     Neutral,
-    /// Something grave stands.
     Failure,
-    /// It could not be completed.
     ActionRequired,
 }
 
 impl CheckState {
-    /// GitHub's word for the status.
     const fn status(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
@@ -149,7 +127,6 @@ impl GitHub {
         Pages::below(self, Scope::Repo(repo.clone()), url, "check_runs")
     }
 
-    /// Makes a check run.
     pub async fn create_check_run(&self, repo: &RepoName, run: &CheckRunWrite) -> Result<RestCheckRun, WriteError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "check-runs"], &[]);
         let mut body = run.to_json();
@@ -157,7 +134,6 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &body).await
     }
 
-    /// Changes a check run.
     pub async fn update_check_run(
         &self,
         repo: &RepoName,

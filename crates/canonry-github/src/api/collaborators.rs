@@ -13,17 +13,11 @@ use crate::pages::{PER_PAGE, Pages};
 /// What an account may do in a repository, from least to most.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Permission {
-    /// Nothing, or what anybody may.
     None,
-    /// Read.
     Read,
-    /// Sort issues.
     Triage,
-    /// Push.
     Write,
-    /// Push, and run the repository.
     Maintain,
-    /// Everything.
     Admin,
 }
 

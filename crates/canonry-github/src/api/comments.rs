@@ -14,12 +14,9 @@ use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
 use crate::write::WriteError;
 
-/// A comment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestComment {
-    /// Its id.
     pub id: i64,
-    /// What it says.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: String,
     /// Who wrote it; null once the account is deleted.
@@ -31,7 +28,6 @@ pub struct RestComment {
     /// When it last changed.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub updated_at: Option<Timestamp>,
-    /// Where a person can read it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
     /// The App that wrote it, if one did.
@@ -49,7 +45,6 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// Writes a comment.
     pub async fn create_comment(
         &self,
         repo: &RepoName,
@@ -60,13 +55,11 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::POST, url, &json!({ "body": body })).await
     }
 
-    /// Replaces what a comment says.
     pub async fn edit_comment(&self, repo: &RepoName, id: GithubId, body: &str) -> Result<RestComment, WriteError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", "comments", &id.0.to_string()], &[]);
         self.write_json(&Scope::Repo(repo.clone()), Method::PATCH, url, &json!({ "body": body })).await
     }
 
-    /// Deletes a comment.
     pub async fn delete_comment(&self, repo: &RepoName, id: GithubId) -> Result<(), WriteError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", "comments", &id.0.to_string()], &[]);
         self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)

@@ -13,18 +13,15 @@ use crate::lenient;
 /// A file's text and the hash of its blob.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RepoFile {
-    /// The text.
     pub text: String,
     /// Git's hash of it.
     pub sha: String,
 }
 
-/// A file or a folder in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FolderEntry {
     /// Its name, without the path.
     pub name: String,
-    /// Whether it is a folder.
     pub is_folder: bool,
 }
 

@@ -10,38 +10,30 @@ use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
 use crate::write::WriteError;
 
-/// One delivery of a webhook.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestDelivery {
-    /// The delivery's id, which redelivering needs.
     pub id: i64,
     /// The event's id, the same for every delivery of it: the webhook's `X-GitHub-Delivery`.
     pub guid: String,
     /// When it was delivered.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub delivered_at: Option<Timestamp>,
-    /// Whether it repeats an earlier one.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub redelivery: bool,
     /// The status we answered with; 0 when there was no answer.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub status_code: i64,
-    /// The event's name.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub event: String,
-    /// What happened.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub action: Option<String>,
-    /// The installation it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub installation_id: Option<i64>,
-    /// The repository it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub repository_id: Option<i64>,
 }
 
 impl RestDelivery {
-    /// Whether we took it.
     pub fn succeeded(&self) -> bool {
         (200..300).contains(&self.status_code)
     }
@@ -53,7 +45,6 @@ impl GitHub {
         Pages::new(self, Scope::App, self.url(&["app", "hook", "deliveries"], &[PER_PAGE]))
     }
 
-    /// Asks for a delivery again.
     pub async fn redeliver(&self, delivery: &RestDelivery) -> Result<(), WriteError> {
         let url = self.url(&["app", "hook", "deliveries", &delivery.id.to_string(), "attempts"], &[]);
         self.write(&Scope::App, Method::POST, url, None).await.map(drop)

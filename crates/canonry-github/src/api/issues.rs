@@ -20,9 +20,7 @@ use crate::write::WriteError;
 pub struct RestIssue {
     /// Its id, which stays when it is transferred.
     pub id: i64,
-    /// Its number in the repository.
     pub number: i64,
-    /// The title.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub title: String,
     /// The body; null when empty.
@@ -31,19 +29,15 @@ pub struct RestIssue {
     /// `open` or `closed`.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub state: String,
-    /// Why it has that state.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub state_reason: Option<String>,
     /// Who wrote it; null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// Who it is assigned to.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub assignees: Vec<RestUser>,
-    /// Its labels.
     #[serde(default, deserialize_with = "label_list")]
     pub labels: Vec<RestLabel>,
-    /// How many comments it has.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub comments: i64,
     /// When it was opened.
@@ -58,22 +52,16 @@ pub struct RestIssue {
     /// Who closed it; only in the answer about one issue.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub closed_by: Option<RestUser>,
-    /// Where a person can read it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
-    /// The API's address of its repository.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub repository_url: Option<String>,
-    /// Present on pull requests.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub pull_request: Option<RestPullLink>,
-    /// Whether a pull request is a draft.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub draft: Option<bool>,
-    /// Whether the conversation is locked.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub locked: bool,
-    /// Its milestone.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub milestone: Option<RestMilestone>,
     /// The App that wrote it, if one did.
@@ -90,14 +78,11 @@ pub struct RestPullLink {
     pub merged_at: Option<Timestamp>,
 }
 
-/// A milestone.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestMilestone {
-    /// Its number.
     #[serde(deserialize_with = "lenient::or_default")]
     pub number: i64,
-    /// Its title.
     #[serde(deserialize_with = "lenient::or_default")]
     pub title: String,
 }
@@ -105,11 +90,8 @@ pub struct RestMilestone {
 /// Which items a list is to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ListState {
-    /// Open ones.
     Open,
-    /// Closed ones.
     Closed,
-    /// All.
     All,
 }
 
@@ -127,7 +109,6 @@ impl ListState {
 /// reading can go on from the last `updated_at` it stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct IssueQuery {
-    /// Which states.
     pub state: ListState,
     /// Only what changed at this moment or later.
     pub since: Option<Timestamp>,
@@ -154,7 +135,6 @@ impl IssuePatch {
         Self { state: "closed", state_reason: reason, duplicate_issue_id: None }
     }
 
-    /// Opens an item again.
     pub const fn reopen() -> Self {
         Self { state: "open", state_reason: Some(StateReason::Reopened), duplicate_issue_id: None }
     }
@@ -176,7 +156,6 @@ impl GitHub {
         self.issue_with_answer(repo, number).await.map(|(issue, _)| issue)
     }
 
-    /// The same with GitHub's whole answer.
     pub(crate) async fn issue_with_answer(
         &self,
         repo: &RepoName,
@@ -199,7 +178,6 @@ impl GitHub {
         Ok((issue, answer))
     }
 
-    /// Changes an issue's state.
     pub async fn patch_issue(
         &self,
         repo: &RepoName,

@@ -11,23 +11,17 @@ use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
 use crate::write::WriteError;
 
-/// A label.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestLabel {
-    /// Its name.
     pub name: String,
-    /// Six hexadecimal digits.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub color: String,
-    /// What it is for.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub description: Option<String>,
 }
 
-/// A label to be made.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NewLabel<'a> {
-    /// Its name.
     pub name: &'a str,
     /// Six hexadecimal digits, without `#`.
     pub color: &'a str,
@@ -36,13 +30,11 @@ pub struct NewLabel<'a> {
 }
 
 impl GitHub {
-    /// All labels of a repository.
     pub fn labels(&self, repo: &RepoName) -> Pages<RestLabel> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "labels"], &[PER_PAGE]);
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// The labels of one item.
     pub fn item_labels(&self, repo: &RepoName, number: ItemNumber) -> Pages<RestLabel> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "issues", &number.to_string(), "labels"], &[PER_PAGE]);
         Pages::new(self, Scope::Repo(repo.clone()), url)

@@ -13,14 +13,11 @@ use crate::error::GitHubError;
 use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
 
-/// A pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestPull {
     /// Its id as a pull request, which differs from its id as an issue.
     pub id: i64,
-    /// Its number in the repository.
     pub number: i64,
-    /// The title.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub title: String,
     /// The body; null when empty.
@@ -29,7 +26,6 @@ pub struct RestPull {
     /// `open` or `closed`.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub state: String,
-    /// Whether it is a draft.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub draft: bool,
     /// When it was merged.
@@ -38,16 +34,12 @@ pub struct RestPull {
     /// Who wrote it; null once the account is deleted.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// Who it is assigned to.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub assignees: Vec<RestUser>,
-    /// Its milestone.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub milestone: Option<RestMilestone>,
-    /// Whether the conversation is locked.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub locked: bool,
-    /// Its labels.
     #[serde(default, deserialize_with = "label_list")]
     pub labels: Vec<RestLabel>,
     /// How many comments it has; only in the answer about one pull request.
@@ -56,10 +48,8 @@ pub struct RestPull {
     /// How many comments on its diff it has; only in the answer about one pull request.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub review_comments: Option<i64>,
-    /// Where it wants to go.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub base: RestBranch,
-    /// Where it comes from.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head: RestBranch,
     /// When it was opened.
@@ -71,7 +61,6 @@ pub struct RestPull {
     /// When it was closed or merged.
     #[serde(default, deserialize_with = "lenient::moment")]
     pub closed_at: Option<Timestamp>,
-    /// Where a person can read it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
 }
@@ -80,10 +69,8 @@ pub struct RestPull {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestBranch {
-    /// The branch's name.
     #[serde(rename = "ref", deserialize_with = "lenient::or_default")]
     pub branch: String,
-    /// The commit it points to.
     #[serde(deserialize_with = "lenient::or_default")]
     pub sha: String,
     /// Its repository; null once a fork is deleted.
@@ -102,10 +89,8 @@ pub struct RestPullFile {
     /// Its path before, when it was renamed.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub previous_filename: Option<String>,
-    /// Lines added.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub additions: i64,
-    /// Lines removed.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub deletions: i64,
     /// The diff; absent for binary and very large files.
@@ -122,7 +107,6 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// One pull request.
     pub async fn pull(&self, repo: &RepoName, number: ItemNumber) -> Result<RestPull, GitHubError> {
         let url = self.url(&["repos", repo.owner(), repo.name(), "pulls", &number.to_string()], &[]);
         self.get_json(&Scope::Repo(repo.clone()), url).await

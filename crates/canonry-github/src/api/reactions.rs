@@ -14,10 +14,8 @@ use crate::lenient;
 use crate::pages::{PER_PAGE, Pages};
 use crate::write::WriteError;
 
-/// A reaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestReaction {
-    /// Its id.
     pub id: i64,
     /// `+1`, `-1`, `laugh`, `confused`, `heart`, `hooray`, `rocket`, `eyes`.
     pub content: String,
@@ -29,14 +27,10 @@ pub struct RestReaction {
     pub created_at: Option<Timestamp>,
 }
 
-/// What was reacted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReactionSubject {
-    /// An issue or a pull request.
     Item(ItemNumber),
-    /// A comment on one.
     Comment(GithubId),
-    /// A comment on a line of a diff.
     ReviewComment(GithubId),
 }
 
@@ -44,21 +38,13 @@ pub enum ReactionSubject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReactionContent {
-    /// 👍
     PlusOne,
-    /// 👎
     MinusOne,
-    /// 😄
     Laugh,
-    /// 😕
     Confused,
-    /// ❤️
     Heart,
-    /// 🎉
     Hooray,
-    /// 🚀
     Rocket,
-    /// 👀
     Eyes,
 }
 

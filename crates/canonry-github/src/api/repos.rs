@@ -9,14 +9,12 @@ use crate::client::GitHub;
 use crate::error::GitHubError;
 use crate::lenient;
 
-/// A repository.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestRepo {
     /// Its id, which stays when it is renamed or moved.
     pub id: i64,
     /// `owner/name` as of now.
     pub full_name: String,
-    /// The branch that new work goes to.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub default_branch: String,
     /// Whether only some can see it.
@@ -25,19 +23,15 @@ pub struct RestRepo {
     /// Whether it is read-only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub archived: bool,
-    /// Whether issues are switched on.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub has_issues: Option<bool>,
-    /// Who it belongs to.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub owner: Option<RestUser>,
-    /// Where a person can look at it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub html_url: Option<String>,
 }
 
 impl RestRepo {
-    /// The repository's id.
     pub fn github_id(&self) -> GithubId {
         GithubId(self.id)
     }

@@ -18,18 +18,14 @@ use crate::write::WriteError;
 /// A review of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestReview {
-    /// Its id.
     pub id: i64,
-    /// What it says.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: Option<String>,
     /// `approved`, `changes_requested`, `commented`, `dismissed`, `pending`; upper case in answers.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub state: String,
-    /// Who wrote it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// The commit it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub commit_id: Option<String>,
     /// When it was submitted.
@@ -47,15 +43,11 @@ impl RestReview {
 /// A comment on a line of a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestReviewComment {
-    /// Its id.
     pub id: i64,
-    /// What it says.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub body: String,
-    /// Who wrote it.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub user: Option<RestUser>,
-    /// The file.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub path: String,
     /// The line in the file now; null once the code is outdated.
@@ -67,16 +59,12 @@ pub struct RestReviewComment {
     /// `LEFT` or `RIGHT`.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub side: Option<String>,
-    /// The commit it is about now.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub commit_id: Option<String>,
-    /// The commit it was written on.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub original_commit_id: Option<String>,
-    /// The comment it answers.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub in_reply_to_id: Option<i64>,
-    /// The review it belongs to.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub pull_request_review_id: Option<i64>,
     /// When it was written.
@@ -90,13 +78,11 @@ pub struct RestReviewComment {
 /// A comment on a line of the new side of a diff, as it is sent with its review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NewReviewComment<'a> {
-    /// The file.
     pub path: &'a str,
     /// The last line it is about.
     pub line: u32,
     /// The first line, when it is about several.
     pub start_line: Option<u32>,
-    /// What it says.
     pub body: &'a str,
 }
 
@@ -118,7 +104,6 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// One review.
     pub async fn review(&self, repo: &RepoName, number: ItemNumber, id: GithubId) -> Result<RestReview, GitHubError> {
         self.get_json(&Scope::Repo(repo.clone()), self.review_url(repo, number, id, &[])).await
     }
@@ -137,7 +122,6 @@ impl GitHub {
         Pages::new(self, Scope::Repo(repo.clone()), url)
     }
 
-    /// One comment on a diff.
     pub async fn review_comment(&self, repo: &RepoName, id: GithubId) -> Result<RestReviewComment, GitHubError> {
         self.get_json(&Scope::Repo(repo.clone()), self.review_comment_url(repo, id)).await
     }
@@ -205,7 +189,6 @@ impl GitHub {
         self.write_json(&Scope::Repo(repo.clone()), Method::PATCH, url, &json!({ "body": body })).await
     }
 
-    /// Deletes a comment on a diff.
     pub async fn delete_review_comment(&self, repo: &RepoName, id: GithubId) -> Result<(), WriteError> {
         let url = self.review_comment_url(repo, id);
         self.write(&Scope::Repo(repo.clone()), Method::DELETE, url, None).await.map(drop)

@@ -40,9 +40,7 @@ const MOST_PAGES: usize = 1_000;
 /// A conversation on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RestReviewThread {
-    /// Its id, which is GraphQL's.
     pub id: String,
-    /// Whether it is resolved.
     pub is_resolved: bool,
     /// What was said, oldest first, up to a hundred.
     pub comments: Vec<ThreadComment>,
@@ -50,21 +48,16 @@ pub struct RestReviewThread {
     pub more_comments: bool,
 }
 
-/// A comment in a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ThreadComment {
-    /// Its id.
     pub id: GithubId,
     /// Who wrote it, as REST names the account; `None` once it is deleted.
     pub author: Option<Login>,
-    /// Whether a bot wrote it.
     pub is_bot: bool,
-    /// What it says.
     pub body: String,
 }
 
 impl GitHub {
-    /// A pull request's conversations.
     pub async fn review_threads(
         &self,
         repo: &RepoName,

@@ -21,7 +21,6 @@ pub struct RestTimelineEvent {
     /// `closed`, `reopened`, `labeled`, `marked_as_duplicate`, `cross-referenced`, `commented`, …
     #[serde(deserialize_with = "lenient::or_default")]
     pub event: String,
-    /// Who did it.
     #[serde(deserialize_with = "lenient::or_default")]
     pub actor: Option<RestUser>,
     /// When.
@@ -36,7 +35,6 @@ pub struct RestTimelineEvent {
     /// What was said, on `commented`.
     #[serde(deserialize_with = "lenient::or_default")]
     pub body: Option<String>,
-    /// Everything else.
     #[serde(flatten)]
     pub other: Map<String, Value>,
 }

@@ -9,9 +9,7 @@ use crate::lenient;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RestUser {
-    /// Its login.
     pub login: String,
-    /// Its id.
     #[serde(deserialize_with = "lenient::or_default")]
     pub id: i64,
     /// `User`, `Organization`, `Bot`, `Mannequin`.
@@ -35,7 +33,6 @@ impl RestUser {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct AppSlug {
-    /// Its id.
     #[serde(deserialize_with = "lenient::or_default")]
     pub id: i64,
     /// Its name in URLs; the App's account is `slug[bot]`.

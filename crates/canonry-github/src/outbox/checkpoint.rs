@@ -6,17 +6,12 @@ use std::sync::Arc;
 /// A point between two steps of the work on one entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Point {
-    /// The entry is ours to work on.
     Claimed,
-    /// GitHub was asked how things stand.
     Looked,
-    /// The caller's check has let it through.
     Checked,
-    /// It is stored that something is about to be sent.
     SendStored,
     /// GitHub has answered, or has not; what it said is not stored yet.
     Answered,
-    /// What came of it is stored.
     StepStored,
 }
 

@@ -37,7 +37,6 @@ pub(super) enum Withdrawn {
     Gone,
     /// It is no draft any more: it was submitted after all, whatever the looks have said.
     Submitted,
-    /// A person's own words are in it.
     Kept,
 }
 
@@ -184,7 +183,6 @@ impl Job<'_> {
         Event::Done(None)
     }
 
-    /// Whether the outbox made a draft.
     fn made(&self, draft: &RestReview) -> bool {
         let body = draft.body.as_deref().unwrap_or_default();
         let (signer, own) = (&self.outbox.signer, &self.outbox.own);

@@ -17,9 +17,7 @@ pub const THREAD_FORBIDDEN: &str = "GitHub does not allow this account to resolv
 /// Why a conversation is not resolved that is not there any more: somebody deleted the comment that began it.
 pub const THREAD_GONE: &str = "the conversation is gone";
 
-/// How a conversation stands.
 pub(super) enum Conversation {
-    /// It may be resolved, by this id.
     Open(String),
     Resolved,
     NotOurs,

@@ -39,7 +39,6 @@ const LONGEST_OUTAGE: SignedDuration = SignedDuration::from_hours(72);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Act {
-    /// Writing its comment.
     Comment,
     /// Making the draft of its review, which nobody else sees.
     Draft,
@@ -56,7 +55,6 @@ pub(super) enum Shape {
     Set,
     /// The comment goes first, so that nobody finds an item closed without a word.
     CommentThenSet,
-    /// A draft that is submitted.
     DraftThenSet,
 }
 
@@ -73,9 +71,7 @@ pub(super) struct Draft {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Verdict {
-    /// Somebody or something said no.
     Refuse(String),
-    /// It was tried for long enough.
     Fail(String),
 }
 
@@ -84,7 +80,6 @@ pub(super) enum Verdict {
 pub(super) struct Progress {
     pub(super) act: Act,
     pub(super) phase: Phase,
-    /// How often the act went wrong.
     #[serde(default)]
     pub(super) tries: u32,
     /// Since when GitHub is out of reach for the act.
@@ -93,10 +88,8 @@ pub(super) struct Progress {
     /// How many sends of the act may still turn up.
     #[serde(default)]
     pub(super) unsure: u32,
-    /// The comment, once it is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) comment: Option<WrittenComment>,
-    /// The draft, once it is made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) draft: Option<Draft>,
     /// GitHub was asked for a draft, and one may have stayed behind of which nothing is known here.
@@ -111,11 +104,9 @@ pub(super) struct Progress {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Phase {
-    /// It may be sent.
     Ready,
     /// It is being sent. Stored before the send: whoever finds it stored does not know how it ended.
     Sending,
-    /// A send may turn up or not.
     Doubt {
         /// How many looks in a row found nothing.
         absent: u8,
@@ -124,11 +115,21 @@ pub(super) enum Phase {
         otherwise: Option<Verdict>,
     },
     /// The comment was sent more than once: a twin may turn up.
-    Settling { known: WrittenComment, calm: u8, looks: u8 },
+    Settling {
+        known: WrittenComment,
+        calm: u8,
+        looks: u8,
+    },
     /// The review is submitted; which comments it has is to be read.
-    Listing { already: bool, looks: u8 },
+    Listing {
+        already: bool,
+        looks: u8,
+    },
     /// A newer twin is to be deleted.
-    Twin { keep: WrittenComment, twin: WrittenComment },
+    Twin {
+        keep: WrittenComment,
+        twin: WrittenComment,
+    },
 }
 
 /// Why it has to wait.
@@ -138,7 +139,6 @@ pub(super) enum Hold {
     Until(Timestamp),
     /// Until GitHub is there again: it cannot be reached, fails, or does not accept the token.
     Outage,
-    /// It went wrong. That counts.
     Try,
 }
 
@@ -168,58 +168,63 @@ impl Hold {
 pub(super) enum Event {
     /// A stored send was found whose end nobody saw.
     Died,
-    /// GitHub has carried it out.
     Done(Option<WrittenComment>),
-    /// The draft is made.
     Drafted(Draft),
     /// GitHub takes none of the review's comments; their keys. No draft is left.
     NothingTaken(Vec<String>),
-    /// GitHub says that the draft is not there.
     DraftGone(String),
     /// The draft is taken away, since it would have had to wait.
-    Withdrawn { hold: Hold, reason: String },
+    Withdrawn {
+        hold: Hold,
+        reason: String,
+    },
     /// Nothing was sent, or GitHub has certainly not carried it out; it may be tried again.
-    NotSent { hold: Hold, reason: String },
-    /// The caller's check or GitHub said no.
+    NotSent {
+        hold: Hold,
+        reason: String,
+    },
     Refused(String),
     /// GitHub says that what is to be taken away is not there, or that we cannot see it.
     NotThere(String),
-    /// No answer came.
     NoAnswer(String),
     /// GitHub could not be asked how things stand.
-    LookFailed { hold: Hold, reason: String },
-    /// The item is not there any more.
+    LookFailed {
+        hold: Hold,
+        reason: String,
+    },
     ItemGone(Verdict),
     /// Our own comments with the entry's marker, oldest first.
     SawComments(Vec<WrittenComment>),
-    /// What is to be set is not so yet.
     SawAbsent,
     /// What is to be set is so.
-    SawThere { objected: bool },
-    /// The review is there and submitted.
+    SawThere {
+        objected: bool,
+    },
     SawSubmitted(Draft),
     /// The submitted review and its comments; whether none is missing that should be there.
-    SawReview { review: WrittenReview, is_whole: bool },
+    SawReview {
+        review: WrittenReview,
+        is_whole: bool,
+    },
     /// What is to be set cannot be set any more.
     SawAgainst(String),
-    /// The newer twin is gone.
     TwinGone,
-    /// The newer twin cannot be deleted.
     TwinStays,
 }
 
 /// What follows from an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Move {
-    /// Go on at once.
     On(Progress),
     /// Go on at that moment.
-    Wait { progress: Progress, until: Timestamp, reason: Option<String> },
-    /// It is over.
+    Wait {
+        progress: Progress,
+        until: Timestamp,
+        reason: Option<String>,
+    },
     End(End),
 }
 
-/// How an entry ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum End {
     Sent(Receipt),
@@ -457,7 +462,6 @@ impl Progress {
         }
     }
 
-    /// The review is on GitHub.
     fn submitted(self, already: bool) -> Move {
         Move::On(Self { act: Act::Set, ..self }.in_phase(Phase::Listing { already, looks: 0 }))
     }

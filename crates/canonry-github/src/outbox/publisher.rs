@@ -32,19 +32,15 @@ const LOOK: SignedDuration = SignedDuration::from_secs(1);
 /// Why the outbox could not do its work. What was stored is kept.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// GitHub did not say which account is ours.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
-    /// The key cannot be put into a marker.
     #[error("the write cannot be stored: {0}")]
     Key(#[from] InvalidMarker),
-    /// There is no such entry.
     #[error("the outbox has no such entry")]
     Unknown,
-    /// The checkpoint said to end here.
     #[error("the work was ended between two steps ({0:?}); it goes on when it is started again")]
     Stopped(Point),
     /// A bug: the state machine met something that cannot be.
@@ -60,7 +56,6 @@ pub struct Outbox {
     pub(super) signer: MarkerSigner,
     /// Whether the digests of markers are kept, since their secret is not.
     pub(super) notes_markers: bool,
-    /// The account whose texts may carry markers.
     pub(super) own: Login,
     checkpoint: Checkpoint,
 }
@@ -101,7 +96,6 @@ impl Outbox {
         Self { checkpoint, ..self }
     }
 
-    /// The account that writes.
     pub fn own_login(&self) -> &Login {
         &self.own
     }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 /// A comment of ours on GitHub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenComment {
-    /// Its id.
     pub id: GithubId,
     /// When GitHub says it was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -17,7 +16,6 @@ pub struct WrittenComment {
 /// What is kept of an entry that was sent: [`canonry_store::OutboxEntry::answer`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
-    /// The comment that was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<WrittenComment>,
     /// Everything was so already, and nothing was sent.
@@ -26,7 +24,6 @@ pub struct Receipt {
     /// It was carried out, and somebody has taken it back before we knew.
     #[serde(default, skip_serializing_if = "is_false")]
     pub objected: bool,
-    /// The review that was written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<WrittenReview>,
 }
@@ -37,7 +34,6 @@ pub struct WrittenReview {
     /// Its id; `None` when GitHub takes none of its comments and nothing was posted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<GithubId>,
-    /// Its comments on the diff.
     #[serde(default)]
     pub comments: Vec<WrittenInline>,
     /// The keys of the comments that it was posted without, since GitHub does not take them.
@@ -48,9 +44,7 @@ pub struct WrittenReview {
 /// A comment of a review.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WrittenInline {
-    /// The key under which it was written.
     pub key: String,
-    /// The comment.
     pub comment: GithubId,
 }
 

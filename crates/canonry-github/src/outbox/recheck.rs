@@ -9,7 +9,6 @@ use super::progress::Act;
 /// Whether a write still makes sense.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ruling {
-    /// It does.
     Proceed,
     /// It does not; nothing more is sent, and what was said already is corrected.
     Refuse {
@@ -20,7 +19,6 @@ pub enum Ruling {
     Wait {
         /// When to ask again.
         until: Timestamp,
-        /// What is waited for, in one sentence.
         reason: String,
     },
 }

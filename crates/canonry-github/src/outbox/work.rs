@@ -27,7 +27,6 @@ pub(super) const LEASE: SignedDuration = SignedDuration::from_mins(5);
 /// How soon a caller that says "not yet" is asked again.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(1);
 
-/// The longest window of the pace.
 const PACE_WINDOW: SignedDuration = SignedDuration::from_hours(1);
 
 /// One entry being worked on.
@@ -35,9 +34,7 @@ pub(super) struct Job<'a> {
     pub(super) outbox: &'a Outbox,
     pub(super) entry: OutboxEntry,
     pub(super) write: Write,
-    /// What its comment is known by.
     pub(super) marker: Marker,
-    /// The comment that is to be edited or deleted.
     pub(super) edited: Option<GithubId>,
     owner: String,
 }
@@ -92,7 +89,6 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Looks, asks the caller, and sends.
     async fn ready(&self, progress: Progress, recheck: &dyn Recheck) -> Result<Flow, OutboxError> {
         let against = self.look_before_sending(&progress).await;
         self.outbox.pass(Point::Looked)?;
@@ -224,7 +220,6 @@ impl<'a> Job<'a> {
     }
 }
 
-/// A text with a marker below it.
 pub(super) fn marked(text: &str, marker: &str) -> String {
     format!("{}\n\n{marker}", text.trim_end()).trim_start_matches('\n').to_owned()
 }

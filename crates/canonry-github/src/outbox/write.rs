@@ -16,65 +16,46 @@ pub(super) const FINDING: &str = "finding";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Write {
-    /// A comment.
     Comment {
         /// What it says. A signed marker is added below.
         body: String,
     },
     /// Another text for a comment that the outbox wrote.
     EditComment {
-        /// The key of the entry that wrote it.
         comment_key: String,
-        /// What it shall say.
         body: String,
     },
-    /// The end of a comment that the outbox wrote.
     DeleteComment {
-        /// The key of the entry that wrote it.
         comment_key: String,
     },
-    /// A label to be set.
     Label {
-        /// Its name.
         name: String,
     },
-    /// A label to be taken off.
     Unlabel {
-        /// Its name.
         name: String,
     },
-    /// A comment, then the close it announces.
     Close(Close),
-    /// Opening an item again.
     Reopen,
     /// A review of a pull request, which neither approves nor blocks.
     Review(ReviewWrite),
     /// A check run beside a commit, made or changed.
     CheckRun(CheckRunWrite),
-    /// A reaction.
     React {
-        /// To what.
         on: ReactTo,
-        /// Which one.
         content: ReactionContent,
     },
-    /// An answer in a conversation on a diff.
     Reply {
-        /// Any comment of the conversation.
         to: GithubId,
         /// What it says. A signed marker is added below.
         body: String,
     },
     /// Another text for a comment on a diff that the outbox wrote. Its markers stay.
     EditReviewComment {
-        /// The comment.
         comment: GithubId,
-        /// What it shall say.
         body: String,
     },
     /// The end of a conversation on a diff in which nobody else has spoken.
     ResolveThread {
-        /// The comment of ours that began it.
         comment: GithubId,
     },
 }
@@ -82,11 +63,9 @@ pub enum Write {
 /// A review and its comments on the diff.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewWrite {
-    /// The commit it is about.
     pub commit: String,
     /// What it says as a whole. A signed marker is added below.
     pub body: String,
-    /// What it says about single lines.
     pub comments: Vec<InlineComment>,
 }
 
@@ -95,7 +74,6 @@ pub struct ReviewWrite {
 pub struct InlineComment {
     /// What it is known by, in its marker and in the receipt; one of a kind in its review.
     pub key: String,
-    /// The file.
     pub path: String,
     /// The last line it is about.
     pub line: u32,
@@ -106,22 +84,17 @@ pub struct InlineComment {
     pub body: String,
 }
 
-/// What is reacted to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReactTo {
-    /// A comment on the item.
     IssueComment(GithubId),
-    /// A comment on the item's diff.
     ReviewComment(GithubId),
-    /// The item itself.
     Item,
 }
 
 /// A close and what is said about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Close {
-    /// How the item is closed.
     pub close_as: CloseAs,
     /// What the comment says, which comes before the close.
     pub comment: String,
@@ -129,13 +102,11 @@ pub struct Close {
     pub comment_if_refused: String,
 }
 
-/// How an item is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CloseAs {
     /// An issue, as a duplicate of the issue with this id.
     DuplicateOf(GithubId),
-    /// An issue, for another reason.
     Reason(StateReason),
     /// A pull request, which GitHub closes without a reason.
     Pull,
@@ -152,7 +123,6 @@ impl CloseAs {
 }
 
 impl Write {
-    /// The stored word for its kind.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Comment { .. } => "comment",

@@ -19,15 +19,10 @@ pub struct Event {
     pub name: String,
     /// What happened, for events that have several actions.
     pub action: Option<String>,
-    /// The repository it is about.
     pub repository: Option<RestRepo>,
-    /// Who did it.
     pub sender: Option<RestUser>,
-    /// The installation it was sent for.
     pub installation_id: Option<i64>,
-    /// What it says.
     pub body: EventBody,
-    /// All of it, as it came.
     pub raw: Value,
 }
 
@@ -64,7 +59,6 @@ pub enum EventBody {
     Ignored,
 }
 
-/// A body that is not JSON.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the webhook's body is not JSON ({0})")]
 pub struct NotJson(String);

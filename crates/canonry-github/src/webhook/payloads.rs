@@ -9,7 +9,6 @@ use crate::lenient;
 /// Something happened to an issue.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IssuesEvent {
-    /// The issue as it is now.
     pub issue: RestIssue,
     /// The label, when one was added or removed.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -44,10 +43,8 @@ pub struct IssueChanges {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BaseBefore {
-    /// The branch.
     #[serde(rename = "ref", deserialize_with = "lenient::or_default")]
     pub branch: TextBefore,
-    /// The commit it pointed to.
     #[serde(deserialize_with = "lenient::or_default")]
     pub sha: TextBefore,
 }
@@ -56,7 +53,6 @@ pub struct BaseBefore {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TextBefore {
-    /// The text.
     #[serde(deserialize_with = "lenient::or_default")]
     pub from: String,
 }
@@ -64,9 +60,7 @@ pub struct TextBefore {
 /// Something happened to a comment on an issue or a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct IssueCommentEvent {
-    /// The issue or pull request.
     pub issue: RestIssue,
-    /// The comment.
     pub comment: RestComment,
     /// What was there before.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -76,7 +70,6 @@ pub struct IssueCommentEvent {
 /// Something happened to a pull request.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestEvent {
-    /// The pull request as it is now.
     pub pull_request: RestPull,
     /// The label, when one was added or removed.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -98,18 +91,14 @@ pub struct PullRequestEvent {
 /// A review was submitted, edited or dismissed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewEvent {
-    /// The pull request.
     pub pull_request: RestPull,
-    /// The review.
     pub review: RestReview,
 }
 
 /// Something happened to a comment on a diff.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewCommentEvent {
-    /// The pull request.
     pub pull_request: RestPull,
-    /// The comment.
     pub comment: RestReviewComment,
     /// What was there before.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -119,9 +108,7 @@ pub struct PullRequestReviewCommentEvent {
 /// A conversation on a diff was resolved, or opened again.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PullRequestReviewThreadEvent {
-    /// The pull request.
     pub pull_request: RestPull,
-    /// The conversation.
     pub thread: ReviewThread,
 }
 
@@ -131,7 +118,6 @@ pub struct ReviewThread {
     /// Its id in the GraphQL API; it has no other.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub node_id: String,
-    /// What was said.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub comments: Vec<RestReviewComment>,
 }
@@ -148,10 +134,8 @@ pub struct PushEvent {
     /// The commit after; zeros when the branch is gone.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub after: String,
-    /// Whether the branch is gone.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub deleted: bool,
-    /// Whether history was rewritten.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub forced: bool,
 }
@@ -159,7 +143,6 @@ pub struct PushEvent {
 /// The App was installed, removed, suspended, or given other permissions.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InstallationEvent {
-    /// The repositories it was installed on or removed from.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub repositories: Vec<InstalledRepo>,
 }
@@ -167,10 +150,8 @@ pub struct InstallationEvent {
 /// The App got or lost repositories.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct InstallationRepositoriesEvent {
-    /// New ones.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub repositories_added: Vec<InstalledRepo>,
-    /// Lost ones.
     #[serde(default, deserialize_with = "lenient::fitting")]
     pub repositories_removed: Vec<InstalledRepo>,
 }
@@ -178,7 +159,6 @@ pub struct InstallationRepositoriesEvent {
 /// A repository as installations name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InstalledRepo {
-    /// Its id.
     pub id: i64,
     /// `owner/name`.
     pub full_name: String,
@@ -208,7 +188,6 @@ impl RepositoryEvent {
 /// A label was made, edited or deleted.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct LabelEvent {
-    /// The label as it is now.
     pub label: RestLabel,
     /// What was there before.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -227,23 +206,18 @@ pub struct Edited {
 /// Something happened to a check run or a check suite.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct CheckEvent {
-    /// The run or suite.
     #[serde(alias = "check_run", alias = "check_suite")]
     pub check: CheckRun,
 }
 
-/// A check run or a check suite.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CheckRun {
-    /// Its id.
     pub id: i64,
     /// What it is called; runs only.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub name: String,
-    /// The App it belongs to.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub app: Option<AppSlug>,
-    /// The commit it is about.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub head_sha: String,
     /// The key its maker gave it; runs only.
@@ -263,7 +237,6 @@ pub struct CheckRun {
 /// A pull request as checks name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullLink {
-    /// Its number.
     pub number: i64,
     /// What it is to be merged into. Checks also name pull requests of forks, which number theirs on their own.
     #[serde(default, deserialize_with = "lenient::or_default")]
@@ -273,21 +246,18 @@ pub struct PullLink {
 /// What a pull request that a check names is to be merged into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PullLinkBase {
-    /// The repository.
     pub repo: LinkedRepo,
 }
 
 /// A repository as checks name it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LinkedRepo {
-    /// Its id.
     pub id: i64,
 }
 
 /// GitHub tries a new webhook out.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct PingEvent {
-    /// A word of wisdom.
     #[serde(default, deserialize_with = "lenient::or_default")]
     pub zen: String,
 }

@@ -7,26 +7,13 @@ use crate::remote_failure::RemoteFailure;
 pub enum ChatError {
     /// The model cannot be used as it is set up.
     #[error("set up the {provider} model: {problem}")]
-    Settings {
-        /// The provider's name.
-        provider: &'static str,
-        /// What is missing or wrong.
-        problem: String,
-    },
+    Settings { provider: &'static str, problem: String },
     /// The provider did not answer, or not in its own format.
     #[error("ask {provider}: {failure}")]
-    Remote {
-        /// The provider's name.
-        provider: &'static str,
-        /// What happened.
-        failure: RemoteFailure,
-    },
-    /// The model will not answer this.
+    Remote { provider: &'static str, failure: RemoteFailure },
     #[error("ask {provider}: it refused ({said})")]
     Refused {
-        /// The provider's name.
         provider: &'static str,
-        /// Its reason.
         said: String,
         /// The tokens it read, where the provider tells: they are paid for all the same.
         input_tokens: Option<u64>,
@@ -36,9 +23,7 @@ pub enum ChatError {
     /// The answer ended at the limit of tokens.
     #[error("ask {provider}: the answer ended at its limit of {max_tokens} tokens")]
     CutOff {
-        /// The provider's name.
         provider: &'static str,
-        /// The limit.
         max_tokens: u32,
         /// The tokens it read, where the provider tells: they are paid for all the same.
         input_tokens: Option<u64>,
@@ -47,12 +32,7 @@ pub enum ChatError {
     },
     /// The program could not be run, failed, or did not end.
     #[error("ask the program {program}: {problem}")]
-    Command {
-        /// The program.
-        program: String,
-        /// What happened.
-        problem: String,
-    },
+    Command { program: String, problem: String },
 }
 
 impl ChatError {

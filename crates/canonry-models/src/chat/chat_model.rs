@@ -12,17 +12,14 @@ use crate::chat::chat_error::ChatError;
 pub struct ChatRequest {
     /// Who the model is and what it does; never holds text from strangers.
     pub system: String,
-    /// What it works on.
     pub user: String,
     /// The name of the answer's schema, in letters and underscores.
     pub schema_name: &'static str,
     /// The JSON schema of the answer: an object, all keys required, none beyond them.
     pub json_schema: Value,
-    /// The longest answer, in tokens.
     pub max_tokens: u32,
 }
 
-/// One answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChatAnswer {
     /// What the model wrote. It is as untrusted as what it read.

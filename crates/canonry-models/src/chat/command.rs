@@ -20,11 +20,9 @@ const LONGEST_SAID: u64 = 64 << 10;
 /// Which program is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSettings {
-    /// The program.
     pub program: String,
     /// Its arguments, handed over as they are: no shell reads them.
     pub arguments: Vec<String>,
-    /// The time allowed for one answer.
     pub timeout: Duration,
 }
 

@@ -11,7 +11,6 @@ const SYSTEM: &str = include_str!("../../prompts/intent_v1.md");
 // A new prompt has a new version and a new file: cards are told apart by it.
 const _: () = assert!(CARD_PROMPT_VERSION == 1, "the prompt's file belongs to another version");
 
-/// Changed paths that are shown.
 const PATHS_SHOWN: usize = 100;
 /// Characters of a path that are shown.
 const PATH_LIMIT: usize = 300;

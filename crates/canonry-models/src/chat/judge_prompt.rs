@@ -16,7 +16,6 @@ const _: () = assert!(JUDGE_PROMPT_VERSION == 1, "the prompt's file belongs to a
 const JUDGED_BODY_LIMIT: usize = 4_000;
 /// Characters of a card that are shown: more than a card of full length has.
 const CARD_LIMIT: usize = 8_000;
-/// Changed files that are shown.
 const FILES_SHOWN: usize = 30;
 /// Characters of a changed file's path.
 const PATH_LIMIT: usize = 300;
@@ -28,13 +27,9 @@ const MAX_TOKENS: u32 = 4_096;
 /// What a judge is shown of an item. Its secrets are taken out by the caller.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgeText<'a> {
-    /// Issue or pull request.
     pub item_type: ItemType,
-    /// The number by which the answer names it.
     pub number: ItemNumber,
-    /// Its title.
     pub title: &'a str,
-    /// Its body.
     pub body: &'a str,
     /// Its rendered intent card, if there is a fresh one. Cards are shown only when every item has one: a card beside a
     /// raw text would be judged by its form.

@@ -25,9 +25,7 @@ const LARGEST_ANSWER: usize = 4 << 20;
 pub enum ChatProvider {
     /// OpenAI, and every server with the same interface.
     OpenAi,
-    /// Anthropic.
     Anthropic,
-    /// Google's Gemini.
     Gemini,
 }
 
@@ -50,7 +48,6 @@ impl ChatProvider {
         }
     }
 
-    /// Where the vendor's own service is.
     pub const fn default_base_url(self) -> &'static str {
         match self {
             Self::OpenAi => "https://api.openai.com/v1",
@@ -105,17 +102,13 @@ impl ChatProvider {
 /// How a chat model is reached.
 #[derive(Debug, Clone)]
 pub struct ChatSettings {
-    /// Whose interface it is.
     pub provider: ChatProvider,
-    /// The model's name.
     pub model: String,
-    /// Where the service is.
     pub base_url: String,
     /// The key; a server of one's own may need none.
     pub key: Option<ApiKey>,
     /// How often one question is sent before it counts as failed.
     pub attempts: u32,
-    /// The time allowed for one answer.
     pub timeout: Duration,
     /// How long the model may think; `None` leaves it to the model.
     pub thinking: Option<Thinking>,

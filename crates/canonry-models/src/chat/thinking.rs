@@ -6,11 +6,8 @@ use std::str::FromStr;
 /// An effort that every provider can be asked for in its own words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Thinking {
-    /// A little.
     Low,
-    /// Some.
     Medium,
-    /// Much.
     High,
 }
 

@@ -23,7 +23,6 @@ const KEY: &str = "sk-test-very-secret";
 enum Step {
     /// Answers every text with a vector made from its length.
     Good,
-    /// Answers with this.
     Answer(u16, Option<&'static str>, String),
     /// Never answers.
     Hang,

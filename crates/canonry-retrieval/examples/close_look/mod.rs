@@ -5,7 +5,6 @@ use canonry_retrieval::{Ask, Entry, ItemIndex, LateQuery, Pool, Query, Retrieval
 
 use crate::bench_data::BenchItem;
 
-/// The item as a query.
 pub(crate) fn query(item: &BenchItem) -> Query {
     let mut query = Query::new(&item.title, &item.body).for_item(item.number);
     if let Some(changes) = &item.changes {
@@ -34,7 +33,6 @@ pub(crate) fn looked_at(index: &ItemIndex, items: &[BenchItem], item: &BenchItem
     pool
 }
 
-/// Puts an item into the index.
 pub(crate) fn add(index: &mut ItemIndex, item: &BenchItem) {
     let entry = Entry {
         title: &item.title,

@@ -64,7 +64,6 @@ pub(crate) fn path_words(changes: &PullChanges) -> Vec<String> {
     changes.files.clone()
 }
 
-/// The identifiers of the changed lines.
 pub(crate) fn identifier_words(changes: &PullChanges) -> Vec<String> {
     let starts = |word: &&str| word.starts_with(|first: char| first.is_alphabetic() || first == '_');
     words(&changes.diff, 3).filter(starts).map(str::to_owned).collect()

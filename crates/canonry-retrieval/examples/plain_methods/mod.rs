@@ -15,7 +15,6 @@ pub(crate) struct Plain {
     text: PlainBm25,
     paths: PlainBm25,
     identifiers: PlainBm25,
-    /// Code-aware words, and vectors.
     index: ItemIndex,
 }
 

@@ -81,16 +81,11 @@ fn without_secrets(text: &str) -> String {
     shown
 }
 
-/// One line of an excerpt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ExcerptLine {
-    /// A line of the file.
     Code {
-        /// Its number.
         number: u32,
-        /// Whether the finding is about it.
         flagged: bool,
-        /// What stands there, ready to be shown.
         code: String,
     },
     /// So many more flagged lines that are not shown.

@@ -78,13 +78,11 @@ pub(super) fn with_status(mut one: ReportedFinding, status: FindingStatus, code_
     one
 }
 
-/// The same, not shown.
 pub(super) fn hidden(mut one: ReportedFinding, by: HiddenBy) -> ReportedFinding {
     (one.shown, one.hidden_by) = (ShownAs::Suppressed, Some(by));
     one
 }
 
-/// A file that was not read.
 pub(super) fn skipped(path: &str, why: &str, gap: bool) -> SkippedFile {
     SkippedFile { path: RepoPath::exact(path).expect("a path"), why: why.to_owned(), gap }
 }

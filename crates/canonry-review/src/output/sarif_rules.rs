@@ -24,7 +24,6 @@ struct Rule {
 }
 
 impl Rules {
-    /// The rules of some findings.
     pub(super) fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let mut rules = Self::default();
         for finding in findings {

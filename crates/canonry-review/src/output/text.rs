@@ -19,7 +19,6 @@ use crate::report::{ReportedFinding, ReviewReport};
 
 /// Narrower than this nothing can be read; wider than that no line of prose can.
 const WIDTHS: (usize, usize) = (40, 120);
-/// Lines of one message that are shown.
 const MESSAGE_LINES: usize = 12;
 /// Lines of one folded section that are shown.
 const FOLDED: usize = 15;

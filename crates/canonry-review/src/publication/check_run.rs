@@ -23,7 +23,6 @@ const TITLE: usize = 200;
 /// What a check run was made to say about a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenCheck {
-    /// How the review stands.
     pub state: CheckState,
     /// Whether GitHub has it, or is still to get it.
     pub is_sent: bool,

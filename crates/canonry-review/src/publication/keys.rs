@@ -13,10 +13,8 @@ pub(super) struct Keys {
     pub(super) number: ItemNumber,
 }
 
-/// What a write is about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum About {
-    /// A completed review.
     Run(ReviewId),
     /// A commit of which no review is completed.
     Head(String),
@@ -25,7 +23,6 @@ pub(super) enum About {
 }
 
 impl Keys {
-    /// The comment of one finding in a review.
     pub(super) fn comment(&self, run: ReviewId, finding: FindingId) -> String {
         format!("{}#{}/{run}/{finding}", self.repo.0, self.number)
     }
@@ -74,7 +71,6 @@ pub(super) fn about(key: &str) -> Option<About> {
     }
 }
 
-/// The finding that the key of a comment names.
 pub(super) fn finding_of(comment_key: &str) -> Option<FindingId> {
     comment_key.rsplit('/').next()?.parse().ok().map(FindingId::new)
 }

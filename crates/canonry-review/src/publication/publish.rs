@@ -25,45 +25,35 @@ const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(5);
 /// A pull request on which reviews are published.
 #[derive(Clone, Copy)]
 pub struct Publication<'a> {
-    /// Where reviews are kept.
     pub store: &'a Store,
-    /// Where they are published.
     pub github: &'a GitHub,
-    /// The door to it.
     pub outbox: &'a Outbox,
     /// The repository; GitHub's id of it must be known.
     pub repo: &'a Repo,
-    /// The pull request.
     pub number: ItemNumber,
     /// Whether check runs can be made, which GitHub allows to Apps only.
     pub check_runs: bool,
     /// The last look before each write.
     pub recheck: &'a dyn Recheck,
-    /// The name that commands begin with.
     pub handle: &'a str,
 }
 
 /// What came of publishing a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Published {
-    /// Everything is said that can be said.
     Done {
         /// How many findings of this review stand at their lines because of it.
         inline: usize,
         /// Whether the summary was written or changed now.
         edited_summary: bool,
-        /// How many threads ended now.
         settled: usize,
-        /// What could not be written, and why.
         refused: Vec<String>,
     },
     /// A newer commit or review has taken its place; nothing more is said.
     Superseded,
-    /// The rest has to wait.
     Waiting {
         /// Until when, at least.
         until: Timestamp,
-        /// For what.
         reason: String,
     },
 }
@@ -71,16 +61,12 @@ pub enum Published {
 /// Why a review could not be published. Doing it again does no harm: nothing is written twice.
 #[derive(Debug, thiserror::Error)]
 pub enum PublicationError {
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// GitHub did not answer a question.
     #[error(transparent)]
     GitHub(#[from] GitHubError),
-    /// The outbox could not do its work.
     #[error(transparent)]
     Outbox(#[from] OutboxError),
-    /// It cannot be published at all.
     #[error("publish the review: {0}")]
     NotPublishable(&'static str),
 }
@@ -98,10 +84,8 @@ impl<E: Into<PublicationError>> From<E> for Stop {
     }
 }
 
-/// How a write ended.
 pub(super) enum Ended {
     Sent(Receipt),
-    /// It was refused or given up.
     Not(String),
 }
 

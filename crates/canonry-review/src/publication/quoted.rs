@@ -9,7 +9,6 @@ const MOST_QUOTED: usize = 12_000;
 
 /// Lines of a suggested fix that are shown.
 const FIX_LINES: usize = 40;
-/// Characters of them.
 const FIX_CHARACTERS: usize = 4_000;
 
 /// One line of text. Short code between backticks stays code; everything else loses its meaning for GitHub.
@@ -40,7 +39,6 @@ pub(super) fn code(text: &str) -> String {
     if is_plain_code(&text) { format!("`{text}`") } else { quote_line(&text, 300) }
 }
 
-/// Where a finding is.
 pub(super) fn place(path: &RepoPath, lines: Option<LineRange>) -> String {
     code(&lines.map_or_else(|| path.to_string(), |lines| format!("{path}:{}", lines.first)))
 }

@@ -23,9 +23,7 @@ const WAIT: SignedDuration = SignedDuration::from_mins(1);
 /// review waits for whoever has a check of their own for it.
 #[derive(Debug, Clone)]
 pub struct PublicationRecheck {
-    /// Where reviews are kept.
     pub store: Store,
-    /// Where they are published.
     pub github: GitHub,
 }
 

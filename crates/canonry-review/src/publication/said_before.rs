@@ -5,16 +5,12 @@ use canonry_store::{OutboxEntry, OutboxId, OutboxState};
 
 use super::keys::{About, Keys, about};
 
-/// The summary that stands, or is on its way.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StandingSummary {
-    /// The key of the entry that writes it.
     pub(super) key: String,
     /// What it says once everything about it is sent.
     pub(super) text: Option<String>,
-    /// The entry that makes it say so.
     pub(super) last: OutboxId,
-    /// Whether that is done.
     pub(super) is_sent: bool,
 }
 
@@ -43,7 +39,6 @@ pub(super) fn last_reviews_summary(keys: &Keys, entries: &[OutboxEntry]) -> Opti
     said.filter(|entry| matches!(about(&entry.key), Some(About::Run(_)))).filter_map(body_of).last()
 }
 
-/// On GitHub, or on its way.
 pub(super) fn is_living(entry: &OutboxEntry) -> bool {
     matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
 }

@@ -22,7 +22,6 @@ const SHORT_MESSAGE: usize = 400;
 /// Characters of a problem, a note, or the names of all reviewers.
 const NOTE: usize = 400;
 
-/// The comment at the line of a finding.
 pub(super) fn comment_of(one: &ReportedFinding, posted: &[PostedFinding], handle: &str) -> String {
     let finding = &one.sighting.finding;
     let said_of_other_code = posted.iter().any(|row| Some(row.finding) == one.id && row.said.code != finding.code);
@@ -107,7 +106,6 @@ impl SummaryParts {
         })
     }
 
-    /// The summary comment.
     pub(super) fn comment(&self, report: &ReviewReport, handle: &str) -> String {
         self.with_summary(report, handle, summary_comment)
     }

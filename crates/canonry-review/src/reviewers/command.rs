@@ -16,11 +16,9 @@ const LARGEST: usize = 32 * 1024 * 1024;
 /// Which program is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandReviewer {
-    /// The program.
     pub program: String,
     /// Its arguments, handed over as they are: no shell reads them.
     pub arguments: Vec<String>,
-    /// The time it has.
     pub timeout: Duration,
 }
 

@@ -11,7 +11,6 @@ use super::json_problem::reason;
 use super::tool_path::plain_path;
 use crate::reported::{Heard, Reported, title_and_rest};
 
-/// Problems that are told one by one.
 const TOLD: usize = 5;
 
 /// Reads the findings of one reviewer; what cannot be used is told, and the rest stands. `name` is who or what they come

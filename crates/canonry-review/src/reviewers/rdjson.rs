@@ -14,7 +14,6 @@ use super::report_text::{report_text, short_fix, short_name, tool_lines};
 use super::tool_path::plain_path;
 use crate::reported::{Heard, Reported, title_and_rest};
 
-/// Problems that are told one by one.
 const TOLD: usize = 5;
 
 /// Diagnostics of one report that are used: nobody reads more, and all of them may be about one line.

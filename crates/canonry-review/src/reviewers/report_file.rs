@@ -19,22 +19,10 @@ const LARGEST: u64 = 100 * 1024 * 1024;
 /// Why a report is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// It cannot be opened or read.
     #[error("read {name}: {error}")]
-    Unreadable {
-        /// The file.
-        name: String,
-        /// Why.
-        error: std::io::Error,
-    },
-    /// It is too large.
+    Unreadable { name: String, error: std::io::Error },
     #[error("read {name}: it has {} MB, and at most {} MB are read; let the tool report on changed files only", bytes / 1_000_000, LARGEST / 1_000_000)]
-    TooLarge {
-        /// The file.
-        name: String,
-        /// Its size.
-        bytes: u64,
-    },
+    TooLarge { name: String, bytes: u64 },
 }
 
 /// Reads a report; one that is too large is not opened at all, and of one whose size is not known, such as a pipe, no more

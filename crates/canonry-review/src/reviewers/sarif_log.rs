@@ -172,7 +172,6 @@ pub(super) struct Fix {
     pub(super) description: Option<Message>,
 }
 
-/// The properties that are read.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "kebab-case", default)]
 pub(super) struct Properties {

@@ -12,7 +12,6 @@ use super::webhook::Webhook;
 use crate::handler::JobError;
 use crate::repo_rules::handle_of;
 
-/// A person commented.
 pub(super) async fn on_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueCommentEvent) -> Result<(), JobError> {
     let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(()) };
     let by = about.comment.user.as_ref();
@@ -27,7 +26,6 @@ pub(super) async fn on_review(hook: Webhook<'_>, repo: &Repo, number: ItemNumber
     cancel(hook, repo, ItemType::Pr, number, GraceEnd::HumanCommented).await
 }
 
-/// Something happened to an issue.
 pub(super) async fn on_issue(
     hook: Webhook<'_>,
     repo: &Repo,

@@ -42,11 +42,8 @@ pub(super) struct Deeds<'a> {
     pub(super) github: &'a GitHub,
     pub(super) repo: &'a Repo,
     pub(super) said: Said<'a>,
-    /// Who asks.
     pub(super) by: &'a Login,
-    /// What they are to the item.
     pub(super) role: MentionRole,
-    /// The repository's settings.
     pub(super) config: &'a RepoConfig,
     /// When it was said. Rulings and brakes hold from then on, so that words that arrive late lose against later ones.
     pub(super) said_at: Timestamp,
@@ -381,7 +378,6 @@ impl Deeds<'_> {
 
 /// What an item was taken for a duplicate of.
 struct Taken {
-    /// The item that a "no" is about.
     target: Option<ItemNumber>,
     /// What Canonry closed it in favour of, if it did so last.
     closed: Option<ItemNumber>,

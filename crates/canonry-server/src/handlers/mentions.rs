@@ -31,21 +31,14 @@ const FRESH: SignedDuration = SignedDuration::from_mins(10);
 /// A comment, and where it stands.
 #[derive(Clone, Copy)]
 pub(super) struct Said<'a> {
-    /// In a conversation, or at a line.
     pub(super) place: MentionPlace,
-    /// The comment.
     pub(super) comment: GithubId,
-    /// What it says.
     pub(super) text: &'a str,
-    /// Who wrote it.
     pub(super) by: &'a RestUser,
     /// When, by GitHub's clock.
     pub(super) written_at: Option<Timestamp>,
-    /// The item that it is on.
     pub(super) number: ItemNumber,
-    /// What that is.
     pub(super) item_type: ItemType,
-    /// Who opened the item.
     pub(super) author: Option<&'a RestUser>,
     /// The comment that began the thread, at a line.
     pub(super) in_reply_to: Option<GithubId>,
@@ -56,13 +49,10 @@ pub(super) struct Said<'a> {
 pub(super) enum Answer {
     /// A reaction to the comment, where the deed shows by itself or words would be too many.
     React(ReactionContent),
-    /// A short reply.
     Reply(String),
 }
 
-/// A mention that was seen to.
 pub(super) struct Mentioned {
-    /// How the job ended.
     pub(super) handled: Handled,
     /// Whether it ruled that the item is a duplicate: such a comment objects to nothing.
     pub(super) rules_duplicate: bool,

@@ -23,9 +23,7 @@ const PAUSE: SignedDuration = SignedDuration::from_mins(10);
 /// Why an item is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
-    /// It is new.
     Opened,
-    /// Its text changed.
     Edited,
     /// Its text changed a while ago.
     EditedBefore,

@@ -54,7 +54,6 @@ impl Filling {
         pairs
     }
 
-    /// So many hours ago.
     fn ago(&self, hours: i64) -> Timestamp {
         self.now - SignedDuration::from_hours(hours)
     }

@@ -43,7 +43,6 @@ async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
     (store, repo)
 }
 
-/// Gives an issue another text.
 async fn edit(store: &Store, repo: &Repo, of: i64, title: &str) {
     store.take_in(repo, vec![ItemRecord::new(ISSUE, number(of), title)], now()).await.expect("taken in");
 }
@@ -97,7 +96,6 @@ async fn write(store: &Store, repo: &Repo, decisions: &[NewDecision]) {
     assert_eq!(ids.len(), decisions.len());
 }
 
-/// The edges in force, as pairs.
 async fn edges(store: &Store, repo: &Repo) -> Vec<(i64, i64)> {
     let edges = store.accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");
     edges.iter().map(|edge| (edge.source.get(), edge.target.get())).collect()

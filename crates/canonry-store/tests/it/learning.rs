@@ -89,7 +89,6 @@ fn closed(of: i64, target: Option<i64>, second: i64) -> OutcomeEvent {
     }
 }
 
-/// Notes what a record led to.
 async fn act(store: &Store, triage_id: i64, action: TriageActionKind, second: i64) {
     let action = TriageAction {
         triage_id,

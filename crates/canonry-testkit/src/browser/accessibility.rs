@@ -11,11 +11,9 @@ pub const AXE_VARIABLE: &str = "CANONRY_TEST_AXE";
 /// A rule that a page breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The rule's name.
     pub rule: String,
     /// How bad it is: minor, moderate, serious or critical.
     pub impact: String,
-    /// The rule in words.
     pub help: String,
     /// The elements, by their selectors, with what is wrong with each.
     pub elements: Vec<String>,
@@ -39,7 +37,6 @@ pub(super) const QUESTION: &str = "axe.run(document, {resultTypes: ['violations'
     found.violations.map(one => ({id: one.id, impact: one.impact, help: one.help, nodes: one.nodes.map(node => \
     node.target.join(' ') + ': ' + (node.failureSummary || '').replace(/\\s+/g, ' '))})))";
 
-/// Reads the answer.
 pub(super) fn violations(answer: &Value) -> Vec<Violation> {
     let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = answer.as_array().expect("axe-core answers with a list");

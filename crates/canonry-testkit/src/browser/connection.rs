@@ -89,12 +89,10 @@ impl Connection {
         let _ = write!(input.1, "{message}\0").and_then(|()| input.1.flush());
     }
 
-    /// The session's events so far.
     pub(super) fn events<T>(&self, session: &str, read: impl FnOnce(&[Value]) -> T) -> T {
         read(self.lock().events.get(session).map(Vec::as_slice).unwrap_or_default())
     }
 
-    /// Forgets the session's events.
     pub(super) fn forget(&self, session: &str) {
         self.lock().events.remove(session);
     }

@@ -32,9 +32,7 @@ pub enum Viewport {
 /// Whether the reader prefers light or dark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scheme {
-    /// Dark on light.
     Light,
-    /// Light on dark.
     Dark,
 }
 
@@ -133,7 +131,6 @@ impl Page {
         })
     }
 
-    /// Types into what has the focus.
     pub fn type_text(&self, text: &str) {
         self.call("Input.insertText", &json!({"text": text}));
     }
@@ -210,7 +207,6 @@ impl Page {
         assert!(came, "no other page came; this is {:?}", self.try_eval("location.href"));
     }
 
-    /// The words that can be seen.
     pub fn text(&self) -> String {
         self.eval("document.body.innerText").as_str().unwrap_or_default().to_owned()
     }

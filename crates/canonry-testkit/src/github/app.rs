@@ -24,7 +24,6 @@ const LONGEST_JWT: SignedDuration = SignedDuration::from_mins(10);
 /// How long an installation token lives.
 const TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(1);
 
-/// A GitHub App.
 #[derive(Debug, Clone)]
 pub struct App {
     /// Its id, the `iss` of its JWTs.
@@ -33,22 +32,18 @@ pub struct App {
     pub slug: String,
     /// Its client id, which may stand in `iss` too.
     pub client_id: String,
-    /// The PEM its JWTs are verified with.
     pub public_key: String,
 }
 
 /// An installation of the App on an account.
 #[derive(Debug, Clone)]
 pub struct Installation {
-    /// GitHub's id.
     pub id: u64,
-    /// Login of the account.
     pub account: String,
     /// Ids of the repositories it is limited to; `None` means all of the account's.
     pub repositories: Option<BTreeSet<u64>>,
     /// `issues` → `write`, …
     pub permissions: BTreeMap<String, String>,
-    /// Suspended installations get no tokens.
     pub suspended: bool,
     /// When it was made.
     pub created_at: Timestamp,

@@ -10,9 +10,7 @@ use super::world::World;
 /// An answer before rate-limit headers are added.
 #[derive(Debug, Clone)]
 pub struct Answer {
-    /// The HTTP status.
     pub status: u16,
-    /// Headers beyond the usual ones.
     pub headers: Vec<(String, String)>,
     /// The JSON body, when there is one.
     pub body: Option<Value>,
@@ -29,7 +27,6 @@ impl Answer {
         Self::json(200, body)
     }
 
-    /// A status with a body.
     pub fn json(status: u16, body: Value) -> Self {
         Self { status, headers: Vec::new(), body: Some(body), raw: None }
     }
@@ -85,7 +82,6 @@ impl Answer {
         answer
     }
 
-    /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
@@ -124,7 +120,6 @@ impl Call {
         self.query.iter().rev().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }
 
-    /// A field of the JSON body.
     pub(super) fn field(&self, name: &str) -> Option<&Value> {
         self.body.as_ref().and_then(|body| body.get(name))
     }

@@ -10,32 +10,25 @@ use super::world::{Comment, Issue, Label, State, World};
 /// What somebody opens.
 #[derive(Debug, Clone, Default)]
 pub struct NewIssue {
-    /// The title.
     pub title: String,
-    /// The body.
     pub body: Option<String>,
     /// Names of labels; unknown ones are made.
     pub labels: Vec<String>,
-    /// Logins of assignees.
     pub assignees: Vec<String>,
-    /// Makes it a pull request.
     pub pull: Option<Pull>,
 }
 
 impl NewIssue {
-    /// An issue with a title and a body.
     pub fn new(title: &str, body: &str) -> Self {
         Self { title: title.to_owned(), body: Some(body.to_owned()), ..Self::default() }
     }
 
-    /// Adds a label.
     #[must_use]
     pub fn label(mut self, name: &str) -> Self {
         self.labels.push(name.to_owned());
         self
     }
 
-    /// Makes it a pull request.
     #[must_use]
     pub fn pull(mut self, pull: Pull) -> Self {
         self.pull = Some(pull);
@@ -46,9 +39,7 @@ impl NewIssue {
 /// Why an issue is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CloseReason {
-    /// Done.
     Completed,
-    /// Not going to happen.
     NotPlanned,
     /// A duplicate, maybe of the issue with this id.
     Duplicate(Option<u64>),
@@ -104,7 +95,6 @@ impl World {
         number
     }
 
-    /// Changes the title.
     pub fn edit_title(&mut self, repo: &str, number: u64, by: &str, title: &str) {
         let from = self.issue(repo, number).title.clone();
         if from == title {
@@ -116,7 +106,6 @@ impl World {
         self.queue_issue_event("edited", self.position(repo), number, by, changes);
     }
 
-    /// Changes the body.
     pub fn edit_body(&mut self, repo: &str, number: u64, by: &str, body: &str) {
         let from = self.issue(repo, number).body.clone();
         if from.as_deref() == Some(body) {
@@ -154,7 +143,6 @@ impl World {
         self.queue_issue_event("closed", self.position(repo), number, by, json!({}));
     }
 
-    /// Merges a pull request.
     pub fn merge(&mut self, repo: &str, number: u64, by: &str) {
         let at = self.stamp();
         let issue = self.change(repo, number);
@@ -169,7 +157,6 @@ impl World {
         self.queue_issue_event("closed", self.position(repo), number, by, json!({}));
     }
 
-    /// Reopens what is closed.
     pub fn reopen(&mut self, repo: &str, number: u64, by: &str) {
         if self.issue(repo, number).state == State::Open {
             return;
@@ -207,7 +194,6 @@ impl World {
         id
     }
 
-    /// Changes a comment's text.
     pub fn edit_comment(&mut self, repo: &str, id: u64, by: &str, body: &str) {
         let at = self.stamp();
         let position = self.position(repo);
@@ -219,7 +205,6 @@ impl World {
         self.queue_comment_event("edited", position, id, by, json!({ "changes": { "body": { "from": from } } }));
     }
 
-    /// Deletes a comment.
     pub fn delete_comment(&mut self, repo: &str, id: u64, by: &str) {
         let position = self.position(repo);
         self.queue_comment_event("deleted", position, id, by, json!({}));
@@ -240,7 +225,6 @@ impl World {
         self.queue_issue_event("labeled", position, number, by, json!({ "label": label }));
     }
 
-    /// Removes a label.
     pub fn unlabel(&mut self, repo: &str, number: u64, by: &str, name: &str) {
         let labels = &self.issue(repo, number).labels;
         let Some(index) = labels.iter().position(|label| label.eq_ignore_ascii_case(name)) else { return };
@@ -251,7 +235,6 @@ impl World {
         self.queue_issue_event("unlabeled", position, number, by, json!({ "label": label }));
     }
 
-    /// Assigns somebody.
     pub fn assign(&mut self, repo: &str, number: u64, by: &str, assignee: &str) {
         if self.issue(repo, number).assignees.iter().any(|login| login.eq_ignore_ascii_case(assignee)) {
             return;
@@ -262,7 +245,6 @@ impl World {
         self.queue_issue_event("assigned", self.position(repo), number, by, json!({ "assignee": user }));
     }
 
-    /// Takes an assignment back.
     pub fn unassign(&mut self, repo: &str, number: u64, by: &str, assignee: &str) {
         let assignees = &self.issue(repo, number).assignees;
         let Some(index) = assignees.iter().position(|login| login.eq_ignore_ascii_case(assignee)) else { return };
@@ -272,7 +254,6 @@ impl World {
         self.queue_issue_event("unassigned", self.position(repo), number, by, json!({ "assignee": user }));
     }
 
-    /// Sets or clears the milestone, by its number.
     pub fn set_milestone(&mut self, repo: &str, number: u64, by: &str, milestone: Option<u64>) {
         let before = self.issue(repo, number).milestone;
         if before == milestone {
@@ -292,7 +273,6 @@ impl World {
         self.queue_issue_event(action, self.position(repo), number, by, json!({}));
     }
 
-    /// Locks the conversation.
     pub fn lock(&mut self, repo: &str, number: u64, by: &str, reason: Option<&str>) {
         let issue = self.change(repo, number);
         issue.locked = true;
@@ -301,7 +281,6 @@ impl World {
         self.queue_issue_event("locked", self.position(repo), number, by, json!({}));
     }
 
-    /// Unlocks the conversation.
     pub fn unlock(&mut self, repo: &str, number: u64, by: &str) {
         let issue = self.change(repo, number);
         issue.locked = false;
@@ -334,7 +313,6 @@ impl World {
         add_reaction(&mut comment.reactions, reaction)
     }
 
-    /// Pushes a file to a branch.
     pub fn push(&mut self, repo: &str, branch: &str, by: &str, path: &str, text: &str) {
         let position = self.position(repo);
         let before = self.repos[position].branches.get(branch).cloned();

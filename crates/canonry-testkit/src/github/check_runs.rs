@@ -16,16 +16,12 @@ const STATUSES: [&str; 3] = ["queued", "in_progress", "completed"];
 const CONCLUSIONS: [&str; 8] =
     ["action_required", "cancelled", "failure", "neutral", "success", "skipped", "stale", "timed_out"];
 
-/// A check run.
 #[derive(Debug, Clone)]
 pub struct CheckRun {
-    /// GitHub's id.
     pub id: u64,
     /// Id of its suite: one for each commit.
     pub suite: u64,
-    /// The name it is shown under.
     pub name: String,
-    /// The commit it is about.
     pub head_sha: String,
     /// What the App knows it by; may be empty.
     pub external_id: String,
@@ -33,13 +29,9 @@ pub struct CheckRun {
     pub status: String,
     /// `success`, `neutral`, `failure`, `action_required`, …; only when it is completed.
     pub conclusion: Option<String>,
-    /// Where more is said.
     pub details_url: Option<String>,
-    /// The headline of its output.
     pub title: Option<String>,
-    /// The text under it.
     pub summary: Option<String>,
-    /// The text below that.
     pub text: Option<String>,
     /// When it began.
     pub started_at: Timestamp,

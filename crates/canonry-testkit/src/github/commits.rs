@@ -18,12 +18,10 @@ const FIRST_COMMIT: i64 = 1_767_225_600;
 /// Who commits: Canonry goes by accounts of GitHub, never by names in commits.
 const COMMITTER: &str = "committer";
 
-/// A commit that was pushed.
 #[derive(Debug, Clone)]
 pub struct Commit {
     /// The commit before it.
     pub parent: Option<String>,
-    /// The message.
     pub message: String,
     /// When it was made.
     pub at: Timestamp,

@@ -6,14 +6,12 @@ use super::people::Account;
 use super::world::{Comment, Gone, World};
 
 impl World {
-    /// Deletes an issue for good.
     pub fn delete(&mut self, repo: &str, number: u64, by: &str) {
         let position = self.position(repo);
         self.queue_issue_event("deleted", position, number, by, json!({}));
         self.remove(position, number, Gone::Deleted);
     }
 
-    /// Converts an issue to a discussion.
     pub fn convert_to_discussion(&mut self, repo: &str, number: u64, by: &str) {
         let position = self.position(repo);
         self.queue_issue_event("deleted", position, number, by, json!({}));

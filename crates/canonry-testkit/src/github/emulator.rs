@@ -104,7 +104,6 @@ impl Emulator {
         self.lock().bodies_sent.clone()
     }
 
-    /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         let mut inner = self.lock();
         inner.forgotten += inner.requests.len();
@@ -116,7 +115,6 @@ impl Emulator {
         self.lock().keeps_answers = true;
     }
 
-    /// Sets a fault.
     pub fn fault(&self, fault: ArmedFault) -> FaultHandle {
         let mut inner = self.lock();
         if fault.wants_history() {
@@ -125,7 +123,6 @@ impl Emulator {
         inner.faults.add(fault)
     }
 
-    /// Takes all faults back.
     pub fn clear_faults(&self) {
         self.lock().faults.clear();
     }

@@ -174,7 +174,6 @@ impl Fault {
         self.arm(Effect::Truncate)
     }
 
-    /// Applies and answers with further headers.
     pub fn with_headers(self, headers: &[(&str, &str)]) -> ArmedFault {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
         self.arm(Effect::Headers(headers))

@@ -21,7 +21,6 @@ pub struct GitRepository {
     folder: Arc<TempDir>,
 }
 
-/// What a commit is made of.
 pub(super) struct CommitParts<'parts> {
     pub(super) branch: &'parts str,
     pub(super) parent: Option<&'parts str>,
@@ -29,7 +28,6 @@ pub(super) struct CommitParts<'parts> {
     /// Seconds since 1970.
     pub(super) at: i64,
     pub(super) message: &'parts str,
-    /// All files of the new tree.
     pub(super) files: Vec<(&'parts str, &'parts [u8])>,
 }
 
@@ -45,7 +43,6 @@ impl GitRepository {
         Self { folder: Arc::new(folder) }
     }
 
-    /// Where it lies.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -80,7 +77,6 @@ impl GitRepository {
         fs::write(file, format!("{sha}\n")).expect("the reference is written");
     }
 
-    /// Takes a branch away.
     pub(super) fn forget_branch(&self, branch: &str) {
         let file = self.path().join(reference(branch));
         fs::remove_file(file).expect("the branch has a reference of its own");
@@ -106,12 +102,10 @@ impl GitRepository {
         self.git(&[&arguments[..], &[from.unwrap_or(EMPTY_TREE), to]].concat(), &[])
     }
 
-    /// The tree of a commit.
     pub(super) fn tree(&self, commit: &str) -> String {
         text(&self.git(&["rev-parse", &format!("{commit}^{{tree}}")], &[]))
     }
 
-    /// A file at a commit.
     pub(super) fn file_at(&self, commit: &str, path: &str) -> Option<Vec<u8>> {
         self.try_git(&["cat-file", "blob", &format!("{commit}:{path}")], &[], None).ok()
     }

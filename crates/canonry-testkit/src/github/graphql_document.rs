@@ -13,7 +13,6 @@ pub(super) struct Operation {
 #[derive(Debug)]
 pub(super) struct Selection {
     pub(super) on: Option<String>,
-    /// The name in the answer.
     pub(super) key: String,
     pub(super) name: String,
     pub(super) arguments: Map<String, Value>,

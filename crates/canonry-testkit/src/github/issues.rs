@@ -10,7 +10,6 @@ use super::reactions::rollup;
 use super::repositories::Repo;
 use super::world::{Gone, Issue, State, World};
 
-/// GitHub writes times with whole seconds.
 pub(super) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -39,7 +38,6 @@ impl World {
         })
     }
 
-    /// The issue with that id, wherever it is.
     pub(super) fn issue_with_id(&self, id: u64) -> Option<(&Repo, &Issue)> {
         self.repos.iter().find_map(|repo| Some((repo, repo.issues.values().find(|issue| issue.id == id)?)))
     }
@@ -288,7 +286,6 @@ impl Edit {
     }
 }
 
-/// Sets exactly these labels.
 pub(super) fn replace_labels(world: &mut World, repo: &str, number: u64, by: &str, labels: &[String]) {
     for old in world.issue(repo, number).labels.clone() {
         if !labels.iter().any(|label| label.eq_ignore_ascii_case(&old)) {

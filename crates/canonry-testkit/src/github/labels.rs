@@ -101,7 +101,6 @@ impl World {
     }
 }
 
-/// Labelling needs triage rights.
 fn writable(world: &World, call: &Call) -> Result<(String, u64), Answer> {
     let issue = world.find_issue(call)?;
     let areas = if issue.pull.is_some() { ISSUES_OR_PULLS } else { ISSUES };

@@ -20,9 +20,7 @@ const TOKEN_LIFE: SignedDuration = SignedDuration::from_hours(8);
 /// A program that people sign in to.
 #[derive(Debug, Clone)]
 pub struct OauthApp {
-    /// Its id.
     pub client_id: String,
-    /// Its secret.
     pub client_secret: String,
     /// Where people are sent back to; nowhere else.
     pub callback: String,
@@ -39,7 +37,6 @@ struct Code {
 }
 
 impl OauthApp {
-    /// A program with that id and secret.
     pub fn new(client_id: &str, client_secret: &str, callback: &str) -> Self {
         Self {
             client_id: client_id.to_owned(),

@@ -14,22 +14,16 @@ use super::world::World;
 /// A person, a bot or an organisation.
 #[derive(Debug, Clone)]
 pub struct User {
-    /// The login as it is shown.
     pub login: String,
-    /// GitHub's id.
     pub id: u64,
-    /// What kind of account it is.
     pub account: Account,
 }
 
 /// The `type` of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Account {
-    /// A person.
     User,
-    /// An App's or another machine's account.
     Bot,
-    /// An organisation.
     Organization,
 }
 
@@ -40,7 +34,6 @@ pub enum Permission {
     None,
     /// `read`, `pull` in older words.
     Read,
-    /// May label, assign, close and reopen.
     Triage,
     /// `write`, `push` in older words.
     Write,
@@ -53,9 +46,7 @@ pub enum Permission {
 /// A token somebody may call the API with.
 #[derive(Debug, Clone)]
 pub struct Token {
-    /// Whom it acts as.
     pub login: String,
-    /// What it may do.
     pub kind: TokenKind,
     /// From when on it is refused with 401.
     pub expires_at: Option<Timestamp>,
@@ -64,19 +55,15 @@ pub struct Token {
 /// What bounds a token's rights.
 #[derive(Debug, Clone)]
 pub enum TokenKind {
-    /// A classic personal token with OAuth scopes.
     Classic {
         /// `repo`, `public_repo`, …
         scopes: BTreeSet<String>,
     },
-    /// A fine-grained personal token.
     FineGrained {
         /// `issues` → `write`, …
         permissions: BTreeMap<String, String>,
     },
-    /// A token of an App's installation.
     Installation {
-        /// Id of the installation.
         installation: u64,
         /// `issues` → `write`, …
         permissions: BTreeMap<String, String>,

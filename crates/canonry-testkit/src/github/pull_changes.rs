@@ -10,15 +10,11 @@ use super::world::{State, World};
 /// A pull request that somebody opens.
 #[derive(Debug, Clone, Default)]
 pub struct NewPull {
-    /// The title.
     pub title: String,
-    /// The body.
     pub body: Option<String>,
     /// The branch it goes to; the default branch unless named.
     pub base: Option<String>,
-    /// Whether it is a draft.
     pub draft: bool,
-    /// Login of whose fork the branch is in.
     pub fork: Option<String>,
 }
 
@@ -69,19 +65,16 @@ impl World {
         after
     }
 
-    /// Says that a draft is ready.
     pub fn ready_for_review(&mut self, repo: &str, number: u64, by: &str) {
         self.pull_mut(repo, number).draft = false;
         self.queue_issue_event("ready_for_review", self.position(repo), number, by, json!({}));
     }
 
-    /// Makes it a draft again.
     pub fn convert_to_draft(&mut self, repo: &str, number: u64, by: &str) {
         self.pull_mut(repo, number).draft = true;
         self.queue_issue_event("converted_to_draft", self.position(repo), number, by, json!({}));
     }
 
-    /// Asks somebody for a review.
     pub fn request_review(&mut self, repo: &str, number: u64, by: &str, reviewer: &str) {
         let pull = self.pull_mut(repo, number);
         if !pull.requested_reviewers.iter().any(|login| login.eq_ignore_ascii_case(reviewer)) {

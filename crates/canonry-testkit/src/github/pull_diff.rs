@@ -8,24 +8,19 @@ const LARGEST_PATCH: usize = 300 * 1024;
 /// One file of a pull request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ChangedFile {
-    /// Its path.
     pub path: String,
     /// The path it had before it was renamed.
     pub previous_path: Option<String>,
     /// `added`, `modified`, `removed`, `renamed`, …
     pub status: String,
-    /// SHA of its content.
     pub sha: String,
-    /// Lines added.
     pub additions: usize,
-    /// Lines removed.
     pub deletions: usize,
     /// Its part of the diff; GitHub leaves it out for binary and very large files.
     pub patch: Option<String>,
 }
 
 impl ChangedFile {
-    /// A modified file with its patch.
     pub fn modified(path: &str, patch: &str) -> Self {
         Self {
             path: path.to_owned(),
@@ -42,14 +37,11 @@ impl ChangedFile {
 /// The side of a diff that a comment stands on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Side {
-    /// The old text.
     Left,
-    /// The new text.
     Right,
 }
 
 impl Side {
-    /// The word in GitHub's JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Left => "LEFT",
@@ -65,7 +57,6 @@ pub(super) struct ShownLine {
     pub(super) hunk: usize,
     left: Option<u64>,
     right: Option<u64>,
-    /// The hunk down to this line.
     pub(super) excerpt: String,
 }
 

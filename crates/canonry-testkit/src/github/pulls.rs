@@ -18,23 +18,17 @@ use super::world::{Issue, State, World};
 /// What a pull request has beyond an issue.
 #[derive(Debug, Clone)]
 pub struct Pull {
-    /// Whether it is a draft.
     pub draft: bool,
     /// When it was merged.
     pub merged_at: Option<Timestamp>,
-    /// Login of who merged it.
     pub merged_by: Option<String>,
     /// Login of the fork's owner, when the branch is a fork's.
     pub fork: Option<String>,
-    /// Name of the branch it comes from.
     pub head_ref: String,
-    /// Commit at its head.
     pub head_sha: String,
-    /// Name of the branch it goes to.
     pub base_ref: String,
     /// Commit at the tip of that branch when the pull request was opened, pushed to or retargeted last.
     pub base_sha: String,
-    /// The files it changes.
     pub files: Vec<ChangedFile>,
     /// Its commits, oldest first; empty when there is no git behind it.
     pub commits: Vec<PullCommit>,
@@ -48,10 +42,8 @@ pub struct Pull {
     pub threads: Vec<ReviewThread>,
 }
 
-/// A commit of a pull request.
 #[derive(Debug, Clone)]
 pub struct PullCommit {
-    /// Its SHA.
     pub sha: String,
     /// What the pull request changed up to this commit.
     pub files: Vec<ChangedFile>,

@@ -15,9 +15,7 @@ const WINDOW: SignedDuration = SignedDuration::from_hours(1);
 /// The limits and how much of them is used.
 #[derive(Debug, Clone)]
 pub struct RateLimits {
-    /// Requests an hour for whoever signs in.
     pub limit: u64,
-    /// Requests an hour for strangers.
     pub anonymous_limit: u64,
     /// The status of a refusal: GitHub uses 403 and 429.
     pub exhausted_status: u16,
@@ -120,7 +118,6 @@ impl World {
         })
     }
 
-    /// The headers every answer carries.
     pub(super) fn rate_headers(&self, actor: &Actor) -> Vec<(String, String)> {
         let window = self.window(&key(actor));
         let limit = self.limit_of(actor);

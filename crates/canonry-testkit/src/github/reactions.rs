@@ -15,9 +15,7 @@ const CONTENTS: [&str; 8] = ["+1", "-1", "laugh", "confused", "heart", "hooray",
 /// One person's reaction.
 #[derive(Debug, Clone)]
 pub struct Reaction {
-    /// GitHub's id.
     pub id: u64,
-    /// Login of who reacted.
     pub author: String,
     /// `+1`, `-1`, `laugh`, `confused`, `heart`, `hooray`, `rocket` or `eyes`.
     pub content: String,

@@ -7,19 +7,14 @@ use super::routes::routes;
 /// One request as it came.
 #[derive(Debug, Clone)]
 pub struct Recorded {
-    /// The HTTP method.
     pub method: String,
-    /// The path as it was sent.
     pub path: String,
     /// The path with `/repositories/{id}` turned into `/repos/{owner}/{repo}`.
     pub named_path: String,
-    /// The decoded query.
     pub query: Vec<(String, String)>,
-    /// The JSON body.
     pub body: Option<Value>,
     /// Login of the caller; `None` for strangers and for the App itself.
     pub user: Option<String>,
-    /// The template of the route that served it.
     pub route: Option<&'static str>,
     /// The status of the answer; `None` while it is under way or when the connection was cut.
     pub status: Option<u16>,
@@ -28,7 +23,6 @@ pub struct Recorded {
 }
 
 impl Recorded {
-    /// A parameter of the query.
     pub fn query(&self, name: &str) -> Option<&str> {
         self.query.iter().rev().find(|(candidate, _)| candidate == name).map(|(_, value)| value.as_str())
     }

@@ -19,45 +19,32 @@ use super::world::{Comment, Gone, Issue, Label, Milestone, State, World};
 /// A repository; its id stays when its name changes.
 #[derive(Debug, Clone)]
 pub struct Repo {
-    /// GitHub's id.
     pub id: u64,
-    /// Login of the owner.
     pub owner: String,
-    /// The name.
     pub name: String,
     /// Full names it had before; they redirect.
     pub old_names: Vec<String>,
-    /// Whether strangers see it at all.
     pub private: bool,
     /// Whether it is read-only.
     pub archived: bool,
     /// Whether it has issues; without them GitHub answers 410.
     pub issues_enabled: bool,
-    /// Name of the default branch.
     pub default_branch: String,
     /// When it was made.
     pub created_at: Timestamp,
     /// File contents by branch (or commit) and path.
     pub files: BTreeMap<(String, String), Vec<u8>>,
-    /// Issues and pull requests by number.
     pub issues: BTreeMap<u64, Issue>,
-    /// Comments by id.
     pub comments: BTreeMap<u64, Comment>,
-    /// Labels by lower-case name.
     pub labels: BTreeMap<String, Label>,
-    /// Milestones by number.
     pub milestones: BTreeMap<u64, Milestone>,
-    /// Roles by lower-case login.
     pub collaborators: BTreeMap<String, Permission>,
     /// What became of numbers that were issues once.
     pub gone: BTreeMap<u64, Gone>,
-    /// The highest number given so far.
     pub last_number: u64,
-    /// Whether it is a fork.
     pub fork: bool,
     /// The commits of branches, by name; a fork's are named `owner:branch` in the repository it was forked from.
     pub branches: BTreeMap<String, String>,
-    /// Commits by SHA.
     pub commits: BTreeMap<String, Commit>,
     /// Check runs, oldest first.
     pub check_runs: Vec<CheckRun>,

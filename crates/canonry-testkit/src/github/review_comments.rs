@@ -18,17 +18,11 @@ use super::world::{Issue, World};
 /// A comment on a line, or an answer to one.
 #[derive(Debug, Clone)]
 pub struct ReviewComment {
-    /// GitHub's id.
     pub id: u64,
-    /// Id of the review it is part of.
     pub review: u64,
-    /// Login of the author.
     pub author: String,
-    /// Its text.
     pub body: String,
-    /// Path of the file.
     pub path: String,
-    /// The side of the diff.
     pub side: Side,
     /// The line at the head; `None` when it is outdated.
     pub line: Option<u64>,
@@ -40,9 +34,7 @@ pub struct ReviewComment {
     pub original_start_line: Option<u64>,
     /// The last commit its lines were right for.
     pub commit_id: String,
-    /// The commit it was written for.
     pub original_commit_id: String,
-    /// The diff down to its line.
     pub diff_hunk: String,
     /// Lines below the first hunk's header when it was written.
     pub original_position: u64,
@@ -52,7 +44,6 @@ pub struct ReviewComment {
     pub created_at: Timestamp,
     /// When it was edited last.
     pub updated_at: Timestamp,
-    /// Reactions on it.
     pub reactions: Vec<Reaction>,
 }
 
@@ -137,14 +128,12 @@ impl World {
         super::changes::add_reaction(&mut self.review_comment_mut(repo, comment).reactions, reaction)
     }
 
-    /// Takes a reaction back.
     pub fn unreact_to_review_comment(&mut self, repo: &str, comment: u64, by: &str, content: &str) {
         self.revision += 1;
         let reactions = &mut self.review_comment_mut(repo, comment).reactions;
         reactions.retain(|reaction| !(reaction.author.eq_ignore_ascii_case(by) && reaction.content == content));
     }
 
-    /// Adds a comment and its conversation to a review.
     pub(super) fn add_review_comment(&mut self, repo: &str, number: u64, review: u64, new: NewComment) -> u64 {
         let (id, thread, at) = (self.fresh_id(), self.fresh_id(), self.stamp());
         let git = self.get(repo).git.clone();

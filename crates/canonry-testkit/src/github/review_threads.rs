@@ -13,7 +13,6 @@ use super::world::World;
 pub struct ReviewThread {
     /// Its number; GraphQL names it `PRRT_` and this.
     pub id: u64,
-    /// Id of the comment that began it.
     pub comment: u64,
     /// Login of who resolved it, while it is resolved.
     pub resolved_by: Option<String>,
@@ -75,7 +74,6 @@ impl World {
         id
     }
 
-    /// Resolves the conversation of a comment.
     pub fn resolve_thread(&mut self, repo: &str, comment: u64, by: &str) {
         self.set_resolved(repo, comment, by, true);
     }

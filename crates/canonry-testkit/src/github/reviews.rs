@@ -12,16 +12,12 @@ use super::repositories::Repo;
 use super::review_comments::{NewComment, comment_json};
 use super::world::{Issue, World};
 
-/// A review.
 #[derive(Debug, Clone)]
 pub struct Review {
-    /// GitHub's id.
     pub id: u64,
-    /// Login of the reviewer.
     pub author: String,
     /// The text above its comments; may be empty.
     pub body: String,
-    /// What became of it.
     pub state: ReviewState,
     /// The commit it is about; re-pointed by GitHub when a force-push takes that commit away.
     pub commit_id: String,
@@ -29,16 +25,13 @@ pub struct Review {
     pub submitted_at: Option<Timestamp>,
 }
 
-/// What became of a review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReviewState {
     /// Begun; only its author sees it.
     Pending,
     /// Submitted without a verdict.
     Commented,
-    /// Approves.
     Approved,
-    /// Asks for changes.
     ChangesRequested,
 }
 
@@ -98,7 +91,6 @@ impl World {
         self.pull(repo, number).reviews.iter().filter(|review| review.author.eq_ignore_ascii_case(login)).collect()
     }
 
-    /// Makes a pending review.
     pub(super) fn begin_review(&mut self, repo: &str, number: u64, by: &str, commit: &str, body: &str) -> u64 {
         let id = self.fresh_id();
         let review = Review {
@@ -119,7 +111,6 @@ impl World {
         id
     }
 
-    /// Shows a pending review to everybody.
     pub(super) fn submit_review(&mut self, repo: &str, number: u64, id: u64, state: ReviewState) {
         let at = self.stamp();
         let pull = self.pull_mut(repo, number);

@@ -11,10 +11,8 @@ use super::{
     webhooks,
 };
 
-/// One route of the emulator.
 #[derive(Debug, Clone, Copy)]
 pub struct Route {
-    /// The HTTP method.
     pub method: &'static str,
     /// The path template in the words of GitHub's description.
     pub template: &'static str,

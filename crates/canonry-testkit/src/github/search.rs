@@ -8,7 +8,6 @@ use super::people::ISSUES_OR_PULLS;
 use super::repositories::Repo;
 use super::world::{Issue, State, World};
 
-/// What was asked for.
 #[derive(Default)]
 struct Asked {
     repo: Option<String>,

@@ -282,7 +282,6 @@ impl Inner {
         routes::dispatch(&mut self.world, route, &mut call)
     }
 
-    /// Adds what every answer carries.
     fn dressed(&self, mut answer: Answer, actor: &Actor) -> Answer {
         answer.headers.extend(self.world.rate_headers(actor));
         let date = self.world.now.strftime("%a, %d %b %Y %H:%M:%S GMT").to_string();

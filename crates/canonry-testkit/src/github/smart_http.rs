@@ -15,7 +15,6 @@ const LARGEST_INPUT: u64 = 32 << 20;
 #[derive(Debug, Clone, Default)]
 pub(super) struct GitRequest {
     protocol: Option<String>,
-    /// Unpacked.
     input: Vec<u8>,
 }
 

@@ -13,65 +13,41 @@ use super::world::{Issue, World};
 /// One thing that happened to an issue.
 #[derive(Debug, Clone)]
 pub struct Event {
-    /// GitHub's id.
     pub id: u64,
-    /// Login of who did it.
     pub actor: String,
     /// When.
     pub at: Timestamp,
-    /// What.
     pub kind: EventKind,
 }
 
-/// Kinds of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EventKind {
-    /// Closed, with the reason for issues.
     Closed {
         /// `completed`, `not_planned` or `duplicate`.
         state_reason: Option<String>,
     },
-    /// Reopened.
     Reopened,
-    /// Merged.
     Merged,
-    /// A label was set.
     Labeled(String),
-    /// A label was removed.
     Unlabeled(String),
-    /// Somebody was assigned.
     Assigned(String),
-    /// An assignment was taken back.
     Unassigned(String),
-    /// Put into a milestone, by title.
     Milestoned(String),
-    /// Taken out of a milestone, by title.
     Demilestoned(String),
-    /// The title changed.
     Renamed {
-        /// The old title.
         from: String,
-        /// The new title.
         to: String,
     },
-    /// The conversation was locked.
     Locked,
-    /// The conversation was unlocked.
     Unlocked,
-    /// Pinned to the repository's list.
     Pinned,
-    /// No longer pinned.
     Unpinned,
     /// Marked as a duplicate; REST never says of what.
     MarkedAsDuplicate {
-        /// Id of the issue it duplicates.
         of: Option<u64>,
     },
-    /// Another issue or pull request mentions it.
     CrossReferenced {
-        /// Id of the repository of the one that mentions it.
         repo_id: u64,
-        /// Number of the one that mentions it.
         number: u64,
     },
 }

@@ -17,7 +17,6 @@ const NO_COMMIT: &str = "0000000000000000000000000000000000000000";
 /// Where webhooks go.
 #[derive(Debug, Clone)]
 pub struct Webhook {
-    /// The URL.
     pub url: String,
     /// The secret of `X-Hub-Signature-256`.
     pub secret: String,
@@ -26,21 +25,15 @@ pub struct Webhook {
 /// One delivery; asking for it again makes another with the same `guid`.
 #[derive(Debug, Clone)]
 pub struct Delivery {
-    /// Id of this attempt.
     pub id: u64,
     /// The delivery id of the header, shared by all attempts.
     pub guid: String,
     /// The event (`issues`, `issue_comment`, …).
     pub event: String,
-    /// The payload's action.
     pub action: Option<String>,
-    /// The payload.
     pub payload: Value,
-    /// Id of the App's installation it concerns.
     pub installation_id: Option<u64>,
-    /// Id of the repository it concerns.
     pub repository_id: Option<u64>,
-    /// Whether somebody asked for it again.
     pub redelivery: bool,
     /// What came of it; `None` while it waits for [`deliver_pending`](super::Emulator::deliver_pending).
     pub attempt: Option<Attempt>,

@@ -23,7 +23,6 @@ pub struct World {
     pub follows_wall_clock: bool,
     /// The base of all API URLs in answers; set when the emulator starts.
     pub api_url: String,
-    /// People, bots and organisations by lower-case login.
     pub users: BTreeMap<String, User>,
     /// Tokens that are valid (or were, see [`Token::expires_at`]), by their text.
     pub tokens: BTreeMap<String, Token>,
@@ -31,11 +30,8 @@ pub struct World {
     pub app: Option<App>,
     /// What people sign in to other programs with, when the test has it.
     pub oauth: Option<OauthApp>,
-    /// Where the App is installed.
     pub installations: Vec<Installation>,
-    /// All repositories.
     pub repos: Vec<Repo>,
-    /// Primary and secondary limits.
     pub rate: RateLimits,
     /// Where webhooks go; without it no deliveries are made.
     pub webhook: Option<Webhook>,
@@ -53,17 +49,14 @@ pub struct World {
 /// An issue or, with [`Issue::pull`], a pull request.
 #[derive(Debug, Clone)]
 pub struct Issue {
-    /// GitHub's id, unique over all repositories.
     pub id: u64,
     /// The number within its repository, shared with pull requests.
     pub number: u64,
     /// Login of the author; shown as `null` when no such user exists any more.
     pub author: String,
-    /// The title.
     pub title: String,
     /// The body; GitHub shows `null` when nobody wrote one.
     pub body: Option<String>,
-    /// Open or closed.
     pub state: State,
     /// `completed`, `not_planned`, `duplicate` or `reopened`.
     pub state_reason: Option<String>,
@@ -71,13 +64,10 @@ pub struct Issue {
     pub duplicate_of: Option<u64>,
     /// Names of its labels, in the order they were set.
     pub labels: Vec<String>,
-    /// Logins of the assignees.
     pub assignees: Vec<String>,
-    /// Number of its milestone.
     pub milestone: Option<u64>,
     /// Whether only people with write access may comment.
     pub locked: bool,
-    /// Why it is locked.
     pub lock_reason: Option<String>,
     /// How many comments it has; kept by the changes.
     pub comments: u64,
@@ -89,7 +79,6 @@ pub struct Issue {
     pub closed_at: Option<Timestamp>,
     /// Login of whoever closed it, while it is closed.
     pub closed_by: Option<String>,
-    /// Reactions on the body.
     pub reactions: Vec<Reaction>,
     /// What happened to it, oldest first; comments are kept apart.
     pub events: Vec<Event>,
@@ -100,14 +89,11 @@ pub struct Issue {
 /// Whether an issue is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// Open.
     Open,
-    /// Closed, or merged.
     Closed,
 }
 
 impl State {
-    /// The word in GitHub's JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -119,45 +105,31 @@ impl State {
 /// A comment on an issue or a pull request.
 #[derive(Debug, Clone)]
 pub struct Comment {
-    /// GitHub's id.
     pub id: u64,
-    /// Number of the issue it stands under.
     pub issue: u64,
-    /// Login of the author.
     pub author: String,
-    /// Its text.
     pub body: String,
     /// When it was written.
     pub created_at: Timestamp,
     /// When it was edited last.
     pub updated_at: Timestamp,
-    /// Reactions on it.
     pub reactions: Vec<Reaction>,
 }
 
-/// A label of a repository.
 #[derive(Debug, Clone)]
 pub struct Label {
-    /// GitHub's id.
     pub id: u64,
     /// The name as it was first written.
     pub name: String,
-    /// Six hexadecimal digits.
     pub color: String,
-    /// What it is for.
     pub description: Option<String>,
 }
 
-/// A milestone of a repository.
 #[derive(Debug, Clone)]
 pub struct Milestone {
-    /// GitHub's id.
     pub id: u64,
-    /// The number that issues refer to.
     pub number: u64,
-    /// The title.
     pub title: String,
-    /// Open or closed.
     pub state: State,
     /// When it was made.
     pub created_at: Timestamp,
@@ -169,12 +141,7 @@ pub enum Gone {
     /// Deleted: answers 410.
     Deleted,
     /// Moved to another repository (by id) under another number: answers 301.
-    Transferred {
-        /// Id of the repository it went to.
-        repo_id: u64,
-        /// Its number there.
-        number: u64,
-    },
+    Transferred { repo_id: u64, number: u64 },
     /// Converted to a discussion: answers 404.
     Converted,
 }
@@ -202,7 +169,6 @@ impl World {
         }
     }
 
-    /// Moves the clock forward.
     pub fn advance(&mut self, seconds: i64) {
         self.now += SignedDuration::from_secs(seconds);
     }
@@ -224,7 +190,6 @@ impl World {
         }
     }
 
-    /// Adds a person.
     pub fn user(&mut self, login: &str) -> &mut User {
         self.account(login, Account::User)
     }

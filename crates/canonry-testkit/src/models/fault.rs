@@ -5,7 +5,6 @@
 pub enum Fault {
     /// The last vector lacks a number.
     UnevenDimension,
-    /// All vectors have this many numbers.
     Dimension(usize),
     /// A vector holds `null`.
     NullComponent,
@@ -15,7 +14,6 @@ pub enum Fault {
     FewerVectors,
     /// An error answer, whose message quotes the key that came.
     Status {
-        /// The HTTP status.
         status: u16,
         /// The seconds of a `Retry-After` header.
         retry_after: Option<u32>,
@@ -31,7 +29,6 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// An error answer.
     pub const fn status(status: u16) -> Self {
         Self::Status { status, retry_after: None }
     }

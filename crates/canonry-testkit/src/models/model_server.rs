@@ -90,7 +90,6 @@ impl ModelServer {
         self.lock().fault_when(contains, fault);
     }
 
-    /// Takes all faults back.
     pub fn clear_faults(&self) {
         self.lock().clear_faults();
     }
@@ -105,7 +104,6 @@ impl ModelServer {
         self.lock().requests.iter().flat_map(ModelRequest::texts).collect()
     }
 
-    /// Forgets the requests so far.
     pub fn forget_requests(&self) {
         self.lock().requests.clear();
     }

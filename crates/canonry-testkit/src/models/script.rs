@@ -7,14 +7,11 @@ use serde_json::{Value, json};
 use super::fault::Fault;
 use super::vectors::{DIMENSION, padded, vector_of_text};
 
-/// One request as it came.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelRequest {
-    /// The path behind the base.
     pub path: String,
     /// The `authorization` header.
     pub authorization: Option<String>,
-    /// The JSON body.
     pub body: Value,
 }
 
@@ -34,7 +31,6 @@ impl ModelRequest {
         messages.filter_map(|message| message["content"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// The model that was asked.
     pub fn model(&self) -> &str {
         self.body["model"].as_str().unwrap_or_default()
     }
@@ -59,7 +55,6 @@ pub(super) struct Script {
     pub(super) unanswered: Vec<String>,
 }
 
-/// What to do with a request.
 pub(super) enum Reply {
     Answer { status: u16, retry_after: Option<u32>, body: String },
     Hang,

@@ -175,7 +175,6 @@ struct Tally {
     /// Given, and linked by people, of `duplicate` and of `maybe_duplicate`.
     duplicate: (usize, usize),
     maybe: (usize, usize),
-    /// Of those that the truth file asks for.
     asked: [usize; 2],
 }
 

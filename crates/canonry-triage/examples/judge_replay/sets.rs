@@ -13,13 +13,11 @@ use serde_json::Value;
 /// An item of a set. Its number is its position in order of creation, from 1: numbers of the trackers occur twice.
 pub(crate) struct SetItem {
     pub(crate) number: ItemNumber,
-    /// The number in the tracker.
     pub(crate) named: ItemNumber,
     /// What was there when it was filed, and more that must not be used.
     pub(crate) record: ItemRecord,
     pub(crate) vector: Option<Vec<f32>>,
     pub(crate) tokens: Option<TokenVectors>,
-    /// Whether the truth file asks for it.
     pub(crate) is_query: bool,
     /// Everything that people linked it with, directly or not.
     pub(crate) cluster: BTreeSet<ItemNumber>,
@@ -40,7 +38,6 @@ pub(crate) fn folder() -> Result<PathBuf, String> {
     ))
 }
 
-/// The items of a type in a set.
 pub(crate) fn load(folder: &Path, set: &str, item_type: ItemType, vectors: &Path) -> Result<Vec<SetItem>, String> {
     let tokens = vectors.join(format!("{set}.{item_type}.tokens"));
     let mut tokens = if tokens.exists() { read_tokens(&tokens)? } else { Vec::new() };

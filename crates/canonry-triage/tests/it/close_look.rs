@@ -46,7 +46,6 @@ impl Scripted {
     }
 }
 
-/// A token for each direction.
 fn tokens_towards(width: usize, directions: &[usize]) -> TokenVectors {
     let code = |direction: &usize, at: usize| if at == *direction { 127 } else { 0 };
     let codes = directions.iter().flat_map(|direction| (0..width).map(move |at| code(direction, at)));

@@ -29,7 +29,6 @@ struct Style {
     title: &'static str,
     /// The form before the answers, in as many fields as there are breaks.
     fields: &'static [&'static str],
-    /// What an unfilled field holds.
     unanswered: &'static str,
 }
 

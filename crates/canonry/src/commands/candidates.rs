@@ -57,7 +57,6 @@ pub(crate) fn score(text: &str) -> Result<Similarity, String> {
     Similarity::new(number).map_err(|error| error.to_string())
 }
 
-/// The types that an option means.
 pub(crate) fn types(option: OneOrAll<ItemType>) -> Vec<ItemType> {
     ItemType::one_or_all(option.one())
 }
@@ -141,7 +140,6 @@ fn set(set: &canonry_triage::WrittenSet) -> Value {
     })
 }
 
-/// The scores that are shown of a set.
 fn scores(set: &canonry_triage::WrittenSet) -> Vec<f64> {
     ordered_scores(&set.members.iter().map(|hit| hit.score.get()).collect::<Vec<_>>())
 }

@@ -46,7 +46,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         .with("clusters", done.clusters.iter().map(cluster_document).collect::<Vec<_>>()))
 }
 
-/// A cluster for a program.
 pub(crate) fn cluster_document(cluster: &ClusterLine) -> Value {
     let details = |member: &canonry_triage::ClusterMember| json!({ "number": member.number, "state": member.state, "title": member.title });
     json!({

@@ -43,7 +43,6 @@ pub(crate) struct Args {
     database: DatabaseOption,
 }
 
-/// How a part is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 enum Status {
@@ -58,7 +57,6 @@ struct Check {
     name: &'static str,
     status: Status,
     message: String,
-    /// What to do about it.
     advice: Option<String>,
 }
 

@@ -177,7 +177,6 @@ fn report(jobs: &[Job]) -> Report {
     Report::new(json!({ "jobs": jobs.len() }), text)
 }
 
-/// Jobs for a person.
 pub(crate) fn jobs_table(jobs: &[Job]) -> Table {
     let mut shown = table(["job", "kind", "about", "state", "tries", "not before", "error"]);
     for job in jobs {
@@ -205,7 +204,6 @@ fn about(job: &Job) -> String {
     }
 }
 
-/// A job for a program.
 pub(crate) fn job_document(job: &Job) -> Value {
     json!({
         "id": job.id.get(), "delivery": job.delivery_id, "key": job.key, "repo": job.repo, "kind": job.kind,

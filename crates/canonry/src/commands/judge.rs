@@ -93,7 +93,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(if done.failed > 0 || done.stopped.is_some() { report.ending(Exit::SomeFailed) } else { report })
 }
 
-/// The counters of a run.
 pub(crate) fn stats(done: &JudgeReport) -> Value {
     json!({
         "discovered_candidate_sets": done.discovered,

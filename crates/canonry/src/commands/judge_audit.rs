@@ -146,7 +146,6 @@ fn proof_text(judge: &str, provider: Extractor, proof: JudgeProof) -> String {
     format!("\n{}: {}\n", one_line(judge), proof.in_words())
 }
 
-/// An audit for a program.
 pub(crate) fn audit_document(id: i64, tally: &AuditTally) -> Value {
     let mut document = json!({ "id": id });
     if let (Value::Object(document), Value::Object(tally)) = (&mut document, json!(tally)) {
@@ -167,7 +166,6 @@ pub(crate) fn item_document(audited: &AuditedItem) -> Value {
     })
 }
 
-/// An audit for a person.
 pub(crate) fn tally_text(id: i64, tally: &AuditTally) -> String {
     let share =
         |share: Option<f64>| share.map_or_else(|| "unknown".to_owned(), |share| format!("{:.1} %", share * 100.0));

@@ -51,7 +51,6 @@ pub(crate) async fn in_force(store: &Store, repo: canonry_store::RepoId) -> Resu
     Ok(brakes)
 }
 
-/// A brake as the JSON document has it.
 pub(crate) fn document(brake: &Brake) -> Value {
     json!({
         "kind": brake.kind.as_str(),

@@ -101,7 +101,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     }
 }
 
-/// Reads the number of a run.
 pub(crate) fn run_number(text: &str) -> Result<CloseRunId, String> {
     let number: i64 = text.parse().map_err(|_| format!("{text:?} is not the number of a run"))?;
     Ok(CloseRunId::new(number))

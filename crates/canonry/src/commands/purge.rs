@@ -148,7 +148,6 @@ async fn purge_vectors(args: &Args, model: &str, store: &Store, context: &Contex
     Ok(report(json!({ "rows": vectors, "indexes": indexes }), text).with("dry_run", false))
 }
 
-/// Nothing is deleted by a slip.
 fn confirmed(args: &Args, name: &RepoName) -> Result<()> {
     if args.yes {
         return Ok(());

@@ -355,7 +355,6 @@ fn summary(words: &str, path: &Path) -> String {
     format!("{words}\nWritten to {}.\n", path.display())
 }
 
-/// The counters of a run.
 fn stats(report: &ReviewReport) -> Value {
     let counts = output::counts(report);
     json!({

@@ -128,7 +128,6 @@ pub(crate) struct Args {
 }
 
 impl Args {
-    /// How the log is written.
     pub(crate) const fn log_format(&self) -> LogFormat {
         self.log_format
     }

@@ -277,7 +277,6 @@ fn card_document(card: &StoredCard) -> Value {
     })
 }
 
-/// The scores that are shown of a set.
 fn scores(set: &CandidateSet) -> Vec<f64> {
     ordered_scores(&set.members.iter().map(|member| member.score).collect::<Vec<_>>())
 }

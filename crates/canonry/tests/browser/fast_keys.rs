@@ -23,7 +23,6 @@ struct Fresh {
     rows: Vec<String>,
 }
 
-/// An item and what was said of it.
 type Said = Vec<(String, String)>;
 
 impl Fresh {

@@ -75,7 +75,6 @@ impl Victim<'_> {
         shell.output().expect("a shell starts")
     }
 
-    /// Makes the place the user's.
     fn give(&self) {
         fn give(path: &Path, user: u32) {
             chown(path, Some(user), Some(user)).expect("root gives away what it likes");

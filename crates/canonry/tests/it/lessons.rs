@@ -34,7 +34,6 @@ impl Lessons {
         lessons
     }
 
-    /// An issue with these labels.
     pub(crate) async fn open(&self, of: i64, labels: &[&str]) {
         let labels = labels.iter().map(|&label| label.to_owned()).collect();
         let mut record = ItemRecord::new(ItemType::Issue, number(of), format!("Issue {of}"));
@@ -88,7 +87,6 @@ impl Lessons {
         self.store.record_triage_action(&action, now).await.expect("noted");
     }
 
-    /// Something that happens to an issue.
     pub(crate) async fn happen(&self, event: OutcomeEvent) {
         let now = event.occurred_at;
         self.store.record_outcome_events(self.repo.id, &[event], now).await.expect("recorded");

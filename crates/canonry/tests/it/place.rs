@@ -52,7 +52,6 @@ impl Place {
         path
     }
 
-    /// The default database of this home.
     pub(crate) fn database(&self) -> PathBuf {
         self.path(".local/share/canonry/canonry.db")
     }
@@ -70,7 +69,6 @@ impl Place {
         command
     }
 
-    /// Runs it to its end.
     pub(crate) fn canonry(&self, arguments: &[&str]) -> Ran {
         Ran::of(self.command(arguments).output().expect("the program starts"))
     }
@@ -92,7 +90,6 @@ impl Place {
         self.without_accidents(&text)
     }
 
-    /// The same for a document, indented.
     pub(crate) fn shown_json(&self, ran: &Ran) -> String {
         let exit = ran.exit.map_or_else(|| "signal".to_owned(), |code| code.to_string());
         let document = serde_json::to_string_pretty(&ran.json()).expect("it was JSON");
@@ -130,7 +127,6 @@ impl Ran {
         }
     }
 
-    /// The one document on stdout.
     #[track_caller]
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("not one JSON document ({error}): {self:?}"))
@@ -142,7 +138,6 @@ impl Ran {
         self
     }
 
-    /// The one sentence of an error.
     #[track_caller]
     pub(crate) fn failed(&self) -> &str {
         self.ended_with(1)

@@ -60,7 +60,6 @@ fn every_archive_holds_the_manual_and_the_completions() {
     assert_eq!(native["run"], "cargo build --locked --package canonry");
 }
 
-/// GNU's program, as runners have it.
 #[cfg(target_os = "linux")]
 #[test]
 fn the_list_of_sums_names_every_archive_once_and_misses_none() {

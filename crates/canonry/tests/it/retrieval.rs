@@ -21,7 +21,6 @@ fn canonry(place: &Place, database: &TestDatabase, arguments: &[&str]) -> Ran {
     ran
 }
 
-/// The same with the scripted model.
 fn with_model(place: &Place, database: &TestDatabase, server: &ModelServer, arguments: &[&str]) -> Ran {
     let base_url = server.base_url();
     let remote = ["--embedder", "openai", "--embed-base-url", &base_url];

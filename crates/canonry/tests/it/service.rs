@@ -105,7 +105,6 @@ struct Examples {
     examples: Vec<Value>,
 }
 
-/// Event and body of every example.
 fn examples() -> Vec<(String, String)> {
     let path =
         std::env::var(EXAMPLES).unwrap_or_else(|_| panic!("{EXAMPLES} is not set: run through `cargo xtask test`"));

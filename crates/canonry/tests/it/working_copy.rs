@@ -70,7 +70,6 @@ impl WorkingCopy {
         Ran::of(self.command(arguments).output().expect("the program starts"))
     }
 
-    /// What a review tells scripts.
     #[track_caller]
     pub(crate) fn review(&self, arguments: &[&str]) -> Value {
         self.canonry(&[&["review", "--json"], arguments].concat()).succeeded().json()

@@ -11,7 +11,6 @@ use reqwest::StatusCode;
 use crate::house::setting::{DELIVERY, House};
 use crate::setting::{REPO, Who};
 
-/// What the deeds below could change.
 async fn state(setting: &House) -> (bool, bool, JobState, DeliveryState, usize, usize) {
     let (store, repo) = (&setting.store, setting.repo.id);
     let brake = async |kind| store.brake_in_force(repo, kind).await.expect("reads").is_some();

@@ -25,7 +25,6 @@ pub(crate) const EVERYBODY: [Who; 5] = [Who::Operator, Who::Mona, Who::Rita, Who
 /// Its pages are named from the root on.
 pub(crate) struct House {
     setting: Setting,
-    /// The job that was given up.
     pub(crate) dead: JobId,
 }
 

@@ -145,7 +145,6 @@ impl Planned {
     }
 }
 
-/// An issue of a stranger.
 pub(crate) fn issue(of: i64, body: &str) -> ItemRecord {
     ItemRecord {
         body: Some(body.to_owned()),

@@ -46,7 +46,6 @@ impl Setting {
         run.id
     }
 
-    /// One that failed at once.
     pub(crate) async fn failed(&self, pull: i64, head: char, hours: i64, why: &str) -> ReviewId {
         let run = self.begun(pull, head, hours).await;
         let at = self.now - SignedDuration::from_hours(hours);

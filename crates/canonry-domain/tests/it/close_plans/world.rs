@@ -13,7 +13,6 @@ pub(crate) fn number(number: i64) -> ItemNumber {
     ItemNumber::new(number).expect("a number")
 }
 
-/// The n-th moment of a world.
 pub(crate) fn at(moment: i64) -> Timestamp {
     Timestamp::from_second(1_767_225_600 + moment * 3_600).expect("a time")
 }
@@ -107,7 +106,6 @@ impl World {
         at(self.now)
     }
 
-    /// A person reopens an item.
     pub(crate) fn reopen(&mut self, item: ItemNumber) {
         let now = self.tick();
         let item = self.items.get_mut(&item).expect("an item");

@@ -60,7 +60,6 @@ impl Setting {
         self.waits.lock().expect("not poisoned").clone()
     }
 
-    /// How many requests arrived so far.
     pub(crate) fn request_count(&self) -> usize {
         self.emulator.requests().len()
     }

@@ -26,7 +26,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// The writes that trouble strikes.
     fn writes(self) -> Fault {
         match self {
             Self::RefusedClose => Fault::on("PATCH", "/repos/*/*/issues/comments/*"),

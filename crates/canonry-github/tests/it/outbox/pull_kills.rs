@@ -24,7 +24,6 @@ enum Kind {
 }
 
 impl Kind {
-    /// The writes that trouble strikes.
     fn writes(self) -> Fault {
         match self {
             Self::Resolve => Fault::on("POST", "/graphql").when(says("mutation")),
@@ -57,7 +56,6 @@ struct Case<'a> {
     kind: Kind,
     pull: ItemNumber,
     key: String,
-    /// The comment it is about.
     comment: GithubId,
 }
 

@@ -22,7 +22,6 @@ use crate::world_clock::WorldClock;
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 pub(crate) const REPO: &str = "acme/widgets";
 pub(crate) const OWN: &str = "canonry-bot";
-/// The account of the App.
 pub(crate) const APP: &str = "canonry[bot]";
 /// The head of the pull requests here.
 pub(crate) const HEAD: &str = "1111111111111111111111111111111111111111";
@@ -35,7 +34,6 @@ pub(crate) struct Setting {
     pub(crate) emulator: Arc<Emulator>,
     pub(crate) store: Store,
     pub(crate) repo: Repo,
-    /// The account that writes.
     pub(crate) own: &'static str,
     auth: Auth,
     keys: AtomicUsize,

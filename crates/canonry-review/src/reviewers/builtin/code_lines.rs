@@ -7,7 +7,6 @@ use super::syntax::Language;
 pub(super) struct CodeLine {
     /// Its code; what stands in strings and comments is blank, so that columns stay what they are.
     pub(super) code: String,
-    /// The text of its comments.
     pub(super) comment: String,
 }
 

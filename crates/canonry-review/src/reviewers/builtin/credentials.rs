@@ -113,7 +113,6 @@ fn is_made_up(value: &str) -> bool {
     longest_run >= 6 || words.iter().any(|word| lower.contains(word))
 }
 
-/// Lock files are full of hashes.
 fn is_lock_file(name: &str) -> bool {
     name.ends_with(".lock")
         || name.ends_with("-lock.json")

@@ -5,7 +5,6 @@ use canonry_domain::review::RepoPath;
 /// What a file is there for, as far as rules differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Tests and what they need.
     pub(super) is_test: bool,
     /// Data for tests, examples and documentation: things that only look like something.
     pub(super) is_sample: bool,
@@ -71,7 +70,6 @@ const SCRIPT_FOLDERS: [&str; 14] = [
 ];
 
 impl Place {
-    /// The place of a path.
     pub(super) fn of(path: &RepoPath) -> Self {
         let path = path.as_str().to_lowercase();
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));

@@ -12,7 +12,6 @@ use crate::change::FileChange;
 /// A changed file, with what is known of its content.
 #[derive(Debug, Clone, Copy)]
 pub struct FileToRead<'a> {
-    /// What changed.
     pub change: &'a FileChange,
     /// Its text now; `None` where it is not text or too large.
     pub text: Option<&'a str>,
@@ -90,7 +89,6 @@ pub(super) struct Remark {
     pub(super) category: Category,
 }
 
-/// A rule with its name.
 pub(super) struct Rule {
     pub(super) id: &'static str,
     pub(super) check: fn(&[Reading<'_>]) -> Vec<Remark>,
@@ -103,7 +101,6 @@ pub(super) mod tests {
     use super::{FileToRead, Reading, Rule};
     use crate::change::{ChangeKind, ContentKind, FileChange};
 
-    /// A new file with this text.
     pub(in crate::reviewers::builtin) fn new_file(path: &str, text: &str) -> FileChange {
         FileChange {
             kind: ChangeKind::Added,

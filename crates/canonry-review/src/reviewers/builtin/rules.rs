@@ -25,7 +25,6 @@ const RULES: [Rule; 10] = [
     merge_leftovers::RULE,
 ];
 
-/// Reads files with every rule.
 pub fn read_with_rules(files: &[FileToRead<'_>]) -> Heard {
     let readings: Vec<Reading<'_>> = files.iter().map(|file| Reading::of(*file)).collect();
     let reviewer = ReviewerName::builtin();

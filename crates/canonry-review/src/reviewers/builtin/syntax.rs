@@ -15,7 +15,6 @@ pub(super) enum Language {
     Php,
     Swift,
     Elixir,
-    /// C and C++.
     C,
 }
 

@@ -198,7 +198,6 @@ pub(super) fn findings_schema() -> Value {
     })
 }
 
-/// The schema of a verdict.
 pub(super) fn verdict_schema() -> Value {
     json!({
         "type": "object",

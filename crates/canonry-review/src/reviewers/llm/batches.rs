@@ -33,17 +33,13 @@ pub(super) struct Plan<'a> {
 /// What was read, kept part by part.
 #[derive(Default)]
 struct Coverage {
-    /// What was not begun.
     not_begun: Vec<SkippedFile>,
-    /// For each shown file.
     parts: Vec<Parts>,
 }
 
 #[derive(Default)]
 struct Parts {
-    /// How many there are.
     count: usize,
-    /// Those that were not read, and why.
     unread: Vec<(RangeInclusive<u32>, String)>,
     /// Those with a line that was not shown whole.
     cut: Vec<RangeInclusive<u32>>,

@@ -5,9 +5,7 @@ use std::time::Duration;
 /// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TokenPrices {
-    /// Read by the model.
     pub input: f64,
-    /// Written by the model.
     pub output: f64,
 }
 
@@ -16,11 +14,8 @@ pub struct TokenPrices {
 pub struct LlmReviewBudget {
     /// Questions of every kind, those included that are asked again. A third is kept for second readings of grave findings.
     pub calls: u32,
-    /// Characters of the change, over all questions.
     pub characters: usize,
-    /// Characters of the change in one question.
     pub characters_per_call: usize,
-    /// The time for everything.
     pub time: Duration,
     /// US dollars; `None` for no limit.
     pub cost_usd: Option<f64>,

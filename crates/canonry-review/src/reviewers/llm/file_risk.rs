@@ -7,11 +7,8 @@ use canonry_domain::review::RepoPath;
 pub(super) enum FileRisk {
     /// Who may do what, secrets, data bases, what builds and deploys.
     Security,
-    /// The program itself.
     Code,
-    /// Tests and what they need.
     Test,
-    /// Text for people.
     Documentation,
     /// Written by a program: lock files, bundles, snapshots.
     Generated,

@@ -11,7 +11,6 @@ use super::batches::Batch;
 use super::fence::{Fence, visible_text};
 use super::shown_file::ShownFile;
 
-/// The instructions.
 const SYSTEM: &str = include_str!("review_prompt.md");
 
 /// Characters of each section besides the change. Together they are less than half of what a question shows of the

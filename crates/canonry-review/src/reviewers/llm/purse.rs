@@ -22,7 +22,6 @@ pub(super) enum Purpose {
 pub(super) enum NoAnswer {
     /// It was not asked: the budget is used up, or nobody would answer.
     NotAsked(String),
-    /// It was asked.
     Failed(String),
     /// The answer was longer than an answer may be.
     CutOff,
@@ -52,13 +51,11 @@ pub(super) struct Purse<'a> {
     budget: LlmReviewBudget,
     ends: Instant,
     spent: Mutex<Spent>,
-    /// Told whenever a question ends.
     ended: Notify,
 }
 
 #[derive(Default)]
 struct Spent {
-    /// Questions for reading, and all.
     reading: u32,
     calls: u32,
     input_tokens: u64,
@@ -71,7 +68,6 @@ struct Spent {
     set_aside: f64,
     /// What one question cost at most, once that is known of any.
     dearest: Option<f64>,
-    /// Why nothing more is asked.
     closed: Option<String>,
 }
 
@@ -92,7 +88,6 @@ impl<'a> Purse<'a> {
         if is_price_awaited { 1 } else { AT_ONCE }
     }
 
-    /// Asks within the budget.
     pub(super) async fn ask(&self, purpose: Purpose, request: &ChatRequest) -> Result<ChatAnswer, NoAnswer> {
         let set_aside = self.take(purpose, self.most(request)).await.map_err(NoAnswer::NotAsked)?;
         let answer = tokio::time::timeout_at(self.ends, self.chat.complete(request)).await;
@@ -209,7 +204,6 @@ impl<'a> Purse<'a> {
         }
     }
 
-    /// What was asked in all.
     pub(super) fn model_use(&self) -> ModelUse {
         let spent = self.lock();
         ModelUse {

@@ -13,7 +13,6 @@ pub(super) enum Readable<'a> {
     Text(&'a str),
     /// That something happened to it: its name or mode changed, and not its text.
     Name,
-    /// It cannot be read, and why.
     Not(&'static str),
 }
 

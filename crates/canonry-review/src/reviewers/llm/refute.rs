@@ -11,7 +11,6 @@ use super::purse::{NoAnswer, Purpose, Purse};
 use super::shown_file::ShownFile;
 use crate::reported::Reported;
 
-/// The instructions.
 const SYSTEM: &str = include_str!("refute_prompt.md");
 /// Characters of code around a finding: its function and what stands before it.
 const CODE_LIMIT: usize = 12_000;
@@ -25,9 +24,7 @@ const MAX_TOKENS: u32 = 4_096;
 /// What there is to tell of second readings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SecondReadings {
-    /// What leaves no gap.
     pub(super) notes: Vec<String>,
-    /// What failed.
     pub(super) problems: Vec<String>,
 }
 

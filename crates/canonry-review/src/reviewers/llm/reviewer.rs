@@ -33,17 +33,14 @@ pub struct LlmReviewer {
 /// What a model is to read, and what it is told besides.
 #[derive(Debug, Clone, Copy)]
 pub struct LlmInput<'a> {
-    /// The files to read.
     pub files: &'a [FileToRead<'a>],
     /// Texts before the change, by the paths that the files had then. Without them, removed lines are only counted.
     pub before: &'a BTreeMap<RepoPath, String>,
     /// What the repository wishes: instructions, suppressions, areas, the least severity, the language.
     pub settings: &'a ReviewSettings,
-    /// Findings of earlier runs.
     pub prior: &'a [Earlier],
     /// What the memory holds about changes like this one.
     pub memory: &'a [String],
-    /// What it may take.
     pub budget: LlmReviewBudget,
 }
 
@@ -52,19 +49,16 @@ pub struct LlmInput<'a> {
 pub struct LlmHeard {
     /// What it reports, what went wrong, and which files it read to their end.
     pub heard: Heard,
-    /// What was asked.
     pub model_use: ModelUse,
     /// The files that were not read, or only partly, with the reason.
     pub skipped: Vec<SkippedFile>,
 }
 
 impl LlmReviewer {
-    /// A reviewer that asks this model.
     pub fn new(chat: Arc<dyn ChatModel>) -> Self {
         Self { chat }
     }
 
-    /// The model's name.
     pub fn model_id(&self) -> &str {
         self.chat.model_id()
     }
@@ -129,7 +123,6 @@ impl fmt::Debug for LlmReviewer {
 struct BatchHeard {
     /// Each finding, or why it is left out; or why there is no answer.
     claims: Result<Vec<Result<Reported, NoClaim>>, String>,
-    /// What did not fit into the question.
     left_out: Vec<String>,
 }
 
@@ -176,10 +169,8 @@ async fn ask(
 /// What there is to tell.
 #[derive(Default)]
 struct Told {
-    /// What leaves a gap.
     problems: Vec<String>,
     notes: Vec<String>,
-    /// Why findings are left out.
     left_out: Vec<String>,
 }
 

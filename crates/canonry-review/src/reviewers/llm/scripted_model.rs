@@ -33,12 +33,10 @@ impl Scripted {
         Self { reading: Mutex::new(reading), refuting: Mutex::new(refuting), always: None, asked: Mutex::default() }
     }
 
-    /// The same to every question.
     pub(super) fn always(said: Said) -> Self {
         Self { always: Some(said), ..Self::new([], []) }
     }
 
-    /// What it was asked so far.
     pub(super) fn asked(&self) -> Vec<ChatRequest> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -26,7 +26,6 @@ pub(super) struct ShownFile<'a> {
     pub(super) path_before: &'a RepoPath,
     /// The path as it is shown, by which the model names the file.
     pub(super) name: String,
-    /// What happened to it, in words.
     happened: String,
     is_deleted: bool,
     lines: Vec<String>,
@@ -37,13 +36,9 @@ pub(super) struct ShownFile<'a> {
 /// A part of a file that fits into one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
-    /// Which file, among those that are shown.
     pub(super) file: usize,
-    /// What is shown.
     pub(super) text: String,
-    /// How many characters that are.
     pub(super) characters: usize,
-    /// The lines of the new version that are in it.
     pub(super) lines: RangeInclusive<u32>,
     /// Whether a changed line was too long to be shown whole.
     pub(super) has_cut_line: bool,
@@ -82,7 +77,6 @@ impl<'a> ShownFile<'a> {
         self.is_deleted && self.hunks.iter().any(|hunk| hunk.old as usize > self.deleted_shown(hunk))
     }
 
-    /// How many lines it has now.
     pub(super) fn line_count(&self) -> u32 {
         u32::try_from(self.lines.len()).unwrap_or(u32::MAX)
     }
@@ -233,7 +227,6 @@ struct Row {
     /// The line of the new version, or the one before which something was taken out.
     line: u32,
     text: String,
-    /// With the end of the line.
     characters: usize,
     is_cut: bool,
 }
@@ -279,7 +272,6 @@ pub(super) mod tests {
         }
     }
 
-    /// A file that is all new.
     pub(in crate::reviewers::llm) fn new_file(path: &str, text: &str) -> FileChange {
         let lines = u32::try_from(text.lines().count()).expect("few");
         FileChange { kind: ChangeKind::Added, ..change(path, &[(0, 0, 1, lines)]) }

@@ -27,7 +27,6 @@ fn place(finding: &Finding) -> String {
     format!("{rule} {}:{}", finding.path, finding.lines.map_or(0, |lines| lines.first))
 }
 
-/// Reviews everything between two commits.
 pub(crate) async fn reviewed(
     repository: &Repository,
     base: &CommitSha,

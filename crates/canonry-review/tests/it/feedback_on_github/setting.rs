@@ -41,7 +41,6 @@ impl Posted {
         the(&self.report, title).id.expect("stored")
     }
 
-    /// The comment that says a finding.
     pub(crate) fn comment(&self, title: &str) -> u64 {
         let finding = self.finding(title);
         let comment = self.comments.iter().find(|(id, _)| *id == finding).expect("it was posted").1;

@@ -35,7 +35,6 @@ pub(crate) struct Project {
     counter: AtomicU32,
 }
 
-/// How a review is asked for.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct Asked<'a> {
     pub(crate) requested: bool,
@@ -100,7 +99,6 @@ impl Project {
         format!("{what}-{}", self.counter.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// A file outside of the repository.
     pub(crate) fn file(&self, content: &str) -> PathBuf {
         let path = self.files.path().join(self.another("file"));
         std::fs::write(&path, content).expect("a file");

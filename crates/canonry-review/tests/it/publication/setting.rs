@@ -41,7 +41,6 @@ pub(crate) struct Setting {
     pub(crate) repo: Repo,
     pub(crate) pull: ItemNumber,
     pub(crate) settings: RepoConfig,
-    /// The account that writes.
     pub(crate) own: &'static str,
     auth: Auth,
     files: TempDir,
@@ -56,7 +55,6 @@ impl Setting {
         Self::with(database, APP, Auth::App(key), areas, lines).await
     }
 
-    /// The same with a plain token.
     pub(crate) async fn with_token(database: TestDatabase, lines: &str) -> Self {
         Self::with(database, OWN, Auth::Token(Secret::new(TOKEN)), &ALL, lines).await
     }
@@ -133,7 +131,6 @@ impl Setting {
         path
     }
 
-    /// A program that reports these findings.
     pub(crate) fn telling(&self, findings: &[Value]) -> ReviewerChoice {
         let path = self.file(&json!({ "findings": findings }).to_string());
         let folder = self.files.path().join(self.another("folder"));
@@ -293,7 +290,6 @@ pub(crate) fn finding(title: &str, line: u32, severity: &str, category: &str) ->
     json!({ "title": title, "path": "src/app.js", "line": line, "severity": severity, "category": category, "rule": rule })
 }
 
-/// The same with more to say.
 pub(crate) fn saying(mut finding: Value, message: &str) -> Value {
     finding["message"] = json!(message);
     finding

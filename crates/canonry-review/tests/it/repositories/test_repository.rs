@@ -94,7 +94,6 @@ impl TestRepository {
         self
     }
 
-    /// Where others fetch it from.
     pub(crate) fn url(&self) -> String {
         format!("file://{}", self.folder().display())
     }

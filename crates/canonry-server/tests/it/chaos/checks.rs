@@ -29,7 +29,6 @@ pub(crate) async fn check(after: &Aftermath) {
     nothing_has_leaked(after);
 }
 
-/// Nothing is lost, and nothing hangs.
 async fn every_delivery_has_ended(after: &Aftermath) {
     let stored = after.store.deliveries(&DeliveryFilter::default(), ALL).await.expect("reads");
     let ids: BTreeSet<&str> = stored.iter().map(|delivery| delivery.id.as_str()).collect();

@@ -57,7 +57,6 @@ pub(crate) struct Aftermath {
     /// What there must be a suggestion about: planted, and open until all was calm.
     pub(crate) expected: BTreeSet<(String, u64)>,
     pub(crate) now: Timestamp,
-    /// Everything that the processes wrote and showed.
     pub(crate) told: Vec<(String, String)>,
 }
 
@@ -159,7 +158,6 @@ impl Addresses {
     }
 }
 
-/// How many deliveries GitHub has made.
 fn made(emulator: &Emulator) -> usize {
     emulator.world().deliveries.len()
 }

@@ -69,7 +69,6 @@ fn report(topic: u64, alike: Option<u64>, salt: u64) -> NewIssue {
 pub(crate) struct Watched {
     /// It was opened as a duplicate of an original, and says so still.
     pub(crate) planted: bool,
-    /// Somebody closed it at some time.
     pub(crate) was_closed: bool,
 }
 

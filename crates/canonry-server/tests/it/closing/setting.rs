@@ -41,9 +41,7 @@ pub(crate) struct Setting {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) open: bool,
-    /// How often we closed it.
     pub(crate) closes: usize,
-    /// How often we commented.
     pub(crate) comments: usize,
     pub(crate) labels: Vec<String>,
 }
@@ -114,7 +112,6 @@ impl Setting {
         (plan, original, duplicates)
     }
 
-    /// A person approves all rows.
     pub(crate) async fn approve(&self, plan: CloseRunId, numbers: &[ItemNumber]) {
         let stored = self.store.set_approved(plan, ItemType::Issue, numbers, Some(true), None, self.now()).await;
         assert_eq!(stored.expect("stored"), numbers.len());
@@ -157,7 +154,6 @@ impl Setting {
         }
     }
 
-    /// One try at the next job.
     pub(crate) async fn one_try(&self) {
         let ended = self.worker().await.work_once("one", 0.0).await.expect("works");
         assert!(ended.is_some(), "nothing is due");
@@ -192,7 +188,6 @@ impl Setting {
         self.store.job(id).await.expect("reads").expect("stored")
     }
 
-    /// How a job ended, with its words.
     pub(crate) async fn ended(&self, id: JobId) -> (JobState, Option<String>) {
         let job = self.job(id).await;
         (job.state, job.error)

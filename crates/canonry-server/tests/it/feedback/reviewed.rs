@@ -56,7 +56,6 @@ pub(crate) async fn pull_by(setting: &Setting, author: &str, lines: &str) -> u64
     number
 }
 
-/// A push that touches something else.
 pub(crate) async fn push_elsewhere(setting: &Setting, number: u64, author: &str, text: &str) {
     setting.meanwhile(|world| world.push_pull(POOL, number, author, &[("elsewhere.js", Some(text))]));
     setting.settle().await;
@@ -106,7 +105,6 @@ pub(crate) async fn feedback(setting: &Setting, title: &str) -> PatternFeedback 
     patterns.into_iter().find(|pattern| pattern.title == title).map(|pattern| pattern.feedback).unwrap_or_default()
 }
 
-/// The finding that a comment says.
 pub(crate) async fn finding(setting: &Setting, comment: u64) -> FindingId {
     let repo = setting.repo.id;
     let comment = GithubId(i64::try_from(comment).expect("small"));

@@ -9,14 +9,11 @@ use canonry_testkit::on_both_engines;
 
 use crate::mentions::setting::{AUTHOR, BOT, MAINTAINER, OWN, STRANGER, Setting};
 
-/// What comes of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Comes {
     /// It is done, or answered as well as it can be there.
     Through,
-    /// One kind sentence.
     ToNothing,
-    /// Not a word.
     Unheard,
 }
 use Comes::{Through, ToNothing, Unheard};

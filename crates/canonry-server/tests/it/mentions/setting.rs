@@ -39,7 +39,6 @@ impl Deref for Setting {
 pub(crate) struct Answered {
     /// What it said under the item after the comment, without markers.
     pub(crate) replies: Vec<String>,
-    /// How it reacted to the comment.
     pub(crate) reactions: Vec<String>,
 }
 
@@ -134,7 +133,6 @@ impl Setting {
         self.store.repo(&POOL.parse().expect("a name")).await.expect("reads").expect("known")
     }
 
-    /// A new issue of the author's.
     pub(crate) fn issue(&self, title: &str) -> u64 {
         self.meanwhile(|world| world.open(POOL, AUTHOR, NewIssue::new(title, "It stops, and it never comes back.")))
     }

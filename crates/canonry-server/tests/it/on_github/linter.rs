@@ -30,7 +30,6 @@ impl Linter {
         ReviewParts { llm: None, command: Some(command.expect("a program")) }
     }
 
-    /// Finds this from now on.
     pub(crate) fn finds(&self, findings: &[Value]) {
         self.says(&json!({ "findings": findings }).to_string());
     }

@@ -193,7 +193,6 @@ fn run(text: &str) -> usize {
     text.bytes().take_while(|byte| *byte == b'`').count()
 }
 
-/// Controls, zero-width characters, direction marks, tags.
 fn is_unseen(one: char) -> bool {
     (one.is_control() && one != '\n' && one != '\t')
         || matches!(u32::from(one),

@@ -34,13 +34,10 @@ fn allow(world: &mut World, areas: &[&str], level: &str) {
 
 /// What is told on GitHub about a commit.
 struct Told {
-    /// Comments at lines that say the finding.
     inline: usize,
-    /// Whether the conversation says it.
     summary: bool,
     conclusion: Option<String>,
     check: String,
-    /// What the conversation itself says.
     words: String,
     /// Everything, for who looks for what went wrong.
     conversation: String,

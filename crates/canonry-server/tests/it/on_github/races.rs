@@ -93,7 +93,6 @@ impl Replica {
         self.worker.work_once(&format!("{:032x}", rand::random::<u128>()), 0.0).await.expect("works")
     }
 
-    /// Does what it may do now.
     async fn work_off(&self) {
         while self.work().await.is_some() || self.service.publish_one().await.expect("publishes") {}
     }

@@ -200,7 +200,6 @@ impl Setting {
         panic!("it does not settle: {:#?}", self.waiting().await);
     }
 
-    /// The jobs that wait.
     pub(crate) async fn waiting(&self) -> Vec<Job> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
         self.store.jobs(&queued, 100).await.expect("reads")
@@ -234,7 +233,6 @@ impl Setting {
         world.comments_by(REPO, number, self.who.login()).iter().map(|comment| comment.body.clone()).collect()
     }
 
-    /// The checks of a commit.
     pub(crate) fn checks(&self, head: &str) -> Vec<CheckRun> {
         let world = self.emulator.world();
         world.get(REPO).check_runs.iter().filter(|check| check.head_sha == head).cloned().collect()

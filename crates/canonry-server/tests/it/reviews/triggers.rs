@@ -7,7 +7,6 @@ use canonry_testkit::on_both_engines;
 
 use crate::reviews::setting::{As, PLAIN, REMARKABLE, REPO, Setting};
 
-/// That a webhook was acted on.
 fn done() -> (DeliveryState, String) {
     (DeliveryState::Done, String::new())
 }
@@ -17,7 +16,6 @@ fn not_reviewed(why: &str) -> (DeliveryState, String) {
     (DeliveryState::Ignored, format!("it is taken in and not reviewed: {why}"))
 }
 
-/// The same of a new one.
 fn new_not_reviewed(why: &str) -> (DeliveryState, String) {
     (DeliveryState::Ignored, format!("triage is switched off in this repository; it is not reviewed: {why}"))
 }

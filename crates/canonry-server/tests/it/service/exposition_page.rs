@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 /// A label's name and value.
 type Labels = BTreeMap<String, String>;
 
-/// A page of metrics.
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     kinds: BTreeMap<String, String>,
@@ -46,12 +45,10 @@ impl Page {
         self.samples.iter().find(|(other, with, _)| other == name && *with == labels).map(|(.., value)| *value)
     }
 
-    /// What kind of family it is.
     pub(crate) fn kind(&self, name: &str) -> Option<&str> {
         self.kinds.get(name).map(String::as_str)
     }
 
-    /// All families.
     pub(crate) fn families(&self) -> Vec<&str> {
         self.kinds.keys().map(String::as_str).collect()
     }

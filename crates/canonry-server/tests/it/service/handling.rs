@@ -88,7 +88,6 @@ impl Setting {
         ids
     }
 
-    /// Makes the corpus ready.
     async fn synced(&self) {
         let job = NewJob { key: &self.sync_key(), repo: Some(&self.repo.name), kind: "sync", payload: &json!({}) };
         self.store.queue_job_once(&job, self.clock.now(), self.clock.now()).await.expect("queued");

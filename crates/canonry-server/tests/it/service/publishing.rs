@@ -11,7 +11,6 @@ use reqwest::{Client, StatusCode};
 use crate::service::setting::{As, OWN, REPO, Setting, until};
 
 impl Setting {
-    /// An issue that somebody opens.
     fn issue(&self) -> ItemNumber {
         let number = self.emulator.world().open(REPO, "ann", NewIssue::new("Water is cold", "Brr."));
         ItemNumber::new(i64::try_from(number).expect("small")).expect("valid")

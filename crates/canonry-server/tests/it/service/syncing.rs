@@ -21,7 +21,6 @@ impl Setting {
         }
     }
 
-    /// The key of the repository's sync.
     pub(crate) fn sync_key(&self) -> String {
         format!("sync/{}", self.repo.github_id.expect("known").0)
     }

@@ -41,7 +41,6 @@ struct Service {
 }
 
 impl Service {
-    /// Serves with this many workers.
     async fn start(database: &TestDatabase, workers: u32) -> Self {
         let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");

@@ -138,7 +138,6 @@ impl Setting {
         self.close(repo, number, "maint", CloseReason::Duplicate(Some(id)));
     }
 
-    /// What Canonry says under an issue.
     pub(crate) fn said(&self, repo: &str, number: u64) -> Vec<String> {
         self.emulator.world().comments_by(repo, number, OWN).iter().map(|comment| comment.body.clone()).collect()
     }

@@ -11,7 +11,6 @@ use super::setting::{Wish, again, at, complete, confidence, finding, hidden, new
 /// 2027-01-15 08:00:00 UTC is the tests' second 0.
 const DAY: i64 = 86_400;
 
-/// The same with so many points.
 fn sure(record: FindingRecord<'_>, points: u8) -> FindingRecord<'_> {
     FindingRecord { confidence: confidence(points), ..record }
 }

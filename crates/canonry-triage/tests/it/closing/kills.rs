@@ -36,7 +36,6 @@ impl Case {
         Self { plan, original, duplicates, earlier: earlier[0] }
     }
 
-    /// Everything is there, and once.
     async fn check_applied(&self, setting: &Setting, report: &CloseReport, context: &str) {
         assert!(report.remarks.is_empty(), "{context}: {report:?}");
         for row in &report.rows {
@@ -66,7 +65,6 @@ impl Case {
         assert_eq!(stored, 2, "{context}: what is recorded is what GitHub shows");
     }
 
-    /// Everything is taken back, and once.
     async fn check_undone(&self, setting: &Setting, report: &CloseReport, context: &str) {
         assert!(report.remarks.is_empty(), "{context}: {report:?}");
         for row in &report.rows {

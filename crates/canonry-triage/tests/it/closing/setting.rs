@@ -66,7 +66,6 @@ pub(crate) fn client(emulator: &Emulator, clock: Arc<dyn Clock>) -> GitHub {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Shown {
     pub(crate) open: bool,
-    /// How often we closed it.
     pub(crate) closes: usize,
     /// Our comments, without their markers.
     pub(crate) comments: Vec<String>,
@@ -120,7 +119,6 @@ impl Setting {
         (original, (0..duplicates).map(|_| self.open("Sync stops too")).collect())
     }
 
-    /// Lets time pass.
     pub(crate) fn later(&self, seconds: i64) {
         self.emulator.world().advance(seconds);
     }

@@ -123,7 +123,6 @@ pub(crate) fn is_open(setting: &Setting, item: ItemNumber) -> bool {
     setting.emulator.world().issue(REPO, plain(item)).state == State::Open
 }
 
-/// How often we closed an item.
 pub(crate) fn closes(setting: &Setting, item: ItemNumber) -> usize {
     let world = setting.emulator.world();
     let ours =

@@ -52,7 +52,6 @@ pub(crate) struct Setting {
     pub(crate) rules: TriageRules,
     /// Who makes cards, when cards are compared.
     pub(crate) extractor: Option<IntentExtractor<'static>>,
-    /// What the judge says.
     answer: Arc<Mutex<String>>,
     runs: AtomicUsize,
     /// Removed when the test is over.

@@ -26,7 +26,6 @@ impl DemoClock {
         Self { emulator }
     }
 
-    /// Moves it to a later moment.
     pub(super) fn move_to(&self, until: Timestamp) {
         let mut world = self.emulator.world();
         world.now = world.now.max(until);

@@ -23,7 +23,6 @@ pub(super) struct Outcome {
     pub(super) webhooks: u64,
     /// Issues of the week by what Canonry did about them.
     pub(super) triage: Triage,
-    /// What people then did, and what that taught.
     pub(super) lessons: BTreeMap<&'static str, u64>,
     /// tidepool's threshold before and after the week; `None` is silence.
     pub(super) threshold: [Option<u8>; 2],
@@ -91,7 +90,6 @@ impl Plan {
     }
 }
 
-/// Counts what happened.
 pub(super) async fn count(demo: &Running, week: &Week) -> Result<Outcome> {
     let mut outcome = Outcome { repositories: ALL.len(), ..Outcome::default() };
     for sample in &ALL {

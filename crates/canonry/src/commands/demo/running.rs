@@ -44,7 +44,6 @@ pub(super) struct Running {
     pub(super) store: Store,
     pub(super) clock: Arc<DemoClock>,
     pub(super) address: SocketAddr,
-    /// What the console is opened with.
     pub(super) admin_token: Secret,
     pub(super) one_time_codes: Arc<OneTimeCodes>,
     /// When the week began.
@@ -109,7 +108,6 @@ impl Running {
         Ok(Self { emulator, store, clock, address, admin_token, one_time_codes, begins, models, scheduler, stop, task })
     }
 
-    /// Does something as people do.
     pub(super) fn people<T>(&self, act: impl FnOnce(&mut World) -> T) -> T {
         act(&mut self.emulator.world())
     }

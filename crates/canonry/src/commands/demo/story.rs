@@ -29,11 +29,9 @@ pub(super) struct Arrival {
     title: String,
     body: String,
     labels: Vec<String>,
-    /// What it really repeats.
     pub(super) duplicate_of: Option<u64>,
 }
 
-/// What came to be in the week.
 #[derive(Debug)]
 pub(super) struct Week {
     /// Each arrival with its repository and the number it got, by its key.
@@ -158,7 +156,6 @@ fn arrivals() -> Result<Vec<(&'static str, Arrival)>> {
     Ok(all)
 }
 
-/// Who tells the week.
 struct Teller<'demo> {
     demo: &'demo Running,
     bar: &'demo ProgressBar,

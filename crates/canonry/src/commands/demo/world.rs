@@ -19,7 +19,6 @@ const BRINDLE_SETTINGS: &str = "triage: {mode: grace}\nclose: {graceHours: 48}\n
 pub(super) const SUGGEST_SETTINGS: &str = "triage: {mode: suggest}\n";
 const SHADOW_SETTINGS: &str = "triage: {mode: shadow}\n";
 
-/// A line of a sample.
 #[derive(Debug, Deserialize)]
 struct SampleItem {
     #[serde(rename = "type")]

@@ -32,11 +32,9 @@ pub(super) struct Asked {
     pub(super) settings: RepoConfig,
     pub(super) notes: Vec<String>,
     pub(super) author: Option<Login>,
-    /// Where the review is published.
     pub(super) pull: Option<PublishedPull>,
     /// What the file says about the service's reviews, where it does not want them.
     pub(super) service_is_off: Option<&'static str>,
-    /// What was fetched goes away with it.
     _fetched: Option<ReviewFolder>,
 }
 
@@ -184,7 +182,6 @@ async fn live_settings(github: &GitHub, repo: &RepoName) -> Result<ReadSettings>
     Ok(ReadSettings { config: parsed.config, notes, has_file: true })
 }
 
-/// The settings of a file that was named.
 fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
     let Some(file) = &args.config else { return Ok(None) };
     let parsed =

@@ -59,7 +59,6 @@ impl Release {
         asked.iter().map(|path| path.rsplit('/').next().expect("a last part").to_owned()).collect()
     }
 
-    /// Installs from here on Linux.
     fn install(&self, place: &Place, given: &[(&str, &str)]) -> Left {
         let usual = [
             ("RELEASES", self.address.as_str()),

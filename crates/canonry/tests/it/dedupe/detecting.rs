@@ -15,7 +15,6 @@ struct Case {
     scores: &'static [f64],
     answer: fn(i64) -> String,
     verdict: &'static str,
-    /// The reason begins with this.
     reason: &'static str,
     /// The neighbour that is named, counted from 1; 0 for none.
     target: i64,

@@ -11,7 +11,6 @@ use crate::dedupe::setting::{BODY, Setting, issue, issue_with, ruling, title};
 
 /// One source with its candidates, what the judge says about it, and what becomes of it.
 struct Row {
-    /// What the source differs in from any issue.
     source: Value,
     /// Score, state, and what each candidate differs in.
     candidates: Vec<(f64, &'static str, Value)>,

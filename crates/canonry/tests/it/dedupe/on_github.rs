@@ -11,7 +11,6 @@ use crate::place::Ran;
 pub(crate) const TOKEN: &str = "ghp_emulatedTokenOfCanonry0123456789abcd";
 /// Whose token that is.
 pub(crate) const OWN: &str = "canonry-bot";
-/// A maintainer.
 pub(crate) const MONA: &str = "mona";
 
 /// People, a repository, and these issues by `ann`, opened one after the other yesterday.
@@ -100,7 +99,6 @@ impl Setting {
         plan["plan"]["id"].as_i64().unwrap_or_else(|| panic!("no plan: {plan}")).to_string()
     }
 
-    /// Plans and applies.
     #[track_caller]
     pub(crate) fn plan_and_apply(&self) -> (String, Value) {
         let run = self.plan_number(&self.plan(&[]));
@@ -148,7 +146,6 @@ impl Setting {
         world.get(REPO).issues.values().find(|issue| issue.id == id).map(|issue| issue.number)
     }
 
-    /// Nothing about this item was written.
     #[track_caller]
     pub(crate) fn is_untouched(&self, number: i64) {
         let comments = self.own_comments(number);
@@ -187,7 +184,6 @@ pub(crate) fn result(document: &Value, number: i64) -> (String, String) {
     (word("result"), word("reason"))
 }
 
-/// The requests that close something.
 pub(crate) fn closes(requests: &[Recorded]) -> usize {
     let closes = |request: &&Recorded| {
         request.method == "PATCH" && request.body.as_ref().is_some_and(|body| body["state"] == "closed")

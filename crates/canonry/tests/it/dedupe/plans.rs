@@ -8,7 +8,6 @@ use sqlx::{Connection as _, Row as _};
 use crate::dedupe::questions::{no, yes};
 use crate::dedupe::setting::{Setting, close, clusters, issue, issue_with, of, rows, skip};
 
-/// By a maintainer, and so canonical.
 fn canonical(number: i64) -> Value {
     issue_with(number, json!({"author": "mona", "comments": 9}))
 }

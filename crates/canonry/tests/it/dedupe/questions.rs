@@ -6,9 +6,7 @@ use serde_json::{Value, json};
 /// One question to a judge, as its prompt tells it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Question {
-    /// The model that is asked.
     pub(crate) model: String,
-    /// The item that may be a duplicate.
     pub(crate) source: i64,
     /// The items that it may be a duplicate of, in the order they are told.
     pub(crate) candidates: Vec<i64>,
@@ -27,13 +25,11 @@ impl Question {
     }
 }
 
-/// Not a duplicate of any.
 pub(crate) fn no() -> String {
     json!({"is_duplicate": false, "duplicate_of": 0, "confidence": 0.2, "reasoning": "Different root cause."})
         .to_string()
 }
 
-/// A duplicate, with full structure.
 pub(crate) fn yes(of: i64, confidence: f64) -> String {
     yes_with(of, confidence, &full_structure())
 }
@@ -43,7 +39,6 @@ pub(crate) fn bare_yes(of: i64, confidence: f64) -> String {
     yes_with(of, confidence, &json!({}))
 }
 
-/// A duplicate, with these structural keys.
 pub(crate) fn yes_with(of: i64, confidence: f64, structure: &Value) -> String {
     let mut answer = json!({
         "is_duplicate": true, "duplicate_of": of, "confidence": confidence,
@@ -54,7 +49,6 @@ pub(crate) fn yes_with(of: i64, confidence: f64, structure: &Value) -> String {
     answer.to_string()
 }
 
-/// Every structural key in favour.
 pub(crate) fn full_structure() -> Value {
     json!({
         "relation": "same_instance", "root_cause_match": "same", "scope_relation": "same_scope",

@@ -320,7 +320,6 @@ impl Setting {
         decisions.into_iter().filter(in_force).collect()
     }
 
-    /// Plans and returns the document.
     #[track_caller]
     pub(crate) fn plan(&self, more: &[&str]) -> Value {
         self.succeeds(&[&["plan-close"], more].concat())

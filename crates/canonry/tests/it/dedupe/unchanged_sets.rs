@@ -75,7 +75,6 @@ on_both_engines! {
         assert_eq!(closing.len(), 12, "of each mutual pair one is closed: {closing:?}");
     }
 
-    /// Another candidate is another question.
     async fn another_candidate_is_asked_about(database: TestDatabase) {
         let setting = judged(database);
         setting.knows(30, &crate::dedupe::setting::title(30));
