@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{CountedFinding, RepoPath, ReviewCounts, ReviewGaps};
 
-use crate::report::{Coverage, ReviewReport, ReviewerRun};
+use crate::run::report::{Coverage, ReviewReport, ReviewerRun};
 
 /// How many findings of each kind a report has.
 pub fn counts(report: &ReviewReport) -> ReviewCounts {

@@ -6,9 +6,9 @@ use canonry_domain::review::{LineRange, RepoPath, ShownAs};
 use canonry_domain::scan_secrets;
 
 use super::columns::fitted;
-use crate::git::{Git, GitError};
-use crate::report::ReviewReport;
-use crate::texts_now::TextsNow;
+use crate::change::git::{Git, GitError};
+use crate::change::head_texts::TextsNow;
+use crate::run::report::ReviewReport;
 
 /// Lines before and after the flagged ones.
 const AROUND: u32 = 2;

@@ -4,7 +4,7 @@ use canonry_domain::review::{FindingStatus, Severity};
 use serde_json::{Map, Value, json as object};
 
 use super::counts::counts;
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The parts of the document that `review --json` prints: `run`, `findings`, `counts` and what else is known.
 pub fn json(report: &ReviewReport) -> Value {
@@ -95,7 +95,7 @@ mod tests {
 
     use super::json;
     use crate::output::sample::{finding, report};
-    use crate::report::PatternHistory;
+    use crate::run::report::PatternHistory;
 
     #[test]
     fn scripts_find_what_they_rely_on() {

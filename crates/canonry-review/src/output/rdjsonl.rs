@@ -4,7 +4,7 @@ use canonry_domain::review::Severity;
 use serde_json::{Value, json};
 
 use super::diagnostic::{message, plain_path, rule_id};
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The findings that are shown anywhere, each on a line of its own; nothing when there are none. What is fixed or
 /// suppressed is left out: the format has no word for it.

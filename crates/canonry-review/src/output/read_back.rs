@@ -5,9 +5,9 @@ use proptest::prelude::{Strategy, prop_assert_eq, prop_oneof, proptest};
 
 use super::sample::{finding, report};
 use super::{rdjsonl, sarif};
-use crate::report::{ReportedFinding, ReviewReport};
-use crate::reported::Reported;
+use crate::findings::reviewer_answer::Reported;
 use crate::reviewers::{read_rdjson, read_sarif};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// A path with anything in it that git allows.
 fn any_path() -> impl Strategy<Value = String> {

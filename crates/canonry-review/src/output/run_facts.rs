@@ -2,7 +2,7 @@
 
 use canonry_domain::counted;
 
-use crate::report::{ModelUse, ReviewReport, ReviewerRun};
+use crate::run::report::{ModelUse, ReviewReport, ReviewerRun};
 
 /// What is worth telling of the review and of each reviewer; it is put in as it is.
 pub(crate) fn notes(report: &ReviewReport) -> impl Iterator<Item = String> {
@@ -32,7 +32,7 @@ pub fn model_in_words(model: &ModelUse) -> String {
 #[cfg(test)]
 mod tests {
     use super::{model_in_words, reviewers_in_words};
-    use crate::report::{ModelUse, ReviewerRun};
+    use crate::run::report::{ModelUse, ReviewerRun};
 
     #[test]
     fn who_and_how_much() {

@@ -6,7 +6,7 @@ use canonry_domain::review::{
     Witness, confidence,
 };
 
-use crate::report::{Coverage, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
+use crate::run::report::{Coverage, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 
 /// A first, full review of two files by one linter.
 pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::diagnostic::{message, relative_uri, rule_id};
 use super::run_facts::notes;
 use super::sarif_rules::{Rules, level, security_severity};
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The name that paths are relative to: the root of the repository, wherever it lies.
 const ROOT: &str = "%SRCROOT%";
@@ -192,7 +192,7 @@ mod tests {
 
     use super::{code_scanning, sarif};
     use crate::output::sample::{finding, hidden, report, skipped, with_status};
-    use crate::report::{ReviewReport, ReviewerRun};
+    use crate::run::report::{ReviewReport, ReviewerRun};
 
     fn story() -> ReviewReport {
         let mut other = finding("src/b.rs", 3, "SQL injection", Severity::Minor);

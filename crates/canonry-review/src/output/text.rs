@@ -15,7 +15,7 @@ use super::columns::{columns, fitted, wrapped};
 use super::counts::{counts, gaps, skipped_files};
 use super::excerpt::{ExcerptLine, Excerpts};
 use super::run_facts::{model_in_words, notes, reviewers_in_words};
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// Narrower than this nothing can be read; wider than that no line of prose can.
 const WIDTHS: (usize, usize) = (40, 120);

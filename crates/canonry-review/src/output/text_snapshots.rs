@@ -10,7 +10,7 @@ use super::columns::columns;
 use super::sample::{finding, hidden, report, skipped, with_status};
 use super::text::text;
 use super::{Excerpts, sarif};
-use crate::report::{ModelUse, PatternHistory, ReviewReport, ReviewerRun};
+use crate::run::report::{ModelUse, PatternHistory, ReviewReport, ReviewerRun};
 
 const CODE: &str = "fn find(name: &str) -> Row {\r\n\tlet sql = format!(\"select * from t where n = '{name}'\");\r\n\trun(&sql)\r\n}\r\n";
 
@@ -191,7 +191,7 @@ fn what_became_of_earlier_ones() {
 
 #[test]
 fn what_is_folded_away() {
-    let folded = |mut one: crate::report::ReportedFinding, shown| {
+    let folded = |mut one: crate::run::report::ReportedFinding, shown| {
         one.shown = shown;
         one
     };

@@ -15,7 +15,7 @@ use super::quoted;
 use super::said_before::{is_living, write_of};
 use super::texts::SummaryParts;
 use crate::output::{counts, gaps};
-use crate::report::ReviewReport;
+use crate::run::report::ReviewReport;
 
 /// Characters of a title: GitHub shows it in one line.
 const TITLE: usize = 200;

@@ -17,7 +17,7 @@ use super::keys::{About, Keys, about, finding_of};
 use super::recheck::{SUPERSEDED, latest_review};
 use super::said_before::{is_living, write_of};
 use super::texts::{self, SummaryParts};
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The least that somebody waits before they ask again whether the outbox is done.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(5);

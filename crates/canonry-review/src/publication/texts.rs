@@ -12,7 +12,7 @@ use canonry_store::{FindingId, PostedFinding, RepoId, Store, StoreError};
 use super::publish::stands_at_its_line;
 use super::quoted::{self, code, line, place, prose};
 use crate::output::{counts, gaps, model_in_words, notes, reviewers_in_words, skipped_files};
-use crate::report::{ReportedFinding, ReviewReport};
+use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// Characters of a title in a list and above a comment.
 const TITLE: usize = 200;

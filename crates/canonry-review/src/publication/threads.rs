@@ -7,7 +7,7 @@ use canonry_store::{FindingId, PostedFinding, ReviewId, Settled};
 
 use super::publish::{Ended, Publication, Stop, outspoken_by_newer};
 use super::said_before::write_of;
-use crate::report::ReviewReport;
+use crate::run::report::ReviewReport;
 
 /// Why there is nothing more to say in a thread.
 enum Because {

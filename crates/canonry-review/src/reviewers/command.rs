@@ -7,8 +7,8 @@ use canonry_domain::review::ReviewerName;
 use tokio::process::Command;
 
 use super::report_file::read_any;
-use crate::program::{ProgramError, run_confined_program};
-use crate::reported::Heard;
+use crate::change::program::{ProgramError, run_confined_program};
+use crate::findings::reviewer_answer::Heard;
 
 /// What is read of a report.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -74,7 +74,7 @@ mod tests {
     use std::time::Duration;
 
     use super::CommandReviewer;
-    use crate::reported::Heard;
+    use crate::findings::reviewer_answer::Heard;
     use canonry_domain::review::ReviewerName;
 
     async fn ask(script: &str, timeout: Duration) -> Heard {

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::json_problem::reason;
 use super::tool_path::plain_path;
-use crate::reported::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
 
 const TOLD: usize = 5;
 

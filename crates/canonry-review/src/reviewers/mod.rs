@@ -1,6 +1,7 @@
 //! Who says something about a change.
 
 mod builtin;
+pub(crate) mod collect;
 mod command;
 mod findings_json;
 mod json_problem;
@@ -11,6 +12,7 @@ mod report_text;
 mod sarif;
 mod sarif_log;
 mod tool_path;
+pub(crate) mod tool_reads;
 
 pub use builtin::{FileToRead, read_with_rules};
 pub use command::CommandReviewer;

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::json_problem::reason;
 use super::report_text::{report_text, short_fix, short_name, tool_lines};
 use super::tool_path::plain_path;
-use crate::reported::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
 
 const TOLD: usize = 5;
 

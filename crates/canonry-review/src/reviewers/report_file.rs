@@ -11,7 +11,7 @@ use super::findings_json::read_findings;
 use super::rdjson::read_rdjson;
 use super::report_text::report_text;
 use super::sarif::read_sarif;
-use crate::reported::Heard;
+use crate::findings::reviewer_answer::Heard;
 
 /// The largest report that is read: a result takes about a kilobyte, and nobody reads a hundred thousand of them.
 const LARGEST: u64 = 100 * 1024 * 1024;

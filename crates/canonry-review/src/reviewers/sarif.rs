@@ -10,7 +10,7 @@ use super::json_problem::reason;
 use super::report_text::{report_text, short_fix, short_name, tool_lines};
 use super::sarif_log::{Artifact, ArtifactLocation, Log, Properties, Rule, Run, SarifResult};
 use super::tool_path::{absolute_path, uri_path};
-use crate::reported::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
 
 /// Problems of one kind that are told one by one.
 const TOLD: usize = 5;

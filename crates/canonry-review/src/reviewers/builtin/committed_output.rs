@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use canonry_domain::review::{Category, Severity};
 
 use super::reading::{Reading, Remark, Rule};
-use crate::change::{ChangeKind, ContentKind};
+use crate::change::file_change::{ChangeKind, ContentKind};
 
 pub(super) const RULE: Rule = Rule { id: "committed-output", check };
 
@@ -93,7 +93,7 @@ mod tests {
     use super::super::reading::tests::{check_table, new_file};
     use super::super::reading::{FileToRead, Reading};
     use super::RULE;
-    use crate::change::{ChangeKind, ContentKind};
+    use crate::change::file_change::{ChangeKind, ContentKind};
 
     #[test]
     fn what_a_program_made() {

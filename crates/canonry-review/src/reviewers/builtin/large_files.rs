@@ -3,7 +3,7 @@
 use canonry_domain::review::{Category, Severity};
 
 use super::reading::{Reading, Remark, Rule};
-use crate::change::ChangeKind;
+use crate::change::file_change::ChangeKind;
 
 pub(super) const RULE: Rule = Rule { id: "large-file", check };
 
@@ -35,7 +35,7 @@ mod tests {
     use super::super::reading::tests::new_file;
     use super::super::reading::{FileToRead, Reading};
     use super::RULE;
-    use crate::change::{ChangeKind, ContentKind};
+    use crate::change::file_change::{ChangeKind, ContentKind};
 
     #[test]
     fn what_is_large() {

@@ -3,7 +3,7 @@
 use canonry_domain::review::{Category, Severity};
 
 use super::reading::{Reading, Remark, Rule};
-use crate::change::ChangeKind;
+use crate::change::file_change::ChangeKind;
 
 pub(super) const RULE: Rule = Rule { id: "merge-leftover", check };
 

@@ -7,7 +7,7 @@ use canonry_domain::review::{Category, LineRange, RepoPath, Severity};
 use super::code_lines::{CodeLine, code_lines};
 use super::place::Place;
 use super::syntax::Language;
-use crate::change::FileChange;
+use crate::change::file_change::FileChange;
 
 /// A changed file, with what is known of its content.
 #[derive(Debug, Clone, Copy)]
@@ -99,7 +99,7 @@ pub(super) mod tests {
     use canonry_domain::review::RepoPath;
 
     use super::{FileToRead, Reading, Rule};
-    use crate::change::{ChangeKind, ContentKind, FileChange};
+    use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 
     pub(in crate::reviewers::builtin) fn new_file(path: &str, text: &str) -> FileChange {
         FileChange {

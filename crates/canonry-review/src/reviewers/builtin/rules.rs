@@ -9,8 +9,8 @@ use super::{
     committed_output, conflict_markers, console_output, credentials, debug_leftovers, disabled_tests, focused_tests,
     large_files, merge_leftovers, secret_files,
 };
-use crate::change::ChangeKind;
-use crate::reported::{Heard, Reported};
+use crate::change::file_change::ChangeKind;
+use crate::findings::reviewer_answer::{Heard, Reported};
 
 const RULES: [Rule; 10] = [
     conflict_markers::RULE,

@@ -4,7 +4,7 @@ use canonry_domain::review::{Category, LineRange, Severity};
 
 use super::reading::{Reading, Remark, Rule};
 use super::usual_passwords::is_usual_password;
-use crate::change::ChangeKind;
+use crate::change::file_change::ChangeKind;
 
 pub(super) const RULE: Rule = Rule { id: "secret-file", check };
 

@@ -10,9 +10,9 @@ use super::budget::LlmReviewBudget;
 use super::file_risk::FileRisk;
 use super::readable::Readable;
 use super::shown_file::{Piece, ShownFile};
-use crate::change::{ChangeKind, ContentKind};
-use crate::report::SkippedFile;
+use crate::change::file_change::{ChangeKind, ContentKind};
 use crate::reviewers::FileToRead;
+use crate::run::report::SkippedFile;
 
 /// With less than this left, a file is not begun.
 const LEAST_ROOM: usize = 500;
@@ -177,7 +177,7 @@ mod tests {
     use super::super::budget::LlmReviewBudget;
     use super::super::shown_file::tests::{change, new_file};
     use super::Plan;
-    use crate::change::{ChangeKind, ContentKind, FileChange};
+    use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
     use crate::reviewers::FileToRead;
 
     fn text(lines: usize) -> String {

@@ -8,7 +8,7 @@ use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName};
 use super::answer::Claim;
 use super::fence::{first_chars, harmless, visible};
 use super::shown_file::ShownFile;
-use crate::reported::Reported;
+use crate::findings::reviewer_answer::Reported;
 
 /// The longest title that is kept; what is longer stands in the message as well.
 const TITLE: usize = 200;

@@ -246,7 +246,7 @@ mod tests {
     use super::super::budget::LlmReviewBudget;
     use super::super::shown_file::tests::new_file;
     use super::{Around, Question, review_question};
-    use crate::configured_filters::tests::finding;
+    use crate::findings::configured_filters::tests::finding;
     use crate::reviewers::FileToRead;
 
     fn question(path: &str, text: &str, around: &Around<'_>) -> Question {

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use super::budget::{LlmReviewBudget, TokenPrices};
-use crate::report::ModelUse;
+use crate::run::report::ModelUse;
 
 /// What a question is for: reading leaves something for second readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use canonry_domain::{counted, redact};
 
 use super::fence::visible;
-use crate::change::{ChangeKind, ContentKind, FileChange};
+use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::reviewers::FileToRead;
 
 /// Whether there is something to be read in a file.
@@ -56,7 +56,7 @@ pub(super) fn happened(change: &FileChange, lines: usize) -> String {
 mod tests {
     use super::super::shown_file::tests::change;
     use super::Readable;
-    use crate::change::{ChangeKind, ContentKind, FileChange};
+    use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
     use crate::reviewers::FileToRead;
 
     #[test]

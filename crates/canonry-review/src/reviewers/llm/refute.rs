@@ -9,7 +9,7 @@ use super::answer::{read_verdict, verdict_schema};
 use super::fence::{Fence, first_chars, harmless, visible, visible_text};
 use super::purse::{NoAnswer, Purpose, Purse};
 use super::shown_file::ShownFile;
-use crate::reported::Reported;
+use crate::findings::reviewer_answer::Reported;
 
 const SYSTEM: &str = include_str!("refute_prompt.md");
 /// Characters of code around a finding: its function and what stands before it.

@@ -17,9 +17,9 @@ use super::prompt::{Around, asked_again, review_question};
 use super::purse::{NoAnswer, Purpose, Purse};
 use super::refute::refute;
 use super::shown_file::ShownFile;
-use crate::report::{ModelUse, SkippedFile};
-use crate::reported::{Heard, Reported};
+use crate::findings::reviewer_answer::{Heard, Reported};
 use crate::reviewers::FileToRead;
+use crate::run::report::{ModelUse, SkippedFile};
 
 /// Findings that were left out and are told one by one.
 const TOLD: usize = 5;

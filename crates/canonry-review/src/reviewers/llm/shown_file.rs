@@ -7,7 +7,7 @@ use canonry_domain::review::{Hunk, RepoPath};
 
 use super::fence::{first_chars, lines_without_secrets, visible};
 use super::readable::happened;
-use crate::change::{ChangeKind, FileChange};
+use crate::change::file_change::{ChangeKind, FileChange};
 
 /// Unchanged lines that are shown on each side of a change: enough to see the function that it is in, mostly.
 const CONTEXT: u32 = 12;
@@ -255,7 +255,7 @@ pub(super) mod tests {
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::ShownFile;
-    use crate::change::{ChangeKind, ContentKind, FileChange};
+    use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 
     /// A changed file with these hunks, as `(old_start, old, new_start, new)`.
     pub(in crate::reviewers::llm) fn change(path: &str, hunks: &[(u32, u32, u32, u32)]) -> FileChange {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use canonry_domain::review::CommitSha;
 
-use crate::git::{Git, GitError};
-use crate::remote::Remote;
+use crate::change::git::{Git, GitError};
+use crate::change::remote::Remote;
 
 /// How many commits of each line of work come first: most pull requests part from their base within so many.
 const DEPTH: u32 = 100;

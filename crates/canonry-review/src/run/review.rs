@@ -8,26 +8,26 @@ use canonry_models::Embedder;
 use canonry_store::{LedgerFinding, ReviewId, Store, StoreError, StoredPattern};
 use jiff::Timestamp;
 
-use crate::change::FileChange;
-use crate::claim::{Claim, Clock, Held, claim};
-use crate::collect::{Collected, Question, collect};
-use crate::commits::CommitsError;
-use crate::configured_filters::ConfiguredFilters;
-use crate::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
-use crate::earlier_outcomes::EarlierOutcomes;
-use crate::git::GitError;
-use crate::judge_findings::{Judging, follow, hidden_patterns};
-use crate::memory::{Memory, remember};
-use crate::read_so_far::ReadSoFar;
-use crate::record::{last_review, read_back, record};
-use crate::report::{ReportedFinding, ReviewReport};
-use crate::reported::{raised_findings_of, who_read};
-use crate::request::{ReviewRequest, ReviewerChoice};
+use crate::change::commits::CommitsError;
+use crate::change::file_change::FileChange;
+use crate::change::git::GitError;
+use crate::change::head_texts::TextsNow;
+use crate::change::scope::{Scope, ScopeRequest, find_scope};
+use crate::findings::configured_filters::ConfiguredFilters;
+use crate::findings::earlier_outcomes::EarlierOutcomes;
+use crate::findings::judge_findings::{Judging, follow, hidden_patterns};
+use crate::findings::memory::{Memory, remember};
+use crate::findings::reviewer_answer::{raised_findings_of, who_read};
+use crate::findings::severity_floors::SeverityFloors;
 use crate::reviewers::FileToRead;
+use crate::reviewers::collect::{Collected, Question, collect};
 use crate::reviewers::llm::LlmReviewer;
-use crate::scope::{Scope, ScopeRequest, find_scope};
-use crate::severity_floors::SeverityFloors;
-use crate::texts_now::TextsNow;
+use crate::run::claim::{Claim, Clock, Held, claim};
+use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
+use crate::run::read_so_far::ReadSoFar;
+use crate::run::record::{last_review, read_back, record};
+use crate::run::report::{ReportedFinding, ReviewReport};
+use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::process::Command;
 
-use crate::program::{ProgramError, run_program};
-use crate::remote::Remote;
+use crate::change::program::{ProgramError, run_program};
+use crate::change::remote::Remote;
 
 /// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use canonry_store::{Claimed, ReviewClaim, ReviewId, ReviewRun, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::request::ReviewRequest;
+use crate::run::request::ReviewRequest;
 
 /// How long nobody else may take a run over after its process was last heard of: short, so that a review that somebody
 /// stopped does not keep them waiting.

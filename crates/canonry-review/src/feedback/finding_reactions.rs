@@ -9,7 +9,7 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_store::{FindingToHear, NewReaction, Repo, RepoAccess, RepoId, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::maintainership::{MaintainershipError, is_maintainer};
+use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
 
 /// For how long reactions to a comment are asked for.
 const ASKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);

@@ -8,9 +8,9 @@ use canonry_domain::review::{CommitSha, ReviewSubject};
 use canonry_store::RepoId;
 use jiff::Timestamp;
 
+use crate::change::scope::Repository;
 use crate::reviewers::CommandReviewer;
 use crate::reviewers::llm::LlmReviewBudget;
-use crate::scope::Repository;
 
 #[derive(Debug, Clone, Copy)]
 pub struct ReviewRequest<'a> {

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use canonry_domain::review::{CodeIndex, CommitSha, RepoPath};
 
-use crate::change::{ChangeKind, ContentKind, FileChange};
-use crate::git::{Git, GitError};
+use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
+use crate::change::git::{Git, GitError};
 use crate::reviewers::FileToRead;
 
 /// The texts of files, and how large the changed ones are.

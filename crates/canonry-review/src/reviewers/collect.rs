@@ -8,17 +8,17 @@ use canonry_domain::review::{CommitSha, Earlier, RepoPath, ReviewerName};
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join_all};
 
-use crate::change::{ChangeKind, FileChange};
-use crate::configured_filters::ConfiguredFilters;
-use crate::git::{Git, GitError};
-use crate::read_so_far::{Assignment, HasRead};
-use crate::report::{ModelUse, ReviewerRun, SkippedFile};
-use crate::report_reads::{ToolHeard, bound_reads};
-use crate::reported::Heard;
-use crate::request::{ReviewRequest, ReviewerChoice};
+use crate::change::file_change::{ChangeKind, FileChange};
+use crate::change::git::{Git, GitError};
+use crate::change::scope::Scope;
+use crate::findings::configured_filters::ConfiguredFilters;
+use crate::findings::reviewer_answer::Heard;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
+use crate::reviewers::tool_reads::{ToolHeard, bound_reads};
 use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
-use crate::scope::Scope;
+use crate::run::read_so_far::{Assignment, HasRead};
+use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
+use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// What reviewers are asked about.
 pub(crate) struct Question<'a> {

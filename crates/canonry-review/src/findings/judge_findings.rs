@@ -10,12 +10,12 @@ use canonry_domain::review::{
 };
 use canonry_store::{LedgerFinding, StoredPattern};
 
-use crate::change::FileChange;
-use crate::configured_filters::ConfiguredFilters;
-use crate::earlier_outcomes::EarlierOutcomes;
-use crate::report::ReportedFinding;
-use crate::severity_floors::SeverityFloors;
-use crate::texts_now::TextsNow;
+use crate::change::file_change::FileChange;
+use crate::change::head_texts::TextsNow;
+use crate::findings::configured_filters::ConfiguredFilters;
+use crate::findings::earlier_outcomes::EarlierOutcomes;
+use crate::findings::severity_floors::SeverityFloors;
+use crate::run::report::ReportedFinding;
 
 /// Says of each finding what it is now. The present ones were raised already; earlier ones are raised here, because whether
 /// a dismissal holds depends on the raised severity.

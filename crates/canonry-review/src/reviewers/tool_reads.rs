@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use canonry_domain::review::{RepoPath, ReviewerName};
 
-use crate::reported::Heard;
+use crate::findings::reviewer_answer::Heard;
 
 /// What was heard of a report or a program.
 pub(crate) struct ToolHeard<'a> {

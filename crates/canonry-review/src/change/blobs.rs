@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use canonry_domain::review::{CommitSha, RepoPath};
 
-use crate::git::{Git, GitError};
+use crate::change::git::{Git, GitError};
 
 /// Larger files are not read: nobody wrote them line by line.
 const LARGEST: u64 = 2 * 1024 * 1024;

@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_domain::counted;
 use canonry_domain::review::{CommitSha, FileMaps, LineMap, RepoPath, ReviewerName, ScopeReason};
 
-use crate::change::{ChangeKind, FileChange};
-use crate::commits::CommitsError;
-use crate::fetch::Fetched;
-use crate::git::{Git, GitError};
+use crate::change::commits::CommitsError;
+use crate::change::fetch::Fetched;
+use crate::change::file_change::{ChangeKind, FileChange};
+use crate::change::git::{Git, GitError};
 
 /// The repository that is asked: a clone that somebody has, or one that was fetched and can be deepened.
 #[derive(Debug, Clone)]

@@ -8,8 +8,8 @@ use canonry_domain::review::{
     merge_witnesses,
 };
 
-use crate::severity_floors::SeverityFloors;
-use crate::texts_now::TextsNow;
+use crate::change::head_texts::TextsNow;
+use crate::findings::severity_floors::SeverityFloors;
 
 /// The longest title that is kept; the rest belongs to the message.
 const TITLE: usize = 200;

@@ -9,7 +9,7 @@ use canonry_github::quote_line;
 use canonry_store::{Store, StoreError, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
 use serde_json::{Value, json};
 
-use crate::thread_dismissals::InThread;
+use crate::feedback::thread_dismissals::InThread;
 
 /// As many reviews as an answer on GitHub names; the command line names them all.
 const SEEN_IN_MARKDOWN: usize = 10;

@@ -9,8 +9,8 @@ use canonry_models::{EmbedError, Embedder, FindingDistances, InputType};
 use canonry_store::{FindingId, LedgerFinding, NewMemory, Store, StoreError, StoredMemory};
 use jiff::Timestamp;
 
-use crate::request::ReviewRequest;
 use crate::reviewers::FileToRead;
+use crate::run::request::ReviewRequest;
 
 /// How many memories are compared: the newest say most about the code as it is.
 const MOST_MEMORIES: u32 = 5_000;

@@ -109,7 +109,7 @@ pub(crate) mod tests {
     use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, ReviewerName, Severity};
 
     use super::ConfiguredFilters;
-    use crate::reported::Reported;
+    use crate::findings::reviewer_answer::Reported;
 
     pub(crate) fn finding(path: &str, title: &str, severity: Severity) -> Finding {
         let reported = Reported {

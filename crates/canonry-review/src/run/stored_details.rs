@@ -4,8 +4,8 @@ use canonry_domain::review::{CheckConclusion, CountedFinding, ReviewCounts, chec
 use canonry_store::{SightingCount, StoredReview};
 
 use crate::output::gaps_of;
-use crate::record::{Details, reason_of};
-use crate::report::{Coverage, ModelUse, ReviewerRun};
+use crate::run::record::{Details, reason_of};
+use crate::run::report::{Coverage, ModelUse, ReviewerRun};
 
 /// What a stored review tells of itself.
 #[derive(Debug, Clone, PartialEq)]

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{RepoPath, ScopeReason};
 
-use crate::change::{ChangeKind, ContentKind};
-use crate::configured_filters::ConfiguredFilters;
-use crate::report::{Coverage, SkippedFile};
+use crate::change::file_change::{ChangeKind, ContentKind};
+use crate::change::scope::Scope;
+use crate::findings::configured_filters::ConfiguredFilters;
 use crate::reviewers::FileToRead;
-use crate::scope::Scope;
+use crate::run::report::{Coverage, SkippedFile};
 
 /// Takes the paths to skip out of what is read, and says which they are.
 pub(crate) fn leave_out_skipped(scope: &mut Scope, filters: &ConfiguredFilters) -> Vec<SkippedFile> {

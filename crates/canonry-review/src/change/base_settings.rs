@@ -3,7 +3,7 @@
 use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
 use canonry_domain::review::{CommitSha, RepoPath};
 
-use crate::git::{Git, GitError};
+use crate::change::git::{Git, GitError};
 
 /// Settings, and what was wrong with them.
 #[derive(Debug, Clone, Default, PartialEq)]

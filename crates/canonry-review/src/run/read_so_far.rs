@@ -6,10 +6,10 @@ use canonry_domain::counted;
 use canonry_domain::review::{RepoPath, ReviewMode};
 use serde::{Deserialize, Serialize};
 
-use crate::configured_filters::ConfiguredFilters;
-use crate::coverage::is_idle;
-use crate::request::{ReviewRequest, ReviewerChoice};
-use crate::scope::Scope;
+use crate::change::scope::Scope;
+use crate::findings::configured_filters::ConfiguredFilters;
+use crate::run::coverage::is_idle;
+use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// How much of the change as it was at a head a reviewer has read by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

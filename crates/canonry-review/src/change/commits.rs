@@ -2,9 +2,9 @@
 
 use canonry_domain::review::CommitSha;
 
-use crate::change::FileChange;
-use crate::diff::{UnreadableDiff, parse_diff};
-use crate::git::{Git, GitError};
+use crate::change::diff::{UnreadableDiff, parse_diff};
+use crate::change::file_change::FileChange;
+use crate::change::git::{Git, GitError};
 
 /// Why a difference is not known.
 #[derive(Debug, thiserror::Error)]

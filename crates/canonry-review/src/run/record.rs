@@ -7,11 +7,11 @@ use canonry_store::{FindingRecord, ReviewId, ReviewRecord, Store, StoreError, St
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use crate::earlier_outcomes::EarlierOutcomes;
-use crate::read_so_far::ReadSoFar;
-use crate::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
-use crate::request::ReviewRequest;
-use crate::review::ReviewError;
+use crate::findings::earlier_outcomes::EarlierOutcomes;
+use crate::run::read_so_far::ReadSoFar;
+use crate::run::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
+use crate::run::request::ReviewRequest;
+use crate::run::review::ReviewError;
 
 /// Reviews among which the last one is looked for: a run may end after one that was asked for later.
 const RECENT: u32 = 10;

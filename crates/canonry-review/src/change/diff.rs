@@ -5,7 +5,7 @@
 
 use canonry_domain::review::{Hunk, RepoPath};
 
-use crate::change::{ChangeKind, ContentKind, FileChange};
+use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 
 /// Why a difference could not be read: Git said something that nobody here expects.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -183,7 +183,7 @@ mod tests {
     use canonry_domain::review::Hunk;
 
     use super::parse_diff;
-    use crate::change::{ChangeKind, ContentKind};
+    use crate::change::file_change::{ChangeKind, ContentKind};
 
     const OID: &str = "1111111111111111111111111111111111111111";
     const NIL: &str = "0000000000000000000000000000000000000000";

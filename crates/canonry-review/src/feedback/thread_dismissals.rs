@@ -6,7 +6,7 @@ use canonry_github::GitHub;
 use canonry_store::{FindingId, PostedFinding, Repo, RepoId, Store, StoreError};
 use jiff::Timestamp;
 
-use crate::maintainership::{MaintainershipError, is_maintainer};
+use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
 
 /// A thread on the diff of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

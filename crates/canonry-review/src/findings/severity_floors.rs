@@ -4,7 +4,7 @@ use canonry_config::SeverityFloor;
 use canonry_domain::review::{Finding, Severity};
 use regex::Regex;
 
-use crate::configured_filters::{is_about, severity_of};
+use crate::findings::configured_filters::{is_about, severity_of};
 
 /// The severity floors of a repository, ready to be applied.
 #[derive(Debug, Clone, Default)]
@@ -30,7 +30,7 @@ mod tests {
     use canonry_domain::review::Severity;
 
     use super::SeverityFloors;
-    use crate::configured_filters::tests::finding;
+    use crate::findings::configured_filters::tests::finding;
 
     #[test]
     fn the_highest_floor_holds_and_none_lowers() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use canonry_domain::review::PatternKey;
 use canonry_store::LedgerFinding;
 
-use crate::report::PatternHistory;
+use crate::run::report::PatternHistory;
 
 /// From how many earlier findings on a history is one: "fixed 0 of 1" says nothing.
 const LEAST: u64 = 2;
@@ -46,7 +46,7 @@ mod tests {
     use canonry_domain::review::PatternKey;
 
     use super::EarlierOutcomes;
-    use crate::report::PatternHistory;
+    use crate::run::report::PatternHistory;
 
     #[test]
     fn a_finding_is_not_its_own_history() {

@@ -1,0 +1,24 @@
+//! What is reviewed: commits, diffs and texts, read through git without a checkout.
+
+pub(crate) mod base_settings;
+pub(crate) mod blobs;
+pub(crate) mod commits;
+pub(crate) mod diff;
+pub(crate) mod fetch;
+pub(crate) mod file_change;
+pub(crate) mod git;
+pub(crate) mod head_texts;
+pub(crate) mod program;
+pub(crate) mod remote;
+pub(crate) mod scope;
+
+pub use base_settings::{ReadSettings, read_settings};
+pub use blobs::Blob;
+pub use commits::CommitsError;
+pub use diff::{UnreadableDiff, parse_diff};
+pub use fetch::Fetched;
+pub use file_change::{ChangeKind, ContentKind, FileChange};
+pub use git::{Git, GitError};
+pub use head_texts::TextsNow;
+pub use remote::{InvalidRemote, Remote};
+pub use scope::{Repository, Scope, ScopeRequest, find_scope};

@@ -1,0 +1,13 @@
+//! What people answer to findings: reactions, dismissals, and what that hides later.
+
+pub(crate) mod feedback_report;
+pub(crate) mod finding_reactions;
+pub(crate) mod maintainership;
+pub(crate) mod thread_dismissals;
+
+pub use feedback_report::{FeedbackReport, RatedPattern, cleared_markdown, feedback_report, restored_markdown};
+pub use finding_reactions::{FindingReactionsReport, poll_finding_reactions, poll_reactions_of_pull};
+pub use maintainership::{MaintainershipError, is_maintainer};
+pub use thread_dismissals::{
+    Dismissed, InThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread, take_back_wont_fix,
+};

@@ -1,0 +1,14 @@
+//! What becomes of what reviewers say: followed from push to push, filtered, rated, remembered.
+
+pub(crate) mod configured_filters;
+pub(crate) mod earlier_outcomes;
+pub(crate) mod explain_finding;
+pub(crate) mod judge_findings;
+pub(crate) mod memory;
+pub(crate) mod reviewer_answer;
+pub(crate) mod severity_floors;
+
+pub use configured_filters::ConfiguredFilters;
+pub use explain_finding::{FindingLife, explain_finding};
+pub use reviewer_answer::{Heard, Reported, findings_of, who_read};
+pub use severity_floors::SeverityFloors;

@@ -1,0 +1,16 @@
+//! One review, from the request and its claim to the report and the record.
+
+pub(crate) mod claim;
+pub(crate) mod coverage;
+pub(crate) mod read_so_far;
+pub(crate) mod record;
+pub(crate) mod report;
+pub(crate) mod request;
+pub(crate) mod review;
+pub(crate) mod stored_details;
+
+pub use claim::Clock;
+pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
+pub use request::{ReviewRequest, ReviewerChoice, choose_reviewers};
+pub use review::{Outcome, ReviewError, review};
+pub use stored_details::StoredDetails;
