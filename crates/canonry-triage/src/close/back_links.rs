@@ -1,0 +1,217 @@
+//! Comments that name other items, kept true: the back-link on a canonical, and the closing comments of
+//! duplicates whose canonical is closed in favour of another item.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{ItemNumber, ItemState, ItemType, back_link_comment, repointed_comment};
+use canonry_github::outbox::Write;
+use canonry_store::{AppliedClose, CloseRunId, OutboxEntry, OutboxState};
+use sha2::{Digest, Sha256};
+
+use crate::close::close_recheck::NoClose;
+use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key};
+
+/// Makes comments on other items say what holds now that `moved` were closed in favour of `canonical`,
+/// or opened again: the back-link on the canonical, and the closing comments of everything that was
+/// closed in favour of `moved` before.
+///
+/// Asks the store alone what is to be sent, and answers with how that ended, and what it was in words.
+pub(crate) async fn relink(
+    closing: Closing<'_>,
+    run: CloseRunId,
+    canonical: RowItem,
+    moved: &[ItemNumber],
+) -> Result<Vec<(String, Ended)>, ClosingError> {
+    Standing::read(closing, canonical.item_type).await?.relink(closing, run, canonical, moved).await
+}
+
+/// The closes of ours that stand: neither undone nor objected to, and still closed as far as is known.
+pub(crate) struct Standing {
+    closes: BTreeMap<ItemNumber, AppliedClose>,
+}
+
+impl Standing {
+    pub(crate) async fn read(closing: Closing<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
+        let all = closing.store.applied_closes(closing.repo.id, item_type).await?;
+        let standing = all.into_iter().filter(|close| close.undone_at.is_none() && !close.objected);
+        // Of several closes of one item the last counts.
+        let mut closes: BTreeMap<ItemNumber, AppliedClose> = standing.map(|close| (close.number, close)).collect();
+        let numbers: Vec<ItemNumber> = closes.keys().copied().collect();
+        let items = closing.store.items_by_number(closing.repo.id, item_type, &numbers).await?;
+        let closed: BTreeSet<ItemNumber> =
+            items.iter().filter(|item| item.state == ItemState::Closed).map(|item| item.number).collect();
+        closes.retain(|number, _| closed.contains(number));
+        Ok(Self { closes })
+    }
+
+    /// The same as [`relink`], for who has read them: it is the same for every canonical while nothing is closed or opened.
+    pub(crate) async fn relink(
+        &self,
+        closing: Closing<'_>,
+        run: CloseRunId,
+        canonical: RowItem,
+        moved: &[ItemNumber],
+    ) -> Result<Vec<(String, Ended)>, ClosingError> {
+        let mut sent = Vec::new();
+        if let Some(ended) = self.update_back_link(closing, run, canonical).await? {
+            sent.push((format!("the back-link on #{}", canonical.number), ended));
+        }
+        let earlier: Vec<_> = moved.iter().flat_map(|number| self.pointing_at(*number)).collect();
+        for earlier in earlier {
+            if let Some(ended) = self.point(closing, run, canonical.item_type, earlier).await? {
+                sent.push((format!("the new target on #{}", earlier.number), ended));
+            }
+        }
+        Ok(sent)
+    }
+
+    /// Brings the one comment on a canonical up to date that lists what is closed in favour of it, or
+    /// writes it. `None` when nothing had to be sent.
+    async fn update_back_link(
+        &self,
+        closing: Closing<'_>,
+        run: CloseRunId,
+        canonical: RowItem,
+    ) -> Result<Option<Ended>, ClosingError> {
+        let duplicates = self.duplicates_of(canonical.number);
+        let entries = closing.store.outbox_entries(closing.repo.id, canonical.number).await?;
+        let base = format!("backlink:{}:{}:{}", closing.repo.id.get(), canonical.item_type, canonical.number);
+        let of_this_run = format!("{base}:{run}");
+        let body = back_link_comment(canonical.item_type, &duplicates);
+        let ours = |entry: &&OutboxEntry| entry.kind == "comment" && belongs(&entry.key, &base);
+        if let Some(home) = entries.iter().rev().filter(ours).find(is_living) {
+            let comment = Comment { on: canonical.number, key: &home.key, entries: &entries };
+            return comment.must_say(closing, &body, &of_this_run).await;
+        }
+        if duplicates.is_empty() {
+            return Ok(None);
+        }
+        // What GitHub refused once, such as a comment on a locked item, is tried again by the next run.
+        let key = if entries.iter().any(|entry| entry.key == base) { of_this_run } else { base };
+        if let Some(refused) = entries.iter().find(|entry| entry.key == key) {
+            return Ok(Some(Ended::of(refused)));
+        }
+        Ok(Some(closing.write(canonical.number, &key, Write::Comment { body }).await?))
+    }
+
+    /// Makes the closing comment of an earlier duplicate name the item that stands for it now.
+    async fn point(
+        &self,
+        closing: Closing<'_>,
+        run: CloseRunId,
+        item_type: ItemType,
+        earlier: &AppliedClose,
+    ) -> Result<Option<Ended>, ClosingError> {
+        let number = earlier.number;
+        let key = close_key(earlier.plan_id, RowItem { item_type, number });
+        let entries = closing.store.outbox_entries(closing.repo.id, number).await?;
+        let said = entries.iter().find(|entry| entry.key == key).and_then(said_by);
+        let Some(said) = said else { return Ok(None) };
+        let canonical = self.canonical_of(number);
+        let body = match canonical == earlier.target {
+            true => said,
+            false => repointed_comment(item_type, earlier.target, canonical),
+        };
+        let comment = Comment { on: number, key: &key, entries: &entries };
+        comment.must_say(closing, &body, &format!("repoint:{run}:{item_type}:{number}")).await
+    }
+
+    /// The item at the end of the closes that begin at this one.
+    fn canonical_of(&self, number: ItemNumber) -> ItemNumber {
+        let mut seen = BTreeSet::from([number]);
+        let mut at = number;
+        while let Some(close) = self.closes.get(&at)
+            && seen.insert(close.target)
+        {
+            at = close.target;
+        }
+        at
+    }
+
+    fn duplicates_of(&self, canonical: ItemNumber) -> Vec<ItemNumber> {
+        let numbers = self.closes.keys().copied();
+        numbers.filter(|number| *number != canonical && self.canonical_of(*number) == canonical).collect()
+    }
+
+    /// The closes in favour of an item, directly or through others.
+    fn pointing_at(&self, number: ItemNumber) -> Vec<&AppliedClose> {
+        // Seldom does anything: the walks below cost far more than this look.
+        if !self.closes.values().any(|close| close.target == number) {
+            return Vec::new();
+        }
+        let leads_there = |close: &&AppliedClose| {
+            let (mut at, mut seen) = (close.number, BTreeSet::new());
+            while let Some(next) = self.closes.get(&at)
+                && seen.insert(at)
+            {
+                if next.target == number {
+                    return true;
+                }
+                at = next.target;
+            }
+            false
+        };
+        self.closes.values().filter(leads_there).collect()
+    }
+}
+
+/// A comment of the outbox, and all entries of the item it stands under.
+struct Comment<'a> {
+    on: ItemNumber,
+    key: &'a str,
+    entries: &'a [OutboxEntry],
+}
+
+impl Comment<'_> {
+    /// Edits the comment unless the last entry about it says so already. The key of the edit begins
+    /// with `edit`; the text is part of it, since one run may have to change a comment several times.
+    async fn must_say(&self, closing: Closing<'_>, body: &str, edit: &str) -> Result<Option<Ended>, ClosingError> {
+        let about = |entry: &&OutboxEntry| entry.key == self.key || edited_comment(entry).as_deref() == Some(self.key);
+        let last = self.entries.iter().rev().filter(about).find(is_living);
+        let key = format!("{edit}:{}", fingerprint(body));
+        match last {
+            Some(last) if said_by(last).as_deref() == Some(body) => match last.state {
+                OutboxState::Pending => {
+                    let entry = closing.outbox.publish(last.id, &NoClose(closing)).await?;
+                    Ok(Some(Ended::of(&entry)))
+                }
+                _ => Ok(None),
+            },
+            _ => {
+                let write = Write::EditComment { comment_key: self.key.to_owned(), body: body.to_owned() };
+                Ok(Some(closing.write(self.on, &key, write).await?))
+            }
+        }
+    }
+}
+
+fn is_living(entry: &&OutboxEntry) -> bool {
+    matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
+}
+
+fn belongs(key: &str, base: &str) -> bool {
+    key.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+fn write_of(entry: &OutboxEntry) -> Option<Write> {
+    serde_json::from_value(entry.payload.clone()).ok()
+}
+
+fn said_by(entry: &OutboxEntry) -> Option<String> {
+    match write_of(entry)? {
+        Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
+        Write::Close(close) => Some(close.comment),
+        _ => None,
+    }
+}
+
+fn edited_comment(entry: &OutboxEntry) -> Option<String> {
+    match write_of(entry)? {
+        Write::EditComment { comment_key, .. } => Some(comment_key),
+        _ => None,
+    }
+}
+
+fn fingerprint(text: &str) -> String {
+    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,223 @@
+//! The checks right before a write: whether a close, or the undoing of one, still makes sense.
+
+use std::collections::BTreeSet;
+
+use canonry_domain::{
+    DriftKind, ItemNumber, Maintainers, Override, OverrideKind, RepoName, RowRefusal, RowSnapshot, Rulings, SkipReason,
+    drift,
+};
+use canonry_github::api::RestIssue;
+use canonry_github::outbox::{Act, Close, CloseAs, Recheck, RecheckError, Ruling, Write};
+use canonry_github::{FactError, GitHubError};
+use canonry_store::{BrakeKind, CloseRun, OutboxEntry, StoreError};
+use futures_util::future::{BoxFuture, ready};
+use jiff::SignedDuration;
+
+use crate::close::close_row::WITHDRAWN;
+use crate::close::close_writes::{Closing, RowItem, left_out};
+use crate::close::live_item::{LiveSource, live_source, live_target};
+use crate::grace::grace_recheck::GraceWatch;
+use crate::online::triage_recheck::TriageRecheck;
+
+/// Why a close waits in a repository that a person has paused.
+pub(crate) const PAUSED: &str = "paused";
+/// How long a close that has begun waits before it is looked whether the pause is over.
+const PAUSED_FOR: SignedDuration = SignedDuration::from_mins(30);
+
+/// For writes that are no closes: a close that comes before them on the same item has a check of its
+/// own, and waits for it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct NoClose<'a>(pub(crate) Closing<'a>);
+
+impl Recheck for NoClose<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(let_pass(self.0, entry, act))
+    }
+}
+
+/// What comes before a write on the same item is sent with it, by the checks that are its own.
+async fn let_pass(closing: Closing<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
+    let Closing { store, github, .. } = closing;
+    if entry.kind == "close" {
+        return Err(format!("the close {} of this item comes first", entry.key).into());
+    }
+    // The check of a review belongs to whoever reviews.
+    if entry.key.starts_with("review/") {
+        let reason = format!("{} comes first", entry.key);
+        return Ok(Ruling::Wait { until: github.now() + SignedDuration::from_mins(1), reason });
+    }
+    if !entry.key.starts_with("triage") {
+        return Ok(Ruling::Proceed);
+    }
+    let ruling = TriageRecheck::new(store.clone(), github.clone()).recheck(entry, act).await?;
+    if ruling == Ruling::Proceed && store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+        return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
+    }
+    Ok(ruling)
+}
+
+/// For a close that is not to go on: what was not sent stays unsent, and what was said is corrected.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Withdrawn<'a> {
+    pub(crate) closing: Closing<'a>,
+    pub(crate) key: &'a str,
+    pub(crate) reason: &'a str,
+}
+
+impl Recheck for Withdrawn<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        if entry.key == self.key {
+            return Box::pin(ready(Ok(Ruling::Refuse { reason: self.reason.to_owned() })));
+        }
+        Box::pin(let_pass(self.closing, entry, act))
+    }
+}
+
+/// A close row and all that its checks need.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlannedClose<'a> {
+    pub(crate) closing: Closing<'a>,
+    pub(crate) item: RowItem,
+    pub(crate) target: ItemNumber,
+    pub(crate) key: &'a str,
+    pub(crate) plan: &'a CloseRun,
+    /// Only if a person approved it.
+    pub(crate) approved_only: bool,
+    /// How the two items were when the plan was made.
+    pub(crate) snapshot: &'a RowSnapshot,
+    pub(crate) maintainers: &'a Maintainers,
+    pub(crate) protected_labels: &'a [String],
+    /// The grace that the close comes from, if it does.
+    pub(crate) watch: Option<&'a GraceWatch<'a>>,
+}
+
+/// What a look at GitHub says about a row.
+#[derive(Debug)]
+pub(crate) enum Seen {
+    /// Nothing stands against closing; the target as it is now.
+    Fit(Box<RestIssue>),
+    Unfit(RowRefusal),
+}
+
+/// Why a look could not be taken.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum LookError {
+    // Not transparent: the outbox looks for GitHub's error among the sources.
+    #[error("{0}")]
+    GitHub(#[from] GitHubError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// GitHub answered something else than it promises.
+    #[error("drift:{0}")]
+    Unreadable(DriftKind),
+    #[error("{0}")]
+    Unclear(String),
+}
+
+impl From<FactError> for LookError {
+    fn from(error: FactError) -> Self {
+        match error {
+            FactError::GitHub(error) => Self::GitHub(error),
+            FactError::Unreadable(fact) => Self::Unreadable(fact),
+        }
+    }
+}
+
+impl PlannedClose<'_> {
+    /// Reads source and target on GitHub and what people have ruled, and holds them against the plan.
+    pub(crate) async fn look(&self, repo: &RepoName) -> Result<Seen, LookError> {
+        if let Some(watch) = self.watch
+            && let Some(end) = watch.look(repo).await?
+        {
+            return Ok(Seen::Unfit(RowRefusal::Grace(end)));
+        }
+        let overrides = self.closing.store.overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
+        let is_ruling = |ruled: &&Override| ruled.kind == OverrideKind::Duplicate && ruled.item == self.item.number;
+        let ruled_at = overrides.iter().filter(is_ruling).map(|ruled| ruled.created_at).max();
+        let (snapshot, planned_at) = (&self.snapshot.source, self.plan.created_at);
+        let LiveSource { item: source, reopened_by_person_at } =
+            live_source(self.closing, repo, self.item, snapshot, planned_at, ruled_at).await?;
+        if source.milestone || source.locked {
+            // The next plan is to know what this one did not.
+            let (store, repo, item) = (self.closing.store, self.closing.repo.id, self.item);
+            let conditions = (source.milestone, source.locked);
+            store.note_item_conditions(repo, item.item_type, item.number, conditions).await?;
+        }
+        let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
+        let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
+        let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);
+        if let Some(refusal) = drifted {
+            return Ok(Seen::Unfit(refusal));
+        }
+        let rulings = Rulings::of(self.item.item_type, &overrides);
+        if rulings.are_apart(self.item.number, self.target) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
+        }
+        // The row's own exclusion is its word, which is heard last of all. This one was given somewhere else.
+        if self.word().await? != Some(false)
+            && rulings.is_excluded_from(self.item.number, &BTreeSet::from([self.target]))
+        {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::Excluded)));
+        }
+        let ruled_since = self.closing.store.targets_ruled_since(self.plan.id).await?;
+        if ruled_since.contains_key(&(self.item.item_type, self.target)) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::RuledSince)));
+        }
+        if reopened_by_person_at.is_some_and(|at| ruled_at.is_none_or(|ruled| ruled <= at)) {
+            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));
+        }
+        Ok(match target_issue {
+            Some(issue) => Seen::Fit(Box::new(issue)),
+            None => Seen::Unfit(RowRefusal::Drift(DriftKind::TargetGone)),
+        })
+    }
+
+    /// What a person says of the row now.
+    async fn word(&self) -> Result<Option<bool>, StoreError> {
+        self.closing.store.word_on_row(self.plan.id, self.item.item_type, self.item.number).await
+    }
+
+    async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
+        let Closing { store, github, .. } = self.closing;
+        if entry.key != self.key {
+            return let_pass(self.closing, entry, act).await;
+        }
+        if store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+            return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
+        }
+        let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };
+        let seen = match self.look(&entry.repo.name).await {
+            Err(LookError::Unreadable(fact)) => Seen::Unfit(RowRefusal::Drift(fact)),
+            seen => seen?,
+        };
+        if !self.closing.lease.is_held().await? {
+            return Err("another process has taken over closing in this repository".into());
+        }
+        match seen {
+            Seen::Unfit(refusal) => Ok(refuse(refusal)),
+            // Under the target's number there is another issue now.
+            Seen::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
+                Ok(refuse(RowRefusal::Drift(DriftKind::TargetGone)))
+            }
+            // Last of all, as the look at GitHub takes long: whoever leaves the row out meanwhile is heard.
+            Seen::Fit(_) => Ok(match left_out(self.word().await?, self.approved_only) {
+                Some(why) => Ruling::Refuse { reason: format!("{WITHDRAWN}: {why}") },
+                None => Ruling::Proceed,
+            }),
+        }
+    }
+}
+
+impl Recheck for PlannedClose<'_> {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(self.rule(entry, act))
+    }
+}
+
+/// The id of the issue that a stored close names as the original.
+fn closes_onto(entry: &OutboxEntry) -> Option<i64> {
+    match serde_json::from_value(entry.payload.clone()) {
+        Ok(Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. })) => Some(id.0),
+        _ => None,
+    }
+}

@@ -1,0 +1,115 @@
+//! What applying or undoing a plan did, row by row.
+
+use canonry_domain::{ItemNumber, ItemType};
+use canonry_store::CloseOutcome;
+
+use crate::close::close_writes::Ended;
+use crate::close::undo_close::ALREADY_OPEN;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RowResult {
+    Applied,
+    /// A rule or what has changed meanwhile kept it as it was.
+    Skipped,
+    Failed,
+    /// It has begun and goes on when the command is run again.
+    Pending,
+    AlreadyApplied,
+    AlreadyUndone,
+}
+
+impl RowResult {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Applied => "applied",
+            Self::Skipped => "skipped",
+            Self::Failed => "failed",
+            Self::Pending => "pending",
+            Self::AlreadyApplied => "already_applied",
+            Self::AlreadyUndone => "already_undone",
+        }
+    }
+}
+
+impl From<CloseOutcome> for RowResult {
+    fn from(outcome: CloseOutcome) -> Self {
+        match outcome {
+            CloseOutcome::Applied { .. } => Self::Applied,
+            CloseOutcome::Skipped => Self::Skipped,
+            CloseOutcome::Failed => Self::Failed,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReportedRow {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub result: RowResult,
+    pub reason: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CloseReport {
+    pub attempted: u64,
+    pub applied: u64,
+    /// Those that a rule, or what has changed meanwhile, kept as they were.
+    pub skipped: u64,
+    pub failed: u64,
+    /// Every row that was looked at, in the order of the plan.
+    pub rows: Vec<ReportedRow>,
+    /// What else did not work, in words: a back-link, a pointer to a new canonical.
+    pub remarks: Vec<String>,
+    /// Rows that were not begun, because the run had done as many as it may.
+    pub unreached: u64,
+    /// Rows and links that wait for longer than the run did, and that the next one goes on with.
+    pub pending: u64,
+    /// Rows that did not work this time, and that the next run tries again.
+    pub failing: u64,
+    /// Rows that wait for another day, or for a person's approval.
+    pub over_daily_limit: u64,
+}
+
+impl CloseReport {
+    /// The rows of an undo that has ended whose items it could not open.
+    pub fn not_opened(&self) -> impl Iterator<Item = &ReportedRow> {
+        self.rows.iter().filter(|row| match row.result {
+            RowResult::Failed => true,
+            RowResult::Skipped => row.reason.as_deref() != Some(ALREADY_OPEN),
+            _ => false,
+        })
+    }
+
+    /// Counts a row that was worked on now.
+    pub(crate) fn add(&mut self, row: ReportedRow) {
+        self.attempted += 1;
+        self.add_earlier(row);
+    }
+
+    /// Keeps in words what else did not work; says whether it is left for the next run.
+    pub(crate) fn note(&mut self, what: &str, ended: Ended) -> bool {
+        match ended {
+            Ended::Sent(_) => false,
+            Ended::Pending(words) => {
+                self.remarks.push(format!("{what} is {words}"));
+                self.pending += 1;
+                true
+            }
+            Ended::Refused(words) | Ended::Failed(words) => {
+                self.remarks.push(format!("{what} could not be written: {words}"));
+                false
+            }
+        }
+    }
+
+    /// Counts a row that an earlier run has dealt with.
+    pub(crate) fn add_earlier(&mut self, row: ReportedRow) {
+        match row.result {
+            RowResult::Applied => self.applied += 1,
+            RowResult::Skipped => self.skipped += 1,
+            RowResult::Failed | RowResult::Pending => self.failed += 1,
+            RowResult::AlreadyApplied | RowResult::AlreadyUndone => {}
+        }
+        self.rows.push(row);
+    }
+}

@@ -1,0 +1,256 @@
+//! One row of a plan: from the last look to the record of what became of it.
+
+use canonry_config::{CloseSettings, RepoConfig};
+use canonry_domain::{
+    ClosingText, DAILY_LIMIT_WINDOW, GithubId, ItemNumber, ItemType, Maintainers, POSSIBLE_DUPLICATE, Probability,
+    RowSnapshot, SkipReason, closing_comment, comment_if_refused,
+};
+use canonry_github::api::RestIssue;
+use canonry_github::outbox::{Close, CloseAs, Write};
+use canonry_github::quote_line;
+use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow, DeliveryFilter, OutboxState};
+use jiff::SignedDuration;
+use serde_json::Value;
+
+use crate::close::close_recheck::{LookError, PlannedClose, Seen, Withdrawn};
+use crate::close::close_report::RowResult;
+use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key, plan_of_close, row_key};
+use crate::close::live_item::is_gone;
+use crate::close::row_evidence::RowEvidence;
+use crate::grace::grace_recheck::GraceWatch;
+
+/// Webhooks that are older say nothing about whether a service runs.
+const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// Characters of a title or of a shared fact in a comment.
+const QUOTED: usize = 200;
+/// Begins the reason of a close that was taken back before it came about.
+pub(crate) const WITHDRAWN: &str = "withdrawn";
+
+/// What became of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) result: RowResult,
+    pub(crate) reason: Option<String>,
+    /// Whether the row is done with. One that is not goes on, or is tried again, by the next run.
+    pub(crate) is_final: bool,
+}
+
+/// The plan that rows belong to, and what they are held against.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PlanRows<'a> {
+    pub(crate) closing: Closing<'a>,
+    pub(crate) plan: &'a CloseRun,
+    pub(crate) run: CloseRunId,
+    pub(crate) maintainers: &'a Maintainers,
+    pub(crate) config: &'a RepoConfig,
+    /// The grace that the plan's only row comes from, if it does.
+    pub(crate) watch: Option<&'a GraceWatch<'a>>,
+}
+
+impl PlanRows<'_> {
+    /// Sees one row through, as long as no person leaves it out.
+    pub(crate) async fn close(
+        &self,
+        row: &CloseRunRow,
+        target: ItemNumber,
+        approved_only: bool,
+    ) -> Result<Outcome, ClosingError> {
+        let item = RowItem { item_type: row.item_type, number: row.number };
+        let key = close_key(self.plan.id, item);
+        let snapshot: RowSnapshot = match serde_json::from_value(row.snapshot.clone()) {
+            Ok(snapshot) => snapshot,
+            Err(error) => {
+                let words = format!("what the plan knew of this row cannot be read: {error}");
+                return self.record(item, CloseOutcome::Failed, Some(words), &key).await;
+            }
+        };
+        let planned = PlannedClose {
+            closing: self.closing,
+            item,
+            target,
+            key: &key,
+            plan: self.plan,
+            approved_only,
+            snapshot: &snapshot,
+            maintainers: self.maintainers,
+            protected_labels: &self.config.close.protected_labels,
+            watch: self.watch,
+        };
+        let entry = match self.closing.store.outbox_entry_of_key(&key).await? {
+            Some(begun) => begun,
+            None => {
+                if self.is_below_own_minimum(row) {
+                    let reason = SkipReason::LowConfidence.to_string();
+                    return self.record(item, CloseOutcome::Skipped, Some(reason), &key).await;
+                }
+                if row.approved != Some(true) && self.is_daily_limit_reached().await? {
+                    return Ok(skipped_for_now(SkipReason::DailyLimit));
+                }
+                let original = match planned.look(&self.closing.repo.name).await {
+                    Ok(Seen::Fit(original)) => original,
+                    Ok(Seen::Unfit(refusal)) => {
+                        return self.record(item, CloseOutcome::Skipped, Some(refusal.to_string()), &key).await;
+                    }
+                    Err(LookError::Store(error)) => return Err(error.into()),
+                    Err(LookError::GitHub(error)) if is_gone(&error) => {
+                        return self.record(item, CloseOutcome::Failed, Some(error.to_string()), &key).await;
+                    }
+                    Err(LookError::GitHub(error)) => return Ok(failed_for_now(error.to_string())),
+                    Err(error @ LookError::Unreadable(_)) => {
+                        return self.record(item, CloseOutcome::Skipped, Some(error.to_string()), &key).await;
+                    }
+                    Err(LookError::Unclear(words)) => return Ok(failed_for_now(words)),
+                };
+                let write = self.close_write(row, target, &original, self.heard_handle().await?);
+                self.closing.outbox.enqueue(self.closing.repo.id, item.number, &key, write).await?
+            }
+        };
+        let entry = self.closing.outbox.publish(entry.id, &planned).await?;
+        self.finish(item, Ended::of(&entry), &key).await
+    }
+
+    /// Ends a close that was begun and is not to go on: nothing more is sent, and a comment that
+    /// announced it is corrected. `None` when it was never begun.
+    pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<Outcome>, ClosingError> {
+        let key = close_key(self.plan.id, item);
+        let Some(begun) = self.closing.store.outbox_entry_of_key(&key).await? else { return Ok(None) };
+        let reason = format!("{WITHDRAWN}: {why}");
+        let entry = self
+            .closing
+            .outbox
+            .publish(begun.id, &Withdrawn { closing: self.closing, key: &key, reason: &reason })
+            .await?;
+        self.finish(item, Ended::of(&entry), &key).await.map(Some)
+    }
+
+    /// Ends what other plans have begun on an item, before this one begins. Answers with the items
+    /// that they closed it in favour of.
+    pub(crate) async fn withdraw_other_plans(&self, item: RowItem) -> Result<Vec<RowItem>, ClosingError> {
+        let Closing { store, repo, github, .. } = self.closing;
+        let mut touched = Vec::new();
+        for entry in store.outbox_entries(repo.id, item.number).await? {
+            let other = plan_of_close(&entry.key).filter(|plan| *plan != self.plan.id.get());
+            let Some(other) = other.filter(|_| entry.state == OutboxState::Pending) else { continue };
+            let Some(plan) = store.close_run(CloseRunId::new(other)).await? else { continue };
+            let Some(run) = store.begin_apply(plan.id, &plan.run_id, github.now()).await? else { continue };
+            let rows = PlanRows { plan: &plan, run: run.id, watch: None, ..*self };
+            rows.withdraw(item, &format!("plan {} came after it", self.plan.id.get())).await?;
+            let theirs = store.close_run_rows(plan.id).await?;
+            let theirs = theirs.iter().filter(|row| (row.item_type, row.number) == (item.item_type, item.number));
+            touched.extend(theirs.filter_map(|row| row.target).map(|number| RowItem { number, ..item }));
+        }
+        Ok(touched)
+    }
+
+    /// Whether the repository itself asks for more confidence than usual, and the row has less, whatever it was planned
+    /// with.
+    fn is_below_own_minimum(&self, row: &CloseRunRow) -> bool {
+        let own = self.config.close.min_close;
+        own > CloseSettings::default().min_close && row.confidence.is_none_or(|confidence| confidence.get() < own)
+    }
+
+    /// At most so many closes a day happen without a person's approval.
+    async fn is_daily_limit_reached(&self) -> Result<bool, ClosingError> {
+        let since = self.closing.github.now() - DAILY_LIMIT_WINDOW;
+        let closed = self.closing.store.closes_since(self.closing.repo.id, since).await?;
+        Ok(closed >= u64::from(self.config.close.max_per_day))
+    }
+
+    /// The name that commands begin with, if a service hears them: a grace is closed by one, and one that runs has webhooks
+    /// of the repository.
+    async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
+        let Closing { store, github, repo, .. } = self.closing;
+        let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
+        let last = store.deliveries(&about, 1).await?;
+        let is_heard = self.watch.is_some() || last.iter().any(|last| last.received_at >= github.now() - HEARD_WITHIN);
+        Ok(is_heard.then_some(self.config.mentions.handle.as_str()))
+    }
+
+    fn close_write(&self, row: &CloseRunRow, target: ItemNumber, original: &RestIssue, handle: Option<&str>) -> Write {
+        let title = quote_line(&original.title, QUOTED);
+        let facts = shared_facts(&row.evidence);
+        let comment = closing_comment(&ClosingText {
+            item_type: row.item_type,
+            target,
+            target_title: Some(&title),
+            facts: &facts,
+            confidence: row.confidence.unwrap_or(Probability::ZERO),
+            approved: row.approved == Some(true),
+            handle,
+            template: self.config.close.message.as_deref(),
+        });
+        let close_as = match row.item_type {
+            ItemType::Issue => CloseAs::DuplicateOf(GithubId(original.id)),
+            ItemType::Pr => CloseAs::Pull,
+        };
+        Write::Close(Close { close_as, comment, comment_if_refused: comment_if_refused(row.item_type, target) })
+    }
+
+    /// Sets the label of what is closed, and records how the row ended.
+    async fn finish(&self, item: RowItem, ended: Ended, key: &str) -> Result<Outcome, ClosingError> {
+        match ended {
+            Ended::Pending(words) => Ok(Outcome { result: RowResult::Pending, reason: Some(words), is_final: false }),
+            Ended::Sent(receipt) if receipt.objected => {
+                let words = "somebody opened it again before the close was seen; it stays open".to_owned();
+                self.record(item, CloseOutcome::Applied { objected: true }, Some(words), key).await
+            }
+            Ended::Sent(_) => {
+                let label = Write::Label { name: POSSIBLE_DUPLICATE.to_owned() };
+                let reason = match self.closing.write(item.number, &row_key("label", self.plan.id, item), label).await?
+                {
+                    Ended::Sent(_) => None,
+                    Ended::Pending(words) => {
+                        return Ok(Outcome { result: RowResult::Pending, reason: Some(words), is_final: false });
+                    }
+                    Ended::Refused(words) | Ended::Failed(words) => {
+                        Some(format!("closed, but the label {POSSIBLE_DUPLICATE} could not be set: {words}"))
+                    }
+                };
+                self.record(item, CloseOutcome::Applied { objected: false }, reason, key).await
+            }
+            Ended::Refused(words) if is_rule(&words) => {
+                self.record(item, CloseOutcome::Skipped, Some(words), key).await
+            }
+            Ended::Refused(words) | Ended::Failed(words) => {
+                self.record(item, CloseOutcome::Failed, Some(words), key).await
+            }
+        }
+    }
+
+    async fn record(
+        &self,
+        item: RowItem,
+        outcome: CloseOutcome,
+        reason: Option<String>,
+        key: &str,
+    ) -> Result<Outcome, ClosingError> {
+        let Closing { store, github, .. } = self.closing;
+        let result = CloseResult { outcome, reason: reason.as_deref(), outbox_key: Some(key) };
+        store.record_close_result(self.run, item.item_type, item.number, result, github.now()).await?;
+        Ok(Outcome { result: outcome.into(), reason, is_final: true })
+    }
+}
+
+/// Whether a refusal is one of our own rules rather than GitHub's word. A comment that could not be
+/// corrected is a failure, whatever the close was refused for: somebody has to look.
+fn is_rule(reason: &str) -> bool {
+    let first = reason.split(':').next().unwrap_or_default();
+    let rule = matches!(first, "drift" | "grace") || first == WITHDRAWN || first.parse::<SkipReason>().is_ok();
+    rule && !reason.contains("; its comment could not be corrected")
+}
+
+fn skipped_for_now(reason: SkipReason) -> Outcome {
+    Outcome { result: RowResult::Skipped, reason: Some(reason.to_string()), is_final: false }
+}
+
+fn failed_for_now(words: String) -> Outcome {
+    Outcome { result: RowResult::Failed, reason: Some(words), is_final: false }
+}
+
+/// What both items share, as the plan stored it, safe to be quoted.
+fn shared_facts(evidence: &Value) -> Vec<String> {
+    let evidence: RowEvidence = serde_json::from_value(evidence.clone()).unwrap_or_default();
+    // Where the two texts share no fact that can be named, the judge's own words must do.
+    let told = if evidence.facts.is_empty() { evidence.reasoning.into_iter().collect() } else { evidence.facts };
+    told.iter().map(|fact| quote_line(fact, QUOTED)).collect()
+}

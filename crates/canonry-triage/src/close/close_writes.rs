@@ -1,0 +1,152 @@
+//! What closing and reopening share: who works where, the keys of their writes, and how a write ended.
+
+use canonry_domain::{ItemNumber, ItemType};
+use canonry_github::GitHub;
+use canonry_github::outbox::{Outbox, OutboxError, Receipt, Recheck, Write};
+use canonry_store::{CloseRunId, OutboxEntry, OutboxState, Repo, Store, StoreError};
+
+use crate::close::close_lease::{CloseLease, LeaseError};
+use crate::close::close_recheck::NoClose;
+use crate::corpus::identify::{IdentifyError, identify, remember};
+
+/// Why a run ended early. What it has done until then is stored, and running it again goes on behind it.
+#[derive(Debug, thiserror::Error)]
+pub enum ClosingError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    /// It is not sure that this is the repository whose items are stored.
+    #[error(transparent)]
+    Identify(#[from] IdentifyError),
+    /// Another process is at work in the repository.
+    #[error("{0}")]
+    Busy(String),
+}
+
+impl From<LeaseError> for ClosingError {
+    fn from(error: LeaseError) -> Self {
+        match error {
+            LeaseError::Store(error) => Self::Store(error),
+            LeaseError::Busy(_) => Self::Busy(error.to_string()),
+        }
+    }
+}
+
+/// Who works where, under the repository's lease.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Closing<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) github: &'a GitHub,
+    pub(crate) outbox: &'a Outbox,
+    pub(crate) lease: &'a CloseLease,
+    pub(crate) repo: &'a Repo,
+}
+
+/// The repository by the name it has now. Another one may have its old name: nothing is written there.
+pub(crate) async fn present_repo(store: &Store, github: &GitHub, repo: &Repo) -> Result<Repo, ClosingError> {
+    let identified = identify(store, github, &repo.name).await?;
+    Ok(remember(store, &repo.name, &identified, github.now()).await?)
+}
+
+/// An item, as every row names one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct RowItem {
+    pub(crate) item_type: ItemType,
+    pub(crate) number: ItemNumber,
+}
+
+/// How a write stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Ended {
+    Sent(Receipt),
+    Refused(String),
+    Failed(String),
+    /// It waits for longer than anybody here does.
+    Pending(String),
+}
+
+impl Ended {
+    pub(crate) fn of(entry: &OutboxEntry) -> Self {
+        let reason = || entry.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
+        match entry.state {
+            OutboxState::Sent => {
+                let receipt = entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok());
+                Self::Sent(receipt.unwrap_or_default())
+            }
+            OutboxState::Refused => Self::Refused(reason()),
+            OutboxState::Failed => Self::Failed(reason()),
+            OutboxState::Pending => {
+                let waits = entry.reason.as_deref().unwrap_or("another worker has it");
+                Self::Pending(format!("not finished yet ({waits}); run this again and it goes on"))
+            }
+        }
+    }
+}
+
+impl Closing<'_> {
+    /// Stores a write and sees it through.
+    pub(crate) async fn write(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
+        self.write_checked(number, key, write, &NoClose(*self)).await
+    }
+
+    /// The same for what tells that a close is taken back.
+    pub(crate) async fn correct(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
+        let entry = self.outbox.enqueue_correction(self.repo.id, number, key, write).await?;
+        Ok(Ended::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
+    }
+
+    /// The same with a check of one's own before each send.
+    pub(crate) async fn write_checked(
+        &self,
+        number: ItemNumber,
+        key: &str,
+        write: Write,
+        recheck: &dyn Recheck,
+    ) -> Result<Ended, OutboxError> {
+        let entry = self.outbox.enqueue(self.repo.id, number, key, write).await?;
+        Ok(Ended::of(&self.outbox.publish(entry.id, recheck).await?))
+    }
+}
+
+/// Why a row is not carried out, if a person said so.
+pub(crate) const fn left_out(word: Option<bool>, approved_only: bool) -> Option<&'static str> {
+    match word {
+        Some(false) => Some("excluded"),
+        None if approved_only => Some("not approved"),
+        _ => None,
+    }
+}
+
+/// Whether the close of a row was begun and was not ended without one: GitHub may have it already.
+pub async fn has_close_begun(
+    store: &Store,
+    plan: CloseRunId,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<bool, StoreError> {
+    let begun = store.outbox_entry_of_key(&close_key(plan, RowItem { item_type, number })).await?;
+    Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
+}
+
+/// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
+/// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
+pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
+    let keys = store.pending_outbox_keys(repo.id, "close").await?;
+    Ok(keys.iter().filter(|key| plan_of_close(key) == Some(plan.get())).count())
+}
+
+/// The key of a row's close. A plan closes an item once, however often it is applied.
+pub(crate) fn close_key(plan: CloseRunId, item: RowItem) -> String {
+    row_key("close", plan, item)
+}
+
+/// The key of a row's write of some kind.
+pub(crate) fn row_key(kind: &str, plan: CloseRunId, RowItem { item_type, number }: RowItem) -> String {
+    format!("{kind}:{}:{item_type}:{number}", plan.get())
+}
+
+pub(crate) fn plan_of_close(key: &str) -> Option<i64> {
+    let (plan, _) = key.strip_prefix("close:")?.split_once(':')?;
+    plan.parse().ok()
+}

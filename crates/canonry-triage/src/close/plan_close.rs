@@ -1,0 +1,341 @@
+//! `plan-close`: which items are closed in favour of which, for a person to review.
+
+use std::collections::BTreeMap;
+
+use canonry_config::{RepoConfig, TargetPolicy as ConfiguredPolicy};
+use canonry_domain::{
+    FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PlanRules,
+    Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
+};
+use canonry_store::{
+    CloseRunId, Grace, GraceState, NewPlan, NewPlanRow, Repo, Representation, RowWord, StandingApproval, Store,
+    StoreError,
+};
+use jiff::Timestamp;
+
+use crate::close::row_evidence::{RowEvidence, facts_of};
+use crate::judge::judge_case::Judge;
+use crate::judge::judge_items::{JudgeError, JudgeOptions, representation_of};
+use crate::judge::judge_pairs::{PairsReport, judge_pairs};
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::judge::proven_judge::UnprovenEdges;
+use crate::retrieval::boilerplate::refresh_boilerplate;
+use crate::retrieval::embed::EmbedSource;
+
+/// What is planned, and by which rules.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlanOptions {
+    /// Only items of this type.
+    pub item_type: Option<ItemType>,
+    pub source: EmbedSource,
+    /// When an item may be closed.
+    pub rules: PlanRules,
+    pub dry_run: bool,
+    /// The settings in force, as they are stored with the plan.
+    pub config_hash: String,
+    pub run_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedRow {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub title: String,
+    pub target: ItemNumber,
+    pub target_title: String,
+    /// Why it is left open; `None` closes it.
+    pub skip: Option<SkipReason>,
+    pub confidence: Option<Probability>,
+    /// Why; empty for a row that closes nothing.
+    pub evidence: RowEvidence,
+    /// What a person said of the row; `None` when nobody has.
+    pub approved: Option<bool>,
+    /// Who said so, where that is known: of a word at the command line it is not.
+    pub approved_by: Option<Login>,
+    /// When they said so.
+    pub approved_at: Option<Timestamp>,
+    /// What became of it when it was applied.
+    pub result: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PlanReport {
+    /// Its number; `None` when it was not stored.
+    pub plan: Option<CloseRunId>,
+    pub rows: Vec<PlannedRow>,
+    pub clusters: u64,
+    /// Pairs that lack nothing but a judgement.
+    pub missing_pairs: u64,
+    pub judged: PairsReport,
+}
+
+/// Why there is no plan.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// Nobody knows who the maintainers are, whose items are never closed.
+    #[error(
+        "nobody knows who maintains {0}, and maintainers' items are never closed; run `canonry maintainers refresh --repo {0}`, \
+         or name them with `canonry maintainers set --repo {0} LOGIN…`"
+    )]
+    NoMaintainers(canonry_domain::RepoName),
+    /// The judge could not be asked about missing pairs.
+    #[error(transparent)]
+    Judge(#[from] JudgeError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// The rules of a plan by these settings; a policy that was asked for comes first.
+pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<PlanRules, InvalidScore> {
+    let configured = match config.close.target_policy {
+        ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
+        ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
+    };
+    Ok(PlanRules {
+        min_close: Probability::new(config.close.min_close)?,
+        policy: policy.unwrap_or(configured),
+        protected_labels: config.close.protected_labels.clone(),
+    })
+}
+
+/// Plans, and stores the plan. What people said of rows before holds on: exclusions until somebody lifts them, approvals as
+/// long as nothing changed about the pair. With a judge, it is asked about exactly the pairs that are missing first.
+pub async fn plan_close(
+    store: &Store,
+    repo: &Repo,
+    judge: Option<(Judge<'_>, &JudgeOptions)>,
+    options: &PlanOptions,
+    now: Timestamp,
+) -> Result<PlanReport, PlanError> {
+    if store.maintainers(repo.id).await?.is_none() {
+        return Err(PlanError::NoMaintainers(repo.name.clone()));
+    }
+    let representation = representation_of(options.source);
+    let mut report = PlanReport::default();
+    let mut rows = Vec::new();
+    let mut canonicals = Vec::new();
+    let mut words: BTreeMap<(ItemType, ItemNumber), RowWord> = BTreeMap::new();
+    for item_type in ItemType::one_or_all(options.item_type) {
+        refresh_boilerplate(store, repo, item_type, now).await?;
+        let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+        known.read_fixes(store, repo).await?;
+        let mut plan = known.plan(&options.rules);
+        if let Some((judge, judge_options)) = judge.filter(|_| !options.dry_run) {
+            let pairs = plan.missing_pairs();
+            let judged = judge_pairs(store, repo, judge, judge_options, &known, &pairs, now).await?;
+            let changed = judged.accepted > 0;
+            report.judged.add(judged);
+            if changed {
+                known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+                known.read_fixes(store, repo).await?;
+                plan = known.plan(&options.rules);
+            }
+        }
+        report.clusters += plan.clusters().len() as u64;
+        report.missing_pairs += plan.missing_pairs().len() as u64;
+        let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
+        let graces = store.last_graces(repo.id, item_type).await?;
+        let overrides = store.overrides(repo.id, Some(item_type)).await?;
+        let approvals = store.standing_approvals(repo.id, item_type).await?;
+        let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
+        for mut row in plan.rows() {
+            let grace = graces.iter().find(|grace| grace.number == row.number);
+            let ruled = overrides.iter().filter(|ruled| {
+                ruled.kind == OverrideKind::Duplicate && (ruled.item, ruled.other) == (row.number, Some(row.target))
+            });
+            let ruled_at = ruled.map(|ruled| ruled.created_at).max();
+            // Whoever lifts an exclusion finds a row that nothing else keeps open.
+            if row.skip.is_none_or(|skip| skip == SkipReason::Excluded)
+                && let Some(skip) = grace.and_then(|grace| kept_by_grace(grace, ruled_at))
+            {
+                row = FlatRow { skip: Some(skip), path: None, repoint: &[], ..row };
+            }
+            let word = match row.skip {
+                None => kept_approval(&known, &row, approvals.get(&row.number), &options.rules),
+                Some(SkipReason::Excluded) => exclusion_of(&known, &row, &overrides),
+                Some(_) => None,
+            };
+            if row.skip.is_none()
+                && !word.as_ref().is_some_and(|word| word.approved)
+                && let Some(skip) = unproven.skip(&row)
+            {
+                row = FlatRow { skip: Some(skip), path: None, repoint: &[], ..row };
+            }
+            // What the judge said is about the pair that it judged, and about no other.
+            let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
+            let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
+            if let Some((planned, new)) = planned_row(repo, &known, &row, reasoning, word.as_ref()) {
+                report.rows.push(planned);
+                rows.push(new);
+                words.extend(word.map(|word| ((item_type, row.number), word)));
+            }
+        }
+        canonicals.push((item_type, plan.canonicals()));
+    }
+    if options.dry_run {
+        return Ok(report);
+    }
+    for (item_type, canonicals) in canonicals {
+        store.set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
+    }
+    let new = NewPlan {
+        representation,
+        target_policy: options.rules.policy,
+        min_close: options.rules.min_close,
+        config_hash: &options.config_hash,
+        run_id: &options.run_id,
+    };
+    report.plan = Some(store.create_plan_keeping(repo.id, &new, &rows, &words, now).await?);
+    Ok(report)
+}
+
+/// The approval of an earlier plan, if it is of this pair and nothing changed since that plan that would keep its row open.
+fn kept_approval(
+    known: &KnownDuplicates,
+    row: &FlatRow<'_>,
+    approval: Option<&StandingApproval>,
+    rules: &PlanRules,
+) -> Option<RowWord> {
+    let approval = approval.filter(|approval| approval.target == row.target)?;
+    let (source, target) = (known.item(row.number)?, known.item(row.target)?);
+    let snapshot: RowSnapshot = serde_json::from_value(approval.snapshot.clone()).ok()?;
+    let live = LiveItem::as_stored(target);
+    let changed =
+        drift(&snapshot, &LiveItem::as_stored(source), Some(&live), known.maintainers(), &rules.protected_labels);
+    changed.is_none().then(|| approval.word.clone())
+}
+
+/// Whose exclusion keeps a row open, and since when.
+fn exclusion_of(known: &KnownDuplicates, row: &FlatRow<'_>, overrides: &[Override]) -> Option<RowWord> {
+    let is_of_row = |ruled: &&Override| {
+        let in_cluster = |other: ItemNumber| other == row.target || known.canonical_of(other) == Some(row.target);
+        ruled.kind == OverrideKind::Excluded && ruled.item == row.number && ruled.other.is_some_and(in_cluster)
+    };
+    let ruled = overrides.iter().rev().find(is_of_row)?;
+    Some(RowWord { approved: false, by: ruled.created_by.clone(), at: ruled.created_at })
+}
+
+/// Why an item that has or had a grace is left alone by a plan. What a person has ruled since it ended is theirs to close;
+/// what was ruled before is what was objected to.
+fn kept_by_grace(grace: &Grace, ruled_at: Option<Timestamp>) -> Option<SkipReason> {
+    let objected = || grace.reason.as_deref()?.parse::<GraceEnd>().ok().filter(|end| end.is_objection());
+    match grace.state {
+        GraceState::Waiting => Some(SkipReason::InGrace),
+        GraceState::Cancelled if ruled_at.is_none_or(|at| grace.ended_at.is_some_and(|ended| at <= ended)) => {
+            objected().map(|_| SkipReason::Objected)
+        }
+        GraceState::Cancelled | GraceState::Closed | GraceState::Refused => None,
+    }
+}
+
+/// The one row that is planned when a grace is over.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OneRow<'a> {
+    pub(crate) grace: i64,
+    pub(crate) item_type: ItemType,
+    pub(crate) number: ItemNumber,
+    /// What people were told that it is closed in favour of.
+    pub(crate) target: ItemNumber,
+    pub(crate) representation: Representation,
+    pub(crate) rules: &'a PlanRules,
+    pub(crate) config_hash: &'a str,
+    pub(crate) run_id: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OnePlan {
+    /// A plan that holds this row and no other.
+    Stored(CloseRunId),
+    Skipped(String),
+    /// Somebody else has planned it, or ended the grace.
+    Taken,
+}
+
+/// Plans the close of one item by the same rules as a whole plan, and stores a plan of that row alone. Anything else
+/// than a close in favour of the very item that was named is a skip.
+pub(crate) async fn plan_one(
+    store: &Store,
+    repo: &Repo,
+    one: &OneRow<'_>,
+    now: Timestamp,
+) -> Result<OnePlan, PlanError> {
+    if store.maintainers(repo.id).await?.is_none() {
+        return Err(PlanError::NoMaintainers(repo.name.clone()));
+    }
+    let OneRow { item_type, representation, rules, .. } = *one;
+    refresh_boilerplate(store, repo, item_type, now).await?;
+    let mut known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+    known.read_fixes(store, repo).await?;
+    known.keep_canonical(one.number, one.target);
+    let plan = known.plan(rules);
+    let Some(row) = plan.rows().find(|row| row.number == one.number) else {
+        // It would be the one that stays open.
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    };
+    let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
+    if let Some(skip) = row.skip.or_else(|| unproven.skip(&row)) {
+        return Ok(OnePlan::Skipped(skip.to_string()));
+    }
+    if row.target != one.target {
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    }
+    let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
+    let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
+    let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
+    let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning, None) else {
+        return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
+    };
+    store.set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
+    let new = NewPlan {
+        representation,
+        target_policy: rules.policy,
+        min_close: rules.min_close,
+        config_hash: one.config_hash,
+        run_id: one.run_id,
+    };
+    let plan = store.plan_grace(one.grace, repo.id, &new, &new_row, now).await?;
+    Ok(plan.map_or(OnePlan::Taken, OnePlan::Stored))
+}
+
+fn planned_row(
+    repo: &Repo,
+    known: &KnownDuplicates,
+    row: &FlatRow<'_>,
+    reasoning: Option<String>,
+    word: Option<&RowWord>,
+) -> Option<(PlannedRow, NewPlanRow)> {
+    let (source, target) = (known.item(row.number)?, known.item(row.target)?);
+    let evidence = match row.path {
+        None => RowEvidence::default(),
+        Some(_) => RowEvidence {
+            facts: facts_of(&repo.name, known.boilerplate(), source, target),
+            reasoning,
+            path: row.path,
+            repoint: row.repoint.to_vec(),
+        },
+    };
+    let new = NewPlanRow {
+        item_type: known.item_type(),
+        number: row.number,
+        target: Some(row.target),
+        skip: row.skip,
+        confidence: row.confidence,
+        evidence: serde_json::to_value(&evidence).expect("invariant: plain data"),
+        snapshot: serde_json::to_value(RowSnapshot::of(source, target)).expect("invariant: plain data"),
+    };
+    let planned = PlannedRow {
+        item_type: known.item_type(),
+        number: row.number,
+        title: source.title.clone(),
+        target: row.target,
+        target_title: target.title.clone(),
+        skip: row.skip,
+        confidence: row.confidence,
+        evidence,
+        approved: word.map(|word| word.approved),
+        approved_by: word.and_then(|word| word.by.clone()),
+        approved_at: word.map(|word| word.at),
+        result: None,
+    };
+    Some((planned, new))
+}

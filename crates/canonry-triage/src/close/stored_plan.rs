@@ -1,0 +1,72 @@
+//! A plan as it is stored, with what people said about its rows and what became of them.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemType};
+use canonry_store::{CloseMode, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError};
+
+use crate::close::plan_close::PlannedRow;
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredPlan {
+    pub run: CloseRun,
+    pub rows: Vec<PlannedRow>,
+}
+
+/// A stored plan of a repository; `None` when there is no such plan there.
+pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Option<StoredPlan>, StoreError> {
+    let run = store.close_run(id).await?;
+    let Some(run) = run.filter(|run| run.repo.id == repo.id && run.mode == CloseMode::Plan) else {
+        return Ok(None);
+    };
+    let rows = store.close_run_rows(id).await?;
+    let results: BTreeMap<(ItemType, ItemNumber), String> = match store.apply_of(id).await? {
+        Some(apply) => store
+            .close_run_rows(apply.id)
+            .await?
+            .into_iter()
+            .filter_map(|row| Some(((row.item_type, row.number), result_of(&row)?)))
+            .collect(),
+        None => BTreeMap::new(),
+    };
+    let mut titles = BTreeMap::new();
+    for item_type in ItemType::ALL {
+        let named = rows.iter().filter(|row| row.item_type == *item_type);
+        let mut numbers: Vec<ItemNumber> =
+            named.flat_map(|row| std::iter::once(row.number).chain(row.target)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let items = store.items_by_number(repo.id, *item_type, &numbers).await?;
+        titles.extend(items.into_iter().map(|item| ((*item_type, item.number), item.title)));
+    }
+    let title = |item_type, number| titles.get(&(item_type, number)).cloned().unwrap_or_default();
+    let rows = rows
+        .into_iter()
+        .filter_map(|row| {
+            let target = row.target?;
+            Some(PlannedRow {
+                item_type: row.item_type,
+                number: row.number,
+                title: title(row.item_type, row.number),
+                target,
+                target_title: title(row.item_type, target),
+                skip: row.skip,
+                confidence: row.confidence,
+                evidence: serde_json::from_value(row.evidence).unwrap_or_default(),
+                approved: row.approved,
+                approved_by: row.approved_by,
+                approved_at: row.approved_at,
+                result: results.get(&(row.item_type, row.number)).cloned(),
+            })
+        })
+        .collect();
+    Ok(Some(StoredPlan { run, rows }))
+}
+
+fn result_of(row: &CloseRunRow) -> Option<String> {
+    let result = row.result.as_ref()?;
+    Some(match &result.reason {
+        Some(reason) => format!("{}: {reason}", result.outcome.as_str()),
+        None => result.outcome.as_str().to_owned(),
+    })
+}

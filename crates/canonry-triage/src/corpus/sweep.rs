@@ -1,0 +1,71 @@
+//! `sync --sweep`: finds the items that left the repository, which no list of changes shows.
+
+use std::collections::HashSet;
+
+use canonry_domain::{Gone, ItemNumber, ItemType, RepoName};
+use canonry_github::api::{IssueQuery, ListState};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{Repo, Store, SyncProgress};
+
+use crate::corpus::identify::{identify, remember};
+use crate::corpus::sync::SyncError;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SweepReport {
+    pub checked: u64,
+    pub gone: Vec<(ItemNumber, Gone)>,
+    /// Items that were marked as gone and are there.
+    pub back: Vec<ItemNumber>,
+}
+
+/// Lists the numbers that GitHub has and asks for each stored one that is missing there. Only an answer
+/// about the item itself marks it: a list may lag.
+pub async fn sweep(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<SweepReport, SyncError> {
+    let identified = identify(store, github, asked).await?;
+    let repo = remember(store, asked, &identified, github.now()).await?;
+    let stored = store.item_numbers(repo.id).await?;
+    let mut listed = HashSet::new();
+    let mut pages = github.issues(&repo.name, IssueQuery { state: ListState::All, since: None });
+    while let Some(page) = pages.next().await? {
+        listed.extend(page.items.iter().map(|issue| issue.number));
+        progress(listed.len() as u64);
+    }
+    let mut report = SweepReport { checked: stored.len() as u64, ..SweepReport::default() };
+    for (number, item_type) in stored {
+        // With issues switched off GitHub says of each that it is gone, and means the feature.
+        let hidden = item_type == ItemType::Issue && !identified.has_issues;
+        if hidden || listed.contains(&number.get()) {
+            continue;
+        }
+        if let Some(gone) = what_became_of(github, &repo, number).await? {
+            store.mark_gone(repo.id, number, gone, github.now()).await?;
+            report.gone.push((number, gone));
+        }
+    }
+    for number in store.gone_numbers(repo.id).await? {
+        // It may have left after it was listed.
+        if listed.contains(&number.get()) && what_became_of(github, &repo, number).await?.is_none() {
+            store.mark_back(repo.id, number, github.now()).await?;
+            report.back.push(number);
+        }
+    }
+    let known = store.sync_progress(repo.id).await?;
+    store.write_sync_progress(repo.id, &SyncProgress { swept_at: Some(github.now()), ..known }).await?;
+    Ok(report)
+}
+
+async fn what_became_of(github: &GitHub, repo: &Repo, number: ItemNumber) -> Result<Option<Gone>, GitHubError> {
+    match github.issue(&repo.name, number).await {
+        Ok(_) => Ok(None),
+        Err(GitHubError::Gone { .. }) => Ok(Some(Gone::Deleted)),
+        Err(GitHubError::Moved { .. }) => Ok(Some(Gone::Transferred)),
+        // The repository itself was just read, so this is about the item: it is a discussion now.
+        Err(GitHubError::NotFound { .. }) => Ok(Some(Gone::Converted)),
+        Err(error) => Err(error),
+    }
+}

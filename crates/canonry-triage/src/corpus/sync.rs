@@ -1,0 +1,292 @@
+//! `sync` and `refresh`: what GitHub has, taken in page by page.
+
+use canonry_domain::{Change, ItemNumber, ItemRecord, ItemState, ItemType, RepoName, merge_record};
+use canonry_github::api::{IssueQuery, ListState, RestIssue};
+use canonry_github::{Answer, EtagCache, GitHub, GitHubError, Page, item_from_issue};
+use canonry_store::{Repo, Store, StoreError, SyncPage, SyncProgress};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::corpus::identify::{IdentifyError, identify, remember};
+use crate::corpus::refetch_item::look_again;
+use crate::corpus::stored_etags::StoredEtags;
+
+/// Which items a run is about.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SyncOptions {
+    /// Only items of this type.
+    pub item_type: Option<ItemType>,
+    /// Only items in this state.
+    pub state: Option<ItemState>,
+    /// Only what changed at this moment or later.
+    pub since: Option<Timestamp>,
+    /// Only items that are not known yet.
+    pub only_new: bool,
+    pub dry_run: bool,
+}
+
+impl SyncOptions {
+    fn wants(&self, record: &ItemRecord) -> bool {
+        self.item_type.is_none_or(|wanted| record.item_type == wanted)
+            && (self.state.is_none() || record.state == self.state)
+    }
+
+    /// Whether everything that changed is taken in, so that the next run may begin where this one ended.
+    fn is_whole(&self) -> bool {
+        self.item_type.is_none() && self.state.is_none() && !self.only_new && !self.dry_run
+    }
+}
+
+/// What a run did so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SyncReport {
+    pub repo: Option<RepoName>,
+    /// The former name, when the repository was renamed.
+    pub renamed_from: Option<RepoName>,
+    /// Items that GitHub listed and the options want.
+    pub fetched: u64,
+    pub inserted: u64,
+    pub updated: u64,
+    pub content_changed: u64,
+    pub unchanged: u64,
+    pub pages: u64,
+    /// GitHub said that nothing changed since the last run.
+    pub not_modified: bool,
+}
+
+impl SyncReport {
+    fn count(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Inserted => self.inserted += 1,
+                Change::Updated { content } => {
+                    self.updated += 1;
+                    self.content_changed += u64::from(*content);
+                }
+                Change::Unchanged | Change::Older | Change::Unordered => self.unchanged += 1,
+            }
+        }
+    }
+}
+
+/// A run that ended early. Every page before that is stored, and the next run goes on behind it.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}")]
+pub struct SyncFailure {
+    /// What was done until then.
+    pub so_far: SyncReport,
+    #[source]
+    pub cause: SyncError,
+}
+
+/// What can go wrong in a run.
+#[derive(Debug, thiserror::Error)]
+pub enum SyncError {
+    #[error(transparent)]
+    Identify(#[from] IdentifyError),
+    #[error(transparent)]
+    GitHub(#[from] GitHubError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Listings lag behind: an item may appear in one a little after others that changed later. Each run
+/// looks this far back behind the last one's end.
+const OVERLAP: SignedDuration = SignedDuration::from_secs(60);
+
+/// Takes in what GitHub has.
+///
+/// Items are listed from the longest unchanged to the latest changed, so the last one of a stored page
+/// says where to go on: a run that was killed, or that met the end of the rate limit, starts over
+/// nowhere. An item that changes while the list is read moves to its end and is read again.
+pub async fn sync(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    options: SyncOptions,
+    progress: &mut (dyn FnMut(&SyncReport) + Send),
+) -> Result<SyncReport, Box<SyncFailure>> {
+    let mut report = SyncReport::default();
+    match run(store, github, asked, options, &mut report, progress).await {
+        Ok(()) => Ok(report),
+        Err(cause) => Err(Box::new(SyncFailure { so_far: report, cause })),
+    }
+}
+
+async fn run(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    options: SyncOptions,
+    report: &mut SyncReport,
+    progress: &mut (dyn FnMut(&SyncReport) + Send),
+) -> Result<(), SyncError> {
+    let identified = identify(store, github, asked).await?;
+    report.renamed_from = (identified.name.key() != asked.key()).then(|| asked.clone());
+    report.repo = Some(identified.name.clone());
+    let repo = if options.dry_run {
+        identified.known.clone()
+    } else {
+        Some(remember(store, asked, &identified, github.now()).await?)
+    };
+    let known = match &repo {
+        Some(repo) => store.sync_progress(repo.id).await?,
+        None => SyncProgress::default(),
+    };
+    let mut reading = Reading::new(options, known);
+    let mut pages = github.issues(&identified.name, IssueQuery { state: reading.list_state(), since: reading.since });
+    let mut first = true;
+    loop {
+        let page = match (&repo, first && options.is_whole()) {
+            (Some(repo), true) => {
+                let etags = StoredEtags { store, repo: repo.id, now: github.now() };
+                match pages.first_if_changed(&etags).await? {
+                    Answer::Fresh(page) => Some(page),
+                    Answer::NotModified => {
+                        report.not_modified = true;
+                        None
+                    }
+                }
+            }
+            _ => pages.next().await?,
+        };
+        first = false;
+        let Some(page) = page else { break };
+        report.pages += 1;
+        take_page(store, github, repo.as_ref(), &mut reading, &page, report).await?;
+        progress(report);
+    }
+    if let (Some(repo), true) = (&repo, reading.moves_on) {
+        let finished = SyncProgress { finished_at: Some(github.now()), ..reading.progress };
+        store.write_sync_progress(repo.id, &finished).await?;
+    }
+    Ok(())
+}
+
+/// Where a run is in the list.
+struct Reading {
+    options: SyncOptions,
+    since: Option<Timestamp>,
+    progress: SyncProgress,
+    /// Whether what is read joins what earlier runs read without a gap.
+    moves_on: bool,
+}
+
+impl Reading {
+    fn new(options: SyncOptions, progress: SyncProgress) -> Self {
+        let watermark = progress.watermark.map(|watermark| watermark - OVERLAP);
+        let since = match (options.since, watermark) {
+            (Some(asked), Some(watermark)) => Some(asked.max(watermark)),
+            (asked, watermark) => asked.or(watermark),
+        };
+        let joins = match (since, watermark) {
+            (None, _) => true,
+            (Some(since), Some(watermark)) => since <= watermark,
+            (Some(_), None) => false,
+        };
+        // A run about some of the items reads what it wants from the beginning: what other runs have
+        // taken in tells nothing about what earlier narrow runs left out.
+        let since = if options.is_whole() || options.only_new { since } else { options.since };
+        Self { options, since, progress, moves_on: options.is_whole() && joins }
+    }
+
+    const fn list_state(&self) -> ListState {
+        match self.options.state {
+            None => ListState::All,
+            Some(ItemState::Open) => ListState::Open,
+            Some(ItemState::Closed) => ListState::Closed,
+        }
+    }
+}
+
+async fn take_page(
+    store: &Store,
+    github: &GitHub,
+    repo: Option<&Repo>,
+    reading: &mut Reading,
+    page: &Page<RestIssue>,
+    report: &mut SyncReport,
+) -> Result<(), SyncError> {
+    let now = github.now();
+    let records = page.items.iter().filter_map(|issue| record_of(issue, now));
+    let mut records: Vec<ItemRecord> = records.filter(|record| reading.options.wants(record)).collect();
+    let newest = page.items.iter().filter_map(|issue| issue.updated_at).max();
+    if let (Some(repo), true) = (repo, reading.options.only_new) {
+        records = unknown(store, repo, records).await?;
+    }
+    report.fetched += records.len() as u64;
+    match repo {
+        Some(repo) if !reading.options.dry_run => {
+            reading.progress.watermark = reading.progress.watermark.max(newest);
+            let progress = reading.moves_on.then_some(reading.progress);
+            let keys: Vec<_> = records.iter().map(|record| (record.item_type, record.number)).collect();
+            let mut changes = store.take_in_page(repo, SyncPage { records, progress }, now).await?.changes;
+            if ask_again(store, github, repo, &keys, &mut changes).await?
+                && let Some(progress) = &progress
+            {
+                store.write_sync_progress(repo.id, progress).await?;
+            }
+            report.count(&changes);
+            // Kept only now: a tag without its items would hide them from the next run.
+            if let Some(etag) = page.etag.as_ref().filter(|_| reading.moves_on) {
+                StoredEtags { store, repo: repo.id, now }.put(etag).await;
+            }
+        }
+        _ => report.count(&preview(store, repo, records).await?),
+    }
+    Ok(())
+}
+
+/// Asks GitHub about each item of a page of which something else was stored since the page was read, so that nobody can
+/// tell which of the two holds. Whether there were such items.
+async fn ask_again(
+    store: &Store,
+    github: &GitHub,
+    repo: &Repo,
+    keys: &[(ItemType, ItemNumber)],
+    changes: &mut [Change],
+) -> Result<bool, SyncError> {
+    let mut were_some = false;
+    for ((item_type, number), change) in keys.iter().zip(changes) {
+        if *change == Change::Unordered {
+            were_some = true;
+            *change = match look_again(store, github, repo, *item_type, *number).await {
+                // What has left is found by the sweep.
+                Ok(looked) => looked.unwrap_or(Change::Unordered),
+                // One item that GitHub does not tell of must not stop every sync at its page.
+                Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
+                    tracing::warn!(%error, %number, "an item stays as it was known");
+                    Change::Unordered
+                }
+                Err(error) => return Err(error),
+            };
+        }
+    }
+    Ok(were_some)
+}
+
+/// A number that no item can have would be GitHub's mistake; one such entry must not end the sync.
+fn record_of(issue: &RestIssue, now: Timestamp) -> Option<ItemRecord> {
+    item_from_issue(issue, now).inspect_err(|error| tracing::warn!(%error, "an entry was left out")).ok()
+}
+
+async fn unknown(store: &Store, repo: &Repo, records: Vec<ItemRecord>) -> Result<Vec<ItemRecord>, StoreError> {
+    let mut unknown = Vec::new();
+    for record in records {
+        if store.item(repo.id, record.item_type, record.number).await?.is_none() {
+            unknown.push(record);
+        }
+    }
+    Ok(unknown)
+}
+
+async fn preview(store: &Store, repo: Option<&Repo>, records: Vec<ItemRecord>) -> Result<Vec<Change>, StoreError> {
+    let mut changes = Vec::new();
+    for record in records {
+        let known = match repo {
+            Some(repo) => store.item(repo.id, record.item_type, record.number).await?,
+            None => None,
+        };
+        changes.push(merge_record(known.as_ref(), record).change);
+    }
+    Ok(changes)
+}

@@ -1,0 +1,142 @@
+//! A grace begins: once the comment that announces a close is on GitHub, or by a maintainer's word.
+
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, Login, called_off};
+use canonry_github::outbox::{Outbox, OutboxError, Receipt};
+use canonry_store::{NewGrace, OutboxEntry, OutboxState, Repo, Store, StoreError, TriageActionKind};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::grace::cancel_grace::cancel_grace;
+use crate::online::posted_triage::said_by;
+
+/// For how long is looked whether an announced close has its comment: what GitHub did not take by then it never will.
+const LOOKED_FOR: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Begins the reason of a triage's action that announced a close, before the hours.
+const ANNOUNCED: &str = "grace:";
+
+/// Why nothing could be done about a grace. Doing it again does no harm.
+#[derive(Debug, thiserror::Error)]
+pub enum GraceError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
+/// What became of a maintainer's ruling.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    Yes,
+    Already,
+    ItemUnknown,
+}
+
+/// The reason of an action that announces a close after so many hours.
+pub(crate) fn announces_close(hours: u32) -> String {
+    format!("{ANNOUNCED}{hours}")
+}
+
+fn announced_hours(reason: &str) -> Option<u32> {
+    reason.strip_prefix(ANNOUNCED)?.parse().ok()
+}
+
+/// Begins the grace of an item whose last suggestion announced a close, as soon as that is on GitHub; `false` when there
+/// is nothing to begin. The time runs from when it was written, whoever finds it, and whenever.
+pub(crate) async fn begin_announced_grace(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<bool, StoreError> {
+    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
+    let Some((action, hours)) = said.and_then(|action| Some((action, announced_hours(&action.reason)?))) else {
+        return Ok(false);
+    };
+    // Nobody is told of an edit: only a comment announces.
+    let entry = match action.comment_key.as_deref().filter(|_| action.action == TriageActionKind::Commented) {
+        Some(key) => store.outbox_entry_of_key(key).await?,
+        None => None,
+    };
+    let Some(entry) = entry.filter(|entry| entry.state == OutboxState::Sent) else { return Ok(false) };
+    // The rules may have changed between the decision and the words.
+    if said_by(&entry).and_then(|text| called_off(&text, "")).is_none() {
+        return Ok(false);
+    }
+    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let record = records.iter().find(|record| record.id == action.triage_id);
+    let Some((record, target)) = record.and_then(|record| Some((record, record.record.target?))) else {
+        return Ok(false);
+    };
+    let began_at = written_at(&entry).unwrap_or(entry.updated_at);
+    let new = NewGrace {
+        item_type,
+        number,
+        target,
+        triage_id: Some(action.triage_id),
+        comment_key: action.comment_key.as_deref(),
+        approved_by: None,
+        content_version: record.record.content_version,
+        began_at,
+        due_at: began_at + SignedDuration::from_hours(i64::from(hours)),
+    };
+    store.begin_grace(repo.id, &new).await
+}
+
+/// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
+fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
+    let receipt: Receipt = serde_json::from_value(entry.answer.clone()?).ok()?;
+    receipt.comment?.created_at
+}
+
+/// Begins every grace whose announcement has been written since the last look.
+pub async fn begin_announced_graces(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
+    let mut begun = 0;
+    for announced in store.announced_without_grace(now - LOOKED_FOR).await? {
+        let is_begun = begin_announced_grace(store, &announced.repo, announced.item_type, announced.number).await?;
+        begun += u64::from(is_begun);
+    }
+    Ok(begun)
+}
+
+/// Has an item closed because a maintainer ruled that it is a duplicate: by the next sweep, with every check. The ruling
+/// itself must be stored before.
+#[expect(clippy::too_many_arguments, reason = "where, which pair, who and when; each is another thing")]
+pub async fn begin_grace_by_ruling(
+    store: &Store,
+    outbox: Option<&Outbox>,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    target: ItemNumber,
+    by: &Login,
+    now: Timestamp,
+) -> Result<Begun, GraceError> {
+    let item = store.item(repo.id, item_type, number).await?;
+    let (Some(item), Some(_)) = (item, store.item(repo.id, item_type, target).await?) else {
+        return Ok(Begun::ItemUnknown);
+    };
+    cancel_grace(store, outbox, repo, item_type, number, GraceEnd::Superseded, now).await?;
+    let new = NewGrace {
+        item_type,
+        number,
+        target,
+        triage_id: None,
+        comment_key: None,
+        approved_by: Some(by),
+        content_version: item.content_version,
+        began_at: now,
+        due_at: now,
+    };
+    Ok(if store.begin_grace(repo.id, &new).await? { Begun::Yes } else { Begun::Already })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{announced_hours, announces_close};
+
+    #[test]
+    fn the_hours_of_an_announcement_are_read_back() {
+        assert_eq!(announced_hours(&announces_close(72)), Some(72));
+        assert_eq!(announced_hours("above_threshold"), None);
+    }
+}

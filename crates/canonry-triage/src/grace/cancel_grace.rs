@@ -1,0 +1,143 @@
+//! A grace ends without a close, and its comment says why.
+
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, SkipReason, called_off, left_open};
+use canonry_github::outbox::{Outbox, Write};
+use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::close::close_row::WITHDRAWN;
+use crate::close::close_writes::has_close_begun;
+use crate::grace::begin_grace::{GraceError, begin_announced_grace};
+use crate::online::posted_triage::{SaidSoFar, TriageKeys};
+
+/// How far back is looked for graces that ended without a word: whoever ended them may have been killed in between.
+const TOLD_WITHIN: SignedDuration = SignedDuration::from_hours(48);
+
+/// Ends the grace of an item, and lets its comment say that the close is called off and why. `false` when none waits: it
+/// is never wrong to ask. One whose close is under way is left to the checks before each of its writes, and a maintainer's
+/// ruling ends only by what ends rulings.
+pub async fn cancel_grace(
+    store: &Store,
+    outbox: Option<&Outbox>,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    end: GraceEnd,
+    now: Timestamp,
+) -> Result<bool, GraceError> {
+    begin_announced_grace(store, repo, item_type, number).await?;
+    let graces = store.graces_of(repo.id, item_type, number).await?;
+    let Some(latest) = graces.first() else { return Ok(false) };
+    let cancelled = latest.state == GraceState::Waiting
+        && (latest.approved_by.is_none() || end.ends_ruled())
+        && !is_closing(store, latest).await?
+        && store.end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
+    // One that was ended by somebody who was killed before it was told.
+    if let (Some(outbox), Some(ended)) = (outbox, store.grace(latest.id).await?) {
+        tell_end(store, outbox, &ended).await?;
+    }
+    if cancelled {
+        tracing::info!(repo = %repo.name, number = number.get(), reason = end.as_str(), "a grace is cancelled");
+    }
+    Ok(cancelled)
+}
+
+/// Lets the comments of graces that ended lately say so, where they do not yet.
+pub async fn tell_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
+    for grace in store.graces_ended_since(now - TOLD_WITHIN).await? {
+        tell_end(store, outbox, &grace).await?;
+    }
+    Ok(())
+}
+
+/// Whether the close itself has begun: its writes are checked one by one, by whoever carries it out.
+pub async fn is_closing(store: &Store, grace: &Grace) -> Result<bool, StoreError> {
+    match grace.plan {
+        Some(plan) => has_begun(store, grace, plan).await,
+        None => Ok(false),
+    }
+}
+
+/// The same for a plan that the grace may just have got.
+pub(crate) async fn has_begun(store: &Store, grace: &Grace, plan: CloseRunId) -> Result<bool, StoreError> {
+    has_close_begun(store, plan, grace.item_type, grace.number).await
+}
+
+/// Edits the comment that announced the close, if it still does; a maintainer whose ruling it was gets a reply.
+pub(crate) async fn tell_end(store: &Store, outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
+    if !matches!(grace.state, GraceState::Cancelled | GraceState::Refused) {
+        return Ok(());
+    }
+    let Some(comment_key) = &grace.comment_key else { return tell_maintainer(outbox, grace).await };
+    let keys = TriageKeys { repo: grace.repo.id, item_type: grace.item_type, number: grace.number };
+    let entries = store.outbox_entries(grace.repo.id, grace.number).await?;
+    let standing = SaidSoFar::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
+    let Some(body) =
+        standing.and_then(|standing| called_off(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))
+    else {
+        return Ok(());
+    };
+    let edit = Write::EditComment { comment_key: comment_key.clone(), body };
+    outbox.enqueue_correction(grace.repo.id, grace.number, &keys.called_off(grace.id), edit).await?;
+    Ok(())
+}
+
+/// One reply, once: they were promised that it is closed in a moment.
+async fn tell_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
+    let end = grace.reason.as_deref().and_then(|reason| reason.parse::<GraceEnd>().ok());
+    if grace.approved_by.is_none() || end.is_some_and(|end| !end.is_news_to_maintainer()) {
+        return Ok(());
+    }
+    let id = grace.repo.github_id.map_or_else(|| grace.repo.id.get(), |id| id.0);
+    let key = format!("mention/{id}#{}/grace/{}", grace.number, grace.id);
+    let body = left_open(why(grace.reason.as_deref().unwrap_or_default()));
+    outbox.enqueue(grace.repo.id, grace.number, &key, Write::Comment { body }).await?;
+    Ok(())
+}
+
+/// The reason as it is told under the item. What only maintainers could make sense of is left to the logs.
+pub(crate) fn why(reason: &str) -> &'static str {
+    if let Ok(end) = reason.parse::<GraceEnd>() {
+        return end.in_words();
+    }
+    match reason.parse::<SkipReason>() {
+        Ok(
+            skip @ (SkipReason::MaintainerAuthor
+            | SkipReason::MaintainerAssignee
+            | SkipReason::InProgress
+            | SkipReason::Pinned
+            | SkipReason::Locked
+            | SkipReason::ProtectedLabel
+            | SkipReason::HumanReopened
+            | SkipReason::ConflictingOverride),
+        ) => skip.in_words(),
+        Ok(SkipReason::UnsafeTarget) => "the other one is not open, or a duplicate itself",
+        _ if reason.starts_with("drift:") => "something about it changed meanwhile",
+        _ if reason.starts_with(WITHDRAWN) => "a maintainer has decided about it",
+        // Our own reasons are single words, and GitHub's are sentences.
+        _ if reason.contains(' ') => "GitHub did not let it be closed",
+        _ => "a second look was not sure enough",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::why;
+
+    #[test]
+    fn what_is_told_is_what_happened() {
+        let told = [
+            ("human_commented", "somebody commented"),
+            ("maintainer_author", "a maintainer wrote it"),
+            ("model_not_duplicate", "a second look was not sure enough"),
+            ("low_confidence", "a second look was not sure enough"),
+            ("unsafe_target", "the other one is not open, or a duplicate itself"),
+            ("drift:label_added", "something about it changed meanwhile"),
+            ("withdrawn: plan 9 came after it", "a maintainer has decided about it"),
+            ("GitHub answered 403: Resource not accessible by integration", "GitHub did not let it be closed"),
+        ];
+        for (reason, words) in told {
+            assert_eq!(why(reason), words, "{reason}");
+        }
+    }
+}

@@ -1,0 +1,354 @@
+//! A grace is over: the pair is judged, planned as a run of one row, and closed with every check there is.
+
+use canonry_config::{Parsed, RepoConfig};
+use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, OverrideKind, Probability, clock_trouble};
+use canonry_github::outbox::{Outbox, OutboxError};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{
+    BrakeKind, CloseOutcome, CloseRunId, Grace, GraceState, MaintainerList, MaintainerSource, Repo, Representation,
+    Store, StoreError, StoredCloseResult, StoredTriageRecord,
+};
+use jiff::SignedDuration;
+use sha2::{Digest, Sha256};
+
+use crate::close::apply_close::{ApplyError, ApplyOptions, apply_watched};
+use crate::close::close_recheck::{LookError, PAUSED};
+use crate::close::close_writes::{ClosingError, present_repo};
+use crate::close::plan_close::{OnePlan, OneRow, PlanError, plan_one, plan_rules};
+use crate::corpus::refresh_maintainers::refresh_maintainers;
+use crate::corpus::sync::SyncError;
+use crate::grace::begin_grace::GraceError;
+use crate::grace::cancel_grace::{has_begun, is_closing, tell_end};
+use crate::grace::grace_recheck::GraceWatch;
+use crate::grace::judge_grace::{Decided, PairJudge};
+use crate::judge::judge_case::Judge;
+use crate::judge::judge_items::representation_of;
+use crate::judge::llm_budget::LlmBudget;
+use crate::retrieval::embed::EmbedSource;
+
+/// For so long an answer about who maintains a repository serves every grace that is due.
+const ASKED_AGAIN: SignedDuration = SignedDuration::from_mins(5);
+
+/// What a grace waits for while our clock and GitHub's differ.
+pub(crate) const CLOCK_SKEW: &str = "clock_skew";
+
+/// Who closes, and by which rules.
+#[derive(Clone, Copy)]
+pub struct GraceParts<'a> {
+    pub store: &'a Store,
+    pub github: &'a GitHub,
+    pub outbox: &'a Outbox,
+    pub judge: Judge<'a>,
+    pub budget: &'a LlmBudget,
+    pub source: EmbedSource,
+    pub config: &'a Parsed,
+    /// The run, as it is stored with what it does; no other process may use the same.
+    pub run_id: &'a str,
+}
+
+/// What became of a grace whose time is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GraceOutcome {
+    Closed,
+    /// It stays open, because somebody objected or something changed.
+    Cancelled(GraceEnd),
+    /// It stays open, because a rule says so.
+    Refused(String),
+    /// Nothing is decided: it is looked at again.
+    Waiting(String),
+}
+
+/// Closes the item of a grace whose time is over, unless anything speaks against it. Everything is read again first, and
+/// once more before each write. Killed anywhere, the next call goes on behind what is stored.
+pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceError> {
+    let outcome = match settle(with, grace).await {
+        // A person may have carried out a plan that has it too.
+        Ok(GraceOutcome::Cancelled(GraceEnd::Closed) | GraceOutcome::Refused(_))
+            if is_closed_by_us(with, grace).await? =>
+        {
+            GraceOutcome::Closed
+        }
+        Ok(outcome) => outcome,
+        Err(Unsettled::Wait(words)) => GraceOutcome::Waiting(words),
+        Err(Unsettled::Failed(error)) => return Err(error),
+    };
+    let GraceParts { store, github, outbox, .. } = with;
+    let (state, reason) = match &outcome {
+        GraceOutcome::Closed => (GraceState::Closed, None),
+        GraceOutcome::Cancelled(end) => (GraceState::Cancelled, Some(end.as_str())),
+        GraceOutcome::Refused(reason) => (GraceState::Refused, Some(reason.as_str())),
+        GraceOutcome::Waiting(reason) => {
+            store.note_grace(grace.id, Some(reason)).await?;
+            return Ok(outcome);
+        }
+    };
+    store.end_grace(grace.id, state, reason, github.now()).await?;
+    if let Some(ended) = store.grace(grace.id).await? {
+        tell_end(store, outbox, &ended).await?;
+    }
+    Ok(outcome)
+}
+
+/// Whether another plan of ours closed the item since the grace began.
+async fn is_closed_by_us(with: GraceParts<'_>, grace: &Grace) -> Result<bool, StoreError> {
+    let closes = with.store.applied_closes(grace.repo.id, grace.item_type).await?;
+    let last = closes.iter().rfind(|close| close.number == grace.number);
+    Ok(last.is_some_and(|close| close.taken_back_at().is_none() && close.applied_at >= grace.began_at))
+}
+
+/// Why it did not come to an end.
+enum Unsettled {
+    /// Something could not be read, or somebody else is at work.
+    Wait(String),
+    Failed(GraceError),
+}
+
+impl From<StoreError> for Unsettled {
+    fn from(error: StoreError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl From<GitHubError> for Unsettled {
+    fn from(error: GitHubError) -> Self {
+        Self::Failed(OutboxError::from(error).into())
+    }
+}
+
+impl From<LookError> for Unsettled {
+    fn from(error: LookError) -> Self {
+        match error {
+            LookError::GitHub(error) => error.into(),
+            LookError::Store(error) => error.into(),
+            LookError::Unreadable(fact) => Self::Wait(format!("drift:{fact}")),
+            LookError::Unclear(words) => Self::Wait(words),
+        }
+    }
+}
+
+impl From<ClosingError> for Unsettled {
+    fn from(error: ClosingError) -> Self {
+        match error {
+            ClosingError::Store(error) => error.into(),
+            ClosingError::Outbox(error) => Self::Failed(error.into()),
+            ClosingError::Identify(error) => Self::Wait(error.to_string()),
+            ClosingError::Busy(words) => Self::Wait(words),
+        }
+    }
+}
+
+async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Unsettled> {
+    let GraceParts { store, github, outbox, .. } = with;
+    if store.brake_in_force(grace.repo.id, BrakeKind::Pause).await?.is_some() {
+        return Err(Unsettled::Wait(PAUSED.to_owned()));
+    }
+    let repo = present_repo(store, github, &grace.repo).await?;
+    let watch = GraceWatch { store, github, outbox, grace };
+    // A close that has begun is ended by its own checks, so that what it has said already is corrected.
+    if let Some(plan) = grace.plan
+        && is_closing(store, grace).await?
+    {
+        return carry_out(with, &repo, grace, plan, &watch).await;
+    }
+    is_due_by_github(&watch).await?;
+    // First, because it costs GitHub nothing, and hundreds may wait for it.
+    if grace.approved_by.is_none() {
+        let closed = store.closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
+        if closed >= u64::from(with.config.config.close.max_per_day) {
+            return Err(Unsettled::Wait("daily_limit".to_owned()));
+        }
+        let rulings = store.overrides_naming(repo.id, grace.item_type, &[grace.number]).await?;
+        if rulings.iter().any(|ruled| ruled.kind == OverrideKind::Excluded && ruled.item == grace.number) {
+            return Ok(GraceOutcome::Cancelled(GraceEnd::Superseded));
+        }
+    }
+    if let Some(end) = watch.look(&repo.name).await? {
+        return Ok(GraceOutcome::Cancelled(end));
+    }
+    know_maintainers(store, github, &repo).await?;
+    let plan = match grace.plan {
+        Some(plan) => plan,
+        None => match planned(with, &repo, grace).await? {
+            Ok(plan) => plan,
+            Err(outcome) => return Ok(outcome),
+        },
+    };
+    if let Some(by) = &grace.approved_by {
+        store.set_approved(plan, grace.item_type, &[grace.number], Some(true), Some(by), github.now()).await?;
+    }
+    carry_out(with, &repo, grace, plan, &watch).await
+}
+
+/// Waits unless GitHub's clock says that the time of the grace is over. Ours may be days ahead, or have been when the close
+/// was announced.
+async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), Unsettled> {
+    let Some(time) = watch.github.github_time() else { return Err(Unsettled::Wait("no_github_time".to_owned())) };
+    if let Some(trouble) = clock_trouble(time.skew) {
+        tracing::warn!(skew_seconds = time.skew.as_secs(), "{trouble}; nothing is closed until they agree");
+        return Err(Unsettled::Wait(CLOCK_SKEW.to_owned()));
+    }
+    let grace = watch.grace;
+    if grace.approved_by.is_some() {
+        return Ok(());
+    }
+    let Some(announced_at) = watch.announced_at().await? else {
+        return Err(Unsettled::Wait("it is not known when its close was announced".to_owned()));
+    };
+    let length = grace.due_at.duration_since(grace.began_at);
+    match announced_at.checked_add(length) {
+        Ok(due) if due <= time.date => Ok(()),
+        _ => Err(Unsettled::Wait("not_due_on_github".to_owned())),
+    }
+}
+
+/// A list that a person has set stands; any other is asked for again, because maintainers' items are never closed.
+async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), Unsettled> {
+    let list = store.maintainers(repo.id).await?;
+    let is_fresh = |list: &MaintainerList| {
+        list.source == MaintainerSource::Set || github.now().duration_since(list.written_at).abs() < ASKED_AGAIN
+    };
+    if list.as_ref().is_some_and(is_fresh) {
+        return Ok(());
+    }
+    match refresh_maintainers(store, github, &repo.name).await {
+        Ok(_) => Ok(()),
+        Err(SyncError::Store(error)) => Err(error.into()),
+        Err(SyncError::GitHub(error @ (GitHubError::RateLimited { .. } | GitHubError::Unauthorized { .. }))) => {
+            Err(error.into())
+        }
+        Err(error) => Err(Unsettled::Wait(format!("it is not known who maintains the repository: {error}"))),
+    }
+}
+
+/// The plan of this one row; or what became of the grace instead.
+async fn planned(
+    with: GraceParts<'_>,
+    repo: &Repo,
+    grace: &Grace,
+) -> Result<Result<CloseRunId, GraceOutcome>, Unsettled> {
+    let GraceParts { store, github, judge, budget, config, run_id, .. } = with;
+    let config = &config.config;
+    let config_hash = hash_of(config);
+    let records = store.triage_records_of(repo.id, grace.item_type, grace.number).await?;
+    let record = records.iter().find(|record| Some(record.id) == grace.triage_id);
+    let source = match record {
+        Some(record) => compared(record, with.source)?,
+        None => with.source,
+    };
+    match (record, &grace.approved_by) {
+        (Some(record), _) => {
+            let min_edge = probability(config.close.min_edge)?;
+            let judge = PairJudge { store, repo, judge, budget, source, min_edge, config_hash: &config_hash, run_id };
+            match judge.decide(grace, record, github.now()).await? {
+                Decided::Edge => {}
+                Decided::NoEdge(reason) => return Ok(Err(GraceOutcome::Refused(reason))),
+                Decided::Later(reason) => return Err(Unsettled::Wait(reason)),
+            }
+        }
+        // The ruling is the edge.
+        (None, Some(_)) => {}
+        (None, None) => return Ok(Err(GraceOutcome::Refused("its triage record is not there".to_owned()))),
+    }
+    let row = OneRow {
+        grace: grace.id,
+        item_type: grace.item_type,
+        number: grace.number,
+        target: grace.target,
+        representation: representation_of(source),
+        rules: &plan_rules(config, None).map_err(|error| Unsettled::Wait(error.to_string()))?,
+        config_hash: &config_hash,
+        run_id,
+    };
+    match plan_one(store, repo, &row, github.now()).await {
+        Ok(OnePlan::Stored(plan)) => Ok(Ok(plan)),
+        Ok(OnePlan::Skipped(reason)) => Ok(Err(GraceOutcome::Refused(reason))),
+        Ok(OnePlan::Taken) => Err(Unsettled::Wait("another process is at work on it".to_owned())),
+        Err(PlanError::Store(error)) => Err(error.into()),
+        Err(error) => Err(Unsettled::Wait(error.to_string())),
+    }
+}
+
+/// What was compared when the item was triaged, which is what its edge is about.
+fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSource, Unsettled> {
+    match (record.record.effective_source, source) {
+        (Representation::Raw, _) => Ok(EmbedSource::Raw),
+        (Representation::Intent, source @ EmbedSource::Intent(_)) => Ok(source),
+        (Representation::Intent, EmbedSource::Raw) => {
+            Err(Unsettled::Wait("it was compared by intent cards, which the service makes no more".to_owned()))
+        }
+    }
+}
+
+/// Applies the plan, and reads from what is stored what became of its row.
+async fn carry_out(
+    with: GraceParts<'_>,
+    repo: &Repo,
+    grace: &Grace,
+    plan: CloseRunId,
+    watch: &GraceWatch<'_>,
+) -> Result<GraceOutcome, Unsettled> {
+    let GraceParts { store, github, outbox, config, run_id, .. } = with;
+    let ordered_at = github.now();
+    let options = ApplyOptions { plan, approved_only: false, config, run_id, most_rows: None, ordered_at };
+    let applied = apply_watched(store, github, outbox, repo, options, Some(watch), &mut |_| {}).await;
+    if let Some(result) = result_of(store, plan).await? {
+        return Ok(outcome_of(&result));
+    }
+    match applied {
+        Ok(report) => {
+            let reason = report.rows.first().and_then(|row| row.reason.clone());
+            Err(Unsettled::Wait(reason.unwrap_or_else(|| "not finished yet".to_owned())))
+        }
+        // What has begun goes on once it may: a pause that came in between ends nothing. Anything else is planned anew.
+        Err(ApplyError::Refused(words) | ApplyError::NotAPlan(words)) => {
+            if !has_begun(store, grace, plan).await? {
+                store.drop_grace_plan(grace.id, plan).await?;
+            }
+            Err(Unsettled::Wait(words))
+        }
+        Err(ApplyError::Ended(error)) => Err(error.into()),
+    }
+}
+
+async fn result_of(store: &Store, plan: CloseRunId) -> Result<Option<StoredCloseResult>, StoreError> {
+    let Some(apply) = store.apply_of(plan).await? else { return Ok(None) };
+    let rows = store.close_run_rows(apply.id).await?;
+    Ok(rows.into_iter().find_map(|row| row.result))
+}
+
+fn outcome_of(result: &StoredCloseResult) -> GraceOutcome {
+    if matches!(result.outcome, CloseOutcome::Applied { .. }) {
+        return GraceOutcome::Closed;
+    }
+    let reason = result.reason.clone().unwrap_or_else(|| result.outcome.as_str().to_owned());
+    match ended_by(&reason) {
+        Some(end) => GraceOutcome::Cancelled(end),
+        None => GraceOutcome::Refused(reason),
+    }
+}
+
+/// What people did, where that is why a close was refused.
+fn ended_by(reason: &str) -> Option<GraceEnd> {
+    if let Some(end) = reason.strip_prefix("grace:") {
+        return end.parse().ok();
+    }
+    Some(match reason.strip_prefix("drift:")? {
+        "source_edited" => GraceEnd::Edited,
+        "source_closed" => GraceEnd::Closed,
+        "source_reopened" => GraceEnd::Reopened,
+        "source_assigned" => GraceEnd::Assigned,
+        "source_locked" => GraceEnd::Locked,
+        "human_commented" => GraceEnd::HumanCommented,
+        "target_closed" | "target_gone" => GraceEnd::TargetClosed,
+        _ => return None,
+    })
+}
+
+fn probability(value: f64) -> Result<Probability, Unsettled> {
+    Probability::new(value).map_err(|error| Unsettled::Wait(error.to_string()))
+}
+
+fn hash_of(config: &RepoConfig) -> String {
+    let text = serde_json::to_string(config).expect("invariant: plain data");
+    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+}

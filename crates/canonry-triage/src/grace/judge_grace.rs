@@ -1,0 +1,141 @@
+//! What the gates say about the pair of a grace whose time is over; stored like every decision, with origin `online`.
+
+use canonry_domain::{
+    Boilerplate, DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity,
+    gate_answer, gate_before_judge,
+};
+use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
+use jiff::Timestamp;
+
+use crate::judge::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Unheard};
+use crate::judge::judge_items::{cards_of, replayed, representation_of};
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::judge::llm_budget::LlmBudget;
+use crate::judge::pair_decision::PairQuestion;
+use crate::retrieval::embed::EmbedSource;
+
+#[derive(Clone, Copy)]
+pub(crate) struct PairJudge<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) repo: &'a Repo,
+    pub(crate) judge: Judge<'a>,
+    pub(crate) budget: &'a LlmBudget,
+    pub(crate) source: EmbedSource,
+    pub(crate) min_edge: Probability,
+    pub(crate) config_hash: &'a str,
+    pub(crate) run_id: &'a str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decided {
+    Edge,
+    /// It is none, for this reason.
+    NoEdge(String),
+    Later(String),
+}
+
+impl PairJudge<'_> {
+    /// Puts the pair through the gates, unless a person or an earlier decision has settled it. The gap to other
+    /// candidates was looked at with the verdict, and the item's text is the same since.
+    pub(crate) async fn decide(
+        &self,
+        grace: &Grace,
+        record: &StoredTriageRecord,
+        now: Timestamp,
+    ) -> Result<Decided, StoreError> {
+        let representation = representation_of(self.source);
+        let known = KnownDuplicates::load(self.store, self.repo, grace.item_type, representation).await?;
+        if known.ruled_duplicate_of(grace.number) == Some(grace.target) {
+            return Ok(Decided::Edge);
+        }
+        if let Some(edge) = known.fresh_edge_of(grace.number) {
+            return Ok(match edge.target == grace.target {
+                true => Decided::Edge,
+                false => Decided::NoEdge(Ruled::EXISTING_EDGE.to_owned()),
+            });
+        }
+        let items = [grace.number, grace.target];
+        let items = self.store.items_by_number(self.repo.id, grace.item_type, &items).await?;
+        let item = |number| items.iter().find(|item| item.number == number).filter(|item| item.gone.is_none());
+        let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
+            return Ok(Decided::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
+        };
+        self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
+    }
+
+    async fn case(
+        &self,
+        source: &Item,
+        target: &Item,
+        record: &StoredTriageRecord,
+        boilerplate: &Boilerplate,
+    ) -> Result<JudgeCase, StoreError> {
+        let seen = record.record.candidates.iter().find(|one| one.number == target.number);
+        let (score, parts) =
+            seen.map_or((Similarity::ZERO, Default::default()), |seen| (seen.score, seen.parts.clone()));
+        let candidates = vec![CaseCandidate { item: target.clone(), score, parts }];
+        let mut case = JudgeCase::new(source, candidates, PairScores::default(), boilerplate);
+        case.cards = cards_of(self.store, self.repo, self.source, &case).await?;
+        Ok(case)
+    }
+
+    async fn judge(&self, case: &JudgeCase, now: Timestamp) -> Result<Decided, StoreError> {
+        let question = self.judge.question(case);
+        let (source, candidates) = (case.gate_source(), case.gate_candidates());
+        if let Some(skipped) = gate_before_judge(&source, &candidates) {
+            return self.store_decision(case, String::new(), None, &skipped, now).await;
+        }
+        let (item, hash) = (&case.source, &question.input_hash);
+        let representation = representation_of(self.source);
+        let told =
+            self.store.answered_decision(self.repo.id, item.item_type, item.number, representation, hash).await?;
+        let told = told.as_ref().and_then(|told| Some((told, told.answer.clone()?)));
+        let heard = match told {
+            Some((told, said)) => Heard { answer: replayed(case, &said, told), said, call: None },
+            None => match self.judge.ask(&question, case, "judge", self.budget).await {
+                Ok(heard) => heard,
+                Err(Unheard::OverBudget(_)) => {
+                    return Ok(Decided::Later(self.budget.refusal().unwrap_or("over_budget").to_owned()));
+                }
+                Err(Unheard::NoAnswer { call, .. }) => {
+                    self.store.record_llm_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
+                    return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));
+                }
+            },
+        };
+        if let Some(call) = &heard.call {
+            self.store.record_llm_calls(Some(self.repo.id), self.run_id, std::slice::from_ref(call), now).await?;
+        }
+        let rules = GateRules { min_edge: self.min_edge, check_target_state: true };
+        let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
+        if ruled.is_invalid_response() {
+            return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));
+        }
+        self.store_decision(case, question.input_hash, Some(&heard), &ruled, now).await
+    }
+
+    async fn store_decision(
+        &self,
+        case: &JudgeCase,
+        input_hash: String,
+        heard: Option<&Heard>,
+        ruled: &Ruled,
+        now: Timestamp,
+    ) -> Result<Decided, StoreError> {
+        let asked = PairQuestion {
+            judge: self.judge,
+            representation: representation_of(self.source),
+            origin: DecisionOrigin::Online,
+            config_hash: self.config_hash,
+            run_id: self.run_id,
+        };
+        let decision = asked.decision(case, input_hash, heard, ruled);
+        self.store.write_decisions(self.repo.id, &[decision], now).await?;
+        Ok(match ruled.status {
+            DecisionStatus::Accepted => Decided::Edge,
+            DecisionStatus::Rejected | DecisionStatus::Skipped => {
+                Decided::NoEdge(ruled.reason.clone().unwrap_or_else(|| "model_not_duplicate".to_owned()))
+            }
+        })
+    }
+}

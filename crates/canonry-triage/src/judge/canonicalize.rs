@@ -1,0 +1,92 @@
+//! `canonicalize`: every cluster, and which of its items stays open.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemState, ItemType};
+use canonry_store::{Repo, Representation, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::judge::judge_items::representation_of;
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::retrieval::embed::EmbedSource;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterLine {
+    pub item_type: ItemType,
+    pub canonical: ItemNumber,
+    pub because: String,
+    /// All its items by number, the canonical among them.
+    pub members: Vec<ClusterMember>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterMember {
+    pub number: ItemNumber,
+    pub title: String,
+    pub state: ItemState,
+}
+
+/// The clusters of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CanonicalizeReport {
+    pub clusters: Vec<ClusterLine>,
+    /// Whether the canonicals were stored, to stay as they are. They are not while nobody knows the maintainers,
+    /// whose items come first.
+    pub stored: bool,
+}
+
+/// Lists the clusters and stores their canonicals.
+pub async fn canonicalize(
+    store: &Store,
+    repo: &Repo,
+    item_type: Option<ItemType>,
+    source: EmbedSource,
+    now: Timestamp,
+) -> Result<CanonicalizeReport, StoreError> {
+    let representation = representation_of(source);
+    let stored = store.maintainers(repo.id).await?.is_some();
+    let mut report = CanonicalizeReport { clusters: Vec::new(), stored };
+    for item_type in ItemType::one_or_all(item_type) {
+        let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+        let clusters = known.cluster_lines();
+        if stored {
+            let canonicals: BTreeMap<ItemNumber, ItemNumber> = clusters
+                .iter()
+                .flat_map(|cluster| cluster.members.iter().map(|member| (member.number, cluster.canonical)))
+                .collect();
+            store.set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
+        }
+        report.clusters.extend(clusters);
+    }
+    Ok(report)
+}
+
+pub async fn cluster_of(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    representation: Representation,
+) -> Result<Option<ClusterLine>, StoreError> {
+    let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
+    let holds = |cluster: &ClusterLine| cluster.members.iter().any(|member| member.number == number);
+    Ok(known.cluster_lines().into_iter().find(holds))
+}
+
+impl KnownDuplicates {
+    fn cluster_lines(&self) -> Vec<ClusterLine> {
+        let member = |number: &ItemNumber| {
+            let item = self.item(*number)?;
+            Some(ClusterMember { number: item.number, title: item.title.clone(), state: item.state })
+        };
+        self.clusters()
+            .iter()
+            .map(|cluster| ClusterLine {
+                item_type: self.item_type(),
+                canonical: cluster.canonical(),
+                because: cluster.because().to_owned(),
+                members: cluster.members().iter().filter_map(member).collect(),
+            })
+            .collect()
+    }
+}

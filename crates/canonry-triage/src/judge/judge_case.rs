@@ -1,0 +1,284 @@
+//! One question to a judge, and how it is asked: by rules in this program, or of a model.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    Boilerplate, Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer,
+    JudgedItem, PairScores, Similarity, content_hash, parse_judge_answer, redact,
+};
+use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
+use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
+use sha2::{Digest, Sha256};
+
+use crate::judge::llm_budget::LlmBudget;
+use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
+use crate::judge::redact_secrets::WithoutSecrets;
+
+/// Who judges. The operator decides; a repository's own file never does.
+#[derive(Clone, Copy)]
+pub enum Judge<'a> {
+    Local,
+    Model { provider: Extractor, model: &'a dyn ChatModel },
+}
+
+impl Judge<'_> {
+    /// The name of the kind, as it is stored.
+    pub fn provider(&self) -> &'static str {
+        match self {
+            Self::Local => Extractor::Local.as_str(),
+            Self::Model { provider, .. } => provider.as_str(),
+        }
+    }
+
+    /// The name of the model, as it is stored.
+    pub fn model_id(&self) -> &str {
+        match self {
+            Self::Local => LOCAL_JUDGE,
+            Self::Model { model, .. } => model.model_id(),
+        }
+    }
+}
+
+/// A source, its candidates, and what is known between them. The items hold their own text only.
+pub(crate) struct JudgeCase {
+    pub(crate) source: Item,
+    pub(crate) candidates: Vec<CaseCandidate>,
+    pub(crate) pairs: PairScores,
+    /// Rendered cards, the source's first; empty unless everybody has a fresh one.
+    pub(crate) cards: Vec<String>,
+}
+
+pub(crate) struct CaseCandidate {
+    pub(crate) item: Item,
+    pub(crate) score: Similarity,
+    pub(crate) parts: BTreeMap<String, f64>,
+}
+
+/// What is asked, and the hash of all that the answer can depend on.
+pub(crate) struct Question {
+    request: Option<ChatRequest>,
+    pub(crate) input_hash: String,
+}
+
+/// What a judge said.
+pub(crate) struct Heard {
+    pub(crate) answer: Result<JudgeAnswer, InvalidAnswer>,
+    pub(crate) said: String,
+    pub(crate) call: Option<NewLlmCall>,
+}
+
+/// A question that got no answer.
+pub(crate) enum Unheard {
+    /// The budget is used up; it was not asked.
+    OverBudget(String),
+    /// The judge did not answer.
+    NoAnswer { error: ChatError, call: Box<NewLlmCall> },
+}
+
+impl JudgeCase {
+    /// The case of a stored set; candidates that left the repository are left out.
+    pub(crate) fn of_set(
+        source: &Item,
+        set: &CandidateSet,
+        items: &BTreeMap<ItemNumber, Item>,
+        boilerplate: &Boilerplate,
+    ) -> Self {
+        let score = |score: f64| Similarity::clamped(score).unwrap_or(Similarity::ZERO);
+        let candidates = set.members.iter().filter_map(|member| {
+            let item = items.get(&member.number).filter(|item| item.gone.is_none())?;
+            Some(CaseCandidate { item: item.clone(), score: score(member.score), parts: member.parts.clone() })
+        });
+        let pairs = set.pairs.iter().map(|(one, other, alike)| (*one, *other, score(*alike)));
+        Self::new(source, candidates.collect(), pairs.collect(), boilerplate)
+    }
+
+    /// The case of these items; a candidate without text of its own is none.
+    pub(crate) fn new(
+        source: &Item,
+        mut candidates: Vec<CaseCandidate>,
+        pairs: PairScores,
+        boilerplate: &Boilerplate,
+    ) -> Self {
+        candidates.retain(|one| boilerplate.leaves_content(&one.item));
+        for one in &mut candidates {
+            one.item = boilerplate.own(&one.item);
+        }
+        Self { source: boilerplate.own(source), candidates, pairs, cards: Vec::new() }
+    }
+
+    pub(crate) fn gate_source(&self) -> JudgedItem<'_> {
+        JudgedItem::from(&self.source)
+    }
+
+    /// The candidates as gates see them, without what is known of their clusters.
+    pub(crate) fn gate_candidates(&self) -> Vec<GateCandidate<'_>> {
+        self.candidates
+            .iter()
+            .map(|one| GateCandidate { item: JudgedItem::from(&one.item), score: one.score, cluster: None })
+            .collect()
+    }
+
+    pub(crate) fn numbers(&self) -> Vec<ItemNumber> {
+        self.candidates.iter().map(|one| one.item.number).collect()
+    }
+
+    /// Reads an answer that may name this case's candidates only.
+    pub(crate) fn read(&self, said: &str) -> Result<JudgeAnswer, InvalidAnswer> {
+        parse_judge_answer(said, &self.numbers())
+    }
+}
+
+impl Judge<'_> {
+    pub(crate) fn question(&self, case: &JudgeCase) -> Question {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update((part.len() as u64).to_le_bytes());
+            hash.update(part.as_bytes());
+        };
+        add(self.provider());
+        add(self.model_id());
+        match self {
+            Self::Local => {
+                add(&weighed(&case.source));
+                for one in &case.candidates {
+                    add(&format!("{} {} {}", one.item.number, weighed(&one.item), one.score));
+                    add(&serde_json::to_string(&one.parts).expect("invariant: numbers by name"));
+                }
+                Question { request: None, input_hash: digits(hash) }
+            }
+            Self::Model { .. } => {
+                let request = case_request(case);
+                add(&JUDGE_PROMPT_VERSION.to_string());
+                add(&request.system);
+                add(&request.user);
+                Question { request: Some(request), input_hash: digits(hash) }
+            }
+        }
+    }
+
+    /// Asks once, within the budget; what can be asked again is asked again by the model's client.
+    pub(crate) async fn ask(
+        &self,
+        question: &Question,
+        case: &JudgeCase,
+        purpose: &'static str,
+        budget: &LlmBudget,
+    ) -> Result<Heard, Unheard> {
+        let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
+            let answer = locally(case);
+            let said = serialised(&answer);
+            return Ok(Heard { answer: Ok(answer), said, call: None });
+        };
+        budget.take().await.map_err(Unheard::OverBudget)?;
+        let began = std::time::Instant::now();
+        let note = |input: Option<u64>, output: Option<u64>, error: Option<String>| NewLlmCall {
+            purpose,
+            provider: self.provider(),
+            model: self.model_id().to_owned(),
+            input_tokens: input,
+            output_tokens: output,
+            cost_usd: budget.cost(input, output),
+            latency: began.elapsed(),
+            error,
+        };
+        match model.complete(request).await {
+            Ok(told) => {
+                let call = note(told.input_tokens, told.output_tokens, None);
+                budget.settle(call.cost_usd);
+                let answer = case.read(&told.text);
+                // The store keeps the beginning of an answer only; one that is too long is kept as it was understood.
+                let said = match &answer {
+                    Ok(answer) if told.text.chars().count() > ANSWER_LIMIT => serialised(answer),
+                    _ => told.text,
+                };
+                Ok(Heard { answer, said, call: Some(call) })
+            }
+            // An answer all the same, and one that was paid for.
+            Err(
+                ref error @ (ChatError::Refused { input_tokens, output_tokens, .. }
+                | ChatError::CutOff { input_tokens, output_tokens, .. }),
+            ) => {
+                let kind = match error {
+                    ChatError::Refused { .. } => InvalidAnswer::Refusal,
+                    _ => InvalidAnswer::NotJson,
+                };
+                let call = note(input_tokens, output_tokens, Some(error.to_string()));
+                budget.settle(call.cost_usd);
+                Ok(Heard { answer: Err(kind), said: String::new(), call: Some(call) })
+            }
+            Err(error) => {
+                budget.settle(Some(0.0));
+                let call = Box::new(note(None, None, Some(error.to_string())));
+                Err(Unheard::NoAnswer { error, call })
+            }
+        }
+    }
+}
+
+fn serialised(answer: &JudgeAnswer) -> String {
+    serde_json::to_string(answer).expect("invariant: plain data")
+}
+
+fn locally(case: &JudgeCase) -> JudgeAnswer {
+    let candidates: Vec<LocalCandidate<'_>> = case
+        .candidates
+        .iter()
+        .map(|one| LocalCandidate { text: local_text(&one.item), score: one.score, parts: &one.parts })
+        .collect();
+    let mut answer = judge_locally(&local_text(&case.source), &candidates);
+    // It names what both texts hold, and is shown to people.
+    answer.reasoning = redact(&answer.reasoning);
+    answer
+}
+
+/// All of an item that the local judge weighs.
+fn weighed(item: &Item) -> String {
+    let changes = item.changes.as_ref().map(|changes| (&changes.files, &changes.diff));
+    let text = content_hash(item.item_type, &item.title, &item.body);
+    let parts = (text.as_str(), &item.labels, &item.author, item.created_at, changes);
+    serde_json::to_string(&parts).expect("invariant: plain data")
+}
+
+fn local_text(item: &Item) -> LocalText<'_> {
+    LocalText {
+        item_type: item.item_type,
+        number: item.number,
+        title: &item.title,
+        body: &item.body,
+        labels: &item.labels,
+        author: item.author.as_ref(),
+        created_at: item.created_at,
+        changes: item.changes.as_ref(),
+    }
+}
+
+/// Digits of a hash that stand at a text's borders.
+const BOUNDARY_DIGITS: usize = 16;
+
+fn case_request(case: &JudgeCase) -> ChatRequest {
+    let items = std::iter::once(&case.source).chain(case.candidates.iter().map(|one| &one.item));
+    let safe: Vec<(ItemNumber, WithoutSecrets)> =
+        items.clone().map(|item| (item.number, WithoutSecrets::of(item))).collect();
+    // It depends on every text, so that nobody can write a text that holds it.
+    let mut hash = Sha256::new();
+    items.for_each(|item| hash.update(item.content_hash.as_str()));
+    let boundary = &digits(hash)[..BOUNDARY_DIGITS];
+    let texts: Vec<JudgeText<'_>> = safe
+        .iter()
+        .enumerate()
+        .map(|(at, (number, safe))| JudgeText {
+            item_type: safe.item_type,
+            number: *number,
+            title: &safe.title,
+            body: &safe.body,
+            card: case.cards.get(at).map(String::as_str),
+            changes: safe.changes.as_ref(),
+        })
+        .collect();
+    let (source, candidates) = texts.split_first().expect("invariant: there is a source");
+    judge_request(*source, candidates, boundary)
+}
+
+fn digits(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}

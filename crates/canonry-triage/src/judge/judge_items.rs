@@ -1,0 +1,581 @@
+//! `judge`: asks about each item's candidates, lets the gates decide, and stores what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{
+    Boilerplate, ContentVersion, DecisionOrigin, DecisionStatus, Edge, GateRules, InvalidAnswer, Item, ItemNumber,
+    ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, Ruled, gate_answer,
+    gate_before_judge,
+};
+use canonry_models::chat::ChatError;
+use canonry_store::{
+    CandidateSet, DecidedCandidate, NewDecision, NewLlmCall, Repo, Representation, SetFilter, SetStatus, Store,
+    StoreError, StoredDecision,
+};
+use futures_util::{StreamExt, stream};
+use jiff::Timestamp;
+
+use crate::corpus::analyze_intent::FailedItem;
+use crate::corpus::import::ERRORS_KEPT;
+use crate::judge::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::judge::llm_budget::{LlmBudget, Spent};
+use crate::retrieval::boilerplate::refresh_boilerplate;
+use crate::retrieval::embed::EmbedSource;
+
+#[derive(Debug, Clone)]
+pub struct JudgeOptions {
+    /// Only items of this type.
+    pub item_type: Option<ItemType>,
+    pub source: EmbedSource,
+    pub min_edge: Probability,
+    pub allow_stale: bool,
+    pub rejudge: bool,
+    /// Only these sources, to join their clusters with others: an edge that an answer accepts takes the place of theirs.
+    pub joining: Option<BTreeSet<(ItemType, ItemNumber)>>,
+    /// Questions under way at once; at least one.
+    pub workers: usize,
+    pub budget: LlmBudget,
+    /// The settings in force, as they are stored with each decision.
+    pub config_hash: String,
+    pub run_id: String,
+}
+
+/// What became of one set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DecisionLine {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub target: Option<ItemNumber>,
+    /// What the judge itself said; `None` when it was not asked or not understood.
+    pub model_is_duplicate: Option<bool>,
+    pub status: DecisionStatus,
+    /// The gate that decided, unless it was accepted or the judge itself said no.
+    pub reason: Option<String>,
+    pub confidence: Option<Probability>,
+    pub reasoning: Option<String>,
+    /// Whether an earlier answer to the same question was used.
+    pub reused: bool,
+}
+
+/// What a run did so far.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct JudgeReport {
+    pub discovered: u64,
+    pub judged: u64,
+    /// Those of them whose answer is one of before.
+    pub reused: u64,
+    pub accepted: u64,
+    pub rejected: u64,
+    pub skipped_existing_edge: u64,
+    /// Sources without candidates.
+    pub skipped_no_candidates: u64,
+    pub skipped_vague: u64,
+    /// Sources without text of their own.
+    pub skipped_no_content: u64,
+    pub stale_sets_used: u64,
+    pub invalid: u64,
+    /// Questions without an answer; the next run asks them again.
+    pub failed: u64,
+    pub calls: u64,
+    pub cost_usd: f64,
+    /// Why the run ended before its end, if it did.
+    pub stopped: Option<String>,
+    pub decisions: Vec<DecisionLine>,
+    /// Why, for the first of those that failed.
+    pub errors: Vec<FailedItem>,
+}
+
+/// A run that ended early. What was decided before that is stored.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    #[error("failed to {0}; check the key, the model's name and the address, then run it again: what is judged stays")]
+    Model(ChatError),
+    /// There is nothing that two judges could be compared on.
+    #[error(
+        "no open item of {repo} has a fresh candidate set, so there is nothing to audit; run `canonry candidates --repo {repo}` first"
+    )]
+    NothingToAudit { repo: RepoName },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Sets that are read at once.
+const PAGE: u32 = 256;
+
+/// Judges the newest set of each open item.
+pub async fn judge(
+    store: &Store,
+    repo: &Repo,
+    judge: Judge<'_>,
+    options: &JudgeOptions,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(&JudgeReport) + Send),
+) -> Result<JudgeReport, JudgeError> {
+    let types = ItemType::one_or_all(options.item_type);
+    let mut report = JudgeReport::default();
+    // A budget may be shared with what was asked before.
+    let before = options.budget.spent();
+    for item_type in types {
+        let boilerplate = refresh_boilerplate(store, repo, item_type, now).await?;
+        let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
+        let mut run = Run {
+            store,
+            repo,
+            judge,
+            options,
+            now,
+            item_type,
+            boilerplate,
+            known,
+            before: &before,
+            report: &mut report,
+        };
+        run.go(progress).await?;
+    }
+    Ok(report)
+}
+
+pub(crate) fn representation_of(source: EmbedSource) -> Representation {
+    match source {
+        EmbedSource::Raw => Representation::Raw,
+        EmbedSource::Intent(_) => Representation::Intent,
+    }
+}
+
+struct Run<'a> {
+    store: &'a Store,
+    repo: &'a Repo,
+    judge: Judge<'a>,
+    options: &'a JudgeOptions,
+    now: Timestamp,
+    item_type: ItemType,
+    boilerplate: Boilerplate,
+    known: KnownDuplicates,
+    before: &'a Spent,
+    report: &'a mut JudgeReport,
+}
+
+/// One set on its way through the gates.
+struct Work {
+    set: CandidateSet,
+    source: Item,
+    /// The accepted edge that a new decision takes the place of.
+    replaces: bool,
+    latest: Option<StoredDecision>,
+    step: Step,
+}
+
+enum Step {
+    /// A gate before the judge decided.
+    Ruled(Ruled, DecisionOrigin),
+    /// The same question was answered before.
+    Answered { case: JudgeCase, question: Question, said: String, answer: Result<JudgeAnswer, InvalidAnswer> },
+    /// To be asked.
+    Ask { case: JudgeCase, question: Question },
+}
+
+enum Done {
+    Ruled(Ruled, DecisionOrigin),
+    Answered(Box<Answered>),
+    Unheard(Unheard),
+}
+
+struct Answered {
+    case: JudgeCase,
+    question: Question,
+    heard: Heard,
+    reused: bool,
+}
+
+impl Run<'_> {
+    fn filter(&self) -> SetFilter {
+        SetFilter {
+            item_type: Some(self.item_type),
+            representation: representation_of(self.options.source),
+            source_state: Some(ItemState::Open),
+            allow_stale: self.options.allow_stale,
+        }
+    }
+
+    async fn go(&mut self, progress: &mut (dyn FnMut(&JudgeReport) + Send)) -> Result<(), JudgeError> {
+        let mut after = None;
+        loop {
+            let sets = self.store.latest_candidate_sets(self.repo.id, self.filter(), after, PAGE).await?;
+            let Some(last) = sets.last() else { return Ok(()) };
+            after = Some((last.number, last.item_type));
+            let works = self.prepare(sets).await?;
+            self.report.discovered += works.len() as u64;
+            self.work(works, progress).await?;
+            if self.report.stopped.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Everything of a page that can be known without asking anybody.
+    async fn prepare(&self, sets: Vec<CandidateSet>) -> Result<Vec<Work>, StoreError> {
+        let representation = representation_of(self.options.source);
+        let sources: Vec<ItemNumber> = sets.iter().map(|set| set.number).collect();
+        let mut wanted: Vec<ItemNumber> = sources.clone();
+        wanted.extend(sets.iter().flat_map(|set| set.members.iter().map(|member| member.number)));
+        wanted.sort_unstable();
+        wanted.dedup();
+        let items = self.store.items_by_number(self.repo.id, self.item_type, &wanted).await?;
+        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+        let latest = self.store.latest_decisions(self.repo.id, self.item_type, representation, &sources).await?;
+        let mut works = Vec::with_capacity(sets.len());
+        for set in sets {
+            if self.options.joining.as_ref().is_some_and(|joining| !joining.contains(&(set.item_type, set.number))) {
+                continue;
+            }
+            let Some(source) = items.get(&set.number).cloned() else { continue };
+            let latest = latest.get(&set.number).cloned();
+            let replaces = self.known.edge_of(set.number).is_some();
+            let step = self.step(&set, &source, &items).await?;
+            works.push(Work { set, source, replaces, latest, step });
+        }
+        Ok(works)
+    }
+
+    async fn step(
+        &self,
+        set: &CandidateSet,
+        source: &Item,
+        items: &BTreeMap<ItemNumber, Item>,
+    ) -> Result<Step, StoreError> {
+        let number = source.number;
+        let ruled = |status, target, reason: &str| Ruled { status, target, reason: Some(reason.to_owned()) };
+        if let Some(target) = self.known.ruled_duplicate_of(number) {
+            // A ruling counts by itself, so that an edge that a judge found beside it may stay.
+            if self.known.fresh_edge_of(number).is_some() {
+                let skipped = ruled(DecisionStatus::Skipped, Some(target), Ruled::EXISTING_EDGE);
+                return Ok(Step::Ruled(skipped, DecisionOrigin::Override));
+            }
+            return Ok(Step::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
+        }
+        let mut case = JudgeCase::of_set(source, set, items, &self.boilerplate);
+        let replaces = self.options.rejudge || self.options.joining.is_some();
+        let edge = self.known.fresh_edge_of(number).filter(|_| !replaces);
+        let before = case.candidates.len();
+        case.candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
+        if before > 0 && case.candidates.is_empty() && edge.is_none() {
+            let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
+            return Ok(Step::Ruled(rejected, DecisionOrigin::Override));
+        }
+        if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
+            return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
+        }
+        if let Some(edge) = edge {
+            let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), Ruled::EXISTING_EDGE);
+            return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
+        }
+        case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
+        let question = self.judge.question(&case);
+        if self.options.rejudge {
+            return Ok(Step::Ask { case, question });
+        }
+        let (repo, kind, representation) = (self.repo.id, self.item_type, set.representation);
+        let told = self.store.answered_decision(repo, kind, number, representation, &question.input_hash).await?;
+        Ok(match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
+            Some((told, said)) => {
+                let answer = replayed(&case, &said, told);
+                Step::Answered { case, question, said, answer }
+            }
+            None => Step::Ask { case, question },
+        })
+    }
+
+    /// Asks what is to be asked, in the order of the sets: what the gates know of clusters then does not depend on
+    /// who answers first.
+    async fn work(
+        &mut self,
+        works: Vec<Work>,
+        progress: &mut (dyn FnMut(&JudgeReport) + Send),
+    ) -> Result<(), JudgeError> {
+        let (judge, budget, workers) = (self.judge, &self.options.budget, self.options.workers.max(1));
+        let asked = works.into_iter().map(|work| async move {
+            let Work { set, source, replaces, latest, step } = work;
+            let done = match step {
+                Step::Ruled(ruled, origin) => Done::Ruled(ruled, origin),
+                Step::Answered { case, question, said, answer } => {
+                    let heard = Heard { answer, said, call: None };
+                    Done::Answered(Box::new(Answered { case, question, heard, reused: true }))
+                }
+                Step::Ask { case, question } => ask(judge, budget, case, question).await,
+            };
+            (set, source, replaces, latest, done)
+        });
+        let asked: Vec<_> = asked.collect();
+        let mut answers = stream::iter(asked).buffered(workers).ready_chunks(workers);
+        while let Some(chunk) = answers.next().await {
+            let mut writes = Vec::new();
+            let mut calls = Vec::new();
+            let mut hopeless = None;
+            for (set, source, replaces, latest, done) in chunk {
+                match done {
+                    // What is under way goes on to its end: it is paid for.
+                    Done::Unheard(Unheard::OverBudget(why)) => {
+                        self.report.stopped.get_or_insert(why);
+                    }
+                    Done::Unheard(Unheard::NoAnswer { error, call }) => {
+                        self.fail(&source, &format!("failed to {error}"));
+                        calls.push(*call);
+                        hopeless = hopeless.or(error.is_hopeless().then_some(error));
+                    }
+                    Done::Ruled(ruled, origin) => {
+                        self.count(&set, &ruled);
+                        let decision = self.ruled(&set, &source, &ruled, origin, replaces);
+                        self.keep(decision, latest.as_ref(), None, false, &mut writes);
+                    }
+                    Done::Answered(answered) => {
+                        let Answered { case, question, heard, reused } = *answered;
+                        let ruled = self.gate(&case, &heard.answer);
+                        self.count(&set, &ruled);
+                        self.report.judged += 1;
+                        self.report.reused += u64::from(reused);
+                        calls.extend(heard.call.clone());
+                        let decision = self.answered(&set, &case, &question, &heard, &ruled, replaces);
+                        let reasoning = heard.answer.ok().map(|answer| answer.reasoning);
+                        self.keep(decision, latest.as_ref().filter(|_| reused), reasoning, reused, &mut writes);
+                    }
+                }
+            }
+            self.store.write_decisions(self.repo.id, &writes, self.now).await?;
+            self.record_calls(&calls).await?;
+            let spent = self.options.budget.spent();
+            self.report.calls = spent.calls - self.before.calls;
+            self.report.cost_usd = spent.cost - self.before.cost;
+            progress(self.report);
+            if let Some(error) = hopeless {
+                return Err(JudgeError::Model(error));
+            }
+        }
+        Ok(())
+    }
+
+    async fn record_calls(&self, calls: &[NewLlmCall]) -> Result<(), StoreError> {
+        if calls.is_empty() {
+            return Ok(());
+        }
+        self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, calls, self.now).await
+    }
+
+    /// The gates behind the answer. Clusters are looked up now: earlier sets of this very run may have joined some.
+    fn gate(&self, case: &JudgeCase, answer: &Result<JudgeAnswer, InvalidAnswer>) -> Ruled {
+        let rules = GateRules { min_edge: self.options.min_edge, check_target_state: true };
+        let mut candidates = case.gate_candidates();
+        for candidate in &mut candidates {
+            candidate.cluster = self.known.cluster_of(candidate.item.number);
+        }
+        gate_answer(&case.gate_source(), &candidates, &case.pairs, answer, &rules)
+    }
+
+    fn count(&mut self, set: &CandidateSet, ruled: &Ruled) {
+        let report = &mut *self.report;
+        report.stale_sets_used += u64::from(set.status == SetStatus::Stale);
+        match (ruled.status, ruled.reason.as_deref()) {
+            (DecisionStatus::Accepted, _) => report.accepted += 1,
+            (DecisionStatus::Rejected, _) => report.rejected += 1,
+            (DecisionStatus::Skipped, Some(Ruled::NO_CANDIDATES)) => report.skipped_no_candidates += 1,
+            (DecisionStatus::Skipped, Some(Ruled::SOURCE_TOO_VAGUE)) => report.skipped_vague += 1,
+            (DecisionStatus::Skipped, Some(Ruled::NO_CONTENT)) => report.skipped_no_content += 1,
+            (DecisionStatus::Skipped, Some(Ruled::EXISTING_EDGE)) => report.skipped_existing_edge += 1,
+            (DecisionStatus::Skipped, _) => report.invalid += 1,
+        }
+    }
+
+    fn fail(&mut self, source: &Item, message: &str) {
+        self.report.failed += 1;
+        if self.report.errors.len() < ERRORS_KEPT {
+            let (item_type, number) = (source.item_type, source.number);
+            self.report.errors.push(FailedItem { item_type, number, message: message.to_owned() });
+        }
+    }
+
+    fn ruled(
+        &self,
+        set: &CandidateSet,
+        source: &Item,
+        ruled: &Ruled,
+        origin: DecisionOrigin,
+        replaces: bool,
+    ) -> NewDecision {
+        let accepted = ruled.status == DecisionStatus::Accepted;
+        NewDecision {
+            item_type: source.item_type,
+            number: source.number,
+            target: ruled.target,
+            representation: set.representation,
+            candidate_set: Some(set.id),
+            origin,
+            status: ruled.status,
+            // That a person ruled candidates out ends an edge only where its own target is among them.
+            replaces: replaces
+                && match ruled.status {
+                    DecisionStatus::Accepted => true,
+                    DecisionStatus::Rejected => self.is_edge_ruled_out(source.number),
+                    DecisionStatus::Skipped => false,
+                },
+            model_is_duplicate: None,
+            confidence: accepted.then_some(Probability::ONE),
+            reasoning: None,
+            structure: None,
+            reason: ruled.reason.clone(),
+            answer: None,
+            provider: self.judge.provider().to_owned(),
+            model: self.judge.model_id().to_owned(),
+            prompt_version: JUDGE_PROMPT_VERSION,
+            config_hash: self.options.config_hash.clone(),
+            input_hash: String::new(),
+            source_version: source.content_version,
+            target_version: ruled.target.filter(|_| accepted).map(|target| self.version_of(target)),
+            candidates: Vec::new(),
+            run_id: self.options.run_id.clone(),
+        }
+    }
+
+    fn is_edge_ruled_out(&self, source: ItemNumber) -> bool {
+        self.known.edge_of(source).is_some_and(|edge| self.known.ruled_not_duplicates(source, edge.target))
+    }
+
+    fn version_of(&self, target: ItemNumber) -> ContentVersion {
+        self.known.version_of(target).unwrap_or(ContentVersion::FIRST)
+    }
+
+    fn answered(
+        &self,
+        set: &CandidateSet,
+        case: &JudgeCase,
+        question: &Question,
+        heard: &Heard,
+        ruled: &Ruled,
+        replaces: bool,
+    ) -> NewDecision {
+        let answer = heard.answer.as_ref().ok();
+        let version = |number: ItemNumber| {
+            case.candidates.iter().find(|one| one.item.number == number).map(|one| one.item.content_version)
+        };
+        NewDecision {
+            item_type: case.source.item_type,
+            number: case.source.number,
+            target: ruled.target,
+            representation: set.representation,
+            candidate_set: Some(set.id),
+            origin: DecisionOrigin::Batch,
+            status: ruled.status,
+            // An answer that cannot be used says nothing about the edge of before, and neither does a no about others
+            // than its target.
+            replaces: replaces
+                && match ruled.status {
+                    DecisionStatus::Accepted => true,
+                    DecisionStatus::Rejected => {
+                        let edge = self.known.edge_of(case.source.number);
+                        edge.is_some_and(|edge| case.numbers().contains(&edge.target))
+                    }
+                    DecisionStatus::Skipped => false,
+                },
+            model_is_duplicate: answer.map(|answer| answer.is_duplicate),
+            confidence: answer.map(|answer| answer.confidence),
+            reasoning: answer.map(|answer| answer.reasoning.clone()),
+            structure: answer.map(|answer| answer.structure),
+            reason: ruled.reason.clone(),
+            answer: Some(heard.said.clone()),
+            provider: self.judge.provider().to_owned(),
+            model: self.judge.model_id().to_owned(),
+            prompt_version: JUDGE_PROMPT_VERSION,
+            config_hash: self.options.config_hash.clone(),
+            input_hash: question.input_hash.clone(),
+            source_version: case.source.content_version,
+            target_version: ruled.target.and_then(version),
+            candidates: case
+                .candidates
+                .iter()
+                .map(|one| DecidedCandidate {
+                    number: one.item.number,
+                    score: one.score,
+                    content_version: one.item.content_version,
+                })
+                .collect(),
+            run_id: self.options.run_id.clone(),
+        }
+    }
+
+    /// Notes a decision in the report, in what is known of clusters, and among those to be stored, unless the stored
+    /// one says the same.
+    fn keep(
+        &mut self,
+        decision: NewDecision,
+        latest: Option<&StoredDecision>,
+        reasoning: Option<String>,
+        reused: bool,
+        writes: &mut Vec<NewDecision>,
+    ) {
+        match (decision.status, decision.target, decision.confidence) {
+            (DecisionStatus::Accepted, Some(target), Some(confidence)) => self.known.accept(Edge {
+                source: decision.number,
+                target,
+                confidence,
+                source_version: decision.source_version,
+                target_version: decision.target_version.unwrap_or(ContentVersion::FIRST),
+                human: decision.origin == DecisionOrigin::Override,
+            }),
+            _ if decision.replaces => self.known.forget_edge_of(decision.number),
+            _ => {}
+        }
+        self.report.decisions.push(DecisionLine {
+            item_type: decision.item_type,
+            number: decision.number,
+            target: decision.target,
+            model_is_duplicate: decision.model_is_duplicate,
+            status: decision.status,
+            reason: decision.reason.clone(),
+            confidence: decision.confidence,
+            reasoning,
+            reused,
+        });
+        let same = latest.is_some_and(|stored| {
+            stored.superseded_at.is_none()
+                && (stored.status, &stored.reason, stored.target)
+                    == (decision.status, &decision.reason, decision.target)
+                && (&stored.input_hash, stored.source_version) == (&decision.input_hash, decision.source_version)
+        });
+        if !same {
+            writes.push(decision);
+        }
+    }
+}
+
+async fn ask(judge: Judge<'_>, budget: &LlmBudget, case: JudgeCase, question: Question) -> Done {
+    match judge.ask(&question, &case, "judge", budget).await {
+        Ok(heard) => Done::Answered(Box::new(Answered { case, question, heard, reused: false })),
+        Err(unheard) => Done::Unheard(unheard),
+    }
+}
+
+/// The cards of a case, where everybody has one of the present text.
+pub(crate) async fn cards_of(
+    store: &Store,
+    repo: &Repo,
+    source: EmbedSource,
+    case: &JudgeCase,
+) -> Result<Vec<String>, StoreError> {
+    let EmbedSource::Intent(extractor) = source else { return Ok(Vec::new()) };
+    let items = std::iter::once(&case.source).chain(case.candidates.iter().map(|one| &one.item));
+    let mut cards = Vec::with_capacity(case.candidates.len() + 1);
+    for item in items {
+        let card = store.fresh_intent_card(repo.id, item.item_type, item.number, extractor).await?;
+        let Some(card) = card else { return Ok(Vec::new()) };
+        cards.push(canonry_domain::render_intent_card(&card));
+    }
+    Ok(cards)
+}
+
+/// Reads an answer of before again. What was refused or cut off then left no text, but its kind is in the reason.
+pub(crate) fn replayed(case: &JudgeCase, said: &str, told: &StoredDecision) -> Result<JudgeAnswer, InvalidAnswer> {
+    if said.is_empty() {
+        let kind = told.reason.as_deref().and_then(|reason| reason.strip_prefix(Ruled::INVALID_RESPONSE));
+        return Err(kind.and_then(|kind| kind.parse().ok()).unwrap_or(InvalidAnswer::Empty));
+    }
+    case.read(said)
+}

@@ -1,0 +1,316 @@
+//! All that is known about the duplicates of one repository, type and representation.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{
+    Boilerplate, ClosePlan, Cluster, ContentVersion, EarlierClose, Edge, Item, ItemNumber, ItemState, ItemType,
+    Maintainers, Override, OverrideKind, PlanInput, PlanItem, PlanRules, Rulings, clusters, fixed_issues, plan_closes,
+};
+use canonry_store::{ItemFilter, Repo, Representation, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::retrieval::boilerplate::stored_boilerplate;
+
+/// What judging and planning start from. Texts are only held of items that an edge or a person names.
+pub(crate) struct KnownDuplicates {
+    item_type: ItemType,
+    items: BTreeMap<ItemNumber, Item>,
+    boilerplate: Boilerplate,
+    edges: Vec<Edge>,
+    by_source: BTreeMap<ItemNumber, Edge>,
+    overrides: Vec<Override>,
+    rulings: Rulings,
+    stored: BTreeMap<ItemNumber, ItemNumber>,
+    earlier: Vec<EarlierClose>,
+    reopened: BTreeMap<ItemNumber, Timestamp>,
+    fixed_by: BTreeMap<ItemNumber, ItemNumber>,
+    own_comments: BTreeMap<ItemNumber, u32>,
+    maintainers: Maintainers,
+    canonicals: BTreeMap<ItemNumber, ItemNumber>,
+    joined: Joined,
+}
+
+impl KnownDuplicates {
+    pub(crate) async fn load(
+        store: &Store,
+        repo: &Repo,
+        item_type: ItemType,
+        representation: Representation,
+    ) -> Result<Self, StoreError> {
+        let edges = store.accepted_edges(repo.id, item_type, representation).await?;
+        let overrides = store.overrides(repo.id, Some(item_type)).await?;
+        let stored = store.canonicals(repo.id, item_type, representation).await?;
+        let earlier: Vec<EarlierClose> = store
+            .applied_closes(repo.id, item_type)
+            .await?
+            .into_iter()
+            .map(|close| EarlierClose {
+                number: close.number,
+                target: close.target,
+                closed_at: close.applied_at,
+                taken_back_at: close.taken_back_at(),
+            })
+            .collect();
+        let mut named: BTreeSet<ItemNumber> = edges.iter().flat_map(|edge| [edge.source, edge.target]).collect();
+        named.extend(overrides.iter().flat_map(|ruled| std::iter::once(ruled.item).chain(ruled.other)));
+        named.extend(stored.iter().flat_map(|(item, canonical)| [*item, *canonical]));
+        named.extend(earlier.iter().flat_map(|close| [close.number, close.target]));
+        let named: Vec<ItemNumber> = named.into_iter().collect();
+        let items = store.items_by_number(repo.id, item_type, &named).await?;
+        let reopened = match item_type {
+            ItemType::Issue => store.reopened_numbers(repo.id).await?,
+            ItemType::Pr => Vec::new(),
+        };
+        let list = store.maintainers(repo.id).await?;
+        let rulings = Rulings::of(item_type, &overrides);
+        let mut known = Self {
+            item_type,
+            items: items.into_iter().map(|item| (item.number, item)).collect(),
+            boilerplate: stored_boilerplate(store, repo, item_type).await?,
+            by_source: edges.iter().map(|edge| (edge.source, *edge)).collect(),
+            edges,
+            overrides,
+            rulings,
+            stored,
+            earlier,
+            reopened: reopened.into_iter().collect(),
+            fixed_by: BTreeMap::new(),
+            own_comments: store.own_comments(repo.id, None).await?,
+            maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
+            canonicals: BTreeMap::new(),
+            joined: Joined::default(),
+        };
+        known.settle();
+        Ok(known)
+    }
+
+    /// Which open pull requests say that they fix an issue; only plans need to know.
+    pub(crate) async fn read_fixes(&mut self, store: &Store, repo: &Repo) -> Result<(), StoreError> {
+        if self.item_type != ItemType::Issue {
+            return Ok(());
+        }
+        let filter =
+            ItemFilter { item_type: Some(ItemType::Pr), state: Some(ItemState::Open), ..ItemFilter::default() };
+        let mut after = None;
+        loop {
+            let pulls = store.items_after(repo.id, filter, after, PAGE).await?;
+            let Some(last) = pulls.last() else { return Ok(()) };
+            after = Some((last.number, last.item_type));
+            for pull in &pulls {
+                for issue in fixed_issues(&repo.name, &format!("{}\n\n{}", pull.title, pull.body)) {
+                    self.fixed_by.entry(issue).or_insert(pull.number);
+                }
+            }
+        }
+    }
+
+    /// Works out the clusters from the edges.
+    fn settle(&mut self) {
+        self.joined = Joined::default();
+        self.canonicals.clear();
+        for cluster in self.clusters() {
+            for member in cluster.members() {
+                self.canonicals.insert(*member, cluster.canonical());
+                self.joined.join(*member, cluster.canonical());
+            }
+        }
+    }
+
+    fn with_input<T>(&self, has_content: impl Fn(&Item) -> bool, then: impl FnOnce(&PlanInput<'_>) -> T) -> T {
+        let items: BTreeMap<ItemNumber, PlanItem<'_>> = self
+            .items
+            .iter()
+            .map(|(number, item)| {
+                let (reopened_at, fixed_by) = (self.reopened.get(number).copied(), self.fixed_by.get(number).copied());
+                let has_content = has_content(item);
+                let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
+                (*number, PlanItem { item, has_content, reopened_at, fixed_by, own_comments })
+            })
+            .collect();
+        then(&PlanInput {
+            item_type: self.item_type,
+            items: &items,
+            edges: &self.edges,
+            overrides: &self.overrides,
+            stored: &self.stored,
+            earlier: &self.earlier,
+            maintainers: &self.maintainers,
+        })
+    }
+
+    pub(crate) fn clusters(&self) -> Vec<Cluster> {
+        // No cluster depends on what the texts say, and each is read for every new item.
+        self.with_input(|_| true, clusters)
+    }
+
+    pub(crate) fn plan(&self, rules: &PlanRules) -> ClosePlan {
+        self.with_input(|item| self.boilerplate.leaves_content(item), |input| plan_closes(input, rules))
+    }
+
+    /// Lets an item that people were told about stay the canonical of a pair of which nothing is stored.
+    pub(crate) fn keep_canonical(&mut self, number: ItemNumber, target: ItemNumber) {
+        if !self.stored.contains_key(&number) && !self.stored.contains_key(&target) {
+            self.stored.insert(number, target);
+            self.stored.insert(target, target);
+            self.settle();
+        }
+    }
+
+    pub(crate) fn maintainers(&self) -> &Maintainers {
+        &self.maintainers
+    }
+
+    pub(crate) fn item_type(&self) -> ItemType {
+        self.item_type
+    }
+
+    /// What of the items' texts is not their own.
+    pub(crate) fn boilerplate(&self) -> &Boilerplate {
+        &self.boilerplate
+    }
+
+    pub(crate) fn item(&self, number: ItemNumber) -> Option<&Item> {
+        self.items.get(&number)
+    }
+
+    /// The canonical of the cluster that an item was in when this was loaded.
+    pub(crate) fn canonical_of(&self, number: ItemNumber) -> Option<ItemNumber> {
+        self.canonicals.get(&number).copied()
+    }
+
+    /// A name for the cluster that an item is in by now.
+    pub(crate) fn cluster_of(&self, number: ItemNumber) -> Option<ItemNumber> {
+        self.joined.root(number)
+    }
+
+    /// Notes an edge that was accepted since, in place of the source's edge of before.
+    pub(crate) fn accept(&mut self, edge: Edge) {
+        if self.by_source.get(&edge.source).is_some_and(|before| before.target != edge.target) {
+            self.forget_edge_of(edge.source);
+        }
+        self.by_source.insert(edge.source, edge);
+        self.joined.join(edge.source, edge.target);
+    }
+
+    /// Notes that an item has no edge any more. What it held together falls apart.
+    pub(crate) fn forget_edge_of(&mut self, source: ItemNumber) {
+        if self.by_source.remove(&source).is_some() {
+            self.joined = Joined::default();
+            let edges: Vec<Edge> = self.by_source.values().filter(|edge| self.counts(edge)).copied().collect();
+            for edge in edges {
+                self.joined.join(edge.source, edge.target);
+            }
+            for (item, of) in self.rulings.duplicates() {
+                self.joined.join(item, of);
+            }
+        }
+    }
+
+    /// For each cluster one item whose edge can be replaced without taking the cluster apart: the canonical where that
+    /// is such an item.
+    ///
+    /// Every item has at most one edge. So a cluster either has one item without an edge, or its edges go round in
+    /// exactly one circle, each of whose edges is one too many.
+    pub(crate) fn free_members(&self) -> BTreeSet<ItemNumber> {
+        let fresh = |number: ItemNumber| self.fresh_edge_of(number).map(|edge| edge.target);
+        let free = |cluster: &Cluster| {
+            let mut at = cluster.canonical();
+            let mut passed = BTreeSet::from([at]);
+            while let Some(next) = fresh(at) {
+                at = next;
+                if !passed.insert(at) {
+                    break;
+                }
+            }
+            // Here `at` has no edge, or is on the circle. The canonical is preferred if it is on the circle as well.
+            let mut round = vec![at];
+            let mut next = fresh(at);
+            while let Some(number) = next.filter(|number| *number != at) {
+                round.push(number);
+                next = fresh(number);
+            }
+            let human = |number: &ItemNumber| self.edge_of(*number).is_some_and(|edge| edge.human);
+            let canonical = round.iter().find(|number| **number == cluster.canonical());
+            canonical.into_iter().chain(&round).copied().find(|number| !human(number))
+        };
+        self.clusters().iter().filter_map(free).collect()
+    }
+
+    /// The item's accepted edge, whatever texts it is about.
+    pub(crate) fn edge_of(&self, source: ItemNumber) -> Option<&Edge> {
+        self.by_source.get(&source)
+    }
+
+    /// The item's accepted edge, if it counts.
+    pub(crate) fn fresh_edge_of(&self, source: ItemNumber) -> Option<&Edge> {
+        self.edge_of(source).filter(|edge| self.counts(edge))
+    }
+
+    /// Whether both texts are those that were judged, both items are there, and nobody ruled them apart.
+    fn counts(&self, edge: &Edge) -> bool {
+        let there = |number| self.items.get(&number).filter(|item| item.gone.is_none());
+        let (Some(source), Some(target)) = (there(edge.source), there(edge.target)) else { return false };
+        let judged = (edge.source_version, edge.target_version);
+        let same_texts = edge.human || judged == (source.content_version, target.content_version);
+        same_texts && !self.rulings.are_apart(edge.source, edge.target)
+    }
+
+    /// Which item of each cluster may be named for it, by member: the canonical if it passes, else the first that does.
+    pub(crate) fn stand_ins(&self, passes: impl Fn(ItemNumber) -> bool) -> BTreeMap<ItemNumber, ItemNumber> {
+        let mut stand_ins = BTreeMap::new();
+        for cluster in self.clusters() {
+            let canonical = Some(cluster.canonical()).filter(|canonical| passes(*canonical));
+            let first = || cluster.members().iter().copied().find(|member| passes(*member));
+            let chosen = canonical.or_else(first).unwrap_or(cluster.canonical());
+            stand_ins.extend(cluster.members().iter().map(|member| (*member, chosen)));
+        }
+        stand_ins
+    }
+
+    pub(crate) fn version_of(&self, number: ItemNumber) -> Option<ContentVersion> {
+        self.items.get(&number).map(|item| item.content_version)
+    }
+
+    /// What a person said the item is a duplicate of. Of several, the one it was said of last.
+    pub(crate) fn ruled_duplicate_of(&self, number: ItemNumber) -> Option<ItemNumber> {
+        let holds = |of: ItemNumber| self.rulings.duplicates().any(|ruled| ruled == (number, of));
+        let ruled = self.overrides.iter().filter(|ruled| ruled.item == number && ruled.kind == OverrideKind::Duplicate);
+        let latest = ruled.filter_map(|ruled| Some((ruled.created_at, ruled.id, ruled.other?)));
+        latest.filter(|(_, _, of)| holds(*of)).max().map(|(_, _, of)| of)
+    }
+
+    pub(crate) fn ruled_not_duplicates(&self, one: ItemNumber, other: ItemNumber) -> bool {
+        self.rulings.are_apart(one, other)
+    }
+}
+
+/// Pull requests that are read at once.
+const PAGE: u32 = 500;
+
+/// Which items belong together, growing only.
+#[derive(Default)]
+struct Joined {
+    parent: BTreeMap<ItemNumber, ItemNumber>,
+}
+
+impl Joined {
+    fn root(&self, number: ItemNumber) -> Option<ItemNumber> {
+        let mut at = *self.parent.get(&number)?;
+        while let Some(above) = self.parent.get(&at).filter(|above| **above != at) {
+            at = *above;
+        }
+        Some(at)
+    }
+
+    fn join(&mut self, one: ItemNumber, other: ItemNumber) {
+        for number in [one, other] {
+            self.parent.entry(number).or_insert(number);
+        }
+        let (one, other) = (self.root(one), self.root(other));
+        if let (Some(one), Some(other)) = (one, other)
+            && one != other
+        {
+            self.parent.insert(one.max(other), one.min(other));
+        }
+    }
+}

@@ -1,0 +1,499 @@
+//! The judge without a model: from what two items share to a calibrated answer.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    Certainty, ItemNumber, ItemState, ItemType, JudgeAnswer, JudgedItem, Login, PathMatch, Probability, PullChanges,
+    REASONING_LIMIT, Relation, RootCauseMatch, STRONG_RETRIEVAL, ScopeRelation, Similarity, Structure,
+    bug_feature_mismatch, has_content,
+};
+use canonry_retrieval::FactKind;
+use jiff::Timestamp;
+
+use crate::judge::local::features::{Compared, compare};
+use crate::judge::local::item_facts::first_chars;
+use crate::judge::local::weights::probability;
+
+/// What the judge reads of an item.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalText<'a> {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub title: &'a str,
+    pub body: &'a str,
+    pub labels: &'a [String],
+    /// Who wrote it; `None` is unknown.
+    pub author: Option<&'a Login>,
+    /// When it was opened.
+    pub created_at: Option<Timestamp>,
+    /// What a pull request changes; `None` is unknown.
+    pub changes: Option<&'a PullChanges>,
+}
+
+/// A candidate as retrieval found it.
+#[derive(Debug, Clone, Copy)]
+pub struct LocalCandidate<'a> {
+    pub text: LocalText<'a>,
+    pub score: Similarity,
+    pub parts: &'a BTreeMap<String, f64>,
+}
+
+/// The name of this judge, as it is stored beside what it said; it changes with its weights and rules.
+pub const LOCAL_JUDGE: &str = "evidence.3";
+
+/// Judges by what the items share.
+///
+/// The confidence is the probability that the named candidate is a duplicate, if before looking it was as likely as
+/// not that the source has an earlier duplicate (for pull requests, one in four): how many duplicates a repository
+/// gets is not in the texts. `sure`, and the structure that goes with it, is said only of copies and of the same
+/// telling error under the same title or in nearly the same text; everything else is `unsure`, whatever the number.
+pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> JudgeAnswer {
+    let compared = compare(source, candidates);
+    let weighed =
+        candidates.iter().zip(&compared).map(|(candidate, compared)| Weighed::of(source, candidate, compared));
+    let best = weighed.max_by(|one, other| {
+        let score = |weighed: &Weighed<'_>| weighed.candidate.score;
+        let number = |weighed: &Weighed<'_>| weighed.candidate.text.number;
+        one.probability
+            .total_cmp(&other.probability)
+            .then(score(one).cmp(&score(other)))
+            .then(number(other).cmp(&number(one)))
+    });
+    let Some(best) = best else {
+        return JudgeAnswer {
+            is_duplicate: false,
+            duplicate_of: None,
+            confidence: Probability::ZERO,
+            reasoning: "There is nothing to compare with.".to_owned(),
+            structure: Structure::default(),
+        };
+    };
+    let is_duplicate = best.probability >= YES;
+    JudgeAnswer {
+        is_duplicate,
+        duplicate_of: is_duplicate.then_some(best.candidate.text.number),
+        confidence: Probability::clamped(best.probability).unwrap_or(Probability::ZERO),
+        reasoning: best.reasoning(),
+        structure: best.structure(),
+    }
+}
+
+/// From here on the answer is yes.
+const YES: f64 = 0.5;
+/// What is said of a pair that similarity cannot tell apart, at most.
+const CANNOT_TELL: f64 = 0.45;
+/// What is said of a copy, at least, whatever the weights say: they were fitted to links, and hardly anybody links what
+/// was sent twice. When this was chosen, people had linked 2 of the 15 copies that became `duplicate` among the issues of
+/// rust; read, all 15 are the same.
+const COPY: f64 = 0.97;
+/// What is said of the same telling error under the same title or in nearly the same text, at least. When this was
+/// chosen, people had linked 3 of 7 in rust; read, all 7 are the same, three of them filed again on purpose because the first had been closed.
+const SAME_ERROR: f64 = 0.93;
+
+struct Weighed<'a> {
+    candidate: &'a LocalCandidate<'a>,
+    compared: &'a Compared,
+    tie: Tie,
+    probability: f64,
+}
+
+/// What kind of pair it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tie {
+    Copy,
+    /// The same telling error, and the same title or nearly the same text.
+    SameError,
+    /// The same title but for a number.
+    Series,
+    /// The same text again by the same author, on another day.
+    Recurring,
+    /// By one author within an hour, and no copy.
+    Siblings,
+    /// One reports a bug, the other wishes for something.
+    OtherKind,
+    /// One of them says nothing of its own.
+    TooShort,
+    Alike,
+}
+
+impl<'a> Weighed<'a> {
+    fn of(source: &LocalText<'_>, candidate: &'a LocalCandidate<'a>, compared: &'a Compared) -> Self {
+        let tie = Tie::of(source, candidate, compared);
+        let fitted = probability(source.item_type, &compared.features);
+        let probability = match tie {
+            Tie::Copy => fitted.max(COPY),
+            Tie::SameError => fitted.max(SAME_ERROR),
+            Tie::Series | Tie::Recurring | Tie::Siblings | Tie::OtherKind | Tie::TooShort => fitted.min(CANNOT_TELL),
+            Tie::Alike => fitted,
+        };
+        Self { candidate, compared, tie, probability }
+    }
+
+    fn structure(&self) -> Structure {
+        let path_match = if self.compared.places_shared || self.shares(FactKind::Frame) {
+            Some(PathMatch::Same)
+        } else {
+            self.compared.places_differ.then_some(PathMatch::Different)
+        };
+        if !self.tie.is_sure() {
+            return Structure { path_match, certainty: Some(Certainty::Unsure), ..Structure::default() };
+        }
+        Structure {
+            relation: Some(Relation::SameInstance),
+            root_cause_match: Some(RootCauseMatch::Same),
+            scope_relation: Some(ScopeRelation::SameScope),
+            path_match: path_match.filter(|path| *path == PathMatch::Same),
+            certainty: Some(Certainty::Sure),
+        }
+    }
+
+    fn shares(&self, kind: FactKind) -> bool {
+        self.compared.facts.iter().any(|fact| fact.kind == kind)
+    }
+
+    /// What a person reads: what kind of pair it is, then what both hold.
+    fn reasoning(&self) -> String {
+        let number = self.candidate.text.number;
+        let mut reasoning = match self.tie {
+            Tie::Copy => format!("Nearly the same text as #{number}"),
+            Tie::SameError if self.compared.titles.overlap >= SAME_TITLE => {
+                format!("The same error and title as #{number}")
+            }
+            Tie::SameError => format!("The same error in nearly the same text as #{number}"),
+            Tie::Series => format!("The title of #{number} but for a number: a series, or another version"),
+            Tie::Recurring => {
+                format!("The text of #{number} again by the same author on another day: a recurring report")
+            }
+            Tie::Siblings => {
+                format!("Filed within the hour of #{number} by the same author: siblings more often than duplicates")
+            }
+            Tie::OtherKind => format!("Much like #{number}, but one is a bug and the other a wish"),
+            Tie::TooShort => format!("Too little is said to tell this from #{number}"),
+            Tie::Alike if self.probability >= YES => {
+                format!("Much like #{number}, which similarity alone does not prove")
+            }
+            Tie::Alike => format!("#{number} is the most alike, but not enough"),
+        };
+        let mut told = 0;
+        for fact in &self.compared.facts {
+            let more = format!("; {fact}");
+            let is_new = !reasoning.contains(&fact.text.replace('`', "'"));
+            if told < FACTS_TOLD && is_new && reasoning.chars().count() + more.chars().count() <= REASONING_LIMIT {
+                reasoning.push_str(&more);
+                told += 1;
+            }
+        }
+        if self.candidate.text.item_type == ItemType::Pr && self.compared.paths > 0.0 {
+            reasoning.push_str("; both change the same files");
+        }
+        let line: String =
+            reasoning.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
+        first_chars(&line, REASONING_LIMIT).to_owned()
+    }
+}
+
+fn judged<'a>(text: &LocalText<'a>) -> JudgedItem<'a> {
+    let LocalText { item_type, number, title, body, labels, .. } = *text;
+    // The state has no say in what kind of report it is.
+    JudgedItem { number, state: ItemState::Open, item_type, title, body, labels }
+}
+
+/// Shared facts that a line of reasoning names.
+const FACTS_TOLD: usize = 3;
+/// Titles of so much the same words are the same.
+const SAME_TITLE: f64 = 0.9;
+/// Titles of one text that was sent twice share this much of their words, at least.
+const ALIKE_TITLE: f64 = 1.0 / 3.0;
+/// Whoever sends a text twice by mistake does it within a day; later it is a check list or a report that comes every week.
+const SENT_TWICE_HOURS: f64 = 24.0;
+/// Fewer words are no report.
+const FEWEST_WORDS: usize = 8;
+/// As many as so few words make.
+const FEWEST_TRIPLES: usize = FEWEST_WORDS - 2;
+/// The same error three months later is often another cause.
+const SAME_ERROR_HOURS: f64 = 90.0 * 24.0;
+
+impl Tie {
+    fn of(source: &LocalText<'_>, candidate: &LocalCandidate<'_>, compared: &Compared) -> Self {
+        let (titles, score) = (compared.titles, candidate.score.get());
+        if titles.numbers_differ {
+            return Self::Series;
+        }
+        // The same lines twice are often one work sent again or for another branch, and which of the two should stay is
+        // not in the texts: of 512 such pairs of rust and rails people linked one.
+        if source.item_type == ItemType::Pr {
+            return Self::Alike;
+        }
+        if compared.shortest < FEWEST_WORDS && !titles.same {
+            return Self::TooShort;
+        }
+        // The first unfilled forms of a repository, before its template is learned: their titles are the template's, or
+        // have nothing in common.
+        let is_titled =
+            titles.shortest > 1 && [source.title, candidate.text.title].iter().all(|title| has_content(title, ""));
+        let is_copy = titles.same && compared.triples >= 0.75
+            || !titles.each_own && compared.triples >= 0.85
+            || titles.overlap >= ALIKE_TITLE && compared.triples >= 0.95;
+        if is_copy
+            && is_titled
+            && compared.shortest >= FEWEST_WORDS
+            && compared.copied >= FEWEST_TRIPLES
+            && !compared.versions_differ
+        {
+            let sent_twice = compared.hours.is_some_and(|hours| hours < SENT_TWICE_HOURS);
+            return if compared.same_author && !sent_twice { Self::Recurring } else { Self::Copy };
+        }
+        if compared.same_author && compared.hours.is_some_and(|hours| hours < 1.0) {
+            return Self::Siblings;
+        }
+        if bug_feature_mismatch(&judged(source), &judged(&candidate.text)).is_some() {
+            return Self::OtherKind;
+        }
+        let telling = compared.error_words >= 4 && !compared.places_differ && !compared.same_author;
+        let same_title = titles.overlap >= SAME_TITLE
+            && titles.shortest >= 4
+            && compared.hours.is_none_or(|hours| hours < SAME_ERROR_HOURS)
+            && score >= STRONG_RETRIEVAL;
+        let same_text = compared.triples >= 0.4 && compared.error_words >= 5 && score >= 0.94;
+        if telling && (same_title || same_text) {
+            return Self::SameError;
+        }
+        Self::Alike
+    }
+
+    fn is_sure(self) -> bool {
+        matches!(self, Self::Copy | Self::SameError)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use canonry_domain::{
+        Certainty, ItemNumber, ItemType, JudgeAnswer, Login, Probability, PullChanges, REASONING_LIMIT, Relation,
+        Similarity, parse_moment,
+    };
+    use proptest::prelude::{any, prop, prop_assert, proptest};
+
+    use super::{LocalCandidate, LocalText, judge_locally};
+
+    /// An item in a few words: author, minute of the month, title, body.
+    #[derive(Clone, Copy)]
+    struct Written<'a>(&'a str, u32, &'a str, &'a str);
+
+    struct Filed {
+        author: Login,
+        created_at: jiff::Timestamp,
+    }
+
+    impl Filed {
+        fn of(written: Written<'_>) -> Self {
+            let time =
+                format!("2024-05-{:02}T{:02}:{:02}:00Z", 1 + written.1 / 1_440, written.1 / 60 % 24, written.1 % 60);
+            Self { author: written.0.parse().expect("a login"), created_at: parse_moment(&time).expect("a time") }
+        }
+    }
+
+    fn text<'a>(number: i64, written: Written<'a>, filed: &'a Filed) -> LocalText<'a> {
+        LocalText {
+            item_type: ItemType::Issue,
+            number: ItemNumber::new(number).expect("a number"),
+            title: written.2,
+            body: written.3,
+            labels: &[],
+            author: Some(&filed.author),
+            created_at: Some(filed.created_at),
+            changes: None,
+        }
+    }
+
+    /// Judges a new item against one earlier one that retrieval found at a score, with parts that go with it.
+    fn judge(new: Written<'_>, earlier: Written<'_>, score: f64) -> JudgeAnswer {
+        let (filed, before) = (Filed::of(new), Filed::of(earlier));
+        let parts: BTreeMap<String, f64> =
+            [("lexical", score), ("title", score), ("evidence", score), ("words", score)]
+                .map(|(n, v)| (n.to_owned(), v))
+                .into();
+        let score = Similarity::new(score).expect("a score");
+        let candidate = LocalCandidate { text: text(7, earlier, &before), score, parts: &parts };
+        judge_locally(&text(9, new, &filed), &[candidate])
+    }
+
+    const CRASH: &str = "Opening a workspace with more than fifty folders crashes the window while the tree is drawn.\n\n\
+        ```\nerror: tree renderer lost its viewport anchor during relayout\n```\n\nIt started after the last update.";
+
+    fn is_sure(answer: &JudgeAnswer) -> bool {
+        answer.structure.certainty == Some(Certainty::Sure)
+    }
+
+    #[test]
+    fn a_report_sent_twice_is_a_duplicate() {
+        let first = Written("ann", 10, "Window crashes with many folders", CRASH);
+        let again = Written("ann", 12, "Window crashes with many folders", CRASH);
+        let answer = judge(again, first, 1.0);
+        assert!(answer.is_duplicate && is_sure(&answer) && answer.confidence.get() >= 0.92, "{answer:?}");
+        assert_eq!(answer.duplicate_of.map(ItemNumber::get), Some(7));
+        assert_eq!(answer.structure.relation, Some(Relation::SameInstance));
+        insta::assert_snapshot!(answer.reasoning, @"Nearly the same text as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
+    }
+
+    #[test]
+    fn the_same_telling_error_under_the_same_title_is_a_duplicate() {
+        let first = Written("ann", 10, "Tree renderer lost its viewport anchor", CRASH);
+        let body = "Today's build dies at once for me:\n\n    error: tree renderer lost its viewport anchor during relayout\n\n\
+            Nothing else is in the log, and I have only sixty folders.";
+        let answer = judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.93);
+        assert!(answer.is_duplicate && is_sure(&answer), "{answer:?}");
+        insta::assert_snapshot!(answer.reasoning, @"The same error and title as #7; both show `error: tree renderer lost its viewport anchor during relayout`");
+        // The same words with weak support by retrieval are no proof.
+        assert!(!is_sure(&judge(Written("bob", 300, "tree renderer lost its viewport anchor", body), first, 0.84)));
+    }
+
+    #[test]
+    fn siblings_of_one_author_are_none() {
+        let body = |name: &str| {
+            format!("The type {name} should implement Clone so that it can be used in a derive of the callers.")
+        };
+        let (one, two) = (body("Meadow"), body("Orchard"));
+        let answer = judge(
+            Written("ann", 13, "Implement Clone for Orchard", &two),
+            Written("ann", 10, "Implement Clone for Meadow", &one),
+            0.95,
+        );
+        assert!(!answer.is_duplicate && !is_sure(&answer), "{answer:?}");
+        insta::assert_snapshot!(answer.reasoning, @"Filed within the hour of #7 by the same author: siblings more often than duplicates");
+    }
+
+    #[test]
+    fn the_next_of_a_series_is_none() {
+        let checklist = "- [ ] branch\n- [ ] changelog\n- [ ] tag\n- [ ] announce\n\nThe usual steps apply, see the wiki for the order.";
+        for (one, other) in [
+            ("Tracking issue for async traits 1/5", "Tracking issue for async traits 2/5"),
+            ("Release checklist 1.2.0", "Release checklist 1.3.0"),
+            ("Move the docs", "Move the docs, part 2"),
+        ] {
+            let answer = judge(Written("ann", 900, other, checklist), Written("bob", 10, one, checklist), 0.99);
+            assert!(!answer.is_duplicate && !is_sure(&answer), "{one}: {answer:?}");
+        }
+        // The same list for every release, by whoever makes it.
+        let of = |version: &str| format!("{checklist}\n\nThis one is for 1.{version}.0 and nothing else.");
+        let (one, two) = (of("2"), of("3"));
+        let answer =
+            judge(Written("ann", 900, "Release checklist", &two), Written("bob", 10, "Release checklist", &one), 0.99);
+        assert!(!is_sure(&answer), "{answer:?}");
+        let again = Written("ann", 3_000, "Weekly report", checklist);
+        assert!(!judge(again, Written("ann", 10, "Weekly report", checklist), 1.0).is_duplicate);
+    }
+
+    #[test]
+    fn a_template_alone_is_no_evidence() {
+        let form = "## Describe the bug\n<!-- paste the error: lines that failed here -->\n\n## Steps\n1.\n2.\n\n**Version**\n";
+        let answer = judge(Written("ann", 700, "Sound is gone", form), Written("bob", 10, "Menu flickers", form), 0.93);
+        assert!(!answer.is_duplicate && !is_sure(&answer), "{answer:?}");
+        assert!(!answer.reasoning.contains("paste"), "{}", answer.reasoning);
+    }
+
+    #[test]
+    fn an_error_that_everybody_sees_proves_nothing() {
+        let body = |what: &str| {
+            format!(
+                "Compiling my crate that uses {what} stops with this and nothing more:\n\n```\nerror: aborting due to previous error\n```\n"
+            )
+        };
+        let (one, two) = (body("generic traits in a macro"), body("an inline module path"));
+        let answer = judge(
+            Written("ann", 700, "Compiler stops with an error", &two),
+            Written("bob", 10, "Compiler stops with an error", &one),
+            0.91,
+        );
+        assert!(!is_sure(&answer), "{answer:?}");
+    }
+
+    #[test]
+    fn a_wish_is_no_duplicate_of_a_bug() {
+        let bug = Written(
+            "ann",
+            10,
+            "[Bug] Messages arrive out of order",
+            "When I send three messages quickly, they arrive out of order on the other side.",
+        );
+        let wish = Written(
+            "bob",
+            700,
+            "[Feature] Message ordering option",
+            "Please add a new option for the order in which messages arrive on the other side.",
+        );
+        let answer = judge(wish, bug, 0.93);
+        assert!(!answer.is_duplicate, "{answer:?}");
+    }
+
+    #[test]
+    fn pull_requests_are_never_sure() {
+        let filed = Filed::of(Written("ann", 10, "", ""));
+        let changes =
+            PullChanges { files: vec!["src/a.rs".to_owned()], diff: "+let anchor = viewport.anchor();\n".to_owned() };
+        let pull = |number| LocalText {
+            item_type: ItemType::Pr,
+            changes: Some(&changes),
+            ..text(
+                number,
+                Written("ann", 10, "Keep the anchor of the viewport", "So that the tree can be drawn again."),
+                &filed,
+            )
+        };
+        let parts: BTreeMap<String, f64> =
+            [("diff", 1.0), ("paths", 1.0), ("words", 1.0)].map(|(n, v)| (n.to_owned(), v)).into();
+        let candidate = LocalCandidate { text: pull(7), score: Similarity::ONE, parts: &parts };
+        let answer = judge_locally(&pull(9), &[candidate]);
+        assert!(!is_sure(&answer) && answer.reasoning.contains("same files"), "{answer:?}");
+        let other = PullChanges { files: vec!["docs/b.md".to_owned()], diff: "+something else\n".to_owned() };
+        let nothing = BTreeMap::new();
+        let far = LocalCandidate { text: LocalText { changes: Some(&other), ..pull(7) }, parts: &nothing, ..candidate };
+        assert!(judge_locally(&pull(9), &[far]).confidence < answer.confidence);
+    }
+
+    #[test]
+    fn without_candidates_the_answer_is_no() {
+        let new = Written("ann", 10, "Window crashes", CRASH);
+        let answer = judge_locally(&text(9, new, &Filed::of(new)), &[]);
+        assert!(!answer.is_duplicate && answer.duplicate_of.is_none() && answer.confidence == Probability::ZERO);
+    }
+
+    #[test]
+    fn more_similar_is_more_likely() {
+        let first = Written("ann", 10, "Window crashes with many folders", CRASH);
+        let other = Written(
+            "bob",
+            700,
+            "Crash while a large workspace opens",
+            "The window crashes when I open a workspace with many folders in it.",
+        );
+        let confidences: Vec<Probability> =
+            [0.76, 0.82, 0.88, 0.94].map(|score| judge(other, first, score).confidence).to_vec();
+        assert!(confidences.is_sorted(), "{confidences:?}");
+        assert!(!is_sure(&judge(other, first, 0.94)));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_gets_a_bounded_answer(
+            texts in prop::collection::vec((any::<String>(), "[ -~\n`#]{0,300}"), 1..5),
+            score in 0.0..=1.0_f64,
+        ) {
+            let filed = Filed::of(Written("ann", 10, "", ""));
+            let item = |number: usize| text(number as i64 + 1, Written("ann", 10, &texts[number].0, &texts[number].1), &filed);
+            let parts = BTreeMap::from([("words".to_owned(), f64::NAN), ("lexical".to_owned(), 7.0)]);
+            let score = Similarity::new(score).expect("a score");
+            let candidates: Vec<LocalCandidate<'_>> =
+                (1..texts.len()).map(|number| LocalCandidate { text: item(number), score, parts: &parts }).collect();
+            let answer = judge_locally(&item(0), &candidates);
+            prop_assert!(answer.reasoning.chars().count() <= REASONING_LIMIT);
+            prop_assert!(!answer.reasoning.contains(char::is_control));
+            prop_assert!(answer.is_duplicate == answer.duplicate_of.is_some());
+            prop_assert!(answer.is_duplicate == (answer.confidence.get() >= 0.5));
+            let known = |target| candidates.iter().any(|candidate| candidate.text.number == target);
+            prop_assert!(answer.duplicate_of.is_none_or(known));
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! What the local judge weighs of a source and one of its candidates.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::hash::Hash;
+
+use canonry_domain::{ItemType, Login};
+use canonry_retrieval::{FactKind, SharedFact, shared_facts};
+
+use crate::judge::local::answer::{LocalCandidate, LocalText};
+use crate::judge::local::item_facts::Reading;
+use crate::judge::local::titles::Titles;
+
+/// The names of the features, in the order of the weights.
+pub const FEATURES: [&str; 27] = [
+    "score",
+    "lexical",
+    "evidence",
+    "title_overlap",
+    "title_one_word_differs",
+    "title_each_own",
+    "title_names_differ",
+    "title_numbers_differ",
+    "triples",
+    "contained",
+    "titles_in_texts",
+    "error_shared",
+    "frames_shared",
+    "places_differ",
+    "same_author",
+    "same_author_within_hour",
+    "far_in_time",
+    "behind_words",
+    "crowd",
+    "short",
+    "distinct",
+    "paths",
+    "diff",
+    "late",
+    "ranker",
+    "ahead_by_ranker",
+    "behind_by_ranker",
+];
+
+/// A source and a candidate, compared.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// One number around 0..1 for each of [`FEATURES`].
+    pub features: [f64; FEATURES.len()],
+    /// What both texts hold, the most telling first.
+    pub facts: Vec<SharedFact>,
+    pub(crate) titles: Titles,
+    /// Three words in a row that both have, of those that either has.
+    pub(crate) triples: f64,
+    /// Rare words of the most telling error line that both show.
+    pub(crate) error_words: usize,
+    /// Places in source files: both name some, and whether they share one.
+    pub(crate) places_shared: bool,
+    pub(crate) places_differ: bool,
+    /// Both name versions, and none of the other's.
+    pub(crate) versions_differ: bool,
+    pub(crate) same_author: bool,
+    pub(crate) hours: Option<f64>,
+    /// Three words in a row that both have, and no other candidate by a third person: what several people wrote is none's.
+    pub(crate) copied: usize,
+    /// Words of the shorter one, without what a template put there.
+    pub(crate) shortest: usize,
+    /// Changed paths that both have, of those that either has.
+    pub(crate) paths: f64,
+}
+
+/// Compares a source with every candidate. How far a candidate stands out among the others counts, so they are
+/// compared together.
+pub fn compare(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<Compared> {
+    let own = Reading::of(source);
+    let others: Vec<Reading> = candidates.iter().map(|candidate| Reading::of(&candidate.text)).collect();
+    (0..candidates.len()).map(|at| pair(source, &own, candidates, &others, at)).collect()
+}
+
+fn pair(
+    source: &LocalText<'_>,
+    own: &Reading,
+    candidates: &[LocalCandidate<'_>],
+    others: &[Reading],
+    at: usize,
+) -> Compared {
+    let (candidate, other) = (&candidates[at], &others[at]);
+    let facts = shared_facts(&own.facts, &other.facts);
+    let titles = Titles::of(&own.title, &other.title);
+    let triples = overlap(&own.triples, &other.triples);
+    let error_words =
+        facts.iter().filter(|fact| fact.kind == FactKind::Error).map(|fact| rare_words(&fact.text)).max().unwrap_or(0);
+    let frames = facts.iter().filter(|fact| fact.kind == FactKind::Frame).count();
+    let places_known = !own.places.is_empty() && !other.places.is_empty();
+    let places_shared = !own.places.is_disjoint(&other.places);
+    let versions_differ = own.facts.has(FactKind::Version)
+        && other.facts.has(FactKind::Version)
+        && !facts.iter().any(|fact| fact.kind == FactKind::Version);
+    let hours = source.created_at.zip(candidate.text.created_at).map(|(one, two)| hours_apart(one, two));
+    let same_author = source.author.is_some() && source.author == candidate.text.author;
+    let shortest = own.length.min(other.length);
+    let (paths, lines) = (overlap(&own.paths, &other.paths), overlap(&own.lines, &other.lines));
+    let part = |name: &str| share(candidate.parts, name);
+    let changed = |both: f64, part: Option<f64>| match source.item_type {
+        ItemType::Pr => (both.sqrt() + part.unwrap_or_default().sqrt()) / 2.0,
+        ItemType::Issue => 0.0,
+    };
+    let copied = copied(source, own, candidates, others, at);
+    let standing = Standing::of(candidates, at);
+    let features = [
+        (candidate.score.get() - 0.75) / 0.25,
+        part("lexical").unwrap_or_default().sqrt(),
+        part("evidence").unwrap_or_default().sqrt(),
+        titles.overlap,
+        flag(titles.one_word_differs),
+        flag(titles.each_own),
+        flag(titles.names_differ),
+        flag(titles.numbers_differ),
+        triples.sqrt(),
+        contained(&own.words, &other.words),
+        (within(&own.title.words, other) + within(&other.title.words, own)) / 2.0,
+        (error_words as f64 / 6.0).min(1.0),
+        frames.min(4) as f64 / 4.0,
+        flag(places_known && !places_shared),
+        flag(same_author),
+        flag(same_author && hours.is_some_and(|hours| hours < 1.0)),
+        // Half way where nothing is known: some 50 days.
+        hours.map_or(0.5, |hours| (hours / 24.0).ln_1p() / 8.0),
+        standing.behind_by_words,
+        standing.crowd,
+        1.0 / (1.0 + shortest as f64 / 30.0),
+        (distinct(own, others, at) as f64).ln_1p() / 4.0,
+        changed(paths, part("paths")),
+        changed(lines, part("diff")),
+        late(candidate.parts),
+        ranker(source.item_type, candidate.parts),
+        standing.ahead_by_ranker,
+        standing.behind_by_ranker,
+    ];
+    Compared {
+        features,
+        facts,
+        titles,
+        triples,
+        error_words,
+        places_shared,
+        places_differ: places_known && !places_shared,
+        versions_differ,
+        same_author,
+        hours,
+        copied,
+        shortest,
+        paths,
+    }
+}
+
+fn copied(
+    source: &LocalText<'_>,
+    own: &Reading,
+    candidates: &[LocalCandidate<'_>],
+    others: &[Reading],
+    at: usize,
+) -> usize {
+    let authors = [source.author, candidates[at].text.author];
+    // An unknown author may be anybody.
+    let is_third = |author: Option<&Login>| author.is_none() || !authors.contains(&author);
+    let thirds: Vec<&Reading> = candidates
+        .iter()
+        .zip(others)
+        .enumerate()
+        .filter(|(place, (candidate, _))| *place != at && is_third(candidate.text.author))
+        .map(|(_, (_, reading))| reading)
+        .collect();
+    let both = own.triples.intersection(&others[at].triples);
+    both.filter(|triple| !thirds.iter().any(|third| third.triples.contains(*triple))).count()
+}
+
+fn flag(is: bool) -> f64 {
+    if is { 1.0 } else { 0.0 }
+}
+
+/// A part of the retrieval score as a share.
+fn share(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    parts.get(name).copied().filter(|value| value.is_finite()).map(|value| value.clamp(0.0, 1.0))
+}
+
+fn number(parts: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    parts.get(name).copied().filter(|value| value.is_finite())
+}
+
+// What a pair has on average, where a part is unknown: such a pair is judged by the rest.
+const LATE_UNKNOWN: f64 = 0.6;
+const RANKER_UNKNOWN_OF_ISSUES: f64 = 0.95;
+const RANKER_UNKNOWN_OF_PULLS: f64 = 0.69;
+
+/// What the order of the candidates is by, in tens.
+fn ranker(item_type: ItemType, parts: &BTreeMap<String, f64>) -> f64 {
+    let unknown = match item_type {
+        ItemType::Issue => RANKER_UNKNOWN_OF_ISSUES,
+        ItemType::Pr => RANKER_UNKNOWN_OF_PULLS,
+    };
+    number(parts, "ranker").map_or(unknown, |sum| sum / 10.0)
+}
+
+/// How well the tokens of each are met by the other's, around 0..1.
+fn late(parts: &BTreeMap<String, f64>) -> f64 {
+    match (number(parts, "late_there"), number(parts, "late_back")) {
+        (Some(there), Some(back)) => ((there + back) / 2.0 - 0.5) * 4.0,
+        _ => LATE_UNKNOWN,
+    }
+}
+
+fn hours_apart(one: jiff::Timestamp, other: jiff::Timestamp) -> f64 {
+    one.duration_since(other).as_secs_f64().abs() / 3_600.0
+}
+
+/// How a candidate stands among the others.
+struct Standing {
+    behind_by_words: f64,
+    crowd: f64,
+    ahead_by_ranker: f64,
+    behind_by_ranker: f64,
+}
+
+/// Scores as near as that are the same to the gates.
+const CROWD: f64 = 0.015;
+/// Candidates that a new item is compared with, less one.
+const RIVALS: f64 = 7.0;
+
+impl Standing {
+    fn of(candidates: &[LocalCandidate<'_>], at: usize) -> Self {
+        let words = |candidate: &LocalCandidate<'_>| share(candidate.parts, "words").unwrap_or_default();
+        let rivals = || candidates.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, rival)| rival);
+        let (own_words, own_score) = (words(&candidates[at]), candidates[at].score);
+        let best_words = rivals().map(words).fold(0.0, f64::max);
+        let ranker = |candidate: &LocalCandidate<'_>| number(candidate.parts, "ranker");
+        let best_ranker = rivals().filter_map(ranker).reduce(f64::max);
+        let ahead = ranker(&candidates[at]).zip(best_ranker).map_or(0.0, |(own, best)| own - best);
+        let crowd = rivals().filter(|rival| rival.score.gap(own_score).abs() < CROWD).count();
+        Self {
+            behind_by_words: (best_words - own_words).clamp(0.0, 0.2) * 5.0,
+            crowd: (crowd as f64 / RIVALS).min(1.0),
+            ahead_by_ranker: ahead.clamp(0.0, 4.0) / 4.0,
+            behind_by_ranker: (-ahead).clamp(0.0, 4.0) / 4.0,
+        }
+    }
+}
+
+/// The words of an error line that are not in every other one. "error: aborting due to previous error" has none.
+pub(crate) fn rare_words(line: &str) -> usize {
+    let words: BTreeSet<String> = line
+        .split(|character: char| !character.is_alphabetic() && character != '_')
+        .filter(|word| word.chars().count() > 2)
+        .map(str::to_lowercase)
+        .filter(|word| COMMON.binary_search(&word.as_str()).is_err())
+        .collect();
+    words.len()
+}
+
+/// Words of error lines that tools print whatever went wrong, sorted.
+const COMMON: [&str; 107] = [
+    "abort",
+    "aborted",
+    "aborting",
+    "and",
+    "any",
+    "are",
+    "assertion",
+    "backtrace",
+    "because",
+    "bug",
+    "build",
+    "builds",
+    "but",
+    "call",
+    "called",
+    "can",
+    "cannot",
+    "caused",
+    "code",
+    "command",
+    "compile",
+    "compiler",
+    "compiling",
+    "core",
+    "could",
+    "crash",
+    "crashed",
+    "did",
+    "does",
+    "due",
+    "dumped",
+    "else",
+    "err",
+    "error",
+    "errors",
+    "exception",
+    "exit",
+    "exited",
+    "expected",
+    "explicit",
+    "fail",
+    "failed",
+    "failing",
+    "fails",
+    "failure",
+    "fatal",
+    "fault",
+    "file",
+    "following",
+    "for",
+    "found",
+    "from",
+    "get",
+    "got",
+    "has",
+    "have",
+    "here",
+    "hit",
+    "ice",
+    "info",
+    "internal",
+    "invalid",
+    "java",
+    "lang",
+    "line",
+    "main",
+    "make",
+    "message",
+    "most",
+    "not",
+    "note",
+    "null",
+    "only",
+    "org",
+    "panic",
+    "panicked",
+    "path",
+    "previous",
+    "process",
+    "python",
+    "recent",
+    "report",
+    "run",
+    "running",
+    "rust",
+    "rust_backtrace",
+    "rustc",
+    "segfault",
+    "segmentation",
+    "signal",
+    "src",
+    "status",
+    "task",
+    "test",
+    "tests",
+    "that",
+    "the",
+    "this",
+    "thread",
+    "unexpected",
+    "unexpectedly",
+    "unknown",
+    "warning",
+    "when",
+    "while",
+    "with",
+    "you",
+];
+
+/// What both hold of what either holds.
+pub(crate) fn overlap<T: Eq + Hash>(one: &HashSet<T>, other: &HashSet<T>) -> f64 {
+    let both = one.intersection(other).count();
+    let either = one.len() + other.len() - both;
+    if either == 0 { 0.0 } else { both as f64 / either as f64 }
+}
+
+/// How much of the shorter one the longer one holds.
+fn contained(one: &HashSet<String>, other: &HashSet<String>) -> f64 {
+    let least = one.len().min(other.len());
+    if least == 0 { 0.0 } else { one.intersection(other).count() as f64 / least as f64 }
+}
+
+/// The share of a title's words that stand in the other item.
+fn within(title: &[String], other: &Reading) -> f64 {
+    let held = title.iter().filter(|word| other.words.contains(*word)).count();
+    held as f64 / title.len().max(1) as f64
+}
+
+/// Words that the source shares with this candidate and with no other one.
+fn distinct(own: &Reading, others: &[Reading], at: usize) -> usize {
+    let elsewhere =
+        |word: &String| others.iter().enumerate().any(|(place, other)| place != at && other.words.contains(word));
+    own.words.iter().filter(|word| others[at].words.contains(*word) && !elsewhere(word)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{COMMON, rare_words};
+
+    #[test]
+    fn what_every_error_says_is_not_rare() {
+        assert!(COMMON.is_sorted());
+        for line in ["error: aborting due to previous error", "fatal error: build failed, exit code 1", "panicked at"] {
+            assert_eq!(rare_words(line), 0, "{line}");
+        }
+        assert_eq!(rare_words("error: cannot relate bound region: ReInfer(60) <= ReLateBound(78)"), 5);
+    }
+}

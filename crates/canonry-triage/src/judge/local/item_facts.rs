@@ -1,0 +1,132 @@
+//! What the local judge reads off one item: the words that are its author's own, and the facts in them.
+
+use std::collections::{BTreeSet, HashSet};
+use std::sync::LazyLock;
+
+use canonry_domain::{BODY_LIMIT, PullChanges};
+use canonry_retrieval::{Facts, tokens};
+use regex::Regex;
+
+use crate::judge::local::answer::LocalText;
+use crate::judge::local::titles::Title;
+
+pub(crate) struct Reading {
+    pub(crate) title: Title,
+    /// The words of the title and of what the author wrote under it, each once.
+    pub(crate) words: HashSet<String>,
+    /// Every three words in a row of what the author wrote.
+    pub(crate) triples: HashSet<u64>,
+    /// How many words the author wrote, title included.
+    pub(crate) length: usize,
+    pub(crate) facts: Facts,
+    /// Places in source files, as `collect.rs:1040`; of the first lines of a file too many are alike.
+    pub(crate) places: BTreeSet<String>,
+    /// Changed paths and changed lines of a pull request; empty for everything else.
+    pub(crate) paths: HashSet<String>,
+    pub(crate) lines: HashSet<String>,
+}
+
+impl Reading {
+    pub(crate) fn of(text: &LocalText<'_>) -> Self {
+        let title = Title::of(text.title);
+        let body = own_text(first_chars(text.body, BODY_LIMIT));
+        let mut all = title.words.clone();
+        all.extend(tokens(&body));
+        let triples = all.windows(3).map(hash).collect();
+        let changes = text.changes;
+        Self {
+            length: all.len(),
+            words: all.into_iter().collect(),
+            triples,
+            title,
+            facts: Facts::of(&format!("{}\n{body}", text.title)),
+            places: places(&body),
+            paths: changes.map(|changes| changes.files.iter().take(PATHS).cloned().collect()).unwrap_or_default(),
+            lines: changes.map(changed_lines).unwrap_or_default(),
+        }
+    }
+}
+
+/// Paths that are compared; a change of more is a sweep over the tree.
+const PATHS: usize = 300;
+/// Characters of a diff that are compared.
+const DIFF: usize = 20_000;
+/// Shorter changed lines are brackets and `else`: everybody changes those.
+const LINE: usize = 8;
+
+fn changed_lines(changes: &PullChanges) -> HashSet<String> {
+    let bare = |line: &str| line.split_whitespace().collect::<String>();
+    first_chars(&changes.diff, DIFF).lines().map(bare).filter(|line| line.len() > LINE).collect()
+}
+
+/// A body without what a template put there: comments, headings, check lists, labels without an answer, and the
+/// sentences of the forms that GitHub offers to everybody.
+pub(crate) fn own_text(body: &str) -> String {
+    let body = COMMENT.replace_all(body, " ");
+    let mut own = String::with_capacity(body.len());
+    let mut fenced = false;
+    for line in body.lines() {
+        let bare = line.trim();
+        if bare.starts_with("```") || bare.starts_with("~~~") {
+            fenced = !fenced;
+        } else if !fenced && FORM.is_match(bare) {
+            continue;
+        }
+        own.push_str(line);
+        own.push('\n');
+    }
+    own
+}
+
+/// Kept of one text: a trace of thousands of frames repeats itself.
+const KEPT: usize = 64;
+/// Lines of a file before this one are where every small example fails.
+const FIRST_LINE: u32 = 30;
+
+fn places(body: &str) -> BTreeSet<String> {
+    let place = |found: regex::Captures<'_>| {
+        let line: u32 = found[2].parse().ok()?;
+        (line >= FIRST_LINE).then(|| format!("{}:{line}", &found[1]))
+    };
+    PLACE.captures_iter(first_chars(body, BODY_LIMIT)).filter_map(place).take(KEPT).collect()
+}
+
+fn hash(words: &[String]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325_u64;
+    for byte in words.iter().flat_map(|word| word.bytes().chain([b' '])) {
+        hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    }
+    hash
+}
+
+pub(crate) fn first_chars(text: &str, limit: usize) -> &str {
+    text.char_indices().nth(limit).map_or(text, |(end, _)| &text[..end])
+}
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+}
+
+static PLACE: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"\b([\w-]+\.(?:rs|c|cc|cpp|h|hpp|go|py|rb|js|ts|tsx|java|kt|cs|swift|php|ex|m)):(\d{1,6})\b")
+});
+static COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)<!--.*?(?:-->|$)"));
+static FORM: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?ix)^\#{1,6}\s | ^\*\*[^*]{1,80}\*\*:?$ | ^__[^_]{1,80}__:?$ | ^[-*+]?\s*\[[\sx]\]\s | ^[-*+]?\s*[^:\s](?:[^:]{0,60}):$
+        | ^(?:no\ response|_no\ response_|n/a|none)\.?$
+        | ^(?:a\ clear\ and\ concise|if\ applicable,|add\ any\ other|please\ (?:complete|fill|describe|provide)|is\ your\ feature\ request\ related|steps\ to\ reproduce\ the\ behavior)",
+    )
+});
+
+#[cfg(test)]
+mod tests {
+    use super::own_text;
+
+    #[test]
+    fn what_a_form_put_there_is_not_the_authors() {
+        let body = "<!-- Fill this in -->\n## Describe the bug\nA clear and concise description of what the bug is.\n\
+            **Steps**\n- [x] I searched\n- OS:\n- Version: 1.2\nIt crashes.\n```\n# not a heading\n```\n_No response_\n";
+        assert_eq!(own_text(body), " \n- Version: 1.2\nIt crashes.\n```\n# not a heading\n```\n");
+    }
+}

@@ -1,0 +1,282 @@
+//! `backtest`: past duplicates replayed as if they were new, against only what existed then.
+
+use std::time::{Duration, Instant};
+
+use canonry_domain::{ItemNumber, ItemType, RepoName, Similarity};
+use canonry_retrieval::{Hit, ReplayQuery, RetrievalMeasures, RetrievalMode, rank_of_best};
+use canonry_store::{IndexRow, Repo, Store, StoreError};
+use serde::Serialize;
+
+use crate::lab::backtest_plan::{BacktestCounts, Plan};
+use crate::lab::backtest_truth::{TruthFile, TruthMistake};
+use crate::lab::backtest_verdicts::{FirstAnswers, Verdicts};
+use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BacktestOptions {
+    pub mode: RetrievalMode,
+    pub wanted_precision: f64,
+    /// Replay so many duplicates at most, and as many other items.
+    pub limit_queries: Option<usize>,
+    /// Chooses samples and intervals; the same seed gives the same figures.
+    pub seed: u64,
+}
+
+/// What the replay showed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Backtest {
+    pub repo: RepoName,
+    /// The model of the vectors; `None` when none were used.
+    pub model: Option<String>,
+    /// Whether scores were fitted to data rather than being the model's bare cosines.
+    pub calibrated: bool,
+    pub options: BacktestOptions,
+    /// Whether a truth file took the place of what people closed as duplicates.
+    pub from_truth_file: bool,
+    pub counts: BacktestCounts,
+    pub retrieval: RetrievalMeasures,
+    /// The same of issues and of pull requests, where both were replayed.
+    pub by_type: Vec<(ItemType, RetrievalMeasures)>,
+    /// The share of duplicates found among the first so many.
+    pub recall_curve: Vec<(usize, f64)>,
+    pub verdicts: Verdicts,
+    /// The duplicates whose right item was ranked worst, worst first.
+    pub misses: Vec<Miss>,
+    pub mistakes: Vec<TruthMistake>,
+    pub timing: BacktestTiming,
+}
+
+/// A duplicate whose right item did not come first.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Miss {
+    #[serde(rename = "type")]
+    pub item_type: ItemType,
+    pub duplicate: NamedItem,
+    /// The best ranked of what it duplicates, or the oldest when none was found.
+    pub expected: NamedItem,
+    /// Its rank; `None` when it was not among the first hundred.
+    pub rank: Option<usize>,
+    /// What came first instead.
+    pub first: Option<NamedItem>,
+    pub first_score: Option<Similarity>,
+}
+
+/// An item as a person knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NamedItem {
+    pub number: ItemNumber,
+    pub title: String,
+    pub url: Option<String>,
+}
+
+/// How long the replay took.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct BacktestTiming {
+    pub replay_seconds: f64,
+    /// Half of the searches took at most so many milliseconds.
+    pub search_ms_p50: f64,
+    /// 95 in 100 took at most so many.
+    pub search_ms_p95: f64,
+}
+
+/// Why nothing was replayed.
+#[derive(Debug, thiserror::Error)]
+pub enum BacktestError {
+    /// There is nothing to compare with.
+    #[error(
+        "no duplicates are known in {repo}, so there is nothing to replay; learn them with `canonry sync --repo {repo} --outcomes`, or name them in a file with --truth"
+    )]
+    NoDuplicates { repo: RepoName },
+    /// Duplicates are known, but not what was there before them.
+    #[error(
+        "{known} duplicates are known in {repo}, but nothing that they duplicate was there before them; bring in the whole history with `canonry sync --repo {repo}`"
+    )]
+    NothingEarlier { repo: RepoName, known: usize },
+    /// No line of the truth file can be used.
+    #[error("no line of the truth file can be used; line {}: {}", .first.line, .first.message)]
+    UselessTruth {
+        /// The first mistake.
+        first: TruthMistake,
+    },
+    /// Nothing is embedded.
+    #[error(
+        "nothing that could be replayed in {repo} is embedded by {model}; run `canonry embed --repo {repo}` with the same embedder first, or replay without vectors: --retrieval lexical"
+    )]
+    NotEmbedded { repo: RepoName, model: String },
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Neighbours looked at for each item: as many as each part of retrieval names.
+const NEIGHBOURS: usize = 100;
+/// Misses that are kept: more than anybody reads.
+const MISSES: usize = 20;
+/// Where the curve of recall is measured.
+const CURVE: [usize; 8] = [1, 2, 3, 5, 10, 20, 50, 100];
+
+/// Replays every past duplicate of these neighbourhoods (issues, pull requests, or both), and a sample of other
+/// items to see how often it would have spoken wrongly. Of a replayed item nothing is used but what was there
+/// when it was filed: not its labels, its state or its closing.
+pub async fn backtest(
+    store: &Store,
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    truth: Option<&TruthFile>,
+    options: BacktestOptions,
+    progress: &mut (dyn FnMut(u64, u64) + Send),
+) -> Result<Backtest, BacktestError> {
+    let begun = Instant::now();
+    let plan = Plan::new(repo, neighbourhoods, truth, options)?;
+    let total = (plan.queries.len() + plan.others.len()) as u64;
+    let mut done = 0;
+    let mut step = || {
+        done += 1;
+        progress(done, total);
+    };
+    let mut times = Vec::new();
+    let mut replayed = Vec::new();
+    for (place, query) in &plan.queries {
+        let hits = replay(&neighbourhoods[*place], query.number, options.mode, &mut times).await?;
+        replayed.push(Replayed { place: *place, query, hits });
+        step();
+    }
+    let mut others = Vec::new();
+    for (place, number) in &plan.others {
+        let hits = replay(&neighbourhoods[*place], *number, options.mode, &mut times).await?;
+        others.push(hits.first().map(|hit| hit.score));
+        step();
+    }
+    let answers = FirstAnswers {
+        duplicates: replayed
+            .iter()
+            .map(|item| (item.hits.first().map(|hit| hit.score), item.rank() == Some(1)))
+            .collect(),
+        duplicates_in_all: plan.counts.duplicates,
+        others,
+        others_in_all: plan.counts.others,
+    };
+    let ranks: Vec<Option<usize>> = replayed.iter().map(Replayed::rank).collect();
+    Ok(Backtest {
+        repo: repo.name.clone(),
+        model: plan.model,
+        calibrated: neighbourhoods.iter().all(|neighbourhood| neighbourhood.calibration().is_fitted()),
+        options,
+        from_truth_file: truth.is_some(),
+        counts: plan.counts,
+        retrieval: RetrievalMeasures::of(&ranks, options.seed),
+        by_type: by_type(neighbourhoods, &replayed, options.seed),
+        recall_curve: CURVE.map(|k| (k, found_among(&ranks, k))).to_vec(),
+        verdicts: Verdicts::of(&answers, options.wanted_precision),
+        misses: worst_misses(store, repo, neighbourhoods, &replayed).await?,
+        mistakes: plan.mistakes,
+        timing: timing(begun.elapsed(), times),
+    })
+}
+
+/// A duplicate and what was found for it.
+struct Replayed<'a> {
+    place: usize,
+    query: &'a ReplayQuery,
+    hits: Vec<Hit>,
+}
+
+impl Replayed<'_> {
+    fn rank(&self) -> Option<usize> {
+        rank_of_best(self.hits.iter().map(|hit| hit.number), &self.query.relevant)
+    }
+}
+
+/// What would have been found for an item when it was filed. An item that lost its text or vector since the
+/// plan was made finds nothing.
+async fn replay(
+    neighbourhood: &Neighbourhood,
+    number: ItemNumber,
+    mode: RetrievalMode,
+    times: &mut Vec<Duration>,
+) -> Result<Vec<Hit>, RetrievalError> {
+    let entry = neighbourhood.entry(number).await?;
+    let entry = entry.filter(|entry| mode == RetrievalMode::Lexical || entry.vector.is_some());
+    let (Some(entry), Some(own)) = (entry, neighbourhood.rows().get(&number)) else {
+        return Ok(Vec::new());
+    };
+    // The order of `CreationOrder`, without its look-ups: this is asked for every item of the corpus.
+    let earlier = |row: &IndexRow| (row.created_at, row.number) < (own.created_at, own.number);
+    let wanted = Wanted { mode, k: NEIGHBOURS, min_score: Similarity::ZERO, state: None };
+    let begun = Instant::now();
+    let query = Neighbourhood::query_of(&entry);
+    let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), wanted, &earlier).await?;
+    times.push(begun.elapsed());
+    Ok(hits)
+}
+
+fn found_among(ranks: &[Option<usize>], k: usize) -> f64 {
+    let found = ranks.iter().filter(|rank| rank.is_some_and(|rank| rank <= k)).count();
+    found as f64 / ranks.len().max(1) as f64
+}
+
+fn by_type(
+    neighbourhoods: &[Neighbourhood],
+    replayed: &[Replayed<'_>],
+    seed: u64,
+) -> Vec<(ItemType, RetrievalMeasures)> {
+    let measured = neighbourhoods.iter().enumerate().filter_map(|(place, neighbourhood)| {
+        let ranks: Vec<Option<usize>> =
+            replayed.iter().filter(|item| item.place == place).map(Replayed::rank).collect();
+        (!ranks.is_empty()).then(|| (neighbourhood.item_type(), RetrievalMeasures::of(&ranks, seed)))
+    });
+    measured.collect()
+}
+
+async fn worst_misses(
+    store: &Store,
+    repo: &Repo,
+    neighbourhoods: &[Neighbourhood],
+    replayed: &[Replayed<'_>],
+) -> Result<Vec<Miss>, StoreError> {
+    let mut missed: Vec<&Replayed<'_>> = replayed.iter().filter(|item| item.rank() != Some(1)).collect();
+    missed.sort_by_key(|item| (std::cmp::Reverse(item.rank().unwrap_or(usize::MAX)), item.place, item.query.number));
+    let mut misses = Vec::new();
+    for item in missed.into_iter().take(MISSES) {
+        let item_type = neighbourhoods[item.place].item_type();
+        let rank = item.rank();
+        let expected = match rank {
+            Some(rank) => item.hits.get(rank - 1).map(|hit| hit.number),
+            None => item.query.relevant.first().copied(),
+        };
+        let expected = expected.expect("invariant: a query has something relevant");
+        let first = item.hits.first();
+        misses.push(Miss {
+            item_type,
+            duplicate: named(store, repo, item_type, item.query.number).await?,
+            expected: named(store, repo, item_type, expected).await?,
+            rank,
+            first: match first {
+                Some(hit) => Some(named(store, repo, item_type, hit.number).await?),
+                None => None,
+            },
+            first_score: first.map(|hit| hit.score),
+        });
+    }
+    Ok(misses)
+}
+
+async fn named(store: &Store, repo: &Repo, item_type: ItemType, number: ItemNumber) -> Result<NamedItem, StoreError> {
+    let item = store.item(repo.id, item_type, number).await?;
+    let (title, url) = item.map(|item| (item.title, item.url)).unwrap_or_default();
+    Ok(NamedItem { number, title, url })
+}
+
+fn timing(all: Duration, mut times: Vec<Duration>) -> BacktestTiming {
+    times.sort_unstable();
+    let milliseconds = |share: f64| {
+        let at = ((times.len() as f64 * share) as usize).min(times.len().saturating_sub(1));
+        times.get(at).map_or(0.0, |time| time.as_secs_f64() * 1_000.0)
+    };
+    BacktestTiming {
+        replay_seconds: all.as_secs_f64(),
+        search_ms_p50: milliseconds(0.5),
+        search_ms_p95: milliseconds(0.95),
+    }
+}

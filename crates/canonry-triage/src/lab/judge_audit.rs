@@ -1,0 +1,190 @@
+//! `judge-audit`: how often a cheap judge agrees with a strong one, on the repository's own items.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeProof,
+    LaneResult, Probability, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
+};
+use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFilter, Store, StoreError};
+use futures_util::{StreamExt, stream};
+use jiff::Timestamp;
+
+use crate::judge::judge_case::{Judge, JudgeCase, Unheard};
+use crate::judge::judge_items::{JudgeError, cards_of, representation_of};
+use crate::judge::llm_budget::LlmBudget;
+use crate::judge::proven_judge::PeoplesTruth;
+use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::retrieval::embed::EmbedSource;
+
+/// Which sets are looked at, and how.
+#[derive(Debug, Clone)]
+pub struct AuditOptions {
+    /// Only items of this type.
+    pub item_type: Option<ItemType>,
+    pub source: EmbedSource,
+    /// How many sets at most.
+    pub sample_size: u32,
+    /// What chooses the sample: the same seed chooses the same.
+    pub seed: i64,
+    pub min_edge: Probability,
+    /// Questions under way at once; at least one.
+    pub workers: usize,
+    pub budget: LlmBudget,
+    pub run_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditReport {
+    pub id: i64,
+    pub tally: AuditTally,
+    /// How the cheap judge's accepted answers turned out: by what people said of the pair, else by the strong judge.
+    pub proof: JudgeProof,
+    pub items: Vec<AuditedItem>,
+    /// Why some judges were not asked, if some were not.
+    pub stopped: Option<String>,
+}
+
+/// Sets that are read at once.
+const PAGE: u32 = 500;
+
+/// Lets two judges decide about the same sample of sets, through the same gates, and stores what they said.
+///
+/// Edges, overrides and the state of targets play no part: the judges are compared, not the repository.
+pub async fn judge_audit(
+    store: &Store,
+    repo: &Repo,
+    cheap: Judge<'_>,
+    strong: Judge<'_>,
+    options: &AuditOptions,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<AuditReport, JudgeError> {
+    let sets = sampled_sets(store, repo, options).await?;
+    let mut cases = Vec::with_capacity(sets.len());
+    for set in sets {
+        cases.push((set.id, case_of(store, repo, &set, options.source).await?));
+    }
+    let lanes = cases.into_iter().filter_map(|(set, case)| Some((set, case?))).map(|(set, case)| async move {
+        let first = lane(cheap, &case, options).await;
+        let second = lane(strong, &case, options).await;
+        (set, case, first, second)
+    });
+    let lanes: Vec<_> = lanes.collect();
+    let mut answers = stream::iter(lanes).buffered(options.workers.max(1));
+    let truth = PeoplesTruth::read(store, repo).await?;
+    let is_other_judge = cheap.stored() != strong.stored();
+    let (mut items, mut right) = (Vec::new(), Vec::new());
+    let mut stopped = None;
+    while let Some((set, case, cheap, strong)) = answers.next().await {
+        let calls: Vec<NewLlmCall> = [&cheap, &strong].into_iter().filter_map(|lane| lane.call.clone()).collect();
+        if !calls.is_empty() {
+            store.record_llm_calls(Some(repo.id), &options.run_id, &calls, now).await?;
+        }
+        stopped = stopped.or(cheap.stopped).or(strong.stopped);
+        let candidates = audit_candidates(&case.gate_candidates(), &case.pairs);
+        let item = AuditItem { candidates, cheap: cheap.result, strong: strong.result };
+        right.extend(truth.is_right(&case.source, &item, is_other_judge));
+        items.push(AuditedItem {
+            item_type: case.source.item_type,
+            number: case.source.number,
+            candidate_set: Some(set),
+            class: audit_class(&item.cheap, &item.strong),
+            item,
+        });
+        progress(items.len() as u64);
+    }
+    drop(answers);
+    if items.is_empty() {
+        return Err(JudgeError::NothingToAudit { repo: repo.name.clone() });
+    }
+    let proof: JudgeProof = right.into_iter().collect();
+    let audit = NewAudit {
+        representation: representation_of(options.source),
+        seed: options.seed,
+        sample_size: options.sample_size,
+        cheap_provider: cheap.provider().to_owned(),
+        cheap_model: cheap.model_id().to_owned(),
+        strong_provider: strong.provider().to_owned(),
+        strong_model: strong.model_id().to_owned(),
+        min_edge: options.min_edge,
+        run_id: options.run_id.clone(),
+        prompt_version: Some(JUDGE_PROMPT_VERSION),
+        proof: Some(proof),
+    };
+    let id = store.write_audit(repo.id, &audit, &items, now).await?;
+    let tally = items.iter().map(|item| item.class).collect();
+    Ok(AuditReport { id, tally, proof, items, stopped })
+}
+
+/// The sample: fresh sets with candidates, of open items.
+async fn sampled_sets(store: &Store, repo: &Repo, options: &AuditOptions) -> Result<Vec<CandidateSet>, StoreError> {
+    let filter = SetFilter {
+        item_type: options.item_type,
+        representation: representation_of(options.source),
+        source_state: Some(ItemState::Open),
+        allow_stale: false,
+    };
+    // Read twice, so that only the sample's sets are in memory at once.
+    let mut sources = Vec::new();
+    let mut after = None;
+    loop {
+        let page = store.latest_candidate_sets(repo.id, filter, after, PAGE).await?;
+        let Some(last) = page.last() else { break };
+        after = Some((last.number, last.item_type));
+        sources.extend(page.iter().filter(|set| !set.members.is_empty()).map(|set| (set.item_type, set.number)));
+    }
+    let chosen = audit_sample(sources, options.seed, options.sample_size as usize);
+    let mut sets = Vec::with_capacity(chosen.len());
+    for (item_type, number) in chosen {
+        let of_item = store.candidate_sets(repo.id, item_type, number).await?;
+        sets.extend(of_item.into_iter().find(|set| set.representation == filter.representation));
+    }
+    Ok(sets)
+}
+
+async fn case_of(
+    store: &Store,
+    repo: &Repo,
+    set: &CandidateSet,
+    source: EmbedSource,
+) -> Result<Option<JudgeCase>, StoreError> {
+    let numbers: Vec<ItemNumber> =
+        std::iter::once(set.number).chain(set.members.iter().map(|member| member.number)).collect();
+    let items = store.items_by_number(repo.id, set.item_type, &numbers).await?;
+    let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+    let Some(item) = items.get(&set.number) else { return Ok(None) };
+    let boilerplate = stored_boilerplate(store, repo, set.item_type).await?;
+    let mut case = JudgeCase::of_set(item, set, &items, &boilerplate);
+    case.cards = cards_of(store, repo, source, &case).await?;
+    Ok(Some(case))
+}
+
+/// What one judge made of one case.
+struct Lane {
+    result: LaneResult,
+    call: Option<NewLlmCall>,
+    stopped: Option<String>,
+}
+
+async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions) -> Lane {
+    let source = case.gate_source();
+    let candidates = case.gate_candidates();
+    if let Some(skipped) = gate_before_judge(&source, &candidates) {
+        return Lane { result: LaneResult::ruled(skipped, None), call: None, stopped: None };
+    }
+    let question = judge.question(case);
+    match judge.ask(&question, case, "audit", &options.budget).await {
+        Ok(heard) => {
+            let rules = GateRules { min_edge: options.min_edge, check_target_state: false };
+            let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
+            let confidence = heard.answer.ok().map(|answer| answer.confidence);
+            Lane { result: LaneResult::ruled(ruled, confidence), call: heard.call, stopped: None }
+        }
+        Err(Unheard::OverBudget(why)) => Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
+        Err(Unheard::NoAnswer { error, call }) => {
+            let result = LaneResult::failed(format!("failed to {error}"));
+            Lane { result, call: Some(*call), stopped: None }
+        }
+    }
+}

@@ -1,0 +1,607 @@
+//! `detect-new`: is one item, usually a new one, a duplicate of an open one?
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use canonry_domain::{
+    Change, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, OnlineThresholds, OnlineVerdict, PairScores,
+    Probability, PullChanges, RepoName, Similarity, Verdict, is_judged, online_verdict, ordered_scores,
+};
+use canonry_github::api::RestPullFile;
+use canonry_github::{GitHub, GitHubError, item_from_issue};
+use canonry_models::Embedder;
+use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
+use canonry_store::{IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
+use jiff::Timestamp;
+use sha2::{Digest, Sha256};
+
+use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
+use crate::corpus::identify::{identify, remember};
+use crate::corpus::refetch_item::LOOKS;
+use crate::corpus::sync::SyncError;
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
+use crate::judge::judge_items::cards_of;
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::judge::llm_budget::LlmBudget;
+use crate::judge::proven_judge::is_judge_proven;
+use crate::retrieval::boilerplate::refresh_boilerplate;
+use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
+use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+
+/// How one item is looked at.
+#[derive(Debug, Clone)]
+pub struct DetectOptions {
+    /// Issue or pull request; `None` for whichever has the number.
+    pub item_type: Option<ItemType>,
+    pub number: ItemNumber,
+    /// How many neighbours at most.
+    pub k: usize,
+    pub thresholds: OnlineThresholds,
+    pub mode: RetrievalMode,
+    pub budget: LlmBudget,
+    pub run_id: String,
+}
+
+impl DetectOptions {
+    /// One hash of all the rules that a verdict goes by.
+    fn rules_hash(&self) -> String {
+        let OnlineThresholds { min_score, maybe, duplicate } = self.thresholds;
+        let rules = format!("{} {} {min_score} {maybe} {duplicate}", self.mode, self.k);
+        Sha256::digest(rules).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+#[derive(Clone, Copy)]
+pub struct Detectors<'a> {
+    /// Asked for the item; without it the item must be in the store.
+    pub github: Option<&'a GitHub>,
+    pub embedder: &'a dyn Embedder,
+    /// Makes the card, when cards are compared.
+    pub extractor: Option<IntentExtractor<'a>>,
+    pub judge: Judge<'a>,
+    pub snapshots: Option<&'a Path>,
+}
+
+/// A neighbour, for a person.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TopMatch {
+    pub number: ItemNumber,
+    /// What orders the matches and is shown ([`ordered_scores`]).
+    pub score: Similarity,
+    /// How alike the two texts are, which gates and thresholds are held against.
+    pub similarity: Similarity,
+    pub state: ItemState,
+    pub title: String,
+    pub url: Option<String>,
+    pub judged: bool,
+}
+
+/// What is said about an item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Detected {
+    pub item: Item,
+    pub verdict: OnlineVerdict,
+    /// Whether the judge itself said that it is a duplicate.
+    pub is_duplicate: bool,
+    pub reasoning: Option<String>,
+    /// The nearest open items, and closed ones that may tell how it was fixed; the highest score first, open before closed.
+    pub top_matches: Vec<TopMatch>,
+    pub effective_source: Representation,
+    pub source_fallback_reason: Option<&'static str>,
+    /// Why the judge gave no usable answer, if it did not.
+    pub judge_failure: Option<String>,
+    pub judge_unreachable: bool,
+    pub triage_id: i64,
+}
+
+/// Why nothing is said about an item.
+#[derive(Debug, thiserror::Error)]
+pub enum DetectError {
+    #[error("{repo} has no {what} #{number}; check the number, or bring it in with `canonry import` or `canonry sync`")]
+    Unknown { repo: RepoName, what: &'static str, number: ItemNumber },
+    #[error("{repo} #{number} is a {found}; leave --type out, or name that one")]
+    OtherType { repo: RepoName, number: ItemNumber, found: &'static str },
+    /// The others have no vectors to be compared with. That must not read as "nothing is similar".
+    #[error(
+        "only {embedded} of the {open} other open items of {repo} are embedded by {model} ({source_word}), too few to \
+         compare with; run `canonry embed --repo {repo} --only-changed` with the same embedder, --source and --extractor first"
+    )]
+    TooFewEmbedded { repo: RepoName, model: String, source_word: &'static str, embedded: usize, open: usize },
+    #[error("{0}")]
+    GitHub(#[from] SyncError),
+    #[error(transparent)]
+    Embed(#[from] EmbedRunError),
+    #[error(transparent)]
+    Retrieval(#[from] RetrievalError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<GitHubError> for DetectError {
+    fn from(error: GitHubError) -> Self {
+        Self::GitHub(error.into())
+    }
+}
+
+/// The least score of a neighbour that the record keeps: a threshold that is learned later may be lower than today's.
+const KEPT: f64 = 0.50;
+const CLOSED_NAMED: usize = 3;
+
+/// Looks at one item: brings it up to date, embeds it, finds its neighbours, lets the judge and the guardrails decide,
+/// and stores what was said with everything it was based on.
+pub async fn detect_new(
+    store: &Store,
+    asked: &RepoName,
+    repo: Option<Repo>,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+    now: Timestamp,
+) -> Result<(Repo, Detected), DetectError> {
+    let (repo, item) = match (with.github, repo) {
+        (Some(github), _) => fetch(store, github, asked, options).await?,
+        (None, Some(repo)) => {
+            let item = known_item(store, &repo, options).await?;
+            (repo, item)
+        }
+        (None, None) => return Err(unknown(asked, options)),
+    };
+    refresh_boilerplate(store, &repo, item.item_type, now).await?;
+    let (source, fallback) = prepare(store, &repo, &item, with, now).await?;
+    let key = source.key(with.embedder.model_id());
+    let calibration = with.embedder.calibration().clone();
+    let near = Neighbourhood::load(store, &repo, item.item_type, key, calibration, with.snapshots).await?;
+    if options.mode != RetrievalMode::Lexical {
+        require_vectors(&repo, &item, &near, with.embedder.model_id())?;
+    }
+    let known = KnownDuplicates::load(store, &repo, item.item_type, near.representation()).await?;
+    let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
+    let (open, closed) = seen.neighbours().await?;
+    let judged = seen.judge(&open, with, source, now).await?;
+    let mut matches = top_matches(store, &repo, item.item_type, &open, &judged.shown).await?;
+    matches.extend(top_matches(store, &repo, item.item_type, &closed, &[]).await?);
+    matches.sort_by_key(|one| std::cmp::Reverse(one.score));
+    let triage_id = seen.record(&open, &judged, with, fallback, now).await?;
+    let detected = Detected {
+        verdict: judged.verdict,
+        is_duplicate: judged.is_duplicate,
+        reasoning: judged.reasoning,
+        top_matches: matches,
+        effective_source: near.representation(),
+        source_fallback_reason: fallback,
+        judge_failure: judged.failure,
+        judge_unreachable: judged.unreachable,
+        triage_id,
+        item,
+    };
+    Ok((repo, detected))
+}
+
+/// The closed neighbours of an item whose record is stored: a record does not keep them. None where another model embeds
+/// by now.
+pub(crate) async fn closed_matches(
+    store: &Store,
+    repo: &Repo,
+    item: &Item,
+    record: &NewTriageRecord,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+) -> Result<Vec<TopMatch>, DetectError> {
+    let model = with.embedder.model_id();
+    let source = match (record.effective_source, with.extractor) {
+        (Representation::Raw, _) => EmbedSource::Raw,
+        (Representation::Intent, Some(extractor)) => EmbedSource::Intent(extractor.maker().extractor),
+        (Representation::Intent, None) => return Ok(Vec::new()),
+    };
+    if record.embed_model != model {
+        return Ok(Vec::new());
+    }
+    let calibration = with.embedder.calibration().clone();
+    let near = Neighbourhood::load(store, repo, item.item_type, source.key(model), calibration, with.snapshots).await?;
+    let Some(entry) = near.entry(item.number).await? else { return Ok(Vec::new()) };
+    let closed = closed_neighbours(&near, &entry, options).await?;
+    top_matches(store, repo, item.item_type, &closed, &[]).await
+}
+
+async fn closed_neighbours(
+    near: &Neighbourhood,
+    entry: &IndexEntry,
+    options: &DetectOptions,
+) -> Result<Vec<Hit>, RetrievalError> {
+    let (mode, min_score) = (options.mode, options.thresholds.min_score);
+    let wanted = Wanted { mode, k: CLOSED_NAMED, min_score, state: Some(ItemState::Closed) };
+    near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
+}
+
+/// The first `k` that may be judged, in their order; where there are fewer, also of those that are only recorded.
+fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Vec<Hit> {
+    let (judged, others): (Vec<Hit>, Vec<Hit>) = open.into_iter().partition(|hit| hit.score >= judged_from);
+    let mut kept: Vec<Hit> = judged.into_iter().chain(others).take(k).collect();
+    kept.sort_by_key(|hit| hit.rank);
+    for (at, hit) in kept.iter_mut().enumerate() {
+        hit.rank = at + 1;
+    }
+    kept
+}
+
+/// Neighbours as a person is told of them; `shown` are those that the judge saw.
+async fn top_matches(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    hits: &[Hit],
+    shown: &[ItemNumber],
+) -> Result<Vec<TopMatch>, DetectError> {
+    let numbers: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
+    let items = store.items_by_number(repo.id, item_type, &numbers).await?;
+    let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+    let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
+    let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
+        let item = items.get(&hit.number)?;
+        Some(TopMatch {
+            number: hit.number,
+            score: Similarity::clamped(score).unwrap_or(hit.score),
+            similarity: hit.score,
+            state: item.state,
+            title: item.title.clone(),
+            url: item.url.clone(),
+            judged: shown.contains(&hit.number),
+        })
+    });
+    Ok(matched.collect())
+}
+
+fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
+    let what = options.item_type.map_or("item", ItemType::in_words);
+    DetectError::Unknown { repo: repo.clone(), what, number: options.number }
+}
+
+async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Result<Item, DetectError> {
+    let types = ItemType::one_or_all(options.item_type);
+    for item_type in types {
+        if let Some(item) = store.item(repo.id, item_type, options.number).await? {
+            return Ok(item);
+        }
+    }
+    Err(unknown(&repo.name, options))
+}
+
+/// Takes in what GitHub says about the item.
+pub(crate) async fn fetch(
+    store: &Store,
+    github: &GitHub,
+    asked: &RepoName,
+    options: &DetectOptions,
+) -> Result<(Repo, Item), DetectError> {
+    let identified = identify(store, github, asked).await.map_err(SyncError::from)?;
+    let repo = remember(store, asked, &identified, github.now()).await.map_err(SyncError::from)?;
+    let mut found = None;
+    for _ in 0..LOOKS {
+        let (item_type, change) = take_answer(store, github, &repo, options).await?;
+        found = store.item(repo.id, item_type, options.number).await?;
+        // Otherwise somebody has stored something else meanwhile.
+        if change != Change::Unordered {
+            break;
+        }
+    }
+    let item = found.ok_or_else(|| unknown(&repo.name, options))?;
+    Ok((repo, item))
+}
+
+/// Asks GitHub about the item once, and takes the answer in; its type, and what the answer did.
+async fn take_answer(
+    store: &Store,
+    github: &GitHub,
+    repo: &Repo,
+    options: &DetectOptions,
+) -> Result<(ItemType, Change), DetectError> {
+    let number = options.number;
+    let mut seen = Vec::new();
+    for item_type in ItemType::ALL {
+        seen.extend(store.item(repo.id, *item_type, number).await?);
+    }
+    let issue = match github.issue(&repo.name, number).await {
+        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(&repo.name, options)),
+        answer => answer?,
+    };
+    let mut record = item_from_issue(&issue, github.now()).map_err(StoreErrorOfNumber::from)?;
+    let item_type = record.item_type;
+    if options.item_type.is_some_and(|wanted| wanted != item_type) {
+        let found = item_type.in_words();
+        return Err(DetectError::OtherType { repo: repo.name.clone(), number, found });
+    }
+    if item_type == ItemType::Pr {
+        // The first hundred: a judge sees fewer, and a pull request of thousands would cost dozens of requests.
+        let files = github.pull_files(&repo.name, number).next().await?;
+        record.changes = Some(changes_of(&files.map(|page| page.items).unwrap_or_default()));
+    }
+    let seen = seen.iter().find(|item| item.item_type == item_type);
+    Ok((item_type, store.take_in_answer(repo, seen, record, github.now()).await?))
+}
+
+/// A number that GitHub gave and that no item can have: its answer is not to be trusted.
+struct StoreErrorOfNumber(canonry_domain::InvalidNumber);
+
+impl From<canonry_domain::InvalidNumber> for StoreErrorOfNumber {
+    fn from(error: canonry_domain::InvalidNumber) -> Self {
+        Self(error)
+    }
+}
+
+impl From<StoreErrorOfNumber> for DetectError {
+    fn from(error: StoreErrorOfNumber) -> Self {
+        GitHubError::BadAnswer { what: "an item".to_owned(), detail: error.0.to_string() }.into()
+    }
+}
+
+/// Changed files that a judge is shown, and how much of them.
+const FILES_READ: usize = 30;
+const FILE_READ: usize = 2_000;
+const CHANGES_READ: usize = 12_000;
+
+/// What a pull request changes: the paths of these files, and the changed lines of the first ones.
+fn changes_of(files: &[RestPullFile]) -> PullChanges {
+    let mut diff = String::new();
+    let mut left = CHANGES_READ;
+    for file in files.iter().take(FILES_READ) {
+        let patch = file.patch.as_deref().unwrap_or_default();
+        let changed = patch.lines().filter(|line| line.starts_with(['+', '-']));
+        let lines: String = changed.flat_map(|line| [line, "\n"]).collect();
+        let shown: String = lines.chars().take(FILE_READ.min(left)).collect();
+        left -= shown.chars().count();
+        diff.push_str(&shown);
+        if !shown.is_empty() && !shown.ends_with('\n') {
+            diff.push('\n');
+        }
+    }
+    PullChanges { files: files.iter().map(|file| file.filename.clone()).collect(), diff }
+}
+
+/// Nine in ten of the other open items must have a vector: an answer about fewer would be no answer about the repository.
+fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) -> Result<(), DetectError> {
+    let others = || near.rows().values().filter(|row| row.number != item.number && row.state == ItemState::Open);
+    let (open, embedded) = (others().count(), others().filter(|row| row.embedded).count());
+    if embedded * 10 >= open * 9 {
+        return Ok(());
+    }
+    Err(DetectError::TooFewEmbedded {
+        repo: repo.name.clone(),
+        model: model.to_owned(),
+        source_word: near.representation().as_str(),
+        embedded,
+        open,
+    })
+}
+
+/// Sees to it that the item has the vectors that are compared; says what is compared in the end.
+async fn prepare(
+    store: &Store,
+    repo: &Repo,
+    item: &Item,
+    with: Detectors<'_>,
+    now: Timestamp,
+) -> Result<(EmbedSource, Option<&'static str>), DetectError> {
+    // To fall back to.
+    embed_item(store, with.embedder, repo, item, EmbedSource::Raw, now).await?;
+    let Some(extractor) = with.extractor else { return Ok((EmbedSource::Raw, None)) };
+    if !analyze_item(store, repo, extractor, item, now).await? {
+        return Ok((EmbedSource::Raw, Some("intent_extraction_failed")));
+    }
+    let source = EmbedSource::Intent(extractor.maker().extractor);
+    embed_item(store, with.embedder, repo, item, source, now).await?;
+    Ok((source, None))
+}
+
+struct Seen<'a> {
+    store: &'a Store,
+    repo: &'a Repo,
+    item: &'a Item,
+    near: &'a Neighbourhood,
+    known: &'a KnownDuplicates,
+    options: &'a DetectOptions,
+}
+
+struct Judged {
+    verdict: OnlineVerdict,
+    is_duplicate: bool,
+    reasoning: Option<String>,
+    failure: Option<String>,
+    unreachable: bool,
+    shown: Vec<ItemNumber>,
+}
+
+impl Seen<'_> {
+    /// Open neighbours down to what the record keeps, and closed ones that are near.
+    async fn neighbours(&self) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+        let (known, number) = (self.known, self.item.number);
+        let stand_ins = known.stand_ins(|member| {
+            let row = self.near.rows().get(&member);
+            row.is_some_and(|row| row.embedded && row.state == ItemState::Open) && self.near.has_content(member)
+        });
+        let may_be_named = |row: &IndexRow| {
+            stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
+                && !known.ruled_not_duplicates(number, row.number)
+        };
+        let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
+        let query = Neighbourhood::query_of(&entry);
+        let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
+        let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
+        let wanted = Wanted { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
+        let open = self.near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
+        let open = judged_before_others(open, judged_from, self.options.k);
+        let closed = closed_neighbours(self.near, &entry, self.options).await?;
+        Ok((open, closed))
+    }
+
+    /// What a person said the item is a duplicate of, or the canonical of that; a closed item is never named.
+    fn ruled_target(&self) -> Option<ItemNumber> {
+        let ruled = self.known.ruled_duplicate_of(self.item.number)?;
+        let is_open = |number: &ItemNumber| {
+            let item = self.known.item(*number);
+            item.is_some_and(|item| item.state == ItemState::Open && item.gone.is_none())
+        };
+        let canonical = self.known.canonical_of(ruled).filter(|canonical| *canonical != self.item.number);
+        [canonical, Some(ruled)].into_iter().flatten().find(is_open)
+    }
+
+    async fn judge(
+        &self,
+        open: &[Hit],
+        with: Detectors<'_>,
+        source: EmbedSource,
+        now: Timestamp,
+    ) -> Result<Judged, DetectError> {
+        let thresholds = &self.options.thresholds;
+        if let Some(target) = self.ruled_target() {
+            let (confidence, reason) = (Some(Probability::ONE), "override".to_owned());
+            let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
+            return Ok(Judged {
+                verdict,
+                is_duplicate: true,
+                reasoning: None,
+                failure: None,
+                unreachable: false,
+                shown: Vec::new(),
+            });
+        }
+        let numbers: Vec<ItemNumber> = open.iter().map(|hit| hit.number).collect();
+        let items = self.store.items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
+        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+        let candidates = open.iter().filter_map(|hit| {
+            let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+            Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
+        });
+        let (candidates, pairs) = (candidates.collect(), PairScores::default());
+        let mut case = JudgeCase::new(self.item, candidates, pairs, self.near.boilerplate());
+        let is_shown: Vec<bool> =
+            case.gate_candidates().iter().map(|one| is_judged(&case.gate_source(), one, thresholds)).collect();
+        let mut shown = is_shown.into_iter();
+        case.candidates.retain(|_| shown.next().unwrap_or(false));
+        let shown = case.numbers();
+        if shown.is_empty() {
+            let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
+            return Ok(Judged {
+                verdict,
+                is_duplicate: false,
+                reasoning: None,
+                failure: None,
+                unreachable: false,
+                shown,
+            });
+        }
+        for (one, other, score) in self.near.pair_scores(&shown, self.options.mode).await? {
+            case.pairs.insert(one, other, score);
+        }
+        case.cards = cards_of(self.store, self.repo, source, &case).await?;
+        let question = with.judge.question(&case);
+        let (answer, failure, unreachable, call) =
+            match with.judge.ask(&question, &case, "detect", &self.options.budget).await {
+                Ok(heard) => {
+                    let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
+                    (heard.answer.ok(), failure, false, heard.call)
+                }
+                Err(Unheard::NoAnswer { error, call }) => (None, Some(format!("failed to {error}")), true, Some(*call)),
+                Err(Unheard::OverBudget(why)) => (None, Some(why), true, None),
+            };
+        if let Some(call) = call {
+            self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
+        }
+        let candidates = case.gate_candidates();
+        let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
+        if verdict.verdict == Verdict::Duplicate
+            && !is_judge_proven(self.store, self.repo, &with.judge.stored()).await?
+        {
+            verdict = verdict.of_unproven_judge();
+        }
+        let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
+        let reasoning = answer.map(|answer| answer.reasoning);
+        Ok(Judged { verdict, is_duplicate, reasoning, failure, unreachable, shown })
+    }
+
+    async fn record(
+        &self,
+        open: &[Hit],
+        judged: &Judged,
+        with: Detectors<'_>,
+        fallback: Option<&'static str>,
+        now: Timestamp,
+    ) -> Result<i64, DetectError> {
+        let target = judged.verdict.target;
+        let record = NewTriageRecord {
+            item_type: self.item.item_type,
+            number: self.item.number,
+            verdict: judged.verdict.verdict,
+            target,
+            target_score: open.iter().find(|hit| Some(hit.number) == target).map(|hit| hit.score),
+            is_duplicate: judged.is_duplicate,
+            confidence: judged.verdict.confidence,
+            reason: judged.verdict.reason.clone(),
+            reasoning: judged.reasoning.clone().unwrap_or_default(),
+            effective_source: self.near.representation(),
+            source_fallback_reason: fallback.map(str::to_owned),
+            provider: with.judge.provider().to_owned(),
+            model: with.judge.model_id().to_owned(),
+            prompt_version: JUDGE_PROMPT_VERSION,
+            config_hash: self.options.rules_hash(),
+            content_version: self.item.content_version,
+            embed_model: with.embedder.model_id().to_owned(),
+            run_id: self.options.run_id.clone(),
+            candidates: open
+                .iter()
+                .map(|hit| TriageCandidate {
+                    number: hit.number,
+                    score: hit.score,
+                    parts: hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
+                    state: ItemState::Open,
+                    judged: judged.shown.contains(&hit.number),
+                })
+                .collect(),
+        };
+        Ok(self.store.write_triage_record(self.repo.id, &record, now).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{ItemNumber, Similarity};
+    use canonry_github::api::RestPullFile;
+    use canonry_retrieval::{Hit, Parts};
+
+    use super::{changes_of, judged_before_others};
+
+    fn file(name: &str, patch: &str) -> RestPullFile {
+        serde_json::from_value(serde_json::json!({ "filename": name, "status": "modified", "patch": patch }))
+            .expect("a file")
+    }
+
+    #[test]
+    fn what_is_only_recorded_takes_no_place_from_what_is_judged() {
+        let score = |score: f64| Similarity::new(score).expect("a score");
+        let hits = |scores: &[f64]| -> Vec<Hit> {
+            let hit = |(at, own): (usize, &f64)| Hit {
+                number: ItemNumber::new(at as i64 + 1).expect("a number"),
+                rank: at + 1,
+                score: score(*own),
+                parts: Parts::new(),
+            };
+            scores.iter().enumerate().map(hit).collect()
+        };
+        let kept = |scores: &[f64], k: usize| -> Vec<(i64, usize)> {
+            let kept = judged_before_others(hits(scores), score(0.75), k);
+            kept.iter().map(|hit| (hit.number.get(), hit.rank)).collect()
+        };
+        assert_eq!(kept(&[0.52, 0.6, 0.8, 0.55, 0.9], 2), [(3, 1), (5, 2)]);
+        assert_eq!(kept(&[0.52, 0.8, 0.6], 2), [(1, 1), (2, 2)]);
+        assert_eq!(kept(&[0.8], 8), [(1, 1)]);
+    }
+
+    #[test]
+    fn changed_lines_are_read_within_their_limits() {
+        let changes = changes_of(&[file("a.rs", "@@ -1,2 +1,2 @@\n context\n-old\n+new"), file("b.rs", "")]);
+        assert_eq!((changes.files.len(), changes.diff.as_str()), (2, "-old\n+new\n"));
+        let long = format!("+{}", "x".repeat(5_000));
+        let many: Vec<RestPullFile> = (0..40).map(|at| file(&format!("{at}.rs"), &long)).collect();
+        let changes = changes_of(&many);
+        assert_eq!(changes.files.len(), 40);
+        assert!((12_000..12_040).contains(&changes.diff.chars().count()), "{}", changes.diff.len());
+    }
+}

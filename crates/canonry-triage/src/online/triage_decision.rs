@@ -1,0 +1,171 @@
+//! What is done about an item once it is known what is said about it: pure.
+
+use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::online::posted_triage::SaidSoFar;
+
+/// All that the decision rests on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Situation<'a> {
+    pub(crate) mode: TriageMode,
+    pub(crate) verdict: Verdict,
+    pub(crate) target: Option<ItemNumber>,
+    pub(crate) speaking: Speaking,
+    pub(crate) text: &'a str,
+    pub(crate) said: &'a SaidSoFar,
+    /// Every target that was ever named on the item, the last one first.
+    pub(crate) named: &'a [ItemNumber],
+    /// Whether the standing comment says that it was a mistake.
+    pub(crate) is_withdrawn: bool,
+    pub(crate) cooldown: SignedDuration,
+    pub(crate) now: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// A new comment, the n-th, and the label.
+    Comment {
+        generation: usize,
+    },
+    /// The standing comment gets another text.
+    Edit {
+        comment_key: String,
+    },
+    /// The standing comment says that it was a mistake, and the label goes.
+    Withdraw {
+        comment_key: String,
+    },
+    Record(&'static str),
+}
+
+/// Why something is said.
+pub(crate) const ABOVE_THRESHOLD: &str = "above_threshold";
+/// Why something is taken back.
+pub(crate) const NO_LONGER_PREDICTED: &str = "no_longer_predicted";
+/// The standing comment says exactly that.
+pub(crate) const SAID_ALREADY: &str = "said_already";
+/// People deleted the comment, and it would name the same target again.
+pub(crate) const COMMENT_DELETED: &str = "comment_deleted";
+/// The last comment on the item is too young for another one.
+pub(crate) const COOLDOWN: &str = "cooldown";
+
+/// Decides. There is one comment per item: it is edited and taken back, never repeated. Where people deleted it, only
+/// another target is worth another comment, and not before the cooldown is over.
+pub(crate) fn decide(situation: &Situation<'_>) -> Decision {
+    let why = match situation.speaking {
+        Speaking::Silent(why) => why.as_str(),
+        Speaking::Speak => return speak(situation),
+    };
+    let is_other_target = situation.target != situation.named.first().copied();
+    let is_gone = situation.verdict == Verdict::NotDuplicate || is_other_target;
+    match &situation.said.standing {
+        // A threshold that has moved since, or a repository that has fallen silent, makes no comment wrong.
+        Some(standing) if situation.mode.speaks() && is_gone && !situation.is_withdrawn => {
+            Decision::Withdraw { comment_key: standing.key.clone() }
+        }
+        _ => Decision::Record(why),
+    }
+}
+
+fn speak(situation: &Situation<'_>) -> Decision {
+    let said = situation.said;
+    if let Some(standing) = &said.standing {
+        return match standing.text.as_deref() == Some(situation.text) {
+            true => Decision::Record(SAID_ALREADY),
+            false => Decision::Edit { comment_key: standing.key.clone() },
+        };
+    }
+    if let Some(last) = said.last_said_at {
+        if situation.target.is_some_and(|target| situation.named.contains(&target)) {
+            return Decision::Record(COMMENT_DELETED);
+        }
+        if situation.now.duration_since(last) < situation.cooldown {
+            return Decision::Record(COOLDOWN);
+        }
+    }
+    Decision::Comment { generation: said.generations + 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict, WhySilent};
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Decision, Situation, decide};
+    use crate::online::posted_triage::{SaidSoFar, StandingComment};
+
+    fn number(number: i64) -> ItemNumber {
+        ItemNumber::new(number).expect("valid")
+    }
+
+    fn at(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    fn standing(text: &str) -> SaidSoFar {
+        let standing = Some(StandingComment { key: "k".to_owned(), text: Some(text.to_owned()) });
+        SaidSoFar { standing, generations: 1, last_said_at: Some(at(0)), label_taken_off: false, is_ruled_apart: false }
+    }
+
+    fn speaking<'a>(said: &'a SaidSoFar, named: &'a [ItemNumber]) -> Situation<'a> {
+        Situation {
+            mode: TriageMode::Suggest,
+            verdict: Verdict::Duplicate,
+            target: Some(number(7)),
+            speaking: Speaking::Speak,
+            text: "looks like #7",
+            said,
+            named,
+            is_withdrawn: false,
+            cooldown: SignedDuration::from_hours(24),
+            now: at(1),
+        }
+    }
+
+    #[test]
+    fn one_comment_is_written_and_then_edited() {
+        let nothing = SaidSoFar::default();
+        assert_eq!(decide(&speaking(&nothing, &[])), Decision::Comment { generation: 1 });
+        let same = standing("looks like #7");
+        assert_eq!(decide(&speaking(&same, &[number(7)])), Decision::Record("said_already"));
+        let other = standing("looks like #8");
+        assert_eq!(decide(&speaking(&other, &[number(8)])), Decision::Edit { comment_key: "k".to_owned() });
+        // What a check or GitHub refused was never read by anybody.
+        let refused = SaidSoFar { generations: 1, ..SaidSoFar::default() };
+        assert_eq!(decide(&speaking(&refused, &[number(7)])), Decision::Comment { generation: 2 });
+    }
+
+    #[test]
+    fn a_deleted_comment_comes_back_only_for_another_target_and_not_soon() {
+        let deleted = SaidSoFar { generations: 1, last_said_at: Some(at(0)), ..SaidSoFar::default() };
+        for (named, hours, expected) in [
+            (vec![number(7)], 1, Decision::Record("comment_deleted")),
+            (vec![number(7)], 1_000, Decision::Record("comment_deleted")),
+            (vec![number(8), number(7)], 1_000, Decision::Record("comment_deleted")),
+            (vec![number(8)], 23, Decision::Record("cooldown")),
+            (vec![number(8)], 24, Decision::Comment { generation: 2 }),
+        ] {
+            let situation = Situation { now: at(hours), ..speaking(&deleted, &named) };
+            assert_eq!(decide(&situation), expected, "{named:?} after {hours} hours");
+        }
+    }
+
+    #[test]
+    fn only_what_is_no_longer_predicted_is_taken_back() {
+        let said = standing("looks like #7");
+        let named = [number(7)];
+        let withdraw = Decision::Withdraw { comment_key: "k".to_owned() };
+        let silent = |why| Situation { speaking: Speaking::Silent(why), ..speaking(&said, &named) };
+        let none = Situation { verdict: Verdict::NotDuplicate, target: None, ..silent(WhySilent::NotDuplicate) };
+        assert_eq!(decide(&none), withdraw);
+        assert_eq!(decide(&Situation { is_withdrawn: true, ..none }), Decision::Record("not_duplicate"));
+        assert_eq!(decide(&Situation { target: Some(number(8)), ..silent(WhySilent::BelowThreshold) }), withdraw);
+        assert_eq!(decide(&silent(WhySilent::BelowThreshold)), Decision::Record("below_threshold"));
+        assert_eq!(decide(&silent(WhySilent::FallenSilent)), Decision::Record("fallen_silent"));
+        let shadow = Situation { mode: TriageMode::Shadow, speaking: Speaking::Silent(WhySilent::Mode), ..none };
+        assert_eq!(decide(&shadow), Decision::Record("mode"));
+        let nothing = SaidSoFar::default();
+        assert_eq!(decide(&Situation { said: &nothing, ..none }), Decision::Record("not_duplicate"));
+    }
+}

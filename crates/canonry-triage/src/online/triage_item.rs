@@ -1,0 +1,512 @@
+//! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
+
+use canonry_domain::{
+    ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, Maintainers, OnlineVerdict,
+    PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, has_protected_label,
+    may_announce_close, speaking, triage_failed, withdrawn_text,
+};
+use canonry_github::outbox::{Outbox, OutboxError, Write};
+use canonry_store::{
+    NewTriageRecord, OutboxEntry, Repo, Store, StoreError, StoredTriageAction, StoredTriageRecord, TriageAction,
+    TriageActionKind,
+};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Mutex;
+
+use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
+use crate::grace::begin_grace::announces_close;
+use crate::online::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
+use crate::online::posted_triage::{SaidSoFar, TriageKeys, is_living};
+use crate::online::suggestion_comment::{About, suggestion_of};
+use crate::online::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Situation, decide};
+use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
+
+/// How a repository wants its items triaged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriageRules {
+    pub mode: TriageMode,
+    /// How many items a comment names at most, the target among them.
+    pub max_candidates: usize,
+    pub exclude_labels: Vec<String>,
+    /// For how long no second comment is made on the same item.
+    pub cooldown: SignedDuration,
+    /// How sure duplicates are closed that nobody objects to; `None` when nothing is closed.
+    pub grace: Option<GraceRules>,
+}
+
+/// How sure duplicates are closed that nobody objects to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GraceRules {
+    pub hours: u32,
+    pub min_close: Probability,
+    /// Labels whose items are never closed.
+    pub protected_labels: Vec<String>,
+    pub handle: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Triaged {
+    /// What is said about the item; `None` when it was not looked at.
+    pub verdict: Option<OnlineVerdict>,
+    pub triage_id: Option<i64>,
+    pub action: Option<TriageActionKind>,
+    /// Why that, or why it was not looked at, in one word.
+    pub reason: String,
+}
+
+/// Why an item could not be triaged. Doing it again does no harm: nothing is written twice.
+#[derive(Debug, thiserror::Error)]
+pub enum TriageError {
+    #[error(transparent)]
+    Detect(#[from] DetectError),
+    /// The judge gave no usable answer. That is recorded and never posted; it may be asked again.
+    #[error("failed to judge {repo} #{number}: {why}")]
+    JudgeFailed { repo: RepoName, number: ItemNumber, why: String },
+    /// The repository's other items could not be embedded.
+    #[error(transparent)]
+    Embed(#[from] Box<EmbedFailure>),
+    /// The repository's other items could not be read for their intent.
+    #[error(transparent)]
+    Analyze(#[from] Box<AnalyzeFailure>),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+}
+
+/// Triages one item: looks at it, records what is said, and stores what is to be written on GitHub. Nothing is sent from
+/// here. Without an outbox it goes as in shadow mode.
+///
+/// The run's id makes it one triage: a second call with the same id goes on where the first one ended, and neither
+/// records nor writes anything twice.
+#[expect(clippy::too_many_arguments, reason = "who, what, with what and by which rules; each is another thing")]
+pub async fn triage_item(
+    store: &Store,
+    outbox: Option<&Outbox>,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+    rules: &TriageRules,
+    now: Timestamp,
+) -> Result<Triaged, TriageError> {
+    if rules.mode == TriageMode::Off {
+        return Ok(Triaged::untouched("mode"));
+    }
+    let options = DetectOptions { item_type: Some(item_type), number, ..options.clone() };
+    if let Some(begun) = begun_before(store, repo, &options, item_type).await? {
+        let item = store.item(repo.id, item_type, number).await?;
+        let item = item.ok_or_else(|| StoreError::Damaged(format!("#{number} has a record and is not there")))?;
+        let triage = Triage { store, outbox, repo, item: &item, rules, now };
+        let closed = match triage.is_carried_out(begun.id).await? {
+            true => Vec::new(),
+            false => closed_matches(store, repo, &item, &begun.record, with, &options).await?,
+        };
+        return triage.settle(begun, &closed, None).await;
+    }
+    let (repo, item) = match present_item(store, repo, item_type, with, &options).await? {
+        Some(present) => present,
+        None => return Ok(Triaged::untouched("gone")),
+    };
+    if let Some(why) = left_alone(&item, rules) {
+        return Ok(Triaged::untouched(why));
+    }
+    // It has just been brought up to date.
+    let with = Detectors { github: None, ..with };
+    let detected = match detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await {
+        Err(DetectError::TooFewEmbedded { .. }) => {
+            catch_up(store, &repo, with, now).await?;
+            detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await?.1
+        }
+        answer => answer?.1,
+    };
+    let unasked = options.budget.refusal();
+    if triage_failed(&detected.verdict.reason) && unasked.is_none() {
+        let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
+        return Err(TriageError::JudgeFailed { repo: repo.name, number, why });
+    }
+    let record = stored_record(store, &repo, item_type, number, detected.triage_id).await?;
+    let closed: Vec<TopMatch> = detected.top_matches.into_iter().filter(|one| one.state == ItemState::Closed).collect();
+    Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, unasked).await
+}
+
+impl Triaged {
+    fn untouched(why: &str) -> Self {
+        Self { verdict: None, triage_id: None, action: None, reason: why.to_owned() }
+    }
+
+    fn of(record: &StoredTriageRecord, action: &TriageAction) -> Self {
+        let NewTriageRecord { verdict, target, confidence, reason, .. } = &record.record;
+        let (verdict, target, confidence) = (*verdict, *target, *confidence);
+        Self {
+            verdict: Some(OnlineVerdict { verdict, target, confidence, reason: reason.clone() }),
+            triage_id: Some(record.id),
+            action: Some(action.action),
+            reason: action.reason.clone(),
+        }
+    }
+}
+
+/// The record of an earlier call with the same run's id. One of a judge that failed counts only when it was settled.
+async fn begun_before(
+    store: &Store,
+    repo: &Repo,
+    options: &DetectOptions,
+    item_type: ItemType,
+) -> Result<Option<StoredTriageRecord>, StoreError> {
+    let number = options.number;
+    let Some(id) = store.triage_record_of_run(repo.id, item_type, number, &options.run_id).await? else {
+        return Ok(None);
+    };
+    let record = stored_record(store, repo, item_type, number, id).await?;
+    if !triage_failed(&record.record.reason) {
+        return Ok(Some(record));
+    }
+    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    Ok(actions.iter().any(|stored| stored.action.triage_id == id).then_some(record))
+}
+
+async fn stored_record(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    id: i64,
+) -> Result<StoredTriageRecord, StoreError> {
+    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let record = records.into_iter().find(|record| record.id == id);
+    record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))
+}
+
+/// The item as it is now, fresh from GitHub where that can be asked; `None` when GitHub does not have it any more.
+async fn present_item(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+) -> Result<Option<(Repo, Item)>, TriageError> {
+    let Some(github) = with.github else {
+        let item = store.item(repo.id, item_type, options.number).await?;
+        let unknown =
+            || DetectError::Unknown { repo: repo.name.clone(), what: item_type.in_words(), number: options.number };
+        return Ok(Some((repo.clone(), item.ok_or_else(unknown)?)));
+    };
+    match fetch(store, github, &repo.name, options).await {
+        Ok(present) => Ok(Some(present)),
+        Err(DetectError::Unknown { .. }) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Why an item is not looked at.
+fn left_alone(item: &Item, rules: &TriageRules) -> Option<&'static str> {
+    if item.gone.is_some() {
+        return Some("gone");
+    }
+    if item.state == ItemState::Closed {
+        return Some("closed");
+    }
+    has_protected_label(&item.labels, &rules.exclude_labels).then_some("excluded_label")
+}
+
+/// Only one at a time embeds a whole repository: whoever waits finds it done.
+static CATCHING_UP: Mutex<()> = Mutex::const_new(());
+
+/// Embeds what has no vector yet, so that an imported repository can be compared with.
+async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestamp) -> Result<(), TriageError> {
+    let _alone = CATCHING_UP.lock().await;
+    let source = match with.extractor {
+        None => EmbedSource::Raw,
+        Some(extractor) => {
+            // Cards by a model cost money for each item of the repository: an operator's decision.
+            if matches!(extractor, IntentExtractor::Local) {
+                let options = AnalyzeOptions { item_type: None, state: None, only_changed: true, workers: 1 };
+                analyze_intent(store, repo, extractor, options, now, &mut |_| {}).await?;
+            }
+            EmbedSource::Intent(extractor.maker().extractor)
+        }
+    };
+    let options = EmbedOptions { source, only_changed: true, ..EmbedOptions::default() };
+    let report = embed(store, with.embedder, repo, options, now, &mut |_| {}).await?;
+    tracing::info!(repo = %repo.name, embedded = report.embedded, "the repository is embedded");
+    Ok(())
+}
+
+/// What would be said, and what was.
+#[derive(Clone, Copy)]
+struct Spoken<'a> {
+    text: &'a str,
+    said: &'a SaidSoFar,
+    /// Every target that was named, the last one first.
+    named: &'a [ItemNumber],
+    grace: Option<&'a GraceRules>,
+}
+
+/// One item whose record is stored.
+struct Triage<'a> {
+    store: &'a Store,
+    outbox: Option<&'a Outbox>,
+    repo: &'a Repo,
+    item: &'a Item,
+    rules: &'a TriageRules,
+    now: Timestamp,
+}
+
+impl Triage<'_> {
+    /// Whether everything that a record led to is stored, so that no words are needed for it any more.
+    async fn is_carried_out(&self, triage_id: i64) -> Result<bool, StoreError> {
+        let actions = self.actions().await?;
+        let Some(stored) = actions.iter().find(|stored| stored.action.triage_id == triage_id) else {
+            return Ok(false);
+        };
+        let key = match stored.action.action {
+            TriageActionKind::Recorded | TriageActionKind::Withdrawn => return Ok(true),
+            TriageActionKind::Commented => stored.action.comment_key.clone(),
+            TriageActionKind::Edited => Some(self.keys().edit(triage_id)),
+        };
+        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        Ok(entries.iter().any(|entry| Some(&entry.key) == key.as_ref()))
+    }
+
+    /// Decides what the record leads to, stores the decision, and then what it asks to be written: whoever is killed in
+    /// between finds the decision and carries it out.
+    async fn settle(
+        &self,
+        record: StoredTriageRecord,
+        closed: &[TopMatch],
+        unasked: Option<&'static str>,
+    ) -> Result<Triaged, TriageError> {
+        let keys = self.keys();
+        let earlier = self.actions().await?;
+        let grace = self.announced_grace(&record, &earlier).await?;
+        let closes = grace.map(|grace| ClosesIn { hours: grace.hours, handle: &grace.handle });
+        let about = About { store: self.store, repo: self.repo, item: self.item, closes };
+        let text = suggestion_of(about, &record.record, closed, self.rules.max_candidates).await?;
+        let text = text.unwrap_or_default();
+        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        let said = SaidSoFar::read(&keys, &entries);
+        let named = self.named_targets(&earlier, &entries).await?;
+        let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
+            true => earlier,
+            false => {
+                let spoken = Spoken { text: &text, said: &said, named: &named, grace };
+                let action = self.decide(&record, spoken, &earlier, unasked).await?;
+                self.store.record_triage_action(&action, self.now).await?;
+                self.actions().await?
+            }
+        };
+        let action = actions.iter().find(|stored| stored.action.triage_id == record.id);
+        let Some(StoredTriageAction { action, .. }) = action else {
+            return Err(StoreError::Damaged("a decision was stored and is not there".to_owned()).into());
+        };
+        // What a later triage has decided is not undone by an earlier one that comes back.
+        if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
+            self.carry_out(action, text, &said, &named).await?;
+        }
+        Ok(Triaged::of(&record, action))
+    }
+
+    /// The rules of the close that the suggestion announces; `None` when it announces none. A triage that was decided
+    /// before stays with what it decided.
+    async fn announced_grace(
+        &self,
+        record: &StoredTriageRecord,
+        earlier: &[StoredTriageAction],
+    ) -> Result<Option<&GraceRules>, StoreError> {
+        let Some(grace) = self.rules.grace.as_ref().filter(|_| self.rules.mode == TriageMode::Grace) else {
+            return Ok(None);
+        };
+        if let Some(decided) = earlier.iter().find(|stored| stored.action.triage_id == record.id) {
+            return Ok((decided.action.reason == announces_close(grace.hours)).then_some(grace));
+        }
+        let list = self.store.maintainers(self.repo.id).await?;
+        let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
+        let own = stored_boilerplate(self.store, self.repo, self.item.item_type).await?.own(self.item);
+        let target = match record.record.target {
+            Some(target) => self.store.item(self.repo.id, self.item.item_type, target).await?,
+            None => None,
+        };
+        let candidate = GraceCandidate {
+            item: &own,
+            own_comments: self.own_comments(self.item.number).await?,
+            target: match &target {
+                Some(item) => Some(PairItem { item, own_comments: self.own_comments(item.number).await? }),
+                None => None,
+            },
+            is_target_closing: match &target {
+                Some(target) => self.closes_onto_this(target.number).await?,
+                None => false,
+            },
+            verdict: record.record.verdict,
+            confidence: record.record.confidence,
+            min_close: grace.min_close,
+            protected_labels: &grace.protected_labels,
+            maintainers: maintainers.as_ref(),
+            has_a_past: self.has_a_past(earlier).await?,
+        };
+        Ok(may_announce_close(&candidate).then_some(grace))
+    }
+
+    async fn own_comments(&self, number: ItemNumber) -> Result<u32, StoreError> {
+        Ok(self.store.own_comments(self.repo.id, Some(number)).await?.get(&number).copied().unwrap_or(0))
+    }
+
+    /// Whether another item is to be closed as a duplicate of this one.
+    async fn closes_onto_this(&self, other: ItemNumber) -> Result<bool, StoreError> {
+        let (pair, since) = ((other, self.item.number), self.now - PLAN_LIFETIME);
+        self.store.is_closing_towards(self.repo.id, self.item.item_type, pair, since).await
+    }
+
+    /// Whether people or Canonry have dealt with the item in a way that leaves its close to people.
+    async fn has_a_past(&self, earlier: &[StoredTriageAction]) -> Result<bool, StoreError> {
+        // Nobody is told of an edited comment, and people may have answered it already.
+        if earlier.iter().any(|stored| stored.action.action != TriageActionKind::Recorded) {
+            return Ok(true);
+        }
+        let (store, repo, item_type, number) = (self.store, self.repo.id, self.item.item_type, self.item.number);
+        if !store.graces_of(repo, item_type, number).await?.is_empty() {
+            return Ok(true);
+        }
+        if store.applied_closes(repo, item_type).await?.iter().any(|close| close.number == number) {
+            return Ok(true);
+        }
+        let overrides = store.overrides(repo, Some(item_type)).await?;
+        if overrides.iter().any(|ruled| ruled.item == number || ruled.other == Some(number)) {
+            return Ok(true);
+        }
+        let reopened = store.reopened_numbers(repo).await?;
+        Ok(item_type == ItemType::Issue && reopened.iter().any(|(reopened, _)| *reopened == number))
+    }
+
+    async fn decide(
+        &self,
+        record: &StoredTriageRecord,
+        Spoken { text, said, named, grace }: Spoken<'_>,
+        earlier: &[StoredTriageAction],
+        unasked: Option<&'static str>,
+    ) -> Result<TriageAction, StoreError> {
+        let mode = if self.outbox.is_some() { self.rules.mode } else { TriageMode::Shadow };
+        let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
+        let thresholds = self.store.thresholds(self.repo.id).await?;
+        let governing = thresholds.governing(component.as_ref());
+        let NewTriageRecord { verdict, target, target_score, .. } = record.record;
+        let is_withdrawn = earlier
+            .iter()
+            .find(|stored| stored.action.action != TriageActionKind::Recorded)
+            .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn)
+            || said.is_ruled_apart;
+        let decision = if let Some(why) = unasked {
+            Decision::Record(why)
+        } else {
+            decide(&Situation {
+                mode,
+                verdict,
+                target,
+                speaking: speaking(mode, verdict, target_score, governing.current),
+                text,
+                said,
+                named,
+                is_withdrawn,
+                cooldown: self.rules.cooldown,
+                now: self.now,
+            })
+        };
+        let speaks = grace.map_or_else(|| ABOVE_THRESHOLD.to_owned(), |grace| announces_close(grace.hours));
+        let (action, reason, comment_key) = match decision {
+            Decision::Comment { generation } => {
+                (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation)))
+            }
+            Decision::Edit { comment_key } => (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key)),
+            Decision::Withdraw { comment_key } => {
+                (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED.to_owned(), Some(comment_key))
+            }
+            Decision::Record(why) => {
+                let standing = said.standing.as_ref().map(|standing| standing.key.clone());
+                (TriageActionKind::Recorded, why.to_owned(), standing)
+            }
+        };
+        Ok(TriageAction {
+            triage_id: record.id,
+            mode,
+            component,
+            threshold: governing.current,
+            source: governing.source,
+            action,
+            reason,
+            comment_key,
+        })
+    }
+
+    /// Stores what a decision asks to be written. What is stored under its key already stays as it is.
+    async fn carry_out(
+        &self,
+        action: &TriageAction,
+        text: String,
+        said: &SaidSoFar,
+        named: &[ItemNumber],
+    ) -> Result<(), OutboxError> {
+        let (Some(outbox), Some(comment_key)) = (self.outbox, action.comment_key.clone()) else { return Ok(()) };
+        let (repo, number, keys, id) = (self.repo.id, self.item.number, self.keys(), action.triage_id);
+        let label = || POSSIBLE_DUPLICATE.to_owned();
+        match action.action {
+            TriageActionKind::Recorded => {}
+            TriageActionKind::Commented => {
+                outbox.enqueue(repo, number, &comment_key, Write::Comment { body: text }).await?;
+                outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+            }
+            TriageActionKind::Edited => {
+                let edit = Write::EditComment { comment_key, body: text };
+                outbox.enqueue(repo, number, &keys.edit(id), edit).await?;
+                if said.label_taken_off {
+                    outbox.enqueue(repo, number, &keys.label(id), Write::Label { name: label() }).await?;
+                }
+            }
+            TriageActionKind::Withdrawn => {
+                let target = named.first().copied().unwrap_or(number);
+                let edit = Write::EditComment { comment_key, body: withdrawn_text(self.item.item_type, target) };
+                outbox.enqueue_correction(repo, number, &keys.edit(id), edit).await?;
+                let unlabel = Write::Unlabel { name: label() };
+                outbox.enqueue_correction(repo, number, &keys.unlabel(id), unlabel).await?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keys(&self) -> TriageKeys {
+        TriageKeys { repo: self.repo.id, item_type: self.item.item_type, number: self.item.number }
+    }
+
+    async fn actions(&self) -> Result<Vec<StoredTriageAction>, StoreError> {
+        self.store.triage_actions_of(self.repo.id, self.item.item_type, self.item.number).await
+    }
+
+    /// Every target that was named on the item, the last one first. What was refused was never named.
+    async fn named_targets(
+        &self,
+        actions: &[StoredTriageAction],
+        entries: &[OutboxEntry],
+    ) -> Result<Vec<ItemNumber>, StoreError> {
+        let keys = self.keys();
+        let is_named = |stored: &&StoredTriageAction| {
+            let edit = keys.edit(stored.action.triage_id);
+            let key = match stored.action.action {
+                TriageActionKind::Commented => stored.action.comment_key.as_deref(),
+                TriageActionKind::Edited => Some(edit.as_str()),
+                TriageActionKind::Recorded | TriageActionKind::Withdrawn => None,
+            };
+            entries.iter().any(|entry| Some(entry.key.as_str()) == key && is_living(entry))
+        };
+        let named: Vec<&StoredTriageAction> = actions.iter().filter(is_named).collect();
+        if named.is_empty() {
+            return Ok(Vec::new());
+        }
+        let records = self.store.triage_records_of(self.repo.id, self.item.item_type, self.item.number).await?;
+        let target = |stored: &StoredTriageAction| {
+            records.iter().find(|record| record.id == stored.action.triage_id).and_then(|record| record.record.target)
+        };
+        Ok(named.into_iter().filter_map(target).collect())
+    }
+}

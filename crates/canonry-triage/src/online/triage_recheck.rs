@@ -1,0 +1,145 @@
+//! The last look before triage says something on GitHub.
+
+use canonry_config::{Parsed, parse};
+use canonry_domain::{ItemType, has_protected_label};
+use canonry_github::outbox::{Act, Recheck, RecheckError, Ruling};
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{OutboxEntry, OutboxState, Repo, RepoAccess, Store, TriageActionKind};
+use futures_util::future::BoxFuture;
+
+use crate::close::live_item::is_gone;
+use crate::corpus::identify::{IdentifyError, identify, remember};
+use crate::online::live_settings::{live_settings, triage_mode};
+use crate::online::posted_triage::{CALLED_OFF, TriageKeys, is_ruling};
+
+/// Asks GitHub about an item right before a comment, another text for it, or a label of triage is sent: what is closed,
+/// locked, gone or excluded meanwhile is left alone, and so is a repository whose settings no longer want it. What is
+/// taken back always passes.
+#[derive(Debug, Clone)]
+pub struct TriageRecheck {
+    store: Store,
+    github: GitHub,
+}
+
+impl TriageRecheck {
+    pub fn new(store: Store, github: GitHub) -> Self {
+        Self { store, github }
+    }
+
+    async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
+        let refusal = match entry.kind.as_str() {
+            "comment" | "label" => self.refusal(entry).await?,
+            "edit_comment" if !self.takes_back(entry).await? => self.refusal(entry).await?,
+            "close" | "reopen" => return Err(format!("{} is for a person to carry out", entry.key).into()),
+            _ => None,
+        };
+        Ok(refusal.map_or(Ruling::Proceed, |reason| Ruling::Refuse { reason: reason.to_owned() }))
+    }
+
+    /// What stands against a comment, its new text or a label, in one word.
+    async fn refusal(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
+        let repo = &entry.repo;
+        if self.store.repo_access(repo.id).await? != RepoAccess::Active {
+            return Ok(Some("no_access"));
+        }
+        let settings = self.settings(repo).await?;
+        if settings.as_ref().is_some_and(|settings| !triage_mode(settings).speaks()) {
+            return Ok(Some("mode"));
+        }
+        if let Some(why) = self.overtaken(entry).await? {
+            return Ok(Some(why));
+        }
+        let issue = match self.github.issue(&repo.name, entry.number).await {
+            Ok(issue) => issue,
+            Err(GitHubError::Moved { .. }) if self.has_other_name(entry).await? => {
+                return Err("the repository has another name now".into());
+            }
+            Err(error) if is_gone(&error) => return Ok(Some("gone")),
+            Err(error) => return Err(error.into()),
+        };
+        let excluded = settings.map(|settings| settings.config.triage.exclude_labels).unwrap_or_default();
+        Ok(if issue.state != "open" {
+            Some("closed")
+        } else if issue.locked {
+            Some("locked")
+        } else if has_protected_label(
+            &issue.labels.iter().map(|label| label.name.clone()).collect::<Vec<_>>(),
+            &excluded,
+        ) {
+            Some("excluded_label")
+        } else {
+            None
+        })
+    }
+
+    /// The repository's settings as they are now; `None` when none were ever read. What is too old is fetched again, and
+    /// while that fails nothing is said: a push may have told us to be silent.
+    async fn settings(&self, repo: &Repo) -> Result<Option<Parsed>, RecheckError> {
+        if self.store.repo_settings(repo.id).await?.is_none() {
+            return Ok(None);
+        }
+        let text = live_settings(&self.store, &self.github, repo).await?;
+        Ok(Some(parse(&text.unwrap_or_default())))
+    }
+
+    /// Whether an edit is the one that takes the comment back.
+    async fn takes_back(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
+        let Some(item_type) = item_type_of(&entry.key) else { return Ok(false) };
+        // That a close is called off, or what a person ruled, is told whatever has become of the item.
+        if entry.key.split(':').next() == Some(CALLED_OFF) || is_ruling(entry) {
+            return Ok(true);
+        }
+        let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
+        let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
+        Ok(actions.iter().any(|stored| {
+            stored.action.action == TriageActionKind::Withdrawn && keys.edit(stored.action.triage_id) == entry.key
+        }))
+    }
+
+    /// Whether another write or a later decision has made this one pointless.
+    async fn overtaken(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
+        let Some(item_type) = item_type_of(&entry.key) else { return Ok(None) };
+        let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
+        let entries = self.store.outbox_entries(entry.repo.id, entry.number).await?;
+        if entries.iter().any(|one| one.id > entry.id && is_ruling(one)) {
+            return Ok(Some("ruled_apart"));
+        }
+        if entry.kind != "label" {
+            let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
+            let latest = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
+            let is_withdrawn = latest.is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
+            return Ok(is_withdrawn.then_some("withdrawn"));
+        }
+        // A label without the comment that explains it would puzzle people.
+        let comment = entries.iter().rev().find(|one| keys.is_comment(one));
+        let is_said = comment.is_some_and(|comment| comment.state == OutboxState::Sent);
+        Ok((!is_said).then_some("not_commented"))
+    }
+
+    /// Whether the repository was renamed; its new name is noted, and the next try goes there.
+    async fn has_other_name(&self, entry: &OutboxEntry) -> Result<bool, RecheckError> {
+        let name = &entry.repo.name;
+        let identified = identify(&self.store, &self.github, name).await.map_err(plain)?;
+        let repo = remember(&self.store, name, &identified, self.github.now()).await?;
+        Ok(repo.id == entry.repo.id && repo.name.key() != name.key())
+    }
+}
+
+impl Recheck for TriageRecheck {
+    fn recheck<'a>(&'a self, entry: &'a OutboxEntry, _: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
+        Box::pin(self.rule(entry))
+    }
+}
+
+/// GitHub's own error, for which the outbox looks.
+fn plain(error: IdentifyError) -> RecheckError {
+    match error {
+        IdentifyError::GitHub(error) => error.into(),
+        error => error.into(),
+    }
+}
+
+/// The type of the item that a key of triage names.
+fn item_type_of(key: &str) -> Option<ItemType> {
+    key.split(':').nth(2)?.parse().ok()
+}

@@ -1,0 +1,108 @@
+//! Why Canonry said what it said about an item, or said nothing: gathered from the store.
+
+use canonry_domain::mention::{SaidAbout, WhatIsDone, WhyItem, why_text};
+use canonry_domain::{ItemNumber, ItemType, OverrideKind, Verdict};
+use canonry_github::quote_line;
+use canonry_store::{BrakeKind, GraceState, Repo, Store, StoreError, TriageActionKind};
+use jiff::Timestamp;
+
+use crate::close::row_evidence::facts_of;
+use crate::grace::cancel_grace::why as why_it_ended;
+use crate::retrieval::boilerplate::stored_boilerplate;
+
+/// Characters of the judge's reasoning and of a shared fact in the answer.
+const QUOTED: usize = 300;
+
+/// The answer to "why" about an item, fit to be posted.
+pub async fn why_item(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<String, StoreError> {
+    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let rulings = rulings_about(store, repo, item_type, number).await?;
+    let graces = store.graces_of(repo.id, item_type, number).await?;
+    let waiting = graces.iter().find(|grace| grace.state == GraceState::Waiting);
+    let ended = graces.first().filter(|grace| matches!(grace.state, GraceState::Cancelled | GraceState::Refused));
+    let closed = last_close(store, repo, item_type, number).await?;
+    let why = WhyItem {
+        said: None,
+        rulings,
+        closing: waiting.map(|grace| (grace.due_at, grace.target)),
+        left_open: ended
+            .filter(|_| closed.is_none())
+            .map(|grace| (grace.target, why_it_ended(grace.reason.as_deref().unwrap_or_default()))),
+        closed,
+        is_paused: store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_some(),
+        is_breaker_in_force: store.brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some(),
+    };
+    let Some(stored) = records.first() else { return Ok(why_text(&why)) };
+    let record = &stored.record;
+    let action = actions.iter().find(|action| action.action.triage_id == stored.id).map(|stored| &stored.action);
+    let facts = match record.target.filter(|_| record.verdict != Verdict::NotDuplicate) {
+        Some(target) => facts_with(store, repo, item_type, number, target).await?,
+        None => Vec::new(),
+    };
+    let reasoning = quote_line(&record.reasoning, QUOTED);
+    let said = SaidAbout {
+        item_type,
+        verdict: record.verdict,
+        target: record.target.zip(record.target_score),
+        confidence: record.confidence,
+        gate: &record.reason,
+        reasoning: &reasoning,
+        facts: &facts,
+        done: action.map(|action| WhatIsDone {
+            mode: action.mode,
+            threshold: action.threshold,
+            source: action.source,
+            is_said: matches!(action.action, TriageActionKind::Commented | TriageActionKind::Edited)
+                || action.reason == "said_already",
+            reason: &action.reason,
+        }),
+    };
+    Ok(why_text(&WhyItem { said: Some(said), ..why }))
+}
+
+async fn rulings_about(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<Vec<(OverrideKind, Option<ItemNumber>)>, StoreError> {
+    let all = store.overrides(repo.id, Some(item_type)).await?;
+    // Seen from this item, the other one of the pair is the other one.
+    let about = all.into_iter().filter_map(|ruled| match (ruled.item == number, ruled.other == Some(number)) {
+        (true, _) => Some((ruled.kind, ruled.other)),
+        (false, true) if ruled.kind == OverrideKind::NotDuplicate => Some((ruled.kind, Some(ruled.item))),
+        _ => None,
+    });
+    Ok(about.collect())
+}
+
+async fn last_close(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<Option<(Timestamp, ItemNumber)>, StoreError> {
+    let closes = store.applied_closes(repo.id, item_type).await?;
+    let last = closes.into_iter().rfind(|close| close.number == number).filter(|close| close.undone_at.is_none());
+    Ok(last.map(|close| (close.applied_at, close.target)))
+}
+
+async fn facts_with(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    target: ItemNumber,
+) -> Result<Vec<String>, StoreError> {
+    let items = store.items_by_number(repo.id, item_type, &[number, target]).await?;
+    let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
+    let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
+    let boilerplate = stored_boilerplate(store, repo, item_type).await?;
+    Ok(facts_of(&repo.name, &boilerplate, one, other).iter().map(|fact| quote_line(fact, QUOTED)).collect())
+}

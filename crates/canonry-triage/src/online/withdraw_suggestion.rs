@@ -1,0 +1,36 @@
+//! A person rules that an item is no duplicate: what Canonry suggested is taken back at once.
+
+use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, ruled_apart_text};
+use canonry_github::outbox::{Outbox, OutboxError, Write};
+use canonry_store::{Repo, Store, TriageActionKind};
+
+use crate::online::posted_triage::{SaidSoFar, TriageKeys};
+
+/// Lets the suggestion on an item say who ruled, and takes the label off; `false` when no suggestion stands that names the
+/// other item. `ruling` makes it one withdrawal, however often it is asked for.
+#[expect(clippy::too_many_arguments, reason = "where, which pair, who and by which ruling; each is another thing")]
+pub async fn withdraw_suggestion(
+    store: &Store,
+    outbox: &Outbox,
+    repo: &Repo,
+    item_type: ItemType,
+    number: ItemNumber,
+    target: ItemNumber,
+    by: &Login,
+    ruling: i64,
+) -> Result<bool, OutboxError> {
+    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
+    let Some(said) = said.filter(|action| action.action != TriageActionKind::Withdrawn) else { return Ok(false) };
+    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let named = records.iter().find(|record| record.id == said.triage_id).and_then(|record| record.record.target);
+    let keys = TriageKeys { repo: repo.id, item_type, number };
+    let entries = store.outbox_entries(repo.id, number).await?;
+    let so_far = SaidSoFar::read(&keys, &entries);
+    let Some(standing) = so_far.standing.filter(|_| named == Some(target)) else { return Ok(false) };
+    let edit = Write::EditComment { comment_key: standing.key, body: ruled_apart_text(item_type, target, by) };
+    outbox.enqueue(repo.id, number, &keys.ruled(ruling), edit).await?;
+    let unlabel = Write::Unlabel { name: POSSIBLE_DUPLICATE.to_owned() };
+    outbox.enqueue(repo.id, number, &keys.ruled_label(ruling), unlabel).await?;
+    Ok(true)
+}

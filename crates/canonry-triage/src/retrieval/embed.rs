@@ -1,0 +1,306 @@
+//! `embed`: a vector for each item's text, exactly for what changed.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use canonry_domain::{Extractor, Item, ItemNumber, ItemState, ItemType, render_intent_card};
+use canonry_models::{EmbedError, Embedder, InputType, RemoteFailure};
+use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::retrieval::boilerplate::{refresh_boilerplate, stored_boilerplate};
+
+/// What of an item is embedded.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EmbedSource {
+    #[default]
+    Raw,
+    /// Its intent card by this extractor; title and body as well, to fall back to.
+    Intent(Extractor),
+}
+
+impl EmbedSource {
+    /// What vectors of this source by a model are stored under.
+    pub fn key(self, model: &str) -> EmbeddingKey {
+        match self {
+            Self::Raw => EmbeddingKey::raw(model),
+            Self::Intent(extractor) => EmbeddingKey::intent(model, extractor),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EmbedOptions {
+    pub source: EmbedSource,
+    pub item_type: Option<ItemType>,
+    pub state: Option<ItemState>,
+    /// Leave alone what is embedded by this model and has not changed since.
+    pub only_changed: bool,
+}
+
+/// What was embedded so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EmbedReport {
+    pub discovered: u64,
+    pub embedded: u64,
+    /// Items without a card of their present text, which have only the vector of title and body.
+    pub without_card: u64,
+    /// Items whose text the model refuses, and what it said; they have no vector.
+    pub refused: Vec<(ItemNumber, String)>,
+}
+
+/// A run that ended early. Every batch before that is stored.
+#[derive(Debug, thiserror::Error)]
+#[error("{cause}{}", items(.numbers))]
+pub struct EmbedFailure {
+    /// What was done until then.
+    pub so_far: EmbedReport,
+    /// The items whose texts were in the batch that failed.
+    pub numbers: Vec<ItemNumber>,
+    #[source]
+    pub cause: EmbedRunError,
+}
+
+/// What can go wrong in a run.
+#[derive(Debug, thiserror::Error)]
+pub enum EmbedRunError {
+    #[error("failed to {0}")]
+    Model(#[from] EmbedError),
+    /// The model's vectors have another length than those that stay.
+    #[error(
+        "failed to embed {item_type} #{number} with {model}: its vector has {found} numbers, the stored ones have \
+         {stored}; to replace them all, embed everything, without --only-changed, --type and --state"
+    )]
+    OtherDimension {
+        item_type: ItemType,
+        /// The first item that was to get such a vector.
+        number: ItemNumber,
+        model: String,
+        stored: usize,
+        found: usize,
+    },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Names the items of a failed batch: one, or the first and the last.
+fn items(numbers: &[ItemNumber]) -> String {
+    match numbers {
+        [] => String::new(),
+        [one] => {
+            format!("; the item was #{one}; what is embedded so far is kept, run it again with --only-changed to go on")
+        }
+        [first, .., last] => format!(
+            "; the items were #{first} to #{last}; what is embedded so far is kept, run it again with --only-changed to go on"
+        ),
+    }
+}
+
+/// Texts that are embedded and committed together: enough to keep every core and worker busy, few
+/// enough that a kill costs seconds.
+const BATCH: u32 = 256;
+/// Texts that a run leaves out because the model refuses them; more of them mean that it refuses everything.
+const REFUSALS: usize = 20;
+
+pub async fn embed(
+    store: &Store,
+    embedder: &dyn Embedder,
+    repo: &Repo,
+    options: EmbedOptions,
+    now: Timestamp,
+    progress: &mut (dyn FnMut(&EmbedReport) + Send),
+) -> Result<EmbedReport, Box<EmbedFailure>> {
+    let mut report = EmbedReport::default();
+    let run = Run { store, embedder, repo, now };
+    for item_type in ItemType::one_or_all(options.item_type) {
+        if let Err(error) = refresh_boilerplate(store, repo, item_type, now).await {
+            return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
+        }
+    }
+    let mut sources = vec![EmbedSource::Raw];
+    if options.source != EmbedSource::Raw {
+        sources.push(options.source);
+    }
+    for source in sources {
+        if let Err(Stopped { numbers, cause }) = run.embed_all(source, options, &mut report, progress).await {
+            return Err(Box::new(EmbedFailure { so_far: report, numbers, cause }));
+        }
+    }
+    Ok(report)
+}
+
+/// Embeds one item, unless its present text has a vector of this source by this model.
+pub(crate) async fn embed_item(
+    store: &Store,
+    embedder: &dyn Embedder,
+    repo: &Repo,
+    item: &Item,
+    source: EmbedSource,
+    now: Timestamp,
+) -> Result<(), EmbedRunError> {
+    let key = source.key(embedder.model_id());
+    let known = store.index_entries(repo.id, item.item_type, &[item.number], Some(&key)).await?;
+    if known.first().is_some_and(|entry| entry.vector.is_some()) {
+        return Ok(());
+    }
+    let run = Run { store, embedder, repo, now };
+    let texts = run.texts(source, vec![item.clone()]).await?;
+    let kept = run.stored_dimension(&key).await?;
+    // A text that the model refuses must be an error here: nobody else would tell.
+    let mut report = EmbedReport { refused: vec![(item.number, String::new()); REFUSALS], ..EmbedReport::default() };
+    run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
+    if let Some(dim) = embedder.dimension() {
+        store.ensure_vector_index(dim).await?;
+    }
+    Ok(())
+}
+
+/// Where a run stopped: the items of the batch that failed, and why.
+struct Stopped {
+    numbers: Vec<ItemNumber>,
+    cause: EmbedRunError,
+}
+
+impl From<StoreError> for Stopped {
+    fn from(error: StoreError) -> Self {
+        Self { numbers: Vec::new(), cause: error.into() }
+    }
+}
+
+struct Run<'a> {
+    store: &'a Store,
+    embedder: &'a dyn Embedder,
+    repo: &'a Repo,
+    now: Timestamp,
+}
+
+impl Run<'_> {
+    async fn embed_all(
+        &self,
+        source: EmbedSource,
+        options: EmbedOptions,
+        report: &mut EmbedReport,
+        progress: &mut (dyn FnMut(&EmbedReport) + Send),
+    ) -> Result<(), Stopped> {
+        let key = source.key(self.embedder.model_id());
+        let filter =
+            EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
+        // A run over everything replaces every vector, whatever their length was.
+        let replaces_all = filter == EmbedFilter::default();
+        let kept = if replaces_all { None } else { self.stored_dimension(&key).await? };
+        let mut after = None;
+        loop {
+            let items = self.store.items_to_embed(self.repo.id, &key, filter, after, BATCH).await?;
+            let Some(last) = items.last() else { break };
+            after = Some((last.number, last.item_type));
+            let texts = self.texts(source, items).await?;
+            report.discovered += texts.found;
+            report.without_card += texts.found - texts.ready.len() as u64;
+            self.embed_batch(&key, kept, texts.ready, report).await?;
+            progress(report);
+        }
+        if let Some(dim) = self.embedder.dimension() {
+            self.store.ensure_vector_index(dim).await?;
+        }
+        Ok(())
+    }
+
+    /// The texts to embed; an item without a card of its present text has none.
+    async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<Texts, StoreError> {
+        let found = items.len() as u64;
+        let mut shared = HashMap::new();
+        for item_type in items.iter().map(|item| item.item_type) {
+            if let Entry::Vacant(vacant) = shared.entry(item_type) {
+                vacant.insert(stored_boilerplate(self.store, self.repo, item_type).await?);
+            }
+        }
+        let mut ready = Vec::with_capacity(items.len());
+        for item in items {
+            let text = match source {
+                EmbedSource::Raw => Some(shared[&item.item_type].embedded_text(&item.title, &item.body)),
+                EmbedSource::Intent(extractor) => {
+                    let card =
+                        self.store.fresh_intent_card(self.repo.id, item.item_type, item.number, extractor).await?;
+                    card.as_ref().map(render_intent_card)
+                }
+            };
+            ready.extend(text.map(|text| (item, text)));
+        }
+        Ok(Texts { found, ready })
+    }
+
+    /// How long the vectors are that the model gave to other items of the repository.
+    async fn stored_dimension(&self, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
+        for item_type in ItemType::ALL {
+            if let Some(first) = self.store.embeddings_after(self.repo.id, key, *item_type, None, 1).await?.first() {
+                return Ok(Some(first.vector.len()));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn embed_batch(
+        &self,
+        key: &EmbeddingKey,
+        kept: Option<usize>,
+        mut ready: Vec<(Item, String)>,
+        report: &mut EmbedReport,
+    ) -> Result<(), Stopped> {
+        let made = loop {
+            let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
+            match self.embedder.embed_with_tokens(&texts, InputType::Document).await {
+                Ok(made) => break made,
+                Err(error) => match refused_text(&error).filter(|_| report.refused.len() < REFUSALS) {
+                    // One text that the model never takes must not keep the others from theirs.
+                    Some(index) if index < ready.len() => {
+                        let (item, _) = ready.remove(index);
+                        report.refused.push((item.number, error.to_string()));
+                    }
+                    _ => {
+                        let range = error.texts().unwrap_or(0..ready.len());
+                        let numbers = ready.get(range).unwrap_or(&ready).iter().map(|(item, _)| item.number).collect();
+                        return Err(Stopped { numbers, cause: error.into() });
+                    }
+                },
+            }
+        };
+        if let Some(stored) = kept
+            && let Some(((item, _), made)) = ready.iter().zip(&made).find(|(_, made)| made.vector.len() != stored)
+        {
+            let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), made.vector.len());
+            let cause = EmbedRunError::OtherDimension { item_type, number, model, stored, found };
+            return Err(Stopped { numbers: Vec::new(), cause });
+        }
+        let embeddings: Vec<NewEmbedding> = ready
+            .iter()
+            .zip(made)
+            .map(|((item, _), made)| NewEmbedding {
+                item_type: item.item_type,
+                number: item.number,
+                embedded_hash: item.content_hash.clone(),
+                vector: made.vector,
+                tokens: made.tokens,
+            })
+            .collect();
+        self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?;
+        report.embedded += embeddings.len() as u64;
+        Ok(())
+    }
+}
+
+/// The one text that a model refuses for what it says, as opposed to a service that does not work.
+fn refused_text(error: &EmbedError) -> Option<usize> {
+    match error {
+        EmbedError::Remote { texts, failure: RemoteFailure::Status { status: 400 | 413 | 422, .. }, .. }
+            if texts.len() == 1 =>
+        {
+            Some(texts.start)
+        }
+        _ => None,
+    }
+}
+
+struct Texts {
+    found: u64,
+    ready: Vec<(Item, String)>,
+}

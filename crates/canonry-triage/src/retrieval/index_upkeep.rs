@@ -1,0 +1,198 @@
+//! The index of a neighbourhood: brought up to date item by item, and kept on disk.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::{fs, io};
+
+use canonry_domain::{Boilerplate, ItemNumber, ItemType, PullChanges, RepoName, has_content};
+use canonry_retrieval::{Entry, IndexError, ItemIndex, read_snapshot, write_snapshot};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store};
+
+use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
+
+/// Items whose texts are read at once while an index is built.
+const ENTRIES: usize = 400;
+
+/// The index of these rows, and whether it differs from the one that was known.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "where, what of, what is known, and by which text; each is another thing"
+)]
+pub(crate) async fn up_to_date(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    key: &EmbeddingKey,
+    known: Option<ItemIndex>,
+    rows: &[IndexRow],
+    boilerplate: &Arc<Boilerplate>,
+    with_vectors: bool,
+) -> Result<(ItemIndex, bool), RetrievalError> {
+    if let Some(index) = known {
+        match bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await {
+            Ok(brought) => return Ok(brought),
+            // All vectors may have another length by now: the model was exchanged under its name.
+            Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
+            Err(error) => return Err(error),
+        }
+    }
+    let index = ItemIndex::new(item_type, &key.model);
+    let (index, _) = bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await?;
+    Ok((index, true))
+}
+
+/// Reading, building and writing an index of many items take seconds, in which nothing else would be answered.
+pub(crate) async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    tokio::task::spawn_blocking(work).await.expect("invariant: an index does not panic")
+}
+
+/// Puts in what is new or changed and takes out what left; says whether anything did.
+async fn bring_up_to_date(
+    store: &Store,
+    repo: &Repo,
+    key: &EmbeddingKey,
+    mut index: ItemIndex,
+    rows: &[IndexRow],
+    boilerplate: &Arc<Boilerplate>,
+    with_vectors: bool,
+) -> Result<(ItemIndex, bool), RetrievalError> {
+    // A template that is learned changes what is indexed of any item.
+    let shared = boilerplate.stamp();
+    let stamp = |row: &IndexRow| stamp(row, with_vectors) ^ shared;
+    let present: HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
+    let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
+    for number in &gone {
+        index.remove(*number);
+    }
+    let stale: Vec<&IndexRow> = rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row))).collect();
+    for batch in stale.chunks(ENTRIES) {
+        let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
+        let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
+        let boilerplate = Arc::clone(boilerplate);
+        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row))).collect();
+        index = off_async_threads(move || with_entries(index, entries, &boilerplate, &stamps)).await?;
+    }
+    Ok((index, !gone.is_empty() || !stale.is_empty()))
+}
+
+/// An issue without text of its own is indexed as a text without words, whatever its vector: it is near to nothing.
+fn keep_own_text(entry: &mut IndexEntry, boilerplate: &Boilerplate, is_issue: bool) {
+    entry.title = boilerplate.own_title(&entry.title);
+    entry.body = boilerplate.own_body(&entry.body);
+    if is_issue && !has_content(&entry.title, &entry.body) {
+        (entry.title, entry.body, entry.vector) = (String::new(), String::new(), None);
+    }
+}
+
+fn with_entries(
+    mut index: ItemIndex,
+    entries: Vec<IndexEntry>,
+    boilerplate: &Boilerplate,
+    stamps: &HashMap<ItemNumber, u64>,
+) -> Result<ItemIndex, IndexError> {
+    let is_issue = index.item_type() == ItemType::Issue;
+    for mut entry in entries {
+        keep_own_text(&mut entry, boilerplate, is_issue);
+        let changes: Option<&PullChanges> = entry.changes.as_ref();
+        let stamp = stamps.get(&entry.number).copied().unwrap_or_default();
+        let vector = entry.vector.as_deref().filter(|vector| !is_blank(vector));
+        index.upsert(entry.number, Entry { title: &entry.title, body: &entry.body, vector, changes, stamp })?;
+    }
+    Ok(index)
+}
+
+/// Differs when an item's text, vector or changes do: hashes stand for the text and the changes, the time of embedding for
+/// the vector.
+fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
+    let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
+    let text = u64::from_str_radix(digits, 16).unwrap_or_default();
+    let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
+    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {
+    folder.join(format!("{}{}", beginning(&repo.name, item_type, key.representation), ending(&key.model)))
+}
+
+/// Removes the indexes of a repository that are kept in a folder, all of them or those of one model, and says how many
+/// there were. One of a repository whose name begins like this one's may be among them: it is built again.
+pub fn remove_indexes(folder: &Path, repo: &RepoName, model: Option<&str>) -> io::Result<u64> {
+    let kinds = [ItemType::Issue, ItemType::Pr];
+    let beginnings: Vec<String> = kinds
+        .into_iter()
+        .flat_map(|kind| [Representation::Raw, Representation::Intent].map(|text| beginning(repo, kind, text)))
+        .map(|beginning| beginning.to_ascii_lowercase())
+        .collect();
+    let mut removed = 0;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().to_ascii_lowercase();
+        let rest = beginnings.iter().find_map(|beginning| name.strip_prefix(beginning.as_str()));
+        // One that was being written when its process was killed has a further ending.
+        if rest.is_some_and(|rest| model.is_none_or(|model| rest.starts_with(&ending(model).to_ascii_lowercase()))) {
+            fs::remove_file(entry.path())?;
+            removed += 1;
+        }
+    }
+    Ok(removed)
+}
+
+fn beginning(repo: &RepoName, item_type: ItemType, representation: Representation) -> String {
+    in_a_file_name(&format!("{repo}-{item_type}-{}-", representation.as_str()))
+}
+
+fn ending(model: &str) -> String {
+    in_a_file_name(&format!("{model}.index"))
+}
+
+/// Names of repositories and models hold slashes and colons, which no file name may.
+fn in_a_file_name(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' }).collect()
+}
+
+/// The index on disk; a missing or unreadable one costs only the time to build it again.
+pub(crate) fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Option<ItemIndex> {
+    if !place.exists() {
+        return None;
+    }
+    read_snapshot(place, item_type, model)
+        .inspect_err(|error| tracing::info!(%error, "the index on disk is not used"))
+        .ok()
+}
+
+pub(crate) fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {
+    if let Err(error) = write_snapshot(&index, place) {
+        // Only the next start is slower.
+        tracing::warn!(%error, "the index could not be kept on disk");
+    }
+    index
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::ItemType;
+    use canonry_store::Representation;
+
+    use super::{beginning, ending, remove_indexes};
+
+    #[test]
+    fn the_indexes_of_a_repository_are_removed_and_no_others() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let name = |text: &str| text.parse().expect("a name");
+        let file = |repo: &str, model: &str| {
+            format!("{}{}", beginning(&name(repo), ItemType::Pr, Representation::Raw), ending(model))
+        };
+        let partial = format!("{}.77.partial", file("tide/Pool", "local:a"));
+        let ours = [file("tide/Pool", "local:a"), partial, file("tide/Pool", "openai:b")];
+        let others = [file("tide/pools", "local:a"), file("tide/poo", "local:a"), "tide_pool".to_owned()];
+        for name in ours.iter().chain(&others) {
+            std::fs::write(folder.path().join(name), "").expect("written");
+        }
+        let left = || ours.iter().chain(&others).map(|name| folder.path().join(name).exists()).collect::<Vec<_>>();
+        assert_eq!(remove_indexes(folder.path(), &name("tide/pool"), Some("local:a")).expect("removed"), 2);
+        assert_eq!(left(), [false, false, true, true, true, true]);
+        assert_eq!(remove_indexes(folder.path(), &name("tide/pool"), None).expect("removed"), 1);
+        assert_eq!(left(), [false, false, false, true, true, true]);
+    }
+}

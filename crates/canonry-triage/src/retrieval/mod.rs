@@ -1,0 +1,21 @@
+//! Vectors, the index, and what is near an item.
+
+pub(crate) mod boilerplate;
+pub(crate) mod calibrate;
+pub(crate) mod candidates;
+pub(crate) mod compare_shortlist;
+pub(crate) mod embed;
+pub(crate) mod index_upkeep;
+pub(crate) mod neighbourhood;
+pub(crate) mod read_templates;
+pub(crate) mod search;
+pub(crate) mod token_cache;
+
+pub use boilerplate::stored_boilerplate;
+pub use calibrate::{CalibrateError, CalibrateReport, calibrate};
+pub use candidates::{CandidateOptions, CandidatesReport, WrittenSet, candidates};
+pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, EmbedSource, embed};
+pub use index_upkeep::remove_indexes;
+pub use neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+pub use read_templates::read_templates;
+pub use search::{FoundItem, SearchError, SearchFor, SearchOptions, search};

@@ -1,0 +1,390 @@
+//! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use canonry_domain::{Boilerplate, ItemNumber, ItemState, ItemType, Similarity};
+use canonry_models::Calibration;
+use canonry_retrieval::{
+    Ask, Hit, IndexError, InvalidVector, ItemIndex, Pool, Query, RetrievalMode, SHORTLIST, Spread, shortlist,
+    words_score,
+};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
+
+use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::retrieval::compare_shortlist::{Asked, on_all_cores};
+use crate::retrieval::index_upkeep::{kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date};
+use crate::retrieval::token_cache::TokenCache;
+
+/// Everything that neighbours are looked for in.
+pub struct Neighbourhood {
+    pub(crate) store: Store,
+    pub(crate) repo: Repo,
+    pub(crate) key: EmbeddingKey,
+    calibration: Calibration,
+    index: ItemIndex,
+    rows: HashMap<ItemNumber, IndexRow>,
+    /// What of the items' texts is not their own.
+    boilerplate: Arc<Boilerplate>,
+    vectors: Vectors,
+    /// The vectors of tokens that were read last.
+    pub(crate) tokens: Mutex<TokenCache>,
+}
+
+/// Where vectors are compared.
+enum Vectors {
+    /// In the index: scanned exactly.
+    InIndex,
+    /// In the database. A sample of them tells how cosines are spread over the repository.
+    InDatabase { sample: Vec<Vec<f32>> },
+}
+
+/// How neighbours are looked for.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Wanted {
+    pub mode: RetrievalMode,
+    /// How many at most.
+    pub k: usize,
+    pub min_score: Similarity,
+    /// In which state neighbours must be; `None` for any.
+    pub state: Option<ItemState>,
+}
+
+/// Why neighbours could not be looked for.
+#[derive(Debug, thiserror::Error)]
+pub enum RetrievalError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The index refused a vector, or a query had none.
+    #[error("failed to {0}")]
+    Index(#[from] IndexError),
+}
+
+/// Vectors that stand for all of them where the spread of cosines is measured. The error of a mean over
+/// 400 cosines is a twentieth of their deviation.
+const SAMPLE: usize = 400;
+/// Bytes of token vectors that are kept at hand: those of 34,000 items of 60 tokens. Neighbours of one item are often
+/// neighbours of the next.
+const TOKENS_KEPT: usize = 64 << 20;
+/// What a text without words finds.
+const NOTHING_NEAR: Pool = Pool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
+
+impl Neighbourhood {
+    /// Loads the items of a type. A snapshot in `snapshots` is brought up to date item by item; without
+    /// one, everything is indexed. What changed is written back.
+    pub async fn load(
+        store: &Store,
+        repo: &Repo,
+        item_type: ItemType,
+        key: EmbeddingKey,
+        calibration: Calibration,
+        snapshots: Option<&Path>,
+    ) -> Result<Self, RetrievalError> {
+        let rows = store.index_rows(repo.id, &key, item_type).await?;
+        let boilerplate = Arc::new(stored_boilerplate(store, repo, item_type).await?);
+        let in_database = store.searches_vectors();
+        let place = snapshots.map(|folder| snapshot_place(folder, repo, item_type, &key));
+        let known = match place.clone() {
+            Some(place) => {
+                let model = key.model.clone();
+                off_async_threads(move || stored_index(&place, item_type, &model)).await
+            }
+            None => None,
+        };
+        let (mut index, changed) =
+            up_to_date(store, repo, item_type, &key, known, &rows, &boilerplate, !in_database).await?;
+        if let (Some(place), true) = (place, changed) {
+            index = off_async_threads(move || kept_on_disk(index, &place)).await;
+        }
+        let vectors = if in_database {
+            // As in the index: what has no text of its own is no part of how cosines are spread.
+            let compared =
+                |row: &&IndexRow| row.embedded && (item_type == ItemType::Pr || index.holds_words(row.number));
+            let compared: Vec<ItemNumber> = rows.iter().filter(compared).map(|row| row.number).collect();
+            Vectors::InDatabase { sample: sample(store, repo, item_type, &key, compared).await? }
+        } else {
+            Vectors::InIndex
+        };
+        let rows = rows.into_iter().map(|row| (row.number, row)).collect();
+        let (store, repo, tokens) = (store.clone(), repo.clone(), Mutex::new(TokenCache::new(TOKENS_KEPT)));
+        Ok(Self { store, repo, key, calibration, index, rows, boilerplate, vectors, tokens })
+    }
+
+    pub fn item_type(&self) -> ItemType {
+        self.index.item_type()
+    }
+
+    pub fn representation(&self) -> Representation {
+        self.key.representation
+    }
+
+    /// Its items without their texts.
+    pub fn rows(&self) -> &HashMap<ItemNumber, IndexRow> {
+        &self.rows
+    }
+
+    /// The index, for what needs no vectors.
+    pub fn index(&self) -> &ItemIndex {
+        &self.index
+    }
+
+    /// How many items have a vector of their present text.
+    pub fn embedded(&self) -> usize {
+        self.rows.values().filter(|row| row.embedded).count()
+    }
+
+    pub fn calibration(&self) -> &Calibration {
+        &self.calibration
+    }
+
+    /// What of the items' texts is not their own.
+    pub(crate) fn boilerplate(&self) -> &Boilerplate {
+        &self.boilerplate
+    }
+
+    /// Whether an item has text of its own. What has none is nobody's neighbour, and has no neighbours.
+    pub(crate) fn has_content(&self, number: ItemNumber) -> bool {
+        self.item_type() == ItemType::Pr || self.index.holds_words(number)
+    }
+
+    pub async fn entry(&self, number: ItemNumber) -> Result<Option<IndexEntry>, RetrievalError> {
+        Ok(self.entries(&[number]).await?.into_iter().next())
+    }
+
+    /// The same of many, by number; what is not there is left out.
+    pub(crate) async fn entries(&self, numbers: &[ItemNumber]) -> Result<Vec<IndexEntry>, RetrievalError> {
+        let mut entries = self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
+        for entry in &mut entries {
+            (entry.title, entry.body) =
+                (self.boilerplate.own_title(&entry.title), self.boilerplate.own_body(&entry.body));
+        }
+        Ok(entries)
+    }
+
+    pub fn query_of(entry: &IndexEntry) -> Query {
+        let query = Query::new(&entry.title, &entry.body).for_item(entry.number);
+        let query = match &entry.changes {
+            Some(changes) => query.with_changes(changes),
+            None => query,
+        };
+        match &entry.vector {
+            Some(vector) => query.with_vector(vector.clone()),
+            None => query,
+        }
+    }
+
+    /// The nearest items, best first. `vector` is the query's own, which the database needs to search by.
+    pub async fn neighbours(
+        &self,
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Vec<Hit>, RetrievalError> {
+        let pool = match &self.vectors {
+            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+                self.pool_by_database(sample, query, vector, wanted, filter).await?
+            }
+            _ => self.pool_in_index(query, vector, wanted, filter)?,
+        };
+        let asked = Asked { item: query.item(), tokens: query.tokens().cloned().map(Arc::new), pool };
+        Ok(self.ranked(vec![asked], wanted).await?.pop().unwrap_or_default())
+    }
+
+    /// The nearest items of each of these, in their order; on every core where the index holds the vectors.
+    ///
+    /// The filter is given the item whose neighbours they are.
+    pub(crate) async fn neighbours_of_all(
+        &self,
+        entries: &[IndexEntry],
+        wanted: Wanted,
+        filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
+    ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
+        let pools: Vec<Pool> = match &self.vectors {
+            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+                let mut pools = Vec::with_capacity(entries.len());
+                for entry in entries {
+                    let of_entry = |row: &IndexRow| filter(entry.number, row);
+                    let (query, vector) = (Self::query_of(entry), entry.vector.as_deref());
+                    pools.push(self.pool_by_database(sample, &query, vector, wanted, &of_entry).await?);
+                }
+                pools
+            }
+            _ => {
+                let pools = on_all_cores(entries, |entry| {
+                    let of_entry = |row: &IndexRow| filter(entry.number, row);
+                    self.pool_in_index(&Self::query_of(entry), entry.vector.as_deref(), wanted, &of_entry)
+                });
+                pools.into_iter().collect::<Result<_, _>>()?
+            }
+        };
+        let asked = |(entry, pool): (&IndexEntry, Pool)| Asked { item: Some(entry.number), tokens: None, pool };
+        self.ranked(entries.iter().zip(pools).map(asked).collect(), wanted).await
+    }
+
+    /// The candidates, where the index holds the vectors or none are asked for.
+    fn pool_in_index(
+        &self,
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Pool, IndexError> {
+        if query.item().is_some_and(|item| !self.has_content(item)) {
+            return Ok(NOTHING_NEAR);
+        }
+        if vector.is_some_and(is_blank) && wanted.mode != RetrievalMode::Lexical {
+            return Ok(NOTHING_NEAR);
+        }
+        let calibrate = |cosine| self.calibration.similarity(cosine).get();
+        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
+        let ask = Ask {
+            mode: wanted.mode,
+            k: wanted.k,
+            min_score: wanted.min_score,
+            calibrate: &calibrate,
+            filter: &allowed,
+        };
+        self.index.candidates(query, &ask)
+    }
+
+    /// The same where the database holds the vectors.
+    async fn pool_by_database(
+        &self,
+        sample: &[Vec<f32>],
+        query: &Query,
+        vector: Option<&[f32]>,
+        wanted: Wanted,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> Result<Pool, RetrievalError> {
+        if vector.is_some_and(is_blank) || query.item().is_some_and(|item| !self.has_content(item)) {
+            return Ok(NOTHING_NEAR);
+        }
+        let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
+        let calibrate = |cosine| self.calibration.similarity(cosine).get();
+        let vector = vector.ok_or(IndexError::NoVector { mode: wanted.mode })?;
+        if let Some(expected) = sample.first().map(Vec::len).filter(|&expected| expected != vector.len()) {
+            let reason = InvalidVector::Dimension { expected, found: vector.len() };
+            return Err(IndexError::QueryVector { model: self.key.model.clone(), reason }.into());
+        }
+        let near = self.nearest_allowed(vector, wanted.k, &allowed).await?;
+        let numbers: Vec<ItemNumber> = near.keys().copied().collect();
+        let mut candidates = match wanted.mode {
+            RetrievalMode::Dense => {
+                self.index.word_candidates(query, &numbers, 0, &|number| near.contains_key(&number))
+            }
+            _ => self.index.word_candidates(query, &numbers, wanted.k, &allowed),
+        };
+        let missing = candidates.iter().map(|candidate| candidate.number).filter(|number| !near.contains_key(number));
+        let missing: Vec<ItemNumber> = missing.collect();
+        let more = self.store.inner_products(self.repo.id, &self.key, self.item_type(), vector, &missing).await?;
+        for candidate in &mut candidates {
+            candidate.cosine = near.get(&candidate.number).or_else(|| more.get(&candidate.number)).copied();
+        }
+        let (spread, limit) = (spread(sample, vector), wanted.k.max(SHORTLIST));
+        let mut candidates = shortlist(wanted.mode, candidates, spread, calibrate, wanted.min_score, limit);
+        self.index.compare(query, &mut candidates);
+        Ok(Pool { candidates, spread })
+    }
+
+    fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
+        let row = self.rows.get(&number).filter(|row| wanted.state.is_none_or(|state| row.state == state));
+        row.is_some_and(filter) && self.has_content(number)
+    }
+
+    /// The scores between items, each pair once. A pair without a score (one of the two has no vector) is left out.
+    pub(crate) async fn pair_scores(
+        &self,
+        numbers: &[ItemNumber],
+        mode: RetrievalMode,
+    ) -> Result<Vec<(ItemNumber, ItemNumber, Similarity)>, RetrievalError> {
+        let mut pairs: BTreeMap<(ItemNumber, ItemNumber), Similarity> = BTreeMap::new();
+        for (at, &one) in numbers.iter().enumerate() {
+            for (other, score) in self.scores_from(one, &numbers[at + 1..], mode).await? {
+                let pair = (one.min(other), one.max(other));
+                let best = pairs.get(&pair).map_or(score, |known| score.max(*known));
+                pairs.insert(pair, best);
+            }
+        }
+        Ok(pairs.into_iter().map(|((one, other), score)| (one, other, score)).collect())
+    }
+
+    async fn scores_from(
+        &self,
+        one: ItemNumber,
+        others: &[ItemNumber],
+        mode: RetrievalMode,
+    ) -> Result<Vec<(ItemNumber, Similarity)>, RetrievalError> {
+        if others.is_empty() {
+            return Ok(Vec::new());
+        }
+        let score = |cosine| self.calibration.similarity(cosine);
+        if mode == RetrievalMode::Lexical {
+            let Some(entry) = self.entry(one).await? else { return Ok(Vec::new()) };
+            let candidates =
+                self.index.word_candidates(&Self::query_of(&entry), others, 0, &|number| others.contains(&number));
+            return Ok(candidates.iter().map(|candidate| (candidate.number, words_score(candidate))).collect());
+        }
+        match &self.vectors {
+            Vectors::InIndex => {
+                let Some(vector) = self.index.vector(one) else { return Ok(Vec::new()) };
+                let cosine = |other: &[f32]| vector.iter().zip(other).map(|(one, other)| one * other).sum();
+                let scored = others.iter().filter_map(|&other| Some((other, score(cosine(self.index.vector(other)?)))));
+                Ok(scored.collect())
+            }
+            Vectors::InDatabase { .. } => {
+                let Some(vector) = self.entry(one).await?.and_then(|entry| entry.vector) else { return Ok(Vec::new()) };
+                let products =
+                    self.store.inner_products(self.repo.id, &self.key, self.item_type(), &vector, others).await?;
+                Ok(products.into_iter().map(|(other, cosine)| (other, score(cosine))).collect())
+            }
+        }
+    }
+
+    /// The nearest that may be neighbours. The database does not know the filter, so it is asked for
+    /// more until enough have passed, or there are no more.
+    async fn nearest_allowed(
+        &self,
+        vector: &[f32],
+        k: usize,
+        allowed: &(dyn Fn(ItemNumber) -> bool + Sync),
+    ) -> Result<HashMap<ItemNumber, f32>, RetrievalError> {
+        // At least as many as the index in memory names.
+        let wanted = u32::try_from(k.max(SHORTLIST)).unwrap_or(u32::MAX);
+        let mut limit = wanted;
+        loop {
+            let found = self.store.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
+            let found = found.unwrap_or_default();
+            let exhausted = found.len() < limit as usize;
+            let passed: HashMap<ItemNumber, f32> = found.into_iter().filter(|(number, _)| allowed(*number)).collect();
+            if exhausted || passed.len() >= wanted as usize {
+                return Ok(passed);
+            }
+            limit = limit.saturating_mul(4);
+        }
+    }
+}
+
+async fn sample(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    key: &EmbeddingKey,
+    embedded: Vec<ItemNumber>,
+) -> Result<Vec<Vec<f32>>, StoreError> {
+    let step = embedded.len().div_ceil(SAMPLE).max(1);
+    let chosen: Vec<ItemNumber> = embedded.into_iter().step_by(step).collect();
+    let entries = store.index_entries(repo.id, item_type, &chosen, Some(key)).await?;
+    Ok(entries.into_iter().filter_map(|entry| entry.vector).filter(|vector| !is_blank(vector)).collect())
+}
+
+fn spread(sample: &[Vec<f32>], vector: &[f32]) -> Spread {
+    let product = |other: &Vec<f32>| other.iter().zip(vector).map(|(one, other)| one * other).sum();
+    Spread::of(sample.iter().map(product))
+}
+
+/// A text without words has a vector of zeros, which is near to nothing.
+pub(crate) fn is_blank(vector: &[f32]) -> bool {
+    vector.iter().all(|number| *number == 0.0)
+}
