@@ -13,17 +13,17 @@ use tokio::net::TcpListener;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
-use crate::connections::{Limits, serve_connections};
-use crate::handler::JobHandler;
-use crate::health::{Readiness, healthz, readyz};
-use crate::intake::{Intake, webhook};
-use crate::job_signals::wake_on_signals;
-use crate::metrics::{Metrics, count_webhooks};
-use crate::publisher::{PUBLISHERS, Publish, keep_publishing};
-use crate::review_folder::remove_left_over_review_folders;
-use crate::scheduler::{Scheduler, Schedules};
-use crate::trusted_proxies::{TrustedProxies, TrustedProxy};
-use crate::worker::Worker;
+use crate::admin::health::{Readiness, healthz, readyz};
+use crate::admin::metrics::{Metrics, count_webhooks};
+use crate::github_writes::publisher::{PUBLISHERS, Publish, keep_publishing};
+use crate::http::connections::{Limits, serve_connections};
+use crate::http::trusted_proxies::{TrustedProxies, TrustedProxy};
+use crate::intake::webhook_route::{Intake, webhook};
+use crate::jobs::job_handler::JobHandler;
+use crate::jobs::job_signals::wake_on_signals;
+use crate::jobs::review_folder::remove_left_over_review_folders;
+use crate::jobs::scheduler::{Scheduler, Schedules};
+use crate::jobs::worker::Worker;
 
 /// How long work in hand may take to end after the service was told to stop.
 pub const DRAIN: Duration = Duration::from_secs(30);

@@ -13,10 +13,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, OnceCell};
 use tracing::Instrument as _;
 
-use crate::handler::{Handled, JobError, JobHandler, Work};
-use crate::recheck::ServiceRecheck;
-use crate::review_job::{ReviewParts, review_given_up, review_pull};
-use crate::{closing_job, grace_job, handlers, kinds, planning_job, reactions_job, recover, repo_sync};
+use crate::github_writes::recheck::ServiceRecheck;
+use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
+use crate::jobs::review_job::{ReviewParts, review_given_up, review_pull};
+use crate::{
+    handlers, intake::recover_deliveries, jobs::closing_job, jobs::grace_job, jobs::kinds, jobs::planning_job,
+    jobs::reactions_job, jobs::sync_job,
+};
 
 /// How often a job of a kind that this version does not know is looked at: a newer one may run beside it.
 const UNKNOWN_PAUSE: SignedDuration = SignedDuration::from_mins(1);
@@ -141,13 +144,13 @@ impl Service {
         match (work.job.kind.as_str(), &work.delivery) {
             (kinds::WEBHOOK, Some((delivery, body))) => handlers::webhook(self, delivery, body).await,
             (kinds::WEBHOOK, None) => Err(JobError::Hopeless("its delivery is not stored any more".to_owned())),
-            (kinds::SYNC, _) => repo_sync::sync_repo(self, work).await,
+            (kinds::SYNC, _) => sync_job::sync_repo(self, work).await,
             (kinds::REVIEW, _) => review_pull(self, &work.job).await,
             (kinds::TRIAGE, _) => handlers::triage_again(self, &work.job).await,
             (kinds::REACTIONS, _) => reactions_job::poll(self).await,
             (kinds::GRACE, _) => grace_job::sweep(self).await,
             (kinds::OBJECTIONS, _) => grace_job::hear_objections(self).await,
-            (kinds::RECOVER, _) => recover::recover(self, work).await,
+            (kinds::RECOVER, _) => recover_deliveries::recover(self, work).await,
             (kinds::APPLY_CLOSE, _) => closing_job::apply(self, &work.job).await,
             (kinds::UNDO_CLOSE, _) => closing_job::undo(self, &work.job).await,
             (kinds::PLAN, _) => planning_job::plan(self, &work.job).await,

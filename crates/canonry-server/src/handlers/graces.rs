@@ -9,8 +9,8 @@ use canonry_store::{ObjectionKind, Repo};
 use canonry_triage::{Objections, cancel_grace};
 
 use super::webhook::Webhook;
-use crate::handler::JobError;
-use crate::repo_rules::handle_of;
+use crate::handlers::repo_settings::handle_of;
+use crate::jobs::job_handler::JobError;
 
 pub(super) async fn on_comment(hook: Webhook<'_>, repo: &Repo, about: &IssueCommentEvent) -> Result<(), JobError> {
     let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(()) };

@@ -5,8 +5,8 @@ use canonry_github::webhook::{InstallationEvent, InstallationRepositoriesEvent, 
 use canonry_store::{Repo, RepoAccess};
 
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::known_repo::{ToldRepo, known_repo, queue_sync, stored_repo};
+use crate::handlers::find_repo::{ToldRepo, known_repo, queue_sync, stored_repo};
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn installation(hook: Webhook<'_>, about: &InstallationEvent) -> Result<Handled, JobError> {
     match hook.action() {

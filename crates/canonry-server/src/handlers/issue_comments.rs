@@ -10,8 +10,8 @@ use super::graces;
 use super::items::{learn, no_item, take_item};
 use super::mentions::{Said, mentioned};
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::webhook_outcomes::People;
+use crate::handlers::webhook_outcomes::People;
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn issue_comment(
     hook: Webhook<'_>,

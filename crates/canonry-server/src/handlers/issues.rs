@@ -10,8 +10,8 @@ use super::graces;
 use super::items::{learn, leave, no_item, take_item};
 use super::triage::{Occasion, triage};
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::webhook_outcomes::People;
+use crate::handlers::webhook_outcomes::People;
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) -> Result<Handled, JobError> {
     let Ok(record) = item_from_issue(&about.issue, hook.received_at()) else { return Ok(no_item()) };

@@ -5,7 +5,7 @@ use canonry_store::Repo;
 use canonry_triage::look_again;
 
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
+use crate::jobs::job_handler::{Handled, JobError};
 
 /// Takes in what a webhook says about an item; the item as it is now, or none when it has left the repository.
 ///

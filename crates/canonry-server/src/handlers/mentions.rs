@@ -12,10 +12,10 @@ use canonry_review::is_maintainer;
 use canonry_store::{Mention, MentionOutcome, MentionPlace, Repo};
 use jiff::{SignedDuration, Timestamp};
 
-use super::mention_deeds::Deeds;
+use super::mention_actions::Deeds;
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::review_settings::review_settings;
+use crate::handlers::review_settings::review_settings;
+use crate::jobs::job_handler::{Handled, JobError};
 
 /// For so long a person who was told no on an item is not told again in words.
 const TOLD_ONCE: SignedDuration = SignedDuration::from_hours(24);

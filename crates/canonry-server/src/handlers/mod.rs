@@ -1,20 +1,25 @@
 //! What is done about each webhook.
 
+pub(crate) mod ensure_synced;
+pub(crate) mod find_repo;
 mod graces;
 mod installations;
 mod issue_comments;
 mod issues;
 mod items;
-mod mention_deeds;
+mod mention_actions;
 mod mentions;
 mod pull_requests;
 mod pushes;
+pub(crate) mod repo_settings;
 mod repositories;
 mod review_comments;
+pub(crate) mod review_settings;
 mod review_threads;
 mod reviews;
 mod triage;
 mod webhook;
+pub(crate) mod webhook_outcomes;
 
 pub(crate) use triage::{budget, triage_again};
 pub(crate) use webhook::webhook;

@@ -11,7 +11,7 @@ use super::items::{no_item, take_item};
 use super::reviews::of_pull_request;
 use super::triage::{Occasion, triage};
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn pull_request(
     hook: Webhook<'_>,
@@ -59,7 +59,7 @@ mod tests {
     use canonry_domain::review::NoReview;
 
     use super::together;
-    use crate::handler::Handled;
+    use crate::jobs::job_handler::Handled;
 
     #[test]
     fn only_what_came_to_nothing_at_all_is_ignored() {

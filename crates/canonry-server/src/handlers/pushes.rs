@@ -3,8 +3,8 @@
 use canonry_github::webhook::PushEvent;
 
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::known_repo::stored_repo;
+use crate::handlers::find_repo::stored_repo;
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn push(hook: Webhook<'_>, push: &PushEvent) -> Result<Handled, JobError> {
     let told = match hook.told_repo() {

@@ -5,8 +5,8 @@ use canonry_github::webhook::RepositoryEvent;
 use canonry_store::{Repo, RepoAccess};
 
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::known_repo::{ToldRepo, known_repo, queue_sync, renamed, stored_repo};
+use crate::handlers::find_repo::{ToldRepo, known_repo, queue_sync, renamed, stored_repo};
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Result<Handled, JobError> {
     let told = match hook.told_repo() {

@@ -12,7 +12,7 @@ use super::items::no_item;
 use super::mentions::{Said, mention};
 use super::review_threads::await_record;
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
+use crate::jobs::job_handler::{Handled, JobError};
 
 pub(super) async fn review_comment(
     hook: Webhook<'_>,

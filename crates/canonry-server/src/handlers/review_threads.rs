@@ -10,7 +10,7 @@ use jiff::SignedDuration;
 
 use super::items::no_item;
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
+use crate::jobs::job_handler::{Handled, JobError};
 
 /// How long a thread that we began may be unknown: between a review's posting and its record lie a crash, or GitHub's
 /// lists that come later than its webhooks.

@@ -9,9 +9,9 @@ use canonry_store::Repo;
 
 use super::graces::on_review;
 use super::webhook::Webhook;
-use crate::handler::{Handled, JobError};
-use crate::review_settings::review_settings;
-use crate::review_triggers::{ReviewAsk, queue_review};
+use crate::handlers::review_settings::review_settings;
+use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::review_requests::{ReviewAsk, queue_review};
 
 /// Has a pull request reviewed if what happened to it asks for that; or says why not. `None` when it has nothing to do with
 /// reviews.

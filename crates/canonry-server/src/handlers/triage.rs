@@ -6,13 +6,13 @@ use canonry_triage::{DetectError, DetectOptions, LlmBudget, TriageError, triage_
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
-use crate::corpus::{Corpus, corpus};
-use crate::handler::{Handled, JobError};
-use crate::job_errors::in_words;
-use crate::kinds::TRIAGE;
-use crate::planned_job::PlannedJob;
-use crate::repo_rules::repo_rules;
-use crate::repo_sync::{is_out_of_sight, refresh_if_theirs};
+use crate::handlers::ensure_synced::{Corpus, corpus};
+use crate::handlers::repo_settings::repo_rules;
+use crate::jobs::job_errors::in_words;
+use crate::jobs::job_handler::{Handled, JobError};
+use crate::jobs::kinds::TRIAGE;
+use crate::jobs::planned_job::PlannedJob;
+use crate::jobs::sync_job::{is_out_of_sight, refresh_if_theirs};
 use crate::service::Service;
 
 /// Neighbours that a new item is compared with.

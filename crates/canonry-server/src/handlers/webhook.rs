@@ -10,10 +10,10 @@ use super::{
     installations, issue_comments, issues, pull_requests, pushes, repositories, review_comments, review_threads,
     reviews,
 };
-use crate::handler::{Handled, JobError};
-use crate::known_repo::{ToldRepo, is_back, known_repo};
+use crate::handlers::find_repo::{ToldRepo, is_back, known_repo};
+use crate::handlers::webhook_outcomes::{People, Told};
+use crate::jobs::job_handler::{Handled, JobError};
 use crate::service::Service;
-use crate::webhook_outcomes::{People, Told};
 
 /// From this many bytes on a body is read aside, so that the other work of its thread goes on.
 const LARGE: usize = 256 * 1024;

@@ -1,0 +1,106 @@
+//! `GET /api/repos/{owner}/{repo}/triage/threshold-state`: what `canonry thresholds --json` prints.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use axum::extract::{ConnectInfo, Path, State};
+use axum::http::header::{CACHE_CONTROL, RETRY_AFTER, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use axum::{Extension, Json};
+use canonry_domain::RepoName;
+use canonry_store::{Repo, StoreError};
+use serde_json::{Value, json};
+
+use crate::admin::operations::{Shared, bearer};
+use crate::admin::repo_readers::{Denied, Reader};
+use crate::admin::threshold_report::threshold_report;
+
+/// Why there is no document.
+#[derive(Debug, thiserror::Error)]
+enum Refused {
+    #[error(transparent)]
+    Denied(#[from] Denied),
+    #[error("the database does not answer; try again later")]
+    Store(#[from] StoreError),
+}
+
+pub(crate) async fn threshold_state(
+    State(shared): State<Arc<Shared>>,
+    Path((owner, repo)): Path<(String, String)>,
+    peer: Option<Extension<ConnectInfo<SocketAddr>>>,
+    headers: HeaderMap,
+) -> Response {
+    let peer = peer.map(|Extension(ConnectInfo(peer))| peer.ip());
+    match find(&shared, &owner, &repo, bearer(&headers), peer).await {
+        Ok(document) => private((StatusCode::OK, Json(document)).into_response()),
+        Err(refused) => refuse(&refused),
+    }
+}
+
+async fn find(
+    shared: &Shared,
+    owner: &str,
+    name: &str,
+    token: Option<&str>,
+    peer: Option<IpAddr>,
+) -> Result<Value, Refused> {
+    // A name that cannot be one of GitHub's is not asked about; a stranger learns nothing from that.
+    let Ok(name) = format!("{owner}/{name}").parse::<RepoName>() else {
+        return Err(if token.is_none() { Denied::NoToken } else { Denied::NotFound }.into());
+    };
+    let repo = match shared.readers.check(token, &name, peer).await? {
+        Reader::Operator => shared.store.repo(&name).await?,
+        // By id, never by name: a name can be given up by one repository and taken by another, with other readers.
+        Reader::OnGithub(id) => shared.store.repo_by_github_id(id).await?,
+    };
+    let repo = repo.ok_or(Denied::NotFound)?;
+    document(shared, &repo).await
+}
+
+async fn document(shared: &Shared, repo: &Repo) -> Result<Value, Refused> {
+    let report = threshold_report(&shared.store, repo).await?;
+    let mut document = json!({
+        "schema_version": 1,
+        "command": "thresholds",
+        "run_id": format!("{:012x}{:016x}", shared.clock.now().as_millisecond(), rand::random::<u64>()),
+        "repo": repo.name,
+        "stats": report.stats(),
+    });
+    if let (Some(document), Value::Object(more)) = (document.as_object_mut(), json!(report)) {
+        document.extend(more);
+    }
+    Ok(document)
+}
+
+fn refuse(refused: &Refused) -> Response {
+    let status = match refused {
+        Refused::Denied(Denied::NoToken | Denied::BadToken) => StatusCode::UNAUTHORIZED,
+        Refused::Denied(Denied::Forbidden) => StatusCode::FORBIDDEN,
+        Refused::Denied(Denied::NotFound) => StatusCode::NOT_FOUND,
+        Refused::Denied(Denied::TooMany | Denied::Limited) => StatusCode::TOO_MANY_REQUESTS,
+        Refused::Denied(Denied::Unreachable) => StatusCode::BAD_GATEWAY,
+        Refused::Store(error) => {
+            tracing::warn!(%error, "a threshold state could not be read");
+            StatusCode::SERVICE_UNAVAILABLE
+        }
+    };
+    let document = json!({ "error": { "message": refused.to_string() } });
+    let mut answer = private((status, Json(document)).into_response());
+    match status {
+        StatusCode::UNAUTHORIZED => {
+            answer.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        StatusCode::TOO_MANY_REQUESTS => {
+            answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+        }
+        _ => {}
+    }
+    answer
+}
+
+/// What is for one reader must not be kept for another.
+fn private(mut answer: Response) -> Response {
+    answer.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    answer
+}

@@ -1,0 +1,140 @@
+//! What this process counts in memory: answers to webhooks, and how long jobs take.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use canonry_github::Clock;
+use canonry_store::Job;
+use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+
+use crate::admin::exposition::{Exposition, Kind};
+use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
+
+/// From a job that finds nothing to do to the sync of a large repository, in seconds.
+const BOUNDS: [f64; 12] = [0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 5.0, 15.0, 60.0, 300.0, 900.0, 3600.0];
+
+/// The counters of a process. Clones count together; what a restart forgets, Prometheus knows how to bear.
+#[derive(Debug, Clone, Default)]
+pub struct Metrics {
+    counted: Arc<Mutex<Counted>>,
+}
+
+#[derive(Debug, Default)]
+struct Counted {
+    webhooks: BTreeMap<u16, u64>,
+    jobs: BTreeMap<(String, &'static str), Histogram>,
+}
+
+#[derive(Debug, Default)]
+struct Histogram {
+    /// How many fell between a bound and the one before it; the last are those above all bounds.
+    counts: [u64; BOUNDS.len() + 1],
+    sum: f64,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A handler that does the same, and whose time is taken by `clock`.
+    pub fn measured(&self, handler: Arc<dyn JobHandler>, clock: Arc<dyn Clock>) -> Arc<dyn JobHandler> {
+        Arc::new(Measured { handler, clock, metrics: self.clone() })
+    }
+
+    pub(crate) fn expose(&self, page: &mut Exposition) {
+        let counted = self.lock();
+        let mut webhooks = page.family(
+            "canonry_webhooks_total",
+            Kind::Counter,
+            "Requests to the webhook's address, by the status of the answer.",
+        );
+        for (status, count) in &counted.webhooks {
+            webhooks.sample(&[("status", &status.to_string())], *count as f64);
+        }
+        let mut jobs = page.family(
+            "canonry_job_seconds",
+            Kind::Histogram,
+            "How long tries at jobs took, by the job's kind and by how the try ended.",
+        );
+        for ((kind, result), histogram) in &counted.jobs {
+            let mut so_far = 0;
+            let at_most: Vec<(f64, u64)> = BOUNDS
+                .into_iter()
+                .zip(histogram.counts)
+                .map(|(bound, count)| {
+                    so_far += count;
+                    (bound, so_far)
+                })
+                .collect();
+            let count = histogram.counts.iter().sum();
+            jobs.histogram(&[("kind", kind), ("result", result)], &at_most, count, histogram.sum);
+        }
+    }
+
+    fn job_ended(&self, kind: &str, result: &'static str, seconds: f64) {
+        let mut counted = self.lock();
+        let histogram = counted.jobs.entry((kind.to_owned(), result)).or_default();
+        let place = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+        histogram.counts[place] += 1;
+        histogram.sum += seconds;
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Counted> {
+        self.counted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+pub(crate) async fn count_webhooks(State(metrics): State<Metrics>, request: Request, next: Next) -> Response {
+    let answer = next.run(request).await;
+    *metrics.lock().webhooks.entry(answer.status().as_u16()).or_default() += 1;
+    answer
+}
+
+struct Measured {
+    handler: Arc<dyn JobHandler>,
+    clock: Arc<dyn Clock>,
+    metrics: Metrics,
+}
+
+impl JobHandler for Measured {
+    fn handle<'a>(&'a self, work: &'a Work) -> BoxFuture<'a, Result<Handled, JobError>> {
+        Box::pin(async move {
+            let mut watch =
+                Stopwatch { measured: self, kind: &work.job.kind, begun: self.clock.now(), result: "stopped" };
+            let result = self.handler.handle(work).await;
+            watch.result = match &result {
+                Ok(Handled::Done) => "done",
+                Ok(Handled::Ignored(_)) => "ignored",
+                Err(JobError::Postpone { .. } | JobError::Unavailable(_)) => "postponed",
+                Err(JobError::Retry(_)) => "failed",
+                Err(JobError::Hopeless(_)) => "hopeless",
+            };
+            result
+        })
+    }
+
+    fn given_up<'a>(&'a self, job: &'a Job, why: &'a str) -> BoxFuture<'a, ()> {
+        self.handler.given_up(job, why)
+    }
+}
+
+/// Counts when it is dropped: also where the handler panics, or its task is ended because the lease was lost.
+struct Stopwatch<'a> {
+    measured: &'a Measured,
+    kind: &'a str,
+    begun: Timestamp,
+    result: &'static str,
+}
+
+impl Drop for Stopwatch<'_> {
+    fn drop(&mut self) {
+        // A clock that was set back must not take time away.
+        let seconds = self.measured.clock.now().duration_since(self.begun).as_secs_f64().max(0.0);
+        self.measured.metrics.job_ended(self.kind, self.result, seconds);
+    }
+}

@@ -1,0 +1,18 @@
+//! What operators and programs read: health, metrics, the API.
+
+pub(crate) mod api;
+pub(crate) mod exposition;
+pub(crate) mod health;
+pub(crate) mod metrics;
+pub(crate) mod operations;
+pub(crate) mod repo_readers;
+pub(crate) mod stored_metrics;
+pub(crate) mod threshold_report;
+pub(crate) mod wrong_tokens;
+
+pub use metrics::Metrics;
+pub use operations::{Operations, operations_routes};
+pub use threshold_report::{
+    ReportedAdjustment, ReportedSettings, ReportedThreshold, ThresholdReport, threshold_report,
+};
+pub use wrong_tokens::WrongTokens;

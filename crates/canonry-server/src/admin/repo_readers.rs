@@ -1,0 +1,322 @@
+//! Who may read about a repository: whoever GitHub shows it to, and the operator.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use canonry_domain::{GithubId, RepoName};
+use canonry_github::{Auth, ClientOptions, Clock, GitHub, GitHubError, Secret};
+use jiff::{SignedDuration, Timestamp};
+use sha2::{Digest as _, Sha256};
+use tokio::sync::Notify;
+use url::Url;
+
+use crate::admin::operations::is_same;
+use crate::admin::wrong_tokens::WrongTokens;
+
+/// How long GitHub's word is believed: a reader who lost access reads for this much longer.
+const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
+/// Words that are kept; when there are more, the old ones are asked for again.
+const MOST_KEPT: usize = 1_000;
+/// Questions a minute.
+const MOST_ASKED: usize = 60;
+/// Tokens a minute that GitHub may turn down; after them it is shown no further one that it has not accepted before.
+/// It locks out the address that many wrong tokens come from, valid tokens and all, and the service works from that
+/// address.
+const MOST_BAD: usize = 5;
+/// How long a token counts as one that GitHub accepts: readers are not kept out by somebody who guesses.
+const PROVEN: SignedDuration = SignedDuration::from_hours(1);
+/// A person waits for the answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// GitHub's tokens have at most 255 characters.
+const LONGEST_TOKEN: usize = 255;
+/// How GitHub's tokens begin, but for old ones of 40 hexadecimal digits. What looks otherwise need not be asked about.
+const PREFIXES: [&str; 6] = ["ghp_", "github_pat_", "gho_", "ghu_", "ghs_", "ghr_"];
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reader {
+    Operator,
+    /// Somebody who can read the repository with this id on GitHub.
+    OnGithub(GithubId),
+}
+
+/// Why somebody may not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Denied {
+    #[error("send a GitHub token that may read the repository, as `Authorization: Bearer TOKEN`")]
+    NoToken,
+    #[error("GitHub does not accept this token")]
+    BadToken,
+    #[error("GitHub forbids this token to read the repository")]
+    Forbidden,
+    #[error("there is no such repository here, or this token cannot see it")]
+    NotFound,
+    #[error("too many tokens were checked in the last minute; try again in a minute")]
+    TooMany,
+    #[error("GitHub answers no more questions for now; try again later")]
+    Limited,
+    #[error("GitHub cannot be asked now; try again later")]
+    Unreachable,
+}
+
+/// What GitHub said: which repository the token can read, or why none.
+type Word = Result<GithubId, Denied>;
+
+/// Asks GitHub, with the reader's own token, and remembers the answer for a minute.
+pub(crate) struct RepoReaders {
+    api: Url,
+    operator: Option<Secret>,
+    wrong: WrongTokens,
+    clock: Arc<dyn Clock>,
+    known: Mutex<Known>,
+    /// Rung when GitHub has answered.
+    answered: Notify,
+}
+
+#[derive(Default)]
+struct Known {
+    /// By the hash of token and repository: no token is kept.
+    words: HashMap<Hash, (Timestamp, Word)>,
+    /// When GitHub accepted a token, by its hash.
+    proven: HashMap<Hash, Timestamp>,
+    asked: VecDeque<Timestamp>,
+    /// When GitHub did not accept a token, or may not have.
+    bad: VecDeque<Timestamp>,
+    /// Unproven tokens that GitHub has been shown and not answered yet. All may turn out bad.
+    unanswered: usize,
+}
+
+type Hash = [u8; 32];
+
+#[derive(Debug, Clone, Copy)]
+struct Question {
+    token: Hash,
+    word: Hash,
+}
+
+/// How to go on with a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Said(Word),
+    Ask { is_proven: bool },
+    Wait,
+}
+
+impl RepoReaders {
+    pub(crate) fn new(api: Url, operator: Option<Secret>, clock: Arc<dyn Clock>) -> Self {
+        Self { api, operator, wrong: WrongTokens::default(), clock, known: Mutex::default(), answered: Notify::new() }
+    }
+
+    /// Who the holder of this token is to the repository.
+    pub(crate) async fn check(
+        &self,
+        token: Option<&str>,
+        repo: &RepoName,
+        peer: Option<IpAddr>,
+    ) -> Result<Reader, Denied> {
+        let token = token.ok_or(Denied::NoToken)?;
+        let is_githubs = looks_like_githubs(token);
+        if let Some(operator) = &self.operator {
+            let now = self.clock.now();
+            // Here as where people sign in: what a person chose can be guessed. What looks like one of GitHub's is tried
+            // at GitHub, which counts for itself.
+            if !is_githubs && !self.wrong.may_try(peer, now) {
+                return Err(Denied::TooMany);
+            }
+            if is_same(token, operator) {
+                return Ok(Reader::Operator);
+            }
+            if !is_githubs {
+                self.wrong.note(peer, now);
+                tracing::warn!("somebody tried a wrong admin token");
+            }
+        }
+        if !is_githubs {
+            return Err(Denied::BadToken);
+        }
+        let word = Sha256::digest(format!("{}\n{token}", repo.key())).into();
+        let question = Question { token: Sha256::digest(token).into(), word };
+        let is_proven = loop {
+            // Before the look: an answer that comes after it is heard.
+            let answered = self.answered.notified();
+            let next = self.lock().next(question, self.clock.now())?;
+            match next {
+                Next::Said(word) => return word.map(Reader::OnGithub),
+                Next::Ask { is_proven } => break is_proven,
+                Next::Wait => answered.await,
+            }
+        };
+        let mut asking = Asking { readers: self, question, is_proven, word: None };
+        let word = self.ask(token, repo).await;
+        asking.word = Some(word);
+        word.map(Reader::OnGithub)
+    }
+
+    async fn ask(&self, token: &str, repo: &RepoName) -> Word {
+        let options = ClientOptions {
+            api: self.api.clone(),
+            clock: Arc::clone(&self.clock),
+            longest_wait: SignedDuration::ZERO,
+            tries: 1,
+            connect_timeout: PATIENCE,
+            request_timeout: PATIENCE,
+            ..ClientOptions::new(Auth::Token(Secret::new(token)))
+        };
+        let answer = match GitHub::new(options) {
+            Ok(github) => github.repo(repo).await,
+            Err(error) => Err(error),
+        };
+        match answer {
+            Ok(found) => Ok(found.github_id()),
+            Err(GitHubError::Unauthorized { .. }) => Err(Denied::BadToken),
+            Err(GitHubError::Forbidden { .. }) => Err(Denied::Forbidden),
+            Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. } | GitHubError::Refused { .. }) => {
+                Err(Denied::NotFound)
+            }
+            Err(error) => {
+                tracing::warn!(%repo, %error, "GitHub could not say who may read a repository");
+                let is_limit = matches!(error, GitHubError::RateLimited { .. });
+                Err(if is_limit { Denied::Limited } else { Denied::Unreachable })
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A question under way. Its end is noted also where nobody waits for the answer any more: GitHub was shown the token.
+struct Asking<'a> {
+    readers: &'a RepoReaders,
+    question: Question,
+    is_proven: bool,
+    word: Option<Word>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        let now = self.readers.clock.now();
+        self.readers.lock().end(self.question, self.is_proven, self.word, now);
+        self.readers.answered.notify_waiters();
+    }
+}
+
+impl Known {
+    /// GitHub's word if it is still believed; else whether it may be asked for now.
+    fn next(&mut self, question: Question, now: Timestamp) -> Result<Next, Denied> {
+        let recent = |moment: &Timestamp| now.duration_since(*moment) < BELIEVED;
+        if let Some((_, word)) = self.words.get(&question.word).filter(|(at, _)| recent(at)) {
+            return Ok(Next::Said(*word));
+        }
+        for moments in [&mut self.asked, &mut self.bad] {
+            while moments.front().is_some_and(|at| !recent(at)) {
+                moments.pop_front();
+            }
+        }
+        let is_proven = self.proven.get(&question.token).is_some_and(|at| now.duration_since(*at) < PROVEN);
+        if self.asked.len() >= MOST_ASKED || (!is_proven && self.bad.len() >= MOST_BAD) {
+            return Err(Denied::TooMany);
+        }
+        if !is_proven {
+            if self.bad.len() + self.unanswered >= MOST_BAD {
+                return Ok(Next::Wait);
+            }
+            self.unanswered += 1;
+        }
+        self.asked.push_back(now);
+        Ok(Next::Ask { is_proven })
+    }
+
+    /// Notes what came of a question; `None` when nobody heard it.
+    fn end(&mut self, question: Question, was_proven: bool, word: Option<Word>, now: Timestamp) {
+        if !was_proven {
+            self.unanswered -= 1;
+        }
+        match word {
+            Some(Ok(_) | Err(Denied::Forbidden | Denied::NotFound)) => {
+                if self.proven.len() >= MOST_KEPT {
+                    self.proven.retain(|_, at| now.duration_since(*at) < PROVEN);
+                }
+                self.proven.insert(question.token, now);
+            }
+            Some(Err(Denied::BadToken)) => {
+                self.proven.remove(&question.token);
+                self.bad.push_back(now);
+            }
+            Some(Err(Denied::Limited)) | None if !was_proven => self.bad.push_back(now),
+            _ => {}
+        }
+        let Some(word) = word.filter(|word| !matches!(word, Err(Denied::Limited | Denied::Unreachable))) else {
+            return;
+        };
+        if self.words.len() >= MOST_KEPT {
+            self.words.retain(|_, (at, _)| now.duration_since(*at) < BELIEVED);
+        }
+        self.words.insert(question.word, (now, word));
+    }
+}
+
+fn looks_like_githubs(token: &str) -> bool {
+    let is_old = token.len() == 40 && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_new = PREFIXES.iter().any(|prefix| token.strip_prefix(prefix).is_some_and(|rest| !rest.is_empty()));
+    (is_old || is_new) && token.len() <= LONGEST_TOKEN && token.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::GithubId;
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Denied, Known, Next, Question, looks_like_githubs};
+
+    const ASK: Result<Next, Denied> = Ok(Next::Ask { is_proven: false });
+
+    fn about(token: u8, repo: u8) -> Question {
+        Question { token: [token; 32], word: [token.wrapping_mul(16) + repo; 32] }
+    }
+
+    #[test]
+    fn what_is_no_token_of_githubs_is_told_apart() {
+        for token in ["ghp_a", "github_pat_11A_b", "gho_1", "ghu_1", "ghs_1", "ghr_1", &"0aF4".repeat(10)] {
+            assert!(looks_like_githubs(token), "{token}");
+        }
+        let long = format!("ghp_{}", "a".repeat(252));
+        for token in ["", "ghp_", "ghx_1", "Ghp_1", "password", "ghp_a b", "ghp_ü", &"0aF4".repeat(9), &long] {
+            assert!(!looks_like_githubs(token), "{token}");
+        }
+    }
+
+    #[test]
+    fn unknown_tokens_wait_while_those_before_them_may_all_be_bad() {
+        let (mut known, now) = (Known::default(), Timestamp::UNIX_EPOCH);
+        for token in 0..5 {
+            assert_eq!(known.next(about(token, 0), now), ASK);
+        }
+        assert_eq!(known.next(about(5, 0), now), Ok(Next::Wait));
+        // One proves good: it may ask about anything, and one other may be tried.
+        let good = Ok(GithubId(7));
+        known.end(about(0, 0), false, Some(good), now);
+        assert_eq!(known.next(about(0, 0), now), Ok(Next::Said(good)));
+        assert_eq!(known.next(about(0, 1), now), Ok(Next::Ask { is_proven: true }));
+        assert_eq!(known.next(about(5, 0), now), ASK);
+        assert_eq!(known.next(about(6, 0), now), Ok(Next::Wait));
+        // Turned down, not waited for, and locked out are all the same; that GitHub is away is not.
+        known.end(about(1, 0), false, Some(Err(Denied::BadToken)), now);
+        known.end(about(2, 0), false, None, now);
+        known.end(about(3, 0), false, Some(Err(Denied::Limited)), now);
+        known.end(about(4, 0), false, Some(Err(Denied::Unreachable)), now);
+        assert_eq!(known.next(about(4, 0), now), ASK);
+        known.end(about(4, 0), false, Some(Err(Denied::BadToken)), now);
+        assert_eq!(known.next(about(6, 0), now), Ok(Next::Wait));
+        known.end(about(5, 0), false, Some(Err(Denied::BadToken)), now);
+        assert_eq!(known.next(about(6, 0), now), Err(Denied::TooMany));
+        assert_eq!(known.next(about(1, 0), now), Ok(Next::Said(Err(Denied::BadToken))));
+        assert_eq!(known.next(about(0, 2), now), Ok(Next::Ask { is_proven: true }));
+        // A proven one that is turned down is a stranger's again.
+        known.end(about(0, 2), true, Some(Err(Denied::BadToken)), now);
+        assert_eq!(known.next(about(0, 3), now), Err(Denied::TooMany));
+        assert_eq!(known.next(about(6, 0), now + SignedDuration::from_mins(1)), ASK);
+    }
+}

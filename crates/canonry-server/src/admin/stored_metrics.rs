@@ -1,0 +1,208 @@
+//! What is read from the database when somebody asks for metrics: jobs, deliveries, outcomes, thresholds, models.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{CurrentThreshold, LessonKind, RepoName, ThresholdState, Thresholds};
+use canonry_store::{BrakeKind, DeliveryState, Grace, LlmTotals, QueueStatus, ReviewState, Store, StoreError};
+use jiff::Timestamp;
+
+use crate::admin::exposition::{Exposition, Kind};
+
+/// More repositories than this are not listed one by one: each costs a query and a few lines.
+const MOST_REPOS: usize = 500;
+/// Above every threshold, and above every score.
+const SILENT: f64 = 101.0;
+
+/// A family about models: its name, its help, and what it tells.
+type Figure = (&'static str, &'static str, fn(&LlmTotals) -> f64);
+
+/// One reading of the database.
+pub(crate) struct StoredMetrics {
+    queue: QueueStatus,
+    deliveries: Vec<(DeliveryState, u64)>,
+    repos: usize,
+    outcomes: Vec<(RepoName, LessonKind, u64)>,
+    thresholds: Vec<(RepoName, Thresholds)>,
+    reviews: Vec<(RepoName, ReviewState, u64)>,
+    graces: Vec<Grace>,
+    brakes: Vec<(RepoName, BrakeKind)>,
+    objections: Vec<(RepoName, u64)>,
+    llm: Vec<LlmTotals>,
+    read_at: Timestamp,
+}
+
+impl StoredMetrics {
+    pub(crate) async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
+        let repos = store.active_repos().await?;
+        let mut thresholds = Vec::with_capacity(repos.len().min(MOST_REPOS));
+        let (mut brakes, mut objections) = (Vec::new(), Vec::new());
+        for repo in repos.iter().take(MOST_REPOS) {
+            thresholds.push((repo.name.clone(), store.thresholds(repo.id).await?));
+            for kind in BrakeKind::ALL {
+                if store.brake_in_force(repo.id, kind).await?.is_some() {
+                    brakes.push((repo.name.clone(), kind));
+                }
+            }
+            let objected = store.objections_since(repo.id, Timestamp::UNIX_EPOCH).await?;
+            if objected > 0 {
+                objections.push((repo.name.clone(), objected));
+            }
+        }
+        Ok(Self {
+            queue: store.queue_status(now).await?,
+            deliveries: store.delivery_counts().await?,
+            repos: repos.len(),
+            outcomes: store.outcome_counts().await?,
+            thresholds,
+            reviews: store.review_counts().await?,
+            graces: store.waiting_graces(None).await?,
+            brakes,
+            objections,
+            llm: store.llm_totals().await?,
+            read_at: now,
+        })
+    }
+
+    pub(crate) fn expose(&self, page: &mut Exposition) {
+        self.expose_work(page);
+        self.expose_learning(page);
+        self.expose_reviews(page);
+        self.expose_closing(page);
+        self.expose_models(page);
+    }
+
+    fn expose_work(&self, page: &mut Exposition) {
+        let mut jobs = page.family("canonry_jobs", Kind::Gauge, "Jobs that have not ended well, by state.");
+        for (state, count) in
+            [("queued", self.queue.queued), ("running", self.queue.running), ("dead", self.queue.dead)]
+        {
+            jobs.sample(&[("state", state)], count as f64);
+        }
+        let since = |moment: Option<Timestamp>| {
+            moment.map_or(0.0, |moment| self.read_at.duration_since(moment).as_secs_f64().max(0.0))
+        };
+        page.family(
+            "canonry_job_oldest_age_seconds",
+            Kind::Gauge,
+            "For how long the job that has waited longest could have been begun; 0 when none waits.",
+        )
+        .sample(&[], since(self.queue.oldest_due));
+        page.family(
+            "canonry_job_running_seconds",
+            Kind::Gauge,
+            "For how long the job that was begun first of those under way has been; 0 when none is.",
+        )
+        .sample(&[], since(self.queue.oldest_running));
+        let mut deliveries = page.family("canonry_deliveries", Kind::Gauge, "Stored webhooks, by what became of them.");
+        for state in [DeliveryState::Queued, DeliveryState::Done, DeliveryState::Dead, DeliveryState::Ignored] {
+            let count = self.deliveries.iter().find(|(other, _)| *other == state).map_or(0, |(_, count)| *count);
+            deliveries.sample(&[("state", state.as_str())], count as f64);
+        }
+        page.family("canonry_repos", Kind::Gauge, "Repositories that Canonry works on.").sample(&[], self.repos as f64);
+    }
+
+    fn expose_learning(&self, page: &mut Exposition) {
+        // No counter, in spite of its name: a person's correction moves an outcome from one kind to another.
+        let mut outcomes = page.family(
+            "canonry_triage_outcomes_total",
+            Kind::Gauge,
+            "Triage records by what their outcome taught; a correction moves one from a kind to another.",
+        );
+        for (repo, kind, count) in &self.outcomes {
+            outcomes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], *count as f64);
+        }
+        self.expose_states(
+            page,
+            "canonry_triage_threshold",
+            "The score, times 100, from which Canonry speaks; 101 where it has fallen silent. The repository's own \
+             threshold has an empty component.",
+            |state| match state.current {
+                CurrentThreshold::From(threshold) => f64::from(threshold.get()),
+                CurrentThreshold::Silent => SILENT,
+            },
+        );
+        let variance = "The variance of the Beta distribution behind the threshold: small when much is known.";
+        self.expose_states(page, "canonry_triage_threshold_variance", variance, ThresholdState::variance);
+        let samples = "Triage records with a known outcome behind the threshold.";
+        self.expose_states(page, "canonry_triage_threshold_samples", samples, |state| state.counts.total as f64);
+    }
+
+    fn expose_states(&self, page: &mut Exposition, name: &str, help: &str, value: impl Fn(&ThresholdState) -> f64) {
+        let mut family = page.family(name, Kind::Gauge, help);
+        for (repo, thresholds) in &self.thresholds {
+            let repo = repo.to_string();
+            family.sample(&[("repo", &repo), ("component", "")], value(&thresholds.repository));
+            for (component, state) in &thresholds.components {
+                family.sample(&[("repo", &repo), ("component", component.as_str())], value(state));
+            }
+        }
+    }
+
+    fn expose_reviews(&self, page: &mut Exposition) {
+        let mut reviews = page.family(
+            "canonry_reviews_total",
+            Kind::Counter,
+            "Reviews by how they ended: completed, failed, or superseded by newer commits.",
+        );
+        for (repo, state, count) in &self.reviews {
+            reviews.sample(&[("repo", &repo.to_string()), ("outcome", state.as_str())], *count as f64);
+        }
+    }
+
+    fn expose_closing(&self, page: &mut Exposition) {
+        let mut waiting: BTreeMap<(String, String), u64> = BTreeMap::new();
+        for grace in &self.graces {
+            let is_due = grace.due_at <= self.read_at;
+            // Words of GitHub or of a failure are no label's business.
+            let reason = grace.reason.as_deref().filter(|reason| is_due && !reason.contains(' '));
+            let state = match (is_due, reason) {
+                (false, _) => "running",
+                (true, Some(reason)) => reason,
+                (true, None) => "due",
+            };
+            *waiting.entry((grace.repo.name.to_string(), state.to_owned())).or_default() += 1;
+        }
+        let mut graces = page.family(
+            "canonry_graces",
+            Kind::Gauge,
+            "Items that are closed unless somebody objects: running, due, or over and held back by what `state` says.",
+        );
+        for ((repo, state), count) in &waiting {
+            graces.sample(&[("repo", repo), ("state", state)], *count as f64);
+        }
+        let mut brakes = page.family("canonry_brake", Kind::Gauge, "1 where a brake is in force: pause or breaker.");
+        for (repo, kind) in &self.brakes {
+            brakes.sample(&[("repo", &repo.to_string()), ("kind", kind.as_str())], 1.0);
+        }
+        let mut objections = page.family(
+            "canonry_close_objections_total",
+            Kind::Counter,
+            "Closes of Canonry's that somebody objected to.",
+        );
+        for (repo, count) in &self.objections {
+            objections.sample(&[("repo", &repo.to_string())], *count as f64);
+        }
+    }
+
+    fn expose_models(&self, page: &mut Exposition) {
+        let figures: [Figure; 5] = [
+            ("canonry_llm_calls_total", "Questions to models.", |totals| totals.calls as f64),
+            ("canonry_llm_failed_calls_total", "Questions to models that got no answer.", |totals| {
+                totals.failed as f64
+            }),
+            ("canonry_llm_input_tokens_total", "Tokens that models read.", |totals| totals.input_tokens as f64),
+            ("canonry_llm_output_tokens_total", "Tokens that models wrote.", |totals| totals.output_tokens as f64),
+            ("canonry_llm_cost_usd_total", "What models cost in US dollars, where the price is known.", |totals| {
+                totals.cost_usd
+            }),
+        ];
+        for (name, help, value) in figures {
+            let mut family = page.family(name, Kind::Counter, help);
+            for totals in &self.llm {
+                let repo = totals.repo.as_ref().map(RepoName::to_string).unwrap_or_default();
+                let labels = [("repo", repo.as_str()), ("provider", &totals.provider), ("model", &totals.model)];
+                family.sample(&labels, value(totals));
+            }
+        }
+    }
+}

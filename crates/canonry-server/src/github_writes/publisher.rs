@@ -1,0 +1,96 @@
+//! Sends what handlers have put into the outbox, while GitHub comes and goes.
+
+use std::sync::Arc;
+
+use canonry_github::Clock;
+use futures_util::future::BoxFuture;
+use jiff::SignedDuration;
+use tokio::sync::{Notify, watch};
+
+use crate::jobs::job_handler::JobError;
+use crate::jobs::outage::Outage;
+use crate::jobs::owned_task::OwnedTask;
+use crate::service::Service;
+
+/// Writes under way at once. GitHub takes 80 a minute from one account; one alone would spend that minute waiting
+/// for answers.
+pub(crate) const PUBLISHERS: usize = 4;
+/// How often is looked without being woken: for waits that have ended, and for what other processes stored.
+const POLL: SignedDuration = SignedDuration::from_secs(1);
+/// The longest pause after failures in a row.
+const LONGEST_PAUSE: SignedDuration = SignedDuration::from_secs(60);
+
+/// Publishes writes that no person stands by for.
+pub trait Publish: Send + Sync {
+    /// Brings one that is due to its end, or to its next wait; `false` when none is due.
+    fn publish_one(&self) -> BoxFuture<'_, Result<bool, JobError>>;
+}
+
+impl Publish for Service {
+    fn publish_one(&self) -> BoxFuture<'_, Result<bool, JobError>> {
+        Box::pin(async move {
+            let Some(github) = self.github() else { return Ok(false) };
+            Ok(self.outbox().await?.publish_unattended(&self.recheck(github)).await?)
+        })
+    }
+}
+
+/// One of several loops that publish; only the `first` looks by itself, the others follow when there is more to do.
+/// What is under way when `stop` comes is seen through.
+pub(crate) async fn keep_publishing(
+    publisher: Arc<dyn Publish>,
+    clock: Arc<dyn Clock>,
+    wake: Arc<Notify>,
+    first: bool,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut outage = Outage::new("sending to GitHub");
+    let mut failures = 0;
+    while !*stop.borrow() {
+        let publishing = Arc::clone(&publisher);
+        let published = OwnedTask::begin(async move { publishing.publish_one().await }).answer().await;
+        let published =
+            published.unwrap_or_else(|why| Err(JobError::Retry(format!("a write ended without an answer ({why})"))));
+        match published {
+            Ok(true) => {
+                outage.over();
+                failures = 0;
+                wake.notify_one();
+                continue;
+            }
+            Ok(false) => {
+                outage.over();
+                failures = 0;
+                tokio::select! {
+                    () = wake.notified() => {}
+                    () = clock.beat(POLL), if first => {}
+                    _ = stop.changed() => {}
+                }
+            }
+            Err(error) => {
+                outage.failed(&error);
+                failures += 1;
+                tokio::select! {
+                    () = clock.beat(pause(failures)) => {}
+                    _ = stop.changed() => {}
+                }
+            }
+        }
+    }
+}
+
+/// Doubles from a second on.
+fn pause(failures: u32) -> SignedDuration {
+    POLL.saturating_mul(1 << failures.clamp(1, 7).saturating_sub(1)).min(LONGEST_PAUSE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::pause;
+
+    #[test]
+    fn a_publisher_that_fails_looks_ever_more_seldom() {
+        let pauses: Vec<_> = [1, 2, 3, 6, 7, 50].map(|failures| pause(failures).as_secs()).into();
+        assert_eq!(pauses, [1, 2, 4, 32, 60, 60]);
+    }
+}

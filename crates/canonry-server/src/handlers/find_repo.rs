@@ -1,0 +1,196 @@
+//! Which stored repository a webhook is about: by GitHub's id, whatever its name is now.
+
+use canonry_domain::{GithubId, RepoName};
+use canonry_github::GitHubError;
+use canonry_store::{Repo, RepoAccess};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::jobs::job_handler::JobError;
+use crate::jobs::sync_job::planned_sync;
+use crate::service::Service;
+
+/// How often at most is looked whether a repository that is out of sight is back.
+const LOOK_EVERY: SignedDuration = SignedDuration::from_mins(10);
+
+/// A repository as a webhook tells of it.
+#[derive(Debug, Clone)]
+pub(crate) struct ToldRepo {
+    pub(crate) github_id: GithubId,
+    pub(crate) name: RepoName,
+}
+
+impl ToldRepo {
+    /// `None` when the name is none: nothing can be asked about such a repository.
+    pub(crate) fn new(id: i64, full_name: &str) -> Option<Self> {
+        Some(Self { github_id: GithubId(id), name: full_name.parse().ok()? })
+    }
+}
+
+/// The repository in the store, if it is there; nothing is asked or changed.
+pub(crate) async fn stored_repo(service: &Service, told: &ToldRepo) -> Result<Option<Repo>, JobError> {
+    if let Some(repo) = service.store().repo_by_github_id(told.github_id).await? {
+        return Ok(Some(repo));
+    }
+    // One that was imported has no id yet.
+    Ok(service.store().repo(&told.name).await?.filter(|repo| repo.github_id.is_none()))
+}
+
+/// The repository in the store under the name it has now. One that is new is remembered, and a sync of it is queued.
+///
+/// Webhooks come late and out of order, so that a name in one may be a former name: where it differs from the stored
+/// one, GitHub is asked. The id alone says which repository it is.
+pub(crate) async fn known_repo(service: &Service, told: &ToldRepo) -> Result<Repo, JobError> {
+    let store = service.store();
+    if let Some(repo) = store.repo_by_github_id(told.github_id).await? {
+        if repo.name.key() == told.name.key() {
+            return Ok(repo);
+        }
+        return match name_now(service, told.github_id, &told.name).await? {
+            Some(name) if name.key() != repo.name.key() => renamed(service, &repo, told.github_id, &name).await,
+            _ => Ok(repo),
+        };
+    }
+    let repo = match store.repo(&told.name).await? {
+        Some(repo) if repo.github_id.is_none() => repo,
+        // Another worker has noted it since it was looked for by its id.
+        Some(repo) if repo.github_id == Some(told.github_id) => return Ok(repo),
+        Some(former) => {
+            free_name(service, &former).await?;
+            store.ensure_repo(&told.name, service.now()).await?
+        }
+        None => store.ensure_repo(&told.name, service.now()).await?,
+    };
+    let noted = store.identify_repo(repo.id, told.github_id, &told.name).await?;
+    // Another worker was quicker with the same repository, and the next try finds it.
+    let repo = noted.ok_or_else(|| JobError::Retry(format!("{} was noted by another worker just now", told.name)))?;
+    queue_sync(service, &repo).await?;
+    Ok(repo)
+}
+
+/// Gives a stored repository the name that it has now.
+pub(crate) async fn renamed(
+    service: &Service,
+    repo: &Repo,
+    github_id: GithubId,
+    name: &RepoName,
+) -> Result<Repo, JobError> {
+    let store = service.store();
+    if let Some(other) = store.repo(name).await?
+        && other.id != repo.id
+    {
+        free_name(service, &other).await?;
+    }
+    let noted = store.identify_repo(repo.id, github_id, name).await?;
+    noted.ok_or_else(|| JobError::Retry(format!("the name {name} was taken by another repository just now")))
+}
+
+/// Queues a sync of a repository, unless one waits already or there is no GitHub to ask.
+pub(crate) async fn queue_sync(service: &Service, repo: &Repo) -> Result<(), JobError> {
+    if service.github().is_none() {
+        return Ok(());
+    }
+    let now = service.now();
+    service.store().queue_job_once(&planned_sync(repo).job(), now, now).await?;
+    Ok(())
+}
+
+/// Whether a repository that was out of sight is there again, now that a webhook about it came at `told_at`: GitHub may
+/// have said by mistake that there is none.
+///
+/// What came before the last look is answered by it; what came after it waits for the next one.
+pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) -> Result<bool, JobError> {
+    let Some(github) = service.github() else { return Ok(false) };
+    if let Some(looked) = service.looked_at(repo.id)
+        && service.now().duration_since(looked) < LOOK_EVERY
+    {
+        if told_at < looked {
+            return Ok(false);
+        }
+        let reason = format!("GitHub did not show {} a moment ago; it is asked again soon", repo.name);
+        return Err(JobError::Postpone { reason, until: looked + LOOK_EVERY });
+    }
+    match github.repo(&repo.name).await {
+        Ok(_) => {
+            tracing::info!(repo = %repo.name, "a repository that was out of sight is back");
+            service.store().set_repo_access(repo.id, RepoAccess::Active, service.now()).await?;
+            queue_sync(service, repo).await?;
+            Ok(true)
+        }
+        Err(error) if is_out_of_sight(&error) => {
+            service.looked(repo.id);
+            Ok(false)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What a repository is called now; `None` when nobody tells.
+pub(crate) async fn name_now(
+    service: &Service,
+    id: GithubId,
+    known_as: &RepoName,
+) -> Result<Option<RepoName>, JobError> {
+    let Some(github) = service.github() else { return Ok(None) };
+    match github.repo_by_id(known_as, id).await {
+        Ok(answer) => Ok(answer.full_name.parse().ok()),
+        Err(error) if is_out_of_sight(&error) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn is_out_of_sight(error: &GitHubError) -> bool {
+    matches!(
+        error,
+        GitHubError::NotFound { .. }
+            | GitHubError::NotInstalled { .. }
+            | GitHubError::Gone { .. }
+            | GitHubError::Moved { .. }
+    )
+}
+
+/// Takes a name from the repository that is stored under it, because another one has it now: the former one was renamed
+/// too, or deleted.
+async fn free_name(service: &Service, former: &Repo) -> Result<(), JobError> {
+    let Some(id) = former.github_id else {
+        // Which of the two the items belong to cannot be told, and two corpora must never be mixed.
+        return Err(JobError::Hopeless(format!(
+            "a repository was renamed to {0}, and the database already has items under that name; export one of the two to another database",
+            former.name
+        )));
+    };
+    let store = service.store();
+    let now_called = name_now(service, id, &former.name).await?;
+    if let Some(name) = now_called.filter(|name| name.key() != former.name.key())
+        && store.identify_repo(former.id, id, &name).await?.is_some()
+    {
+        return Ok(());
+    }
+    let noted = store.identify_repo(former.id, id, &aside(&former.name, id)).await?;
+    noted.ok_or_else(|| JobError::Retry(format!("the name {} could not be freed", former.name)))?;
+    store.set_repo_access(former.id, RepoAccess::Removed, service.now()).await?;
+    Ok(())
+}
+
+/// A name that no other repository has, for one whose own name is taken and whose new one nobody tells.
+fn aside(name: &RepoName, id: GithubId) -> RepoName {
+    let ending = format!(".was-{}", id.0);
+    // GitHub's names have at most 100 characters, all of them ASCII.
+    let kept: String = name.name().chars().take(100 - ending.len()).collect();
+    let aside = format!("{}/{kept}{ending}", name.owner());
+    aside.parse().expect("invariant: the ending has only characters that names may have")
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{GithubId, RepoName};
+
+    use super::aside;
+
+    #[test]
+    fn a_name_that_is_set_aside_is_still_a_name() {
+        let name: RepoName = "tide/pool".parse().expect("valid");
+        assert_eq!(aside(&name, GithubId(7)).to_string(), "tide/pool.was-7");
+        let long: RepoName = format!("tide/{}", "p".repeat(100)).parse().expect("valid");
+        assert_eq!(aside(&long, GithubId(i64::MAX)).name().len(), 100);
+    }
+}

@@ -1,0 +1,402 @@
+//! What each command does. Those who get here may ask for it.
+
+use canonry_config::RepoConfig;
+use canonry_domain::mention::{
+    MentionCommand, MentionRole, MentionVerb, NothingToUndo, could_not, duplicate_ruled, duplicate_ruled_and_closing,
+    mention_help, needs_another_number, not_apart, not_here, not_paused, nothing_to_undo, only_a_maintainer_silences,
+    overtaken, review_of_closed, reviews_are_off, ruled_apart, ruled_by_a_maintainer, unknown_item, while_paused,
+};
+use canonry_domain::review::{Dismisser, Fingerprint};
+use canonry_domain::{GraceEnd, ItemNumber, ItemState, ItemType, Login, OverrideKind, TriageMode, UndoReason, Verdict};
+use canonry_github::outbox::ReactionContent;
+use canonry_github::{GitHub, quote_line};
+use canonry_review::{
+    InThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report, restored_markdown,
+};
+use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
+use canonry_triage::{
+    Begun, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
+    ruled_since, undo_last_close, why_item, withdraw_suggestion,
+};
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::mentions::{Answer, Said};
+use super::review_threads::await_record;
+use super::webhook::Webhook;
+use crate::handlers::repo_settings::repo_rules;
+use crate::jobs::grace_job::sweep_soon;
+use crate::jobs::job_handler::JobError;
+use crate::jobs::review_requests::{ReviewAsk, queue_review};
+
+/// Characters of somebody else's words in an answer.
+const QUOTED: usize = 200;
+
+/// A close that is taken back and has to wait is looked at again so often.
+const GOES_ON: SignedDuration = SignedDuration::from_mins(1);
+
+/// A command's surroundings.
+#[derive(Clone, Copy)]
+pub(super) struct Deeds<'a> {
+    pub(super) hook: Webhook<'a>,
+    pub(super) github: &'a GitHub,
+    pub(super) repo: &'a Repo,
+    pub(super) said: Said<'a>,
+    pub(super) by: &'a Login,
+    pub(super) role: MentionRole,
+    pub(super) config: &'a RepoConfig,
+    /// When it was said. Rulings and brakes hold from then on, so that words that arrive late lose against later ones.
+    pub(super) said_at: Timestamp,
+    /// Whether that is so long ago that the comment was read again.
+    pub(super) is_old: bool,
+}
+
+/// What came of a command, and what is said about it.
+type Deed = Result<(MentionOutcome, Answer), JobError>;
+
+impl Deeds<'_> {
+    /// Does it. Everything may be done twice, after a kill.
+    pub(super) async fn carry_out(self, command: MentionCommand) -> Deed {
+        match command {
+            MentionCommand::Review => self.review(&command, false).await,
+            MentionCommand::FullReview => self.review(&command, true).await,
+            MentionCommand::Pause => self.pause().await,
+            MentionCommand::Resume => self.resume().await,
+            MentionCommand::Why => self.why().await,
+            MentionCommand::NotUseful => self.not_useful(&command).await,
+            MentionCommand::FeedbackStatus => {
+                let auto_suppress = &self.config.feedback.auto_suppress;
+                let report = feedback_report(self.hook.service.store(), self.repo.id, auto_suppress).await?;
+                done(report.status_markdown())
+            }
+            MentionCommand::FeedbackList => {
+                let auto_suppress = &self.config.feedback.auto_suppress;
+                let report = feedback_report(self.hook.service.store(), self.repo.id, auto_suppress).await?;
+                done(report.list_markdown())
+            }
+            MentionCommand::FeedbackClear(pattern) => self.clear(pattern.as_ref()).await,
+            MentionCommand::FeedbackRestore => self.restore_feedback().await,
+            MentionCommand::DuplicateOf(target) => self.duplicate_of(target).await,
+            MentionCommand::NotADuplicate(named) => self.not_a_duplicate(named).await,
+            MentionCommand::Undo => self.undo().await,
+            MentionCommand::Help => done(mention_help(self.handle())),
+        }
+    }
+
+    fn handle(&self) -> &str {
+        &self.config.mentions.handle
+    }
+
+    async fn is_paused(&self) -> Result<bool, StoreError> {
+        let brake = self.hook.service.store().brake_in_force(self.repo.id, BrakeKind::Pause).await?;
+        Ok(brake.is_some())
+    }
+
+    async fn review(self, command: &MentionCommand, full: bool) -> Deed {
+        if self.said.item_type != ItemType::Pr {
+            return no(not_here(command.verb().spec(), self.handle()));
+        }
+        if !self.config.review.enabled {
+            return no(reviews_are_off());
+        }
+        if self.is_paused().await? {
+            return no(while_paused(self.handle()));
+        }
+        if !self.is_open().await? {
+            return no(review_of_closed());
+        }
+        let ask = ReviewAsk {
+            requested: true,
+            full,
+            by: Some(self.by.clone()),
+            because: "mention",
+            wish: self.hook.delivery.id.clone(),
+        };
+        queue_review(self.hook.service, self.repo, self.said.number, ask).await?;
+        Ok((MentionOutcome::Done, Answer::React(ReactionContent::Eyes)))
+    }
+
+    /// As far as is known; one that nobody has told of yet counts as open.
+    async fn is_open(&self) -> Result<bool, StoreError> {
+        let item = self.hook.service.store().item(self.repo.id, self.said.item_type, self.said.number).await?;
+        Ok(item.is_none_or(|item| item.state == ItemState::Open))
+    }
+
+    async fn pause(self) -> Deed {
+        let why = format!("asked for in #{}", self.said.number);
+        let store = self.hook.service.store();
+        let brakes = store.brakes(self.repo.id).await?;
+        let mut lifted =
+            brakes.iter().filter(|brake| brake.kind == BrakeKind::Pause).filter_map(|brake| brake.lifted_at);
+        if lifted.any(|at| self.is_after(at)) || self.said_later(MentionVerb::Resume).await? {
+            return no(overtaken());
+        }
+        store.set_brake(self.repo.id, BrakeKind::Pause, Some(self.by), &why, self.said_at).await?;
+        thumb()
+    }
+
+    async fn resume(self) -> Deed {
+        let store = self.hook.service.store();
+        let brakes = store.brakes(self.repo.id).await?;
+        let in_force = brakes.into_iter().filter(|brake| brake.lifted_at.is_none());
+        let (later, meant): (Vec<Brake>, Vec<Brake>) = in_force.partition(|brake| self.is_after(brake.set_at));
+        if self.said_later(MentionVerb::Pause).await? {
+            return no(overtaken());
+        }
+        let mut lifted = false;
+        for brake in meant {
+            lifted |= store.lift_brake(self.repo.id, brake.kind, Some(self.by), self.said_at).await?;
+        }
+        match (later.is_empty(), lifted) {
+            (false, _) => no(overtaken()),
+            (true, true) => thumb(),
+            (true, false) => done(not_paused()),
+        }
+    }
+
+    /// Whether something happened after the comment was written. GitHub tells whole seconds.
+    fn is_after(&self, at: Timestamp) -> bool {
+        at.as_second() > self.said_at.as_second()
+    }
+
+    /// Whether a later comment asked for this, and got it.
+    async fn said_later(&self, verb: MentionVerb) -> Result<bool, StoreError> {
+        let (store, Said { place, comment, .. }) = (self.hook.service.store(), self.said);
+        store.has_later_mention(self.repo.id, place, comment, verb.as_str()).await
+    }
+
+    /// The thread that the comment stands in, at a line.
+    fn thread(&self) -> Option<InThread> {
+        let thread = self.said.in_reply_to.filter(|_| self.said.place == MentionPlace::Review)?;
+        Some(InThread { repo: self.repo.id, number: self.said.number, thread })
+    }
+
+    async fn why(self) -> Deed {
+        let store = self.hook.service.store();
+        if let Some(thread) = self.thread()
+            && let Some(life) = explain_finding(store, thread).await?
+        {
+            return done(life.markdown());
+        }
+        done(why_item(store, self.repo, self.said.item_type, self.said.number).await?)
+    }
+
+    async fn not_useful(self, command: &MentionCommand) -> Deed {
+        let (store, now) = (self.hook.service.store(), self.hook.service.now());
+        let dismisser = match self.role {
+            MentionRole::Maintainer => Dismisser::Maintainer,
+            MentionRole::Author | MentionRole::Other => Dismisser::Author,
+        };
+        let dismissed = match self.thread() {
+            Some(thread) => {
+                await_record(self.hook, self.repo, thread).await?;
+                dismiss_by_mention(store, thread, self.by, dismisser, now).await?
+            }
+            None => None,
+        };
+        match dismissed {
+            Some(dismissed) if dismissed.silences => thumb(),
+            Some(_) => done(only_a_maintainer_silences()),
+            None => no(not_here(command.verb().spec(), self.handle())),
+        }
+    }
+
+    async fn clear(self, pattern: Option<&Fingerprint>) -> Deed {
+        let (store, now) = (self.hook.service.store(), self.hook.service.now());
+        let cleared = store.clear_feedback(self.repo.id, pattern, self.by, now).await?;
+        match (pattern, cleared) {
+            (Some(_), 1..) => thumb(),
+            // All at once is easily said by mistake.
+            (None, 1..) => {
+                let (words, handle) = (cleared_markdown(pattern, cleared), self.handle());
+                done(format!("{words} To undo it, comment `/{handle} feedback restore`."))
+            }
+            (_, 0) => done(cleared_markdown(pattern, cleared)),
+        }
+    }
+
+    async fn restore_feedback(self) -> Deed {
+        let (store, now) = (self.hook.service.store(), self.hook.service.now());
+        let undone = store.undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
+        done(restored_markdown(undone.as_ref()))
+    }
+
+    async fn duplicate_of(self, target: ItemNumber) -> Deed {
+        let Said { item_type, number, .. } = self.said;
+        let (service, store, now) = (self.hook.service, self.hook.service.store(), self.hook.service.now());
+        let note = self.note();
+        let stated = Statement { note: Some(&note), by: Some(self.by) };
+        let pair = (number, target);
+        if ruled_since(store, self.repo, item_type, OverrideKind::Duplicate, pair, self.said_at).await? {
+            return no(overtaken());
+        }
+        let at = self.said_at;
+        if let Err(error) = rule_duplicate(store, self.repo, item_type, number, target, stated, at).await {
+            return self.not_ruled(error);
+        }
+        let is_open = self.is_open().await?;
+        let closes = is_open && !self.is_paused().await?;
+        if closes && repo_rules(service, self.repo).await?.triage.mode == TriageMode::Grace {
+            let outbox = Some(service.outbox().await?);
+            let begun =
+                begin_grace_by_ruling(store, outbox, self.repo, item_type, number, target, self.by, now).await?;
+            if begun == Begun::Yes {
+                sweep_soon(service).await?;
+                return done(duplicate_ruled_and_closing(target));
+            }
+        }
+        done(duplicate_ruled(target, is_open))
+    }
+
+    async fn not_a_duplicate(self, named: Option<ItemNumber>) -> Deed {
+        let Said { item_type, number, .. } = self.said;
+        let (store, now) = (self.hook.service.store(), self.hook.service.now());
+        let Taken { target, closed, ruled } = self.taken_for(named).await?;
+        if let Some(ruled) = ruled.filter(|_| self.role != MentionRole::Maintainer) {
+            return no(ruled_by_a_maintainer(ruled));
+        }
+        let Some(target) = target else { return no(not_apart(self.handle())) };
+        let note = self.note();
+        let stated = Statement { note: Some(&note), by: Some(self.by) };
+        let pair = (number, target);
+        if ruled_since(store, self.repo, item_type, OverrideKind::NotDuplicate, pair, self.said_at).await? {
+            return no(overtaken());
+        }
+        let at = self.said_at;
+        let ruled = match rule_not_duplicate(store, self.repo, item_type, number, target, stated, at).await {
+            Ok(ruled) => ruled,
+            Err(error) => return self.not_ruled(error),
+        };
+        let outbox = self.hook.service.outbox().await?;
+        // Before the grace ends, which would edit the same comment with fewer words.
+        withdraw_suggestion(store, outbox, self.repo, item_type, number, target, self.by, ruled.id).await?;
+        self.hook.service.wake_publisher();
+        let cancelled =
+            cancel_grace(store, Some(outbox), self.repo, item_type, number, GraceEnd::NotDuplicate, now).await?;
+        if closed == Some(target) || (!cancelled && self.is_being_closed_for(target).await?) {
+            return match self.reopen().await? {
+                UndoneLast::Reopened => thumb(),
+                UndoneLast::Pending(why) => Err(self.goes_on(why)),
+                UndoneLast::Failed(why) => failed(&why),
+                UndoneLast::AlreadyOpen | UndoneLast::NotOurs | UndoneLast::Nothing => done(ruled_apart(target)),
+            };
+        }
+        if cancelled { thumb() } else { done(ruled_apart(target)) }
+    }
+
+    /// Whether the item is closed by now in favour of another, or a close that no cancelling reaches is under way.
+    async fn is_being_closed_for(&self, target: ItemNumber) -> Result<bool, StoreError> {
+        let Said { item_type, number, .. } = self.said;
+        let store = self.hook.service.store();
+        // In this order: a grace that ends meanwhile has left a close behind.
+        let waiting = store.waiting_grace(self.repo.id, item_type, number).await?;
+        if waiting.is_some_and(|grace| grace.target == target && grace.plan.is_some()) {
+            return Ok(true);
+        }
+        let closes = store.applied_closes(self.repo.id, item_type).await?;
+        let last = closes.iter().rfind(|close| close.number == number);
+        Ok(last.is_some_and(|close| close.undone_at.is_none() && close.target == target))
+    }
+
+    /// What the item was taken for a duplicate of, and by whom.
+    async fn taken_for(&self, named: Option<ItemNumber>) -> Result<Taken, StoreError> {
+        let Said { item_type, number, .. } = self.said;
+        let store = self.hook.service.store();
+        let overrides = store.overrides(self.repo.id, Some(item_type)).await?;
+        let duplicates = overrides.iter().rev().filter(|ruled| ruled.kind == OverrideKind::Duplicate);
+        let duplicates: Vec<(ItemNumber, ItemNumber)> =
+            duplicates.filter_map(|ruled| Some((ruled.item, ruled.other?))).collect();
+        let ruled = duplicates.iter().find(|(item, _)| *item == number).map(|(_, of)| *of);
+        let closes = store.applied_closes(self.repo.id, item_type).await?;
+        let last = closes.iter().rfind(|close| close.number == number);
+        let closed = last.filter(|close| close.undone_at.is_none()).map(|close| close.target);
+        let waiting = store.waiting_grace(self.repo.id, item_type, number).await?.map(|grace| grace.target);
+        let records = store.triage_records_of(self.repo.id, item_type, number).await?;
+        let predicted = records.iter().filter(|stored| stored.record.verdict != Verdict::NotDuplicate);
+        let predicted = predicted.filter_map(|stored| stored.record.target).next();
+        let target = named.or(closed).or(waiting).or(ruled).or(predicted);
+        // Undone before the answer was stored: the same comment asks again.
+        let target = target.or(last.map(|close| close.target));
+        // A ruling apart ends one together whichever of the two it was about.
+        let is_ruled = |target: &ItemNumber| {
+            duplicates.iter().any(|pair| *pair == (number, *target) || *pair == (*target, number))
+        };
+        // A row of a plan that a person approved is a maintainer's word as well.
+        let approved = last.filter(|close| close.undone_at.is_none() && close.approved == Some(true));
+        let is_approved = |target: &ItemNumber| approved.is_some_and(|close| close.target == *target);
+        Ok(Taken { target, closed, ruled: target.filter(|target| is_ruled(target) || is_approved(target)) })
+    }
+
+    async fn undo(self) -> Deed {
+        // Old words are about an earlier close. New ones may be written while the close is still being recorded.
+        if self.is_old {
+            let Said { item_type, number, .. } = self.said;
+            let closes = self.hook.service.store().applied_closes(self.repo.id, item_type).await?;
+            let last = closes.iter().rfind(|close| close.number == number);
+            if last.is_some_and(|close| close.undone_at.is_none() && self.is_after(close.applied_at)) {
+                return no(overtaken());
+            }
+        }
+        match self.reopen().await? {
+            UndoneLast::Reopened => thumb(),
+            UndoneLast::AlreadyOpen => done(nothing_to_undo(NothingToUndo::IsOpen)),
+            UndoneLast::NotOurs => done(nothing_to_undo(NothingToUndo::ClosedByOthers)),
+            UndoneLast::Nothing => done(nothing_to_undo(NothingToUndo::NeverClosed)),
+            UndoneLast::Pending(why) => Err(self.goes_on(why)),
+            UndoneLast::Failed(why) => failed(&why),
+        }
+    }
+
+    /// A close that is taken back in part: nobody but this job goes on with it, and nothing is answered before.
+    fn goes_on(&self, reason: String) -> JobError {
+        JobError::Postpone { reason, until: self.hook.service.now() + GOES_ON }
+    }
+
+    async fn reopen(&self) -> Result<UndoneLast, JobError> {
+        let Said { item_type, number, .. } = self.said;
+        let service = self.hook.service;
+        let (store, outbox) = (service.store(), service.outbox().await?);
+        let reason = UndoReason::NotDuplicate;
+        let undone =
+            undo_last_close(store, self.github, outbox, self.repo, item_type, number, self.by, reason, self.handle());
+        Ok(undone.await?)
+    }
+
+    /// Who ruled, for who reads the ruling later.
+    fn note(&self) -> String {
+        format!("{} in a comment on #{}", self.by, self.said.number)
+    }
+
+    fn not_ruled(&self, error: RulingError) -> Deed {
+        match error {
+            RulingError::Itself => no(needs_another_number()),
+            RulingError::Store(StoreError::UnknownItem { item_type, number }) => no(unknown_item(item_type, number)),
+            RulingError::Store(error) => Err(error.into()),
+        }
+    }
+}
+
+/// What an item was taken for a duplicate of.
+struct Taken {
+    target: Option<ItemNumber>,
+    /// What Canonry closed it in favour of, if it did so last.
+    closed: Option<ItemNumber>,
+    /// The same item, if a person ruled that one of the two is a duplicate of the other, or approved the close.
+    ruled: Option<ItemNumber>,
+}
+
+fn done(words: String) -> Deed {
+    Ok((MentionOutcome::Done, Answer::Reply(words)))
+}
+
+fn thumb() -> Deed {
+    Ok((MentionOutcome::Done, Answer::React(ReactionContent::PlusOne)))
+}
+
+fn no(words: String) -> Deed {
+    Ok((MentionOutcome::Refused, Answer::Reply(words)))
+}
+
+fn failed(why: &str) -> Deed {
+    Ok((MentionOutcome::Failed, Answer::Reply(could_not(&quote_line(why, QUOTED)))))
+}

@@ -1,0 +1,10 @@
+//! Connections and bodies: how many at once, how large, and for how long.
+
+pub(crate) mod address_limits;
+pub(crate) mod body_budget;
+pub(crate) mod body_timeouts;
+pub(crate) mod connections;
+pub(crate) mod trusted_proxies;
+pub(crate) mod write_timeouts;
+
+pub use trusted_proxies::{InvalidProxy, TrustedProxy};

@@ -1,0 +1,155 @@
+//! Deliveries that did not reach us: GitHub repeats none by itself, so they are asked for again, and the
+//! gap is synced.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use canonry_domain::GithubId;
+use canonry_github::api::RestDelivery;
+use canonry_github::{GitHub, GitHubError, WriteError};
+use canonry_store::{JobState, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::jobs::job_handler::{Handled, JobError, Work};
+use crate::jobs::kinds::RECOVER;
+use crate::jobs::sync_job::planned_sync;
+use crate::service::Service;
+
+/// The key of the one job that recovers.
+pub(crate) const RECOVER_KEY: &str = "recover";
+
+/// GitHub keeps deliveries this long.
+const KEPT: SignedDuration = SignedDuration::from_hours(72);
+/// How far behind the end of the last recovery the next one looks: what was under way then has ended since, and what was
+/// asked for and failed again is seen once more after [`PAUSE`], even if one recovery in between does not come.
+const OVERLAP: SignedDuration = SignedDuration::from_hours(3);
+/// How long a delivery that was asked for again and failed again is left alone: less than the hour after which the next
+/// recovery comes, so that this one asks for it.
+const PAUSE: SignedDuration = SignedDuration::from_mins(30);
+/// Pages of a hundred: three days with fifty deliveries a minute. The list is read without GitHub's filter for failures,
+/// which leaves out those that got no answer at all.
+const MOST_PAGES: u32 = 2_200;
+/// Deliveries that are asked for in one go, below the 80 writes a minute that GitHub takes.
+const MOST_ASKED: usize = 300;
+/// When the rest of them follows.
+const REST_AFTER: SignedDuration = SignedDuration::from_mins(5);
+/// Ids that are looked up at once.
+const LOOKED_UP: usize = 500;
+
+/// Since when the list has to be read: what the last recovery saw is not read again.
+pub(crate) async fn recovery_since(store: &Store, now: Timestamp) -> Result<Timestamp, StoreError> {
+    let oldest = now - KEPT;
+    let last = store.last_job_of(RECOVER_KEY, RECOVER).await?.filter(|job| job.state == JobState::Done);
+    let seen = last.and_then(|job| job.finished_at).map(|ended| ended - OVERLAP);
+    Ok(seen.map_or(oldest, |seen| seen.max(oldest)))
+}
+
+/// The job: asks for what failed, then queues syncs of the repositories concerned.
+pub(crate) async fn recover(service: &Service, work: &Work) -> Result<Handled, JobError> {
+    let Some(github) = service.github().filter(|_| service.is_app()) else {
+        return Ok(Handled::Ignored("only a GitHub App has a list of its deliveries".to_owned()));
+    };
+    let (store, now) = (service.store(), service.now());
+    let since = work.job.payload["since"].as_str().and_then(|text| text.parse().ok()).unwrap_or(now - KEPT);
+    let mut missed = failed_since(github, since.max(now - KEPT)).await?;
+    forget_known(store, &mut missed).await?;
+    missed.retain(|delivery| !recently_asked_for(delivery, now));
+    if missed.is_empty() {
+        return Ok(Handled::Done);
+    }
+    let repos: BTreeSet<i64> = missed.iter().filter_map(|delivery| delivery.repository_id).collect();
+    let asked = ask_again(github, &missed).await;
+    // Whatever comes of the asking: what is missing can be read from the repositories themselves.
+    queue_syncs(store, &repos, now).await?;
+    tracing::info!(missed = missed.len(), repos = repos.len(), "deliveries that failed are asked for again");
+    match asked {
+        Ok(asked) if asked < missed.len() => Err(JobError::Postpone {
+            reason: format!("{asked} of {} failed deliveries are asked for again; the rest follows", missed.len()),
+            until: now + REST_AFTER,
+        }),
+        Ok(_) => Ok(Handled::Done),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// The latest attempt of each event that never succeeded, the oldest first.
+async fn failed_since(github: &GitHub, since: Timestamp) -> Result<Vec<RestDelivery>, GitHubError> {
+    let mut failed: HashMap<String, RestDelivery> = HashMap::new();
+    let mut succeeded: HashSet<String> = HashSet::new();
+    let mut pages = github.app_deliveries();
+    let mut read = 0;
+    while let Some(page) = pages.next().await? {
+        read += 1;
+        let oldest = page.items.iter().filter_map(|delivery| delivery.delivered_at).min();
+        for delivery in page.items {
+            if delivery.succeeded() {
+                failed.remove(&delivery.guid);
+                // Its earlier attempts come later in the list; the first attempt has none.
+                if delivery.redelivery {
+                    succeeded.insert(delivery.guid);
+                }
+            } else if !succeeded.contains(&delivery.guid) {
+                failed.entry(delivery.guid.clone()).or_insert(delivery);
+            }
+        }
+        if oldest.is_some_and(|oldest| oldest < since) {
+            break;
+        }
+        if read == MOST_PAGES {
+            tracing::warn!(pages = read, "the list of deliveries goes on; older ones are left to the sync");
+            break;
+        }
+    }
+    let mut failed: Vec<RestDelivery> = failed.into_values().collect();
+    failed.sort_by_key(|delivery| delivery.id);
+    Ok(failed)
+}
+
+/// Leaves out what is stored: it arrived, and only our answer did not.
+async fn forget_known(store: &Store, missed: &mut Vec<RestDelivery>) -> Result<(), StoreError> {
+    let mut known: HashSet<String> = HashSet::new();
+    for some in missed.chunks(LOOKED_UP) {
+        let ids: Vec<&str> = some.iter().map(|delivery| delivery.guid.as_str()).collect();
+        known.extend(store.known_deliveries(&ids).await?);
+    }
+    missed.retain(|delivery| !known.contains(&delivery.guid));
+    Ok(())
+}
+
+fn recently_asked_for(delivery: &RestDelivery, now: Timestamp) -> bool {
+    delivery.redelivery && delivery.delivered_at.is_some_and(|at| now.duration_since(at) < PAUSE)
+}
+
+/// Asks for as many as may be asked for now, and says for how many that is settled.
+async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, GitHubError> {
+    let mut asked = 0;
+    for delivery in missed.iter().take(MOST_ASKED) {
+        match github.redeliver(delivery).await {
+            Ok(()) => {}
+            Err(WriteError::NotSent(error)) => return Err(error),
+            // The list will show whether it was repeated; it is read again soon.
+            Err(WriteError::Ambiguous { detail }) => {
+                tracing::warn!(guid = delivery.guid, detail, "it is not known whether a delivery is repeated");
+                continue;
+            }
+            Err(WriteError::Refused { status, message }) => {
+                tracing::warn!(
+                    guid = delivery.guid,
+                    status,
+                    reason = message,
+                    "GitHub does not repeat a delivery; the sync makes up for it"
+                );
+            }
+        }
+        asked += 1;
+    }
+    Ok(asked)
+}
+
+async fn queue_syncs(store: &Store, repos: &BTreeSet<i64>, now: Timestamp) -> Result<(), StoreError> {
+    for id in repos {
+        // One that is not known yet is made known by its own deliveries.
+        let Some(repo) = store.repo_by_github_id(GithubId(*id)).await? else { continue };
+        store.queue_job_once(&planned_sync(&repo).job(), now, now).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,36 @@
+//! A stored webhook, queued again.
+
+use canonry_github::webhook::NotJson;
+use canonry_store::{Store, StoreError};
+use jiff::Timestamp;
+
+use crate::intake::classify_webhook::sort;
+
+/// Why a delivery is not queued again.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// There is none of that id.
+    #[error("there is no delivery {0}; see `canonry deliveries list`")]
+    Unknown(String),
+    #[error("the body of the delivery {0} was deleted 30 days after it was done, so that it cannot be done again")]
+    Emptied(String),
+    #[error("the delivery {0} is queued already")]
+    Queued(String),
+    #[error(transparent)]
+    NotJson(#[from] NotJson),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Queues a delivery again, whatever has become of it. One that was ignored gets a job: a newer program
+/// may know what to do about it.
+pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), ReplayError> {
+    let Some(delivery) = store.delivery(id).await? else {
+        return Err(ReplayError::Unknown(id.to_owned()));
+    };
+    let Some(body) = store.delivery_payload(id).await? else {
+        return Err(ReplayError::Emptied(id.to_owned()));
+    };
+    let sorted = sort(id, &delivery.event, &body)?;
+    if store.replay_delivery(id, &sorted.job(), now).await? { Ok(()) } else { Err(ReplayError::Queued(id.to_owned())) }
+}

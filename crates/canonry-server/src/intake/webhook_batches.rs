@@ -1,0 +1,229 @@
+//! Webhooks that wait are stored together: one transaction, and one wait for the disk, for all of them.
+
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+use std::sync::Arc;
+use std::time::Duration;
+
+use canonry_github::Clock;
+use canonry_store::{Accepted, NewDelivery, PackedText, Store, StoreError};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::http::body_budget::Held;
+use crate::intake::classify_webhook::Sorted;
+
+/// How many are stored at once. More would hold up the first of them: 256 of the usual size take some 15 ms.
+const MOST: usize = 256;
+/// How many bytes are stored at once, a single larger body apart. The drivers copy a batch several times.
+const MOST_BYTES: usize = 4 * 1024 * 1024;
+/// How many batches are stored at a time where the database takes several: one is put together and sent while another
+/// waits for the disk.
+const MOST_LANES: usize = 2;
+/// How long storing a batch may take, whatever the database does. GitHub waits ten seconds; who heard no by then can
+/// deliver it again, also what was stored after all: a delivery is known by its id.
+const PATIENCE: Duration = Duration::from_secs(8);
+/// A database that takes longer to say that it is there is not there.
+const PING: Duration = Duration::from_secs(3);
+
+/// A webhook is not stored; the log says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotStored;
+
+/// Where checked webhooks are handed in to be stored.
+#[derive(Debug, Clone)]
+pub(crate) struct Batches {
+    /// One queue for each batch that may be stored at a time.
+    lanes: Vec<mpsc::Sender<Waiting>>,
+}
+
+/// A checked webhook, and who waits for its answer.
+#[derive(Debug)]
+struct Waiting {
+    sorted: Sorted,
+    body: PackedText,
+    /// Given back when the answer is.
+    _held: Held,
+    answer: oneshot::Sender<Result<Accepted, NotStored>>,
+}
+
+impl Batches {
+    /// Begins to store what is handed in, until the last of the clones is gone and everything is answered.
+    ///
+    /// Nothing is waited for: while one batch is stored the next one gathers, so that a lone webhook is stored at
+    /// once and a crowd in few transactions. What is about one item goes one way and keeps its order.
+    pub(crate) fn start(store: &Store, clock: &Arc<dyn Clock>) -> Self {
+        let queued = tell_workers(store.clone());
+        let lane = |_| lane(store.clone(), Arc::clone(clock), queued.clone());
+        Self { lanes: (0..store.writers().min(MOST_LANES)).map(lane).collect() }
+    }
+
+    /// Stores a webhook. It is on the disk when this says so.
+    pub(crate) async fn store(&self, sorted: Sorted, body: PackedText, held: Held) -> Result<Accepted, NotStored> {
+        let (answer, stored) = oneshot::channel();
+        self.lane_of(&sorted).send(Waiting { sorted, body, _held: held, answer }).await.map_err(|_| NotStored)?;
+        stored.await.unwrap_or(Err(NotStored))
+    }
+
+    fn lane_of(&self, sorted: &Sorted) -> &mpsc::Sender<Waiting> {
+        let mut hasher = DefaultHasher::new();
+        sorted.key.hash(&mut hasher);
+        &self.lanes[usize::try_from(hasher.finish() % self.lanes.len() as u64).unwrap_or_default()]
+    }
+}
+
+/// Stores what is sent, one batch after the other, in the order in which it came.
+fn lane(store: Store, clock: Arc<dyn Clock>, queued: mpsc::Sender<()>) -> mpsc::Sender<Waiting> {
+    let (waiting, mut next) = mpsc::channel(MOST);
+    tokio::spawn(async move {
+        while let Some(first) = next.recv().await {
+            let batch = gather(first, &mut next);
+            store_batch(&store, clock.as_ref(), batch, Instant::now() + PATIENCE).await;
+            // A full channel has something to tell already.
+            let _ = queued.try_send(());
+        }
+    });
+    waiting
+}
+
+/// Tells other processes of new jobs, once for all that are queued while it tells.
+fn tell_workers(store: Store) -> mpsc::Sender<()> {
+    let (queued, mut next) = mpsc::channel(1);
+    tokio::spawn(async move {
+        while next.recv().await.is_some() {
+            if let Err(error) = store.tell_workers().await {
+                tracing::debug!(%error, "other processes hear nothing of new jobs, and find them a little later");
+            }
+        }
+    });
+    queued
+}
+
+/// The first one, and what waits behind it.
+fn gather(first: Waiting, next: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
+    let mut bytes = first.body.bytes();
+    let mut batch = vec![first];
+    while batch.len() < MOST && bytes < MOST_BYTES {
+        let Ok(waiting) = next.try_recv() else { break };
+        bytes += waiting.body.bytes();
+        batch.push(waiting);
+    }
+    batch
+}
+
+async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<Waiting>, deadline: Instant) {
+    let new: Vec<NewDelivery<'_>> = batch.iter().map(|waiting| waiting.sorted.delivery(&waiting.body)).collect();
+    let results = match timeout_at(deadline, store.accept_deliveries(&new, clock.now())).await {
+        Ok(Ok(accepted)) => accepted.into_iter().map(Ok).collect(),
+        Ok(Err(error)) => after_failure(store, clock, &new, &error, deadline).await,
+        Err(_) => {
+            tracing::error!(
+                deliveries = new.len(),
+                first = new[0].id,
+                "the database takes too long to store webhooks; GitHub was told so"
+            );
+            vec![Err(NotStored); new.len()]
+        }
+    };
+    drop(new);
+    // Whoever does not wait for the answer any more has hung up; GitHub will see it as failed and it is stored.
+    for (waiting, result) in batch.into_iter().zip(results) {
+        let _ = waiting.answer.send(result);
+    }
+}
+
+/// One delivery that the database does not take must not refuse the others: they are stored one by one, as many as
+/// there is time for.
+async fn after_failure(
+    store: &Store,
+    clock: &dyn Clock,
+    new: &[NewDelivery<'_>],
+    error: &StoreError,
+    deadline: Instant,
+) -> Vec<Result<Accepted, NotStored>> {
+    let ping = timeout_at(deadline, timeout(PING, store.ping()));
+    let answers = matches!(ping.await, Ok(Ok(Ok(()))));
+    if new.len() == 1 || !answers {
+        tracing::error!(deliveries = new.len(), first = new[0].id, %error, "webhooks could not be stored; GitHub was told so");
+        return vec![Err(NotStored); new.len()];
+    }
+    tracing::warn!(deliveries = new.len(), %error, "webhooks could not be stored together; they are stored one by one");
+    let mut results = Vec::with_capacity(new.len());
+    for delivery in new {
+        let Ok(stored) = timeout_at(deadline, store.accept_delivery(delivery, clock.now())).await else {
+            tracing::error!(
+                deliveries = new.len() - results.len(),
+                first = delivery.id,
+                "the database takes too long to store webhooks; GitHub was told so"
+            );
+            break;
+        };
+        results.push(stored.map_err(|error| {
+            tracing::error!(delivery = delivery.id, %error, "a webhook could not be stored; GitHub was told so");
+            NotStored
+        }));
+    }
+    results.resize(new.len(), Err(NotStored));
+    results
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use canonry_github::SystemClock;
+    use canonry_store::{Accepted, DeliveryFilter, PackedText, Store};
+    use canonry_testkit::database::TestDatabase;
+    use jiff::Timestamp;
+    use tokio::sync::oneshot;
+    use tokio::time::Instant;
+
+    use super::{NotStored, Waiting, store_batch};
+    use crate::http::body_budget::BodyBudget;
+    use crate::intake::classify_webhook::sort;
+
+    /// Takes a minute for the delivery `slow`, and never takes `bad`.
+    const MOODY: &str = "CREATE FUNCTION moody() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+            IF NEW.id = 'bad' THEN RAISE EXCEPTION 'no'; END IF;
+            IF NEW.id = 'slow' THEN PERFORM pg_sleep(60); END IF;
+            RETURN NEW;
+        END $$;
+        CREATE TRIGGER moody BEFORE INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION moody()";
+
+    const SECOND: Duration = Duration::from_secs(1);
+    /// Shorter than what is slow, and more than a loaded machine needs.
+    const HALF_A_MINUTE: Duration = Duration::from_secs(30);
+
+    /// What everybody hears who hands in one of these, within a limit.
+    async fn answers(store: &Store, ids: &[&str], limit: Duration) -> Vec<Result<Accepted, NotStored>> {
+        let (mut batch, mut heard) = (Vec::new(), Vec::new());
+        for id in ids {
+            let sorted = sort(id, "ping", "{}").expect("JSON");
+            let (answer, hears) = oneshot::channel();
+            let held = BodyBudget::new().begin().expect("room");
+            batch.push(Waiting { sorted, body: PackedText::pack("{}"), _held: held, answer });
+            heard.push(hears);
+        }
+        let begun = Instant::now();
+        store_batch(store, &SystemClock, batch, begun + limit).await;
+        assert!(begun.elapsed() < limit + HALF_A_MINUTE, "{:?}", begun.elapsed());
+        let mut answers = Vec::new();
+        for hears in heard {
+            answers.push(hears.await.expect("everybody hears"));
+        }
+        answers
+    }
+
+    #[tokio::test]
+    async fn a_slow_database_is_not_waited_for() {
+        let database = TestDatabase::postgres().await;
+        let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
+        database.execute(MOODY).await;
+        assert_eq!(answers(&store, &["slow", "a"], SECOND).await, [Err(NotStored); 2]);
+        // One by one, the time is over with the second.
+        assert_eq!(answers(&store, &["bad", "slow", "b"], SECOND).await, [Err(NotStored); 3]);
+        let [bad, good] = answers(&store, &["bad", "c"], HALF_A_MINUTE).await[..] else { panic!("two answers") };
+        assert!(bad == Err(NotStored) && good.is_ok(), "{good:?}");
+        let stored = store.deliveries(&DeliveryFilter::default(), 100).await.expect("reads");
+        assert_eq!(stored.iter().map(|delivery| delivery.id.as_str()).collect::<Vec<_>>(), ["c"]);
+    }
+}

@@ -1,0 +1,299 @@
+//! `POST /webhooks/github`: checked, stored with its job, and only then accepted.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::body::{Body, BodyDataStream};
+use axum::extract::{Request, State};
+use axum::http::header::{CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use canonry_github::webhook::verify_signature;
+use canonry_github::{Clock, Secret};
+use canonry_store::{Accepted, PackedText, Store};
+use futures_util::StreamExt as _;
+use serde_json::json;
+use tokio::sync::Notify;
+use url::form_urlencoded;
+
+use crate::http::body_budget::{BodyBudget, Held};
+use crate::intake::classify_webhook::{Sorted, sort};
+use crate::intake::webhook_batches::Batches;
+
+/// GitHub sends no webhook that is larger.
+const MAX_BODY: usize = 25 * 1024 * 1024;
+/// GitHub waits ten seconds for an answer; who needs as long for the body alone is not GitHub. By the machine's own
+/// clock: it is about the network, not about Canonry's time.
+const BODY_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the rest of a body is read that is refused already.
+const REFUSED_PATIENCE: Duration = Duration::from_secs(2);
+/// A delivery's id is a UUID; what is much longer is none.
+const MAX_ID: usize = 100;
+/// What is declared has not come yet: no more than this is set aside for it.
+const SET_ASIDE: usize = 64 * 1024;
+/// Hashing and reading more than this takes milliseconds, which other requests would wait for.
+const LONG: usize = 256 * 1024;
+/// Seconds after which a sender may try again: a full house empties in less.
+const TRY_AGAIN: &str = "5";
+
+#[derive(Clone)]
+pub(crate) struct Intake {
+    secret: Arc<Secret>,
+    budget: BodyBudget,
+    batches: Batches,
+    /// Wakes a worker when there is a new job.
+    wake: Arc<Notify>,
+}
+
+impl Intake {
+    /// An intake that stores what comes, until the last clone is gone and everything is answered.
+    pub(crate) fn new(store: &Store, secret: Arc<Secret>, clock: &Arc<dyn Clock>, wake: Arc<Notify>) -> Self {
+        Self { secret, budget: BodyBudget::new(), batches: Batches::start(store, clock), wake }
+    }
+}
+
+/// A no, in words for whoever looks at the App's list of deliveries.
+type Refusal = (StatusCode, String);
+
+pub(crate) async fn webhook(State(intake): State<Intake>, request: Request) -> Response {
+    match take_in(&intake, request).await {
+        Ok(accepted) => {
+            let word = match accepted {
+                Accepted::Queued | Accepted::Requeued => {
+                    intake.wake.notify_one();
+                    "queued"
+                }
+                Accepted::Ignored => "ignored",
+                Accepted::Known(state) => state.as_str(),
+            };
+            (StatusCode::ACCEPTED, Json(json!({ "state": word }))).into_response()
+        }
+        Err((status, reason)) => {
+            tracing::warn!(status = status.as_u16(), reason, "a webhook is refused");
+            let answer = (status, Json(json!({ "error": reason })));
+            if status == StatusCode::SERVICE_UNAVAILABLE {
+                ([(RETRY_AFTER, TRY_AGAIN)], answer).into_response()
+            } else {
+                answer.into_response()
+            }
+        }
+    }
+}
+
+async fn take_in(intake: &Intake, request: Request) -> Result<Accepted, Refusal> {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers;
+    let (bytes, held) = tokio::time::timeout(BODY_PATIENCE, read(intake, &headers, body))
+        .await
+        .map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the body took too long to arrive".to_owned()))??;
+    let (sorted, body) = if bytes.len() > LONG {
+        let secret = Arc::clone(&intake.secret);
+        let checking = tokio::task::spawn_blocking(move || check(&secret, &headers, bytes));
+        checking
+            .await
+            .map_err(|_| (StatusCode::INTERNAL_SERVER_ERROR, "the webhook could not be read".to_owned()))??
+    } else {
+        check(&intake.secret, &headers, bytes)?
+    };
+    let (id, event, action) = (sorted.id.clone(), sorted.event.clone(), sorted.action.clone());
+    let accepted = intake.batches.store(sorted, body, held).await.map_err(|_| {
+        (StatusCode::SERVICE_UNAVAILABLE, "the webhook could not be stored; deliver it again later".to_owned())
+    })?;
+    tracing::info!(delivery = id, event, action, ?accepted, "a webhook is accepted");
+    Ok(accepted)
+}
+
+/// The body, and the memory it may take. What is refused is read to its end and thrown away: a sender that is cut
+/// off while it sends does not hear the answer.
+async fn read(intake: &Intake, headers: &HeaderMap, body: Body) -> Result<(Vec<u8>, Held), Refusal> {
+    let mut arriving = body.into_data_stream();
+    let declared = header(headers, CONTENT_LENGTH.as_str()).and_then(|text| text.parse::<usize>().ok()).unwrap_or(0);
+    let refusal = match begin(intake, headers, declared) {
+        Ok(mut held) => match collect(&mut arriving, &mut held, declared).await {
+            Ok(bytes) => return Ok((bytes, held)),
+            Err(refusal) => refusal,
+        },
+        Err(refusal) => refusal,
+    };
+    let throwing_away = async {
+        let mut thrown_away = 0;
+        while let Some(Ok(chunk)) = arriving.next().await {
+            thrown_away += chunk.len();
+            if thrown_away > 2 * MAX_BODY {
+                break;
+            }
+        }
+    };
+    // Who is that slow is held up by nobody but themselves.
+    let _ = tokio::time::timeout(REFUSED_PATIENCE, throwing_away).await;
+    Err(refusal)
+}
+
+/// What can be said before the body is there. Nothing without a signature takes any memory.
+fn begin(intake: &Intake, headers: &HeaderMap, declared: usize) -> Result<Held, Refusal> {
+    if header(headers, SIGNATURE).is_none() {
+        check_signature(&intake.secret, headers, &[])?;
+    }
+    if declared > MAX_BODY {
+        return Err(too_large());
+    }
+    intake.budget.begin().ok_or_else(too_busy)
+}
+
+async fn collect(arriving: &mut BodyDataStream, held: &mut Held, declared: usize) -> Result<Vec<u8>, Refusal> {
+    let mut bytes = Vec::with_capacity(declared.min(SET_ASIDE));
+    while let Some(chunk) = arriving.next().await {
+        let chunk = chunk.map_err(|_| (StatusCode::BAD_REQUEST, "the body could not be read".to_owned()))?;
+        let length = bytes.len() + chunk.len();
+        if length > MAX_BODY {
+            return Err(too_large());
+        }
+        if !held.grow_to(length) {
+            return Err(too_busy());
+        }
+        bytes.extend_from_slice(&chunk);
+    }
+    Ok(bytes)
+}
+
+/// Whether it is GitHub's, and what it is about.
+fn check(secret: &Secret, headers: &HeaderMap, bytes: Vec<u8>) -> Result<(Sorted, PackedText), Refusal> {
+    // Before anything else is looked at: nobody but GitHub learns what we make of a request.
+    check_signature(secret, headers, &bytes)?;
+    let event = required(headers, "x-github-event")?;
+    let id = required(headers, "x-github-delivery")?;
+    let bytes = if is_form(headers) { payload_of_form(&bytes)? } else { bytes };
+    let text = String::from_utf8(bytes)
+        .map_err(|_| (StatusCode::BAD_REQUEST, "the webhook's body is not UTF-8".to_owned()))?;
+    let sorted = sort(id, event, &text).map_err(|error| (StatusCode::BAD_REQUEST, error.to_string()))?;
+    Ok((sorted, PackedText::pack(&text)))
+}
+
+/// Whether the webhook is set to the content type that GitHub offers first.
+fn is_form(headers: &HeaderMap) -> bool {
+    let media_type = header(headers, CONTENT_TYPE.as_str()).unwrap_or_default().split(';').next().unwrap_or_default();
+    media_type.trim().eq_ignore_ascii_case("application/x-www-form-urlencoded")
+}
+
+/// The JSON in GitHub's form. The signature is over the form.
+fn payload_of_form(bytes: &[u8]) -> Result<Vec<u8>, Refusal> {
+    let payload = form_urlencoded::parse(bytes).find(|(name, _)| name == "payload");
+    let (_, payload) =
+        payload.ok_or_else(|| (StatusCode::BAD_REQUEST, "the form has no field named payload".to_owned()))?;
+    Ok(payload.into_owned().into_bytes())
+}
+
+const SIGNATURE: &str = "x-hub-signature-256";
+
+fn check_signature(secret: &Secret, headers: &HeaderMap, bytes: &[u8]) -> Result<(), Refusal> {
+    verify_signature(secret, bytes, header(headers, SIGNATURE))
+        .map_err(|error| (StatusCode::UNAUTHORIZED, error.to_string()))
+}
+
+fn too_large() -> Refusal {
+    (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is larger than {MAX_BODY} bytes"))
+}
+
+fn too_busy() -> Refusal {
+    let reason = "too many webhooks are being taken in; deliver it again later";
+    (StatusCode::SERVICE_UNAVAILABLE, reason.to_owned())
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}
+
+fn required<'a>(headers: &'a HeaderMap, name: &str) -> Result<&'a str, Refusal> {
+    header(headers, name)
+        .map(str::trim)
+        .filter(|value| (1..=MAX_ID).contains(&value.len()))
+        .ok_or_else(|| (StatusCode::BAD_REQUEST, format!("the header {name} is missing, or is none of GitHub's")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use axum::body::{Body, Bytes};
+    use axum::extract::{Request, State};
+    use axum::http::StatusCode;
+    use axum::response::Response;
+    use canonry_github::{Clock, Secret, SystemClock};
+    use canonry_store::Store;
+    use canonry_testkit::database::TestDatabase;
+    use futures_util::{StreamExt as _, stream};
+    use hmac::{Hmac, KeyInit as _, Mac as _};
+    use jiff::Timestamp;
+    use sha2::Sha256;
+    use tokio::sync::Notify;
+
+    use super::{Intake, MAX_BODY, webhook};
+
+    async fn intake(database: &TestDatabase) -> Intake {
+        let store = Store::open(&database.url().parse().expect("a URL"), Timestamp::now()).await.expect("opens");
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        Intake::new(&store, Arc::new(Secret::new("tide")), &clock, Arc::new(Notify::new()))
+    }
+
+    fn signature(body: &[u8]) -> String {
+        let mut mac = Hmac::<Sha256>::new_from_slice(b"tide").expect("any key");
+        mac.update(body);
+        let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("sha256={digits}")
+    }
+
+    async fn post(intake: &Intake, signature: &str, body: Body) -> Response {
+        let request = Request::builder().header("x-hub-signature-256", signature);
+        let request = request.header("x-github-event", "ping").header("x-github-delivery", "d1");
+        webhook(State(intake.clone()), request.body(body).expect("a request")).await
+    }
+
+    /// A body of which this much comes, and then nothing for ever.
+    fn stalled(bytes: usize) -> Body {
+        let some = Bytes::from(vec![b' '; bytes]);
+        Body::from_stream(stream::once(async { Ok::<_, std::io::Error>(some) }).chain(stream::pending()))
+    }
+
+    #[tokio::test]
+    async fn who_sends_too_slowly_is_not_waited_for() {
+        let database = TestDatabase::sqlite();
+        let intake = intake(&database).await;
+        tokio::time::pause();
+        for signature in ["sha256=00", &signature(b"")] {
+            let answer = post(&intake, signature, stalled(10)).await;
+            assert_eq!(answer.status(), StatusCode::REQUEST_TIMEOUT);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_of_unknown_length_has_the_same_limit() {
+        let database = TestDatabase::sqlite();
+        let intake = intake(&database).await;
+        let chunks = stream::repeat(Bytes::from(vec![b' '; 1024 * 1024])).take(26).map(Ok::<_, std::io::Error>);
+        let answer = post(&intake, "sha256=00", Body::from_stream(chunks)).await;
+        assert_eq!(answer.status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
+
+    #[tokio::test]
+    async fn slow_senders_of_large_bodies_leave_room_for_the_others() {
+        let database = TestDatabase::sqlite();
+        let intake = intake(&database).await;
+        let mut slow = Vec::new();
+        for _ in 0..5 {
+            let intake = intake.clone();
+            slow.push(tokio::spawn(async move { post(&intake, "sha256=00", stalled(MAX_BODY)).await }));
+            tokio::task::yield_now().await;
+        }
+        let large = || Body::from(vec![b' '; MAX_BODY]);
+        let answer = post(&intake, "sha256=00", large()).await;
+        assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(answer.headers()["retry-after"], "5");
+        assert_eq!(post(&intake, &signature(b"{}"), Body::from("{}")).await.status(), StatusCode::ACCEPTED);
+        for slow in slow {
+            slow.abort();
+            assert!(slow.await.expect_err("it waits").is_cancelled());
+        }
+        assert_eq!(post(&intake, "sha256=00", large()).await.status(), StatusCode::UNAUTHORIZED);
+    }
+}

@@ -1,0 +1,31 @@
+//! Wakes workers when another process has queued a job.
+
+use std::sync::Arc;
+
+use canonry_github::Clock;
+use canonry_store::Store;
+use jiff::SignedDuration;
+use tokio::sync::Notify;
+
+use crate::jobs::outage::Outage;
+
+/// How long until listening is tried again. Workers look by themselves each second anyway: a lost signal costs no more.
+const PAUSE: SignedDuration = SignedDuration::from_secs(5);
+
+/// Wakes a worker for each signal, for as long as it is let.
+pub(crate) async fn wake_on_signals(store: Store, clock: Arc<dyn Clock>, wake: Arc<Notify>) {
+    let mut outage = Outage::new("listening for other processes' jobs");
+    loop {
+        match store.job_signal().await {
+            Ok(mut signal) => {
+                outage.over();
+                loop {
+                    signal.next().await;
+                    wake.notify_one();
+                }
+            }
+            Err(error) => outage.failed(&error),
+        }
+        clock.beat(PAUSE).await;
+    }
+}

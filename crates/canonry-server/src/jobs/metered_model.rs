@@ -1,0 +1,92 @@
+//! A model whose every answer is noted with its cost, whatever becomes of the review that asked.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use canonry_domain::Extractor;
+use canonry_github::Clock;
+use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
+use canonry_store::{NewLlmCall, RepoId, Store};
+use canonry_triage::LlmPrices;
+use futures_util::future::BoxFuture;
+
+use crate::jobs::job_errors::in_words;
+
+/// A model that reads changes, as the operator set it up.
+#[derive(Clone)]
+pub struct ReviewModel {
+    pub provider: Extractor,
+    pub chat: Arc<dyn ChatModel>,
+    /// What its tokens cost; without it nothing is known about cost.
+    pub prices: Option<LlmPrices>,
+}
+
+pub(crate) struct MeteredModel {
+    pub(crate) model: ReviewModel,
+    pub(crate) store: Store,
+    pub(crate) repo: RepoId,
+    pub(crate) run_id: String,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl MeteredModel {
+    async fn note(&self, answer: &Result<ChatAnswer, ChatError>, latency: Duration) {
+        let (input_tokens, output_tokens) = match answer {
+            Ok(answer) => (answer.input_tokens, answer.output_tokens),
+            Err(
+                ChatError::Refused { input_tokens, output_tokens, .. }
+                | ChatError::CutOff { input_tokens, output_tokens, .. },
+            ) => (*input_tokens, *output_tokens),
+            Err(_) => (None, None),
+        };
+        let call = NewLlmCall {
+            purpose: "review",
+            provider: self.model.provider.as_str(),
+            model: self.model.chat.model_id().to_owned(),
+            input_tokens,
+            output_tokens,
+            cost_usd: cost(self.model.prices, input_tokens, output_tokens),
+            latency,
+            error: answer.as_ref().err().map(|error| in_words(error)),
+        };
+        let noted = self.store.record_llm_calls(Some(self.repo), &self.run_id, &[call], self.clock.now()).await;
+        if let Err(error) = noted {
+            tracing::warn!(%error, "what a question to a model cost could not be stored");
+        }
+    }
+}
+
+impl ChatModel for MeteredModel {
+    fn model_id(&self) -> &str {
+        self.model.chat.model_id()
+    }
+
+    fn complete<'a>(&'a self, request: &'a ChatRequest) -> BoxFuture<'a, Result<ChatAnswer, ChatError>> {
+        Box::pin(async move {
+            let began = Instant::now();
+            let answer = self.model.chat.complete(request).await;
+            self.note(&answer, began.elapsed()).await;
+            answer
+        })
+    }
+}
+
+/// What tokens cost in US dollars; `None` where the price or a count is not known.
+fn cost(prices: Option<LlmPrices>, input: Option<u64>, output: Option<u64>) -> Option<f64> {
+    let (prices, input, output) = (prices?, input?, output?);
+    Some((input as f64 * prices.input + output as f64 * prices.output) / 1_000_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_triage::LlmPrices;
+
+    use super::cost;
+
+    #[test]
+    fn tokens_cost_what_the_operator_says() {
+        let prices = Some(LlmPrices { input: 3.0, output: 15.0 });
+        assert_eq!(cost(prices, Some(200_000), Some(10_000)), Some(0.75));
+        assert_eq!([cost(None, Some(1), Some(1)), cost(prices, None, Some(1)), cost(prices, Some(1), None)], [None; 3]);
+    }
+}

@@ -1,0 +1,199 @@
+//! What is done by the clock: queued once for all processes together, and at once for what a stop has missed.
+
+use std::sync::Arc;
+
+use canonry_github::Clock;
+use canonry_store::{NewJob, Pruned, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::sync::{Notify, watch};
+
+use crate::intake::recover_deliveries::{RECOVER_KEY, recovery_since};
+use crate::jobs::grace_job::{planned_hearing, planned_sweep};
+use crate::jobs::kinds::{GRACE, OBJECTIONS, REACTIONS, RECOVER, SYNC};
+use crate::jobs::outage::Outage;
+use crate::jobs::planned_job::PlannedJob;
+use crate::jobs::sync_job::planned_sync;
+
+/// How often is looked whether something is due.
+const LOOK: SignedDuration = SignedDuration::from_mins(1);
+/// A service that restarts in a loop must not ask GitHub the same each time: what was queued this shortly before waits
+/// for the rest of it.
+const CATCH_UP_PAUSE: SignedDuration = SignedDuration::from_mins(5);
+/// Nightly: what no webhook tells, such as items that left.
+const SYNC_EVERY: SignedDuration = SignedDuration::from_hours(24);
+/// Reactions have no webhook.
+const REACTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
+/// GitHub keeps deliveries for three days and repeats none by itself.
+const RECOVER_EVERY: SignedDuration = SignedDuration::from_hours(1);
+/// Hours of grace are not counted in minutes, and every look at one that is due costs a few requests.
+const GRACE_EVERY: SignedDuration = SignedDuration::from_mins(10);
+/// Reactions to closing comments have no webhook either.
+const OBJECTIONS_EVERY: SignedDuration = SignedDuration::from_hours(4);
+const REACTIONS_KEY: &str = "reactions";
+/// The syncs of a night begin within this time, one after the other: together they would use up GitHub's limit, and
+/// what webhooks ask for would wait for the next hour's.
+const NIGHT: SignedDuration = SignedDuration::from_hours(1);
+/// With few repositories there is no need to take all of it.
+const LONGEST_GAP: SignedDuration = SignedDuration::from_mins(1);
+
+/// The schedule that deletes what nobody needs any more.
+const PRUNE: &str = "prune";
+const PRUNE_EVERY: SignedDuration = SignedDuration::from_hours(24);
+/// How long the bodies of webhooks that are done, and other jobs that are done, are kept.
+const KEPT: SignedDuration = SignedDuration::from_hours(30 * 24);
+/// Rows that are deleted at once, so that nobody waits for it.
+const PRUNED_AT_ONCE: u32 = 500;
+/// More than this many times what comes in a day; what is left over is deleted the next day.
+const MOST_PRUNES: u32 = 10_000;
+
+/// Which schedules run; it depends on who we are on GitHub.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Schedules {
+    /// None.
+    #[default]
+    Off,
+    /// Only those that need no GitHub: what is old is deleted.
+    Alone,
+    /// Repositories are synced, reactions are counted, and graces are looked after too.
+    Token,
+    /// Failed deliveries are asked for again too; only an App has a list of them.
+    App,
+}
+
+/// Queues the jobs of schedules. Any number of them may run on one store.
+#[derive(Clone)]
+pub struct Scheduler {
+    pub store: Store,
+    pub clock: Arc<dyn Clock>,
+    pub schedules: Schedules,
+}
+
+/// A job and the moment from which on it may run.
+type Planned = (PlannedJob, Timestamp);
+
+impl Scheduler {
+    /// Queues what is due and says which schedules fired here, rather than in another process.
+    pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {
+        let now = self.clock.now();
+        self.store.correct_future_times(now).await?;
+        let mut fired = Vec::new();
+        let mut due = Vec::new();
+        if self.schedules == Schedules::App {
+            due.push((RECOVER, RECOVER_EVERY, vec![self.recovery(now).await?]));
+        }
+        if matches!(self.schedules, Schedules::App | Schedules::Token) {
+            let key = REACTIONS_KEY.to_owned();
+            let reactions = PlannedJob { key, repo: None, kind: REACTIONS, payload: json!({}) };
+            due.push((REACTIONS, REACTIONS_EVERY, vec![(reactions, now)]));
+            due.push((GRACE, GRACE_EVERY, vec![(planned_sweep(), now)]));
+            due.push((OBJECTIONS, OBJECTIONS_EVERY, vec![(planned_hearing(), now)]));
+            due.push((SYNC, SYNC_EVERY, self.syncs(now).await?));
+        }
+        if self.schedules != Schedules::Off {
+            due.push((PRUNE, PRUNE_EVERY, Vec::new()));
+        }
+        for (name, every, planned) in due {
+            let jobs: Vec<(NewJob<'_>, Timestamp)> =
+                planned.iter().map(|(planned, run_after)| (planned.job(), *run_after)).collect();
+            if self.store.fire_schedule(name, every, &jobs, now).await? {
+                tracing::info!(schedule = name, jobs = jobs.len(), "a schedule has fired");
+                fired.push(name);
+            }
+        }
+        if fired.contains(&PRUNE) {
+            self.prune(now).await;
+        }
+        Ok(fired)
+    }
+
+    /// Queues what is due, and what was missed while nobody ran: failed deliveries are asked for again, and every
+    /// repository is synced.
+    pub async fn catch_up(&self) -> Result<(), StoreError> {
+        let fired = self.tick().await?;
+        let now = self.clock.now();
+        let mut missed = match self.schedules {
+            Schedules::Off | Schedules::Alone => return Ok(()),
+            Schedules::Token => Vec::new(),
+            Schedules::App => vec![self.recovery(now).await?],
+        };
+        missed.extend(self.syncs(now).await?);
+        for (planned, run_after) in missed.iter().filter(|(planned, _)| !fired.contains(&planned.kind)) {
+            let last = self.store.last_job_of(&planned.key, planned.kind).await?;
+            let earliest = last.map_or(*run_after, |last| (last.created_at + CATCH_UP_PAUSE).max(*run_after));
+            self.store.queue_job_once(&planned.job(), earliest, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Catches up, then looks each minute, until `stop`. Whatever it may have queued, it wakes a worker for.
+    pub(crate) async fn run(self, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+        let mut outage = Outage::new("the schedules");
+        let mut caught_up = false;
+        while !*stop.borrow() {
+            let looked = if caught_up { self.tick().await.map(drop) } else { self.catch_up().await };
+            match looked {
+                Ok(()) => {
+                    caught_up = true;
+                    outage.over();
+                    wake.notify_one();
+                }
+                Err(error) => outage.failed(&error),
+            }
+            tokio::select! {
+                () = self.clock.beat(LOOK) => {}
+                _ = stop.changed() => {}
+            }
+        }
+    }
+
+    /// One for each repository that is known from GitHub; what was only imported is nobody's business there.
+    async fn syncs(&self, now: Timestamp) -> Result<Vec<Planned>, StoreError> {
+        let mut repos = self.store.active_repos().await?;
+        repos.retain(|repo| repo.github_id.is_some());
+        let gap = gap(repos.len());
+        let moments = std::iter::successors(Some(now), |moment| moment.checked_add(gap).ok());
+        Ok(repos.iter().map(planned_sync).zip(moments).collect())
+    }
+
+    async fn recovery(&self, now: Timestamp) -> Result<Planned, StoreError> {
+        let since = recovery_since(&self.store, now).await?;
+        let (key, payload) = (RECOVER_KEY.to_owned(), json!({ "since": since }));
+        Ok((PlannedJob { key, repo: None, kind: RECOVER, payload }, now))
+    }
+
+    /// Deletes what is old. What fails is left to the next day.
+    async fn prune(&self, now: Timestamp) {
+        let (mut deliveries, mut jobs) = (0, 0);
+        for _ in 0..MOST_PRUNES {
+            match self.store.prune_service(now - KEPT, PRUNED_AT_ONCE).await {
+                Ok(pruned) if pruned == Pruned::default() => break,
+                Ok(pruned) => {
+                    deliveries += pruned.deliveries;
+                    jobs += pruned.jobs;
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "what is old could not be deleted; it is tried again tomorrow");
+                    break;
+                }
+            }
+        }
+        tracing::info!(deliveries, jobs, "what is old is deleted");
+    }
+}
+
+/// The time between two syncs of a night.
+fn gap(repos: usize) -> SignedDuration {
+    NIGHT.checked_div(i32::try_from(repos).unwrap_or(i32::MAX)).unwrap_or(LONGEST_GAP).min(LONGEST_GAP)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::gap;
+
+    #[test]
+    fn the_syncs_of_a_night_fit_into_an_hour() {
+        let gaps: Vec<_> = [0, 1, 60, 600, 7_200].map(|repos| gap(repos).as_millis()).into();
+        assert_eq!(gaps, [60_000, 60_000, 60_000, 6_000, 500]);
+    }
+}

@@ -1,0 +1,193 @@
+//! The job that brings a repository up to date: its items, their vectors, and what became of them.
+
+use canonry_domain::GithubId;
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{MaintainerSource, Repo, RepoAccess, Store, SyncProgress};
+use canonry_triage::{
+    AnalyzeOptions, EmbedOptions, EmbedSource, IdentifyError, IntentExtractor, SyncError, SyncOptions, analyze_intent,
+    embed, read_templates, refresh_maintainers, resolve_actors, sweep, sync, sync_outcomes,
+};
+use jiff::SignedDuration;
+use serde_json::json;
+
+use crate::handlers::find_repo::{name_now, renamed};
+use crate::jobs::job_errors::in_words;
+use crate::jobs::job_handler::{Handled, JobError, Work};
+use crate::jobs::kinds::SYNC;
+use crate::jobs::planned_job::PlannedJob;
+use crate::service::Service;
+
+/// Less than a day, so that a nightly sync that begins a little early is a whole one.
+const NIGHTLY: SignedDuration = SignedDuration::from_hours(20);
+
+/// The key of a repository's sync. Not the repository's own: a first sync may take an hour, and webhooks about the
+/// repository must not wait for it.
+pub(crate) fn sync_key(repo: &Repo) -> String {
+    match repo.github_id {
+        // A name may be another repository's tomorrow.
+        Some(id) => format!("sync/{}", id.0),
+        None => format!("sync/{}", repo.name.key()),
+    }
+}
+
+pub(crate) fn planned_sync(repo: &Repo) -> PlannedJob {
+    let payload = json!({ "github_id": repo.github_id.map(|id| id.0) });
+    PlannedJob { key: sync_key(repo), repo: Some(repo.name.clone()), kind: SYNC, payload }
+}
+
+/// Syncs one repository. What takes a look at everything is done once a night.
+pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled, JobError> {
+    let Some(github) = service.github() else {
+        return Ok(Handled::Ignored("nothing can be read without credentials for GitHub".to_owned()));
+    };
+    let Some(named) = &work.job.repo else {
+        return Err(JobError::Hopeless("the job does not say which repository it is about".to_owned()));
+    };
+    let store = service.store();
+    let id = work.job.payload["github_id"].as_i64().map(GithubId);
+    // With an id, the id alone says which repository it is: the name may be another's by now.
+    let known = match id {
+        Some(id) => store.repo_by_github_id(id).await?,
+        None => store.repo(named).await?,
+    };
+    if id.is_some() && known.is_none() {
+        return Ok(Handled::Ignored("the repository is not known any more".to_owned()));
+    }
+    if let Some(repo) = &known {
+        let access = store.repo_access(repo.id).await?;
+        if access != RepoAccess::Active {
+            return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
+        }
+    }
+    let mut asked = known.as_ref().map_or_else(|| named.clone(), |repo| repo.name.clone());
+    let mut synced = sync(store, github, &asked, SyncOptions::default(), &mut |_| {}).await;
+    // Its name is another repository's by now, and no webhook has told what it is called.
+    if let (Some(repo), Err(failure)) = (&known, &synced)
+        && let Some(id) = repo.github_id
+        && has_lost_its_name(&failure.cause)
+    {
+        let Some(name) = name_now(service, id, &repo.name).await? else {
+            store.set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+            return Ok(Handled::Ignored(in_words(failure)));
+        };
+        if name.key() != repo.name.key() {
+            asked = renamed(service, repo, id, &name).await?.name;
+            synced = sync(store, github, &asked, SyncOptions::default(), &mut |_| {}).await;
+        }
+    }
+    let synced = match synced {
+        Ok(report) => report,
+        Err(failure) if is_out_of_sight(&failure.cause) => {
+            if let Some(repo) = &known {
+                store.set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+            }
+            return Ok(Handled::Ignored(in_words(&failure)));
+        }
+        Err(failure) => return Err(failure.cause.into()),
+    };
+    let name = synced.repo.as_ref().unwrap_or(&asked);
+    let repo = store.repo(name).await?;
+    let repo = repo.ok_or_else(|| JobError::Retry(format!("{name} was renamed while it was synced")))?;
+    tracing::info!(repo = %repo.name, fetched = synced.fetched, inserted = synced.inserted, updated = synced.updated, "a repository is synced");
+    // Each by itself: what fails must not keep the rest from being done.
+    let templates = look_at_templates(service, github, &repo).await;
+    let embedded = embed_changed(service, &repo).await;
+    let looked_through = look_through(service, github, &repo).await;
+    let actors = tell_actors(service, github, &repo).await;
+    templates.and(embedded).and(looked_through).and(actors).map(|()| Handled::Done)
+}
+
+/// Whether GitHub shows us the repository no longer.
+pub(crate) fn is_out_of_sight(error: &SyncError) -> bool {
+    let SyncError::Identify(IdentifyError::GitHub(error)) = error else { return false };
+    matches!(error, GitHubError::NotFound { .. } | GitHubError::NotInstalled { .. })
+}
+
+/// Whether GitHub means another repository by the name under which this one is stored, or by the one it has now.
+fn has_lost_its_name(error: &SyncError) -> bool {
+    let SyncError::Identify(error) = error else { return false };
+    matches!(error, IdentifyError::AnotherRepository { .. } | IdentifyError::NameTaken { .. })
+}
+
+/// Once a night, like everything that takes a look at the whole repository: the files that issues are made with.
+async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let now = service.now();
+    let swept_at = service.store().sync_progress(repo.id).await?.swept_at;
+    if swept_at.is_some_and(|swept| now.duration_since(swept) < NIGHTLY) {
+        return Ok(());
+    }
+    match read_templates(service.store(), github, repo, now).await {
+        // Without the right to read files, templates are learned from the issues.
+        Err(SyncError::GitHub(error)) => {
+            tracing::info!(repo = %repo.name, %error, "the template files could not be read");
+            Ok(())
+        }
+        read => read.map(drop).map_err(JobError::from),
+    }
+}
+
+/// Vectors, and cards where rules make them. A model makes cards of new items only: nobody is to pay for a whole
+/// repository without having asked for it.
+async fn embed_changed(service: &Service, repo: &Repo) -> Result<(), JobError> {
+    let (store, with, now) = (service.store(), service.detectors(), service.now());
+    if let Some(local @ IntentExtractor::Local) = with.extractor {
+        let options = AnalyzeOptions { item_type: None, state: None, only_changed: true, workers: 1 };
+        let made = analyze_intent(store, repo, local, options, now, &mut |_| {}).await;
+        made.map_err(|_| tells_why(repo, "analyze-intent"))?;
+    }
+    let source = with.extractor.map_or(EmbedSource::Raw, |extractor| EmbedSource::Intent(extractor.maker().extractor));
+    let options = EmbedOptions { source, only_changed: true, ..EmbedOptions::default() };
+    let embedded = embed(store, with.embedder, repo, options, now, &mut |_| {}).await;
+    embedded.map(drop).map_err(|_| tells_why(repo, "embed"))
+}
+
+/// A failure without its words: those of a model may quote what it was given.
+fn tells_why(repo: &Repo, command: &str) -> JobError {
+    let name = &repo.name;
+    JobError::Retry(format!(
+        "`{command}` failed for {name}; `canonry {command} --repo {name} --only-changed` tells why"
+    ))
+}
+
+/// Once a night: who maintains it, what duplicates are duplicates of, and which items have left.
+async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let (store, now) = (service.store(), service.now());
+    let progress = store.sync_progress(repo.id).await?;
+    match progress.swept_at {
+        Some(swept) if now.duration_since(swept) < NIGHTLY => return Ok(()),
+        Some(_) => {}
+        None => {
+            refresh_if_theirs(store, github, repo).await?;
+            // All of it has just been read for the first time: nothing can have left.
+            let swept = SyncProgress { swept_at: Some(now), ..progress };
+            return store.write_sync_progress(repo.id, &swept).await.map_err(JobError::from);
+        }
+    }
+    let maintainers = refresh_if_theirs(store, github, repo).await;
+    let outcomes = sync_outcomes(store, github, &repo.name, &mut |_| {}).await.map(drop).map_err(JobError::from);
+    let swept = sweep(store, github, &repo.name, &mut |_| {}).await.map(drop).map_err(JobError::from);
+    maintainers.and(outcomes).and(swept)
+}
+
+/// A list that a person has set stands.
+pub(crate) async fn refresh_if_theirs(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let list = store.maintainers(repo.id).await?;
+    if list.is_some_and(|list| list.source == MaintainerSource::Set) {
+        return Ok(());
+    }
+    match refresh_maintainers(store, github, &repo.name).await {
+        Ok(_) => Ok(()),
+        Err(SyncError::GitHub(error @ (GitHubError::CollaboratorsHidden { .. } | GitHubError::Forbidden { .. }))) => {
+            tracing::debug!(repo = %repo.name, %error, "the maintainers are not known");
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Finds out who closed and reopened what only a sync has seen.
+async fn tell_actors(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
+    let own = service.outbox().await?.own_login();
+    let told = resolve_actors(service.store(), github, repo, Some(own), service.now()).await;
+    told.map(drop).map_err(JobError::from)
+}

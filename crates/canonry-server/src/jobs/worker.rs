@@ -1,0 +1,257 @@
+//! A worker: leases a job, has it handled, and stores how that ended.
+
+use std::sync::Arc;
+
+use canonry_github::Clock;
+use canonry_store::{Job, JobCaps, JobEnd, JobLease, JobScope, Store, StoreError};
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::{Notify, watch};
+
+use crate::jobs::back_off::{back_off, outage_pause};
+use crate::jobs::job_handler::{Handled, JobError, JobHandler, Work};
+use crate::jobs::kinds::{REACTIONS, RECOVER, REVIEW, SYNC};
+use crate::jobs::outage::Outage;
+use crate::jobs::owned_task::OwnedTask;
+
+/// How long a job of a worker that was killed waits for another one.
+const LEASE: SignedDuration = SignedDuration::from_secs(20);
+/// Three renewals may fail before the lease is lost.
+const RENEWAL: SignedDuration = SignedDuration::from_secs(5);
+/// How often an idle worker looks by itself: for moments that have come, and for jobs of other processes.
+const POLL: SignedDuration = SignedDuration::from_secs(1);
+/// How often an end is stored again while the database is away: for as long as the lease may last.
+const END_TRIES: u32 = 20;
+/// For how long a job waits for something that does not answer, before its tries are counted: as long as GitHub keeps
+/// deliveries.
+const PATIENCE: SignedDuration = SignedDuration::from_hours(72);
+/// The longest that it may take to tell that a job is given up.
+const TOLD_WITHIN: SignedDuration = SignedDuration::from_mins(5);
+/// The part of a wait by which it may be longer, so that jobs that wait for the same moment do not all begin at it.
+const SPREAD: f64 = 0.1;
+
+/// Does jobs, one at a time. Many may run on one store, in any number of processes.
+#[derive(Clone)]
+pub struct Worker {
+    pub store: Store,
+    pub handler: Arc<dyn JobHandler>,
+    pub clock: Arc<dyn Clock>,
+    pub caps: JobCaps,
+    /// How often a job is tried before it is given up.
+    pub tries: u32,
+    /// Which jobs it takes. Syncs take hours at times: where some workers take only what webhooks ask for, those never
+    /// wait for syncs alone.
+    pub scope: JobScope,
+}
+
+/// How one try at a job ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Done,
+    Retried,
+    /// It could not be begun yet, and waits.
+    Postponed,
+    Dead,
+    /// Another worker has taken over; nothing was stored.
+    LeaseLost,
+}
+
+impl Worker {
+    /// Does the next job that is due, if there is one. `owner` is a token that no other lease has;
+    /// `jitter` (0 to 1) spreads the next try of a job that fails.
+    pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<Ended>, StoreError> {
+        let now = self.clock.now();
+        let Some(job) = self.store.lease_job(owner, self.caps, self.scope, now, now + LEASE).await? else {
+            return Ok(None);
+        };
+        self.see_through(job, owner, jitter).await.map(Some)
+    }
+
+    /// Does jobs until `stop` says so; the job in hand is done first.
+    pub(crate) async fn run(self, wake: Arc<Notify>, mut stop: watch::Receiver<bool>) -> u64 {
+        let mut ended = 0;
+        let mut outage = Outage::new("a worker's way to its jobs");
+        while !*stop.borrow() {
+            let owner = format!("{:032x}", rand::random::<u128>());
+            match self.work_once(&owner, rand::random()).await {
+                Ok(Some(_)) => {
+                    outage.over();
+                    ended += 1;
+                    // Where there was one job there may be more, and only one worker was woken.
+                    wake.notify_one();
+                    continue;
+                }
+                Ok(None) => outage.over(),
+                Err(error) => outage.failed(&error),
+            }
+            tokio::select! {
+                () = wake.notified() => {}
+                () = self.clock.beat(POLL) => {}
+                _ = stop.changed() => {}
+            }
+        }
+        ended
+    }
+
+    async fn see_through(&self, job: Job, owner: &str, jitter: f64) -> Result<Ended, StoreError> {
+        let (id, attempts, key, created_at) = (job.id, job.attempts, job.key.clone(), job.created_at);
+        let lease = JobLease { id, owner };
+        let tries = i64::from(self.tries);
+        let result = if attempts > tries {
+            // Only workers that never reported back get here: it may well be this job that kills them.
+            Err(JobError::Hopeless(format!("given up: none of {tries} tries came to an end")))
+        } else {
+            match self.handle(&job, lease).await? {
+                Some(result) => result,
+                None => {
+                    tracing::warn!(job = id.get(), key, "the lease of a job was lost");
+                    return Ok(Ended::LeaseLost);
+                }
+            }
+        };
+        let now = self.clock.now();
+        let result = result.map_err(|error| waiting(error, now, now.duration_since(created_at), jitter));
+        let (end, ended) = match &result {
+            Ok(Handled::Done) => (JobEnd::Done, Ended::Done),
+            Ok(Handled::Ignored(reason)) => (JobEnd::Ignored(reason), Ended::Done),
+            Err(JobError::Retry(error)) if attempts < tries => {
+                (JobEnd::Retry(error, now + back_off(attempts, jitter)), Ended::Retried)
+            }
+            Err(JobError::Retry(error) | JobError::Hopeless(error) | JobError::Unavailable(error)) => {
+                (JobEnd::Dead(error), Ended::Dead)
+            }
+            Err(JobError::Postpone { reason, until }) => (JobEnd::Postponed(reason, *until), Ended::Postponed),
+        };
+        // Before the end is stored: whoever takes the job over after a kill tells it then.
+        if let JobEnd::Dead(why) = end
+            && !self.give_up(&job, why, lease).await?
+        {
+            return Ok(Ended::LeaseLost);
+        }
+        if !self.store_end(lease, end).await? {
+            return Ok(Ended::LeaseLost);
+        }
+        match &result {
+            Err(JobError::Postpone { reason, until }) => {
+                tracing::info!(job = id.get(), key, reason, %until, "a job waits");
+            }
+            Err(error) if ended == Ended::Dead => {
+                tracing::error!(job = id.get(), key, attempts, %error, "a job is given up; see `canonry jobs list --state dead`");
+            }
+            Err(error) => tracing::warn!(job = id.get(), key, attempts, %error, "a job failed and is tried again"),
+            Ok(_) => tracing::info!(job = id.get(), key, attempts, "a job is done"),
+        }
+        Ok(ended)
+    }
+
+    /// Runs the handler; `None` when the lease is lost.
+    async fn handle(&self, job: &Job, lease: JobLease<'_>) -> Result<Option<Result<Handled, JobError>>, StoreError> {
+        let delivery = match &job.delivery_id {
+            Some(id) => self.store.delivery(id).await?.zip(self.store.delivery_payload(id).await?),
+            None => None,
+        };
+        let longest = longest(&job.kind);
+        let (handler, work) = (Arc::clone(&self.handler), Work { job: job.clone(), delivery });
+        let task = OwnedTask::begin(async move { handler.handle(&work).await });
+        Ok(match self.leased(task, lease, longest).await? {
+            Leased::Answered(result) => Some(result),
+            Leased::NoAnswer(why) => Some(Err(JobError::Retry(format!("the handler ended without an answer ({why})")))),
+            Leased::TooLong => {
+                let minutes = longest.as_mins();
+                Some(Err(JobError::Retry(format!("it took longer than {minutes} minutes and was ended"))))
+            }
+            Leased::Lost => None,
+        })
+    }
+
+    /// Has whoever waits for a job told that it is given up; `false` when the lease is lost.
+    async fn give_up(&self, job: &Job, why: &str, lease: JobLease<'_>) -> Result<bool, StoreError> {
+        let (handler, job, why) = (Arc::clone(&self.handler), job.clone(), why.to_owned());
+        let task = OwnedTask::begin(async move { handler.given_up(&job, &why).await });
+        let untold = match self.leased(task, lease, TOLD_WITHIN).await? {
+            Leased::Answered(()) => return Ok(true),
+            Leased::Lost => return Ok(false),
+            Leased::NoAnswer(why) => why,
+            Leased::TooLong => "it took too long",
+        };
+        tracing::warn!(job = lease.id.get(), why = untold, "nobody could be told that a job is given up");
+        Ok(true)
+    }
+
+    /// Waits for a task while the lease is renewed. It is a task of its own, so that its panic is a failure of the job and
+    /// not of the worker.
+    async fn leased<T: Send + 'static>(
+        &self,
+        mut task: OwnedTask<T>,
+        lease: JobLease<'_>,
+        longest: SignedDuration,
+    ) -> Result<Leased<T>, StoreError> {
+        let begun = self.clock.now();
+        loop {
+            tokio::select! {
+                answer = task.answer() => return Ok(answer.map_or_else(Leased::NoAnswer, Leased::Answered)),
+                () = self.clock.beat(RENEWAL) => {
+                    if self.clock.now().duration_since(begun) >= longest {
+                        return Ok(Leased::TooLong);
+                    }
+                    match self.store.renew_job(lease, self.clock.now() + LEASE).await {
+                        Ok(true) => {}
+                        Ok(false) => return Ok(Leased::Lost),
+                        Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; it is tried again"),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Stores how a try ended. Work that is done is not to be repeated because the database was away for a moment.
+    async fn store_end(&self, lease: JobLease<'_>, end: JobEnd<'_>) -> Result<bool, StoreError> {
+        let mut tries = 1;
+        loop {
+            match self.store.end_job(lease, end, self.clock.now()).await {
+                Err(error) if tries < END_TRIES => {
+                    tracing::warn!(job = lease.id.get(), %error, "the end of a job could not be stored; it is tried again");
+                }
+                stored => return stored,
+            }
+            tries += 1;
+            self.clock.beat(POLL).await;
+        }
+    }
+}
+
+/// What became of a task that ran under a lease.
+enum Leased<T> {
+    Answered(T),
+    NoAnswer(&'static str),
+    TooLong,
+    Lost,
+}
+
+/// What an error means for a job of this age: one that needs something that does not answer waits for it, and counts its
+/// tries only after days.
+fn waiting(error: JobError, now: Timestamp, age: SignedDuration, jitter: f64) -> JobError {
+    match error {
+        JobError::Unavailable(reason) if age < PATIENCE => {
+            JobError::Postpone { reason, until: now + outage_pause(age, jitter) }
+        }
+        JobError::Unavailable(reason) => JobError::Retry(reason),
+        JobError::Postpone { reason, until } => {
+            let wait = until.duration_since(now).max(SignedDuration::ZERO);
+            let spread = wait.mul_f64(SPREAD * jitter.clamp(0.0, 1.0));
+            JobError::Postpone { reason, until: until.saturating_add(spread).unwrap_or(until) }
+        }
+        error => error,
+    }
+}
+
+/// The longest that a try at a job may take. Whatever hangs for longer hangs for ever, and holds up its key.
+fn longest(kind: &str) -> SignedDuration {
+    match kind {
+        // The first sync of a large repository.
+        SYNC => SignedDuration::from_hours(6),
+        // A large change, a model that thinks, and the pace at which GitHub takes what is said.
+        REVIEW => SignedDuration::from_mins(45),
+        REACTIONS | RECOVER => SignedDuration::from_hours(2),
+        _ => SignedDuration::from_mins(15),
+    }
+}
