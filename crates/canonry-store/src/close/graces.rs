@@ -1,0 +1,343 @@
+//! Items that are closed at some moment unless somebody objects, and what became of them.
+
+use canonry_domain::{ContentVersion, ItemNumber, ItemType, Login};
+use jiff::Timestamp;
+
+use crate::close::runs::{CloseRunId, NewPlan, NewPlanRow, insert_plan};
+use crate::corpus::items::ItemKeys;
+use crate::corpus::repos::{Repo, RepoId, read as read_repo};
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, storable, word};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GraceState {
+    /// It runs, or is over and the close is still to come.
+    Waiting,
+    /// Somebody or something ended it, and the item stays open.
+    Cancelled,
+    Closed,
+    /// A rule kept the item open when its time was over.
+    Refused,
+}
+
+impl GraceState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Waiting => "waiting",
+            Self::Cancelled => "cancelled",
+            Self::Closed => "closed",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl std::str::FromStr for GraceState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Waiting, Self::Cancelled, Self::Closed, Self::Refused];
+        all.into_iter().find(|state| state.as_str() == text).ok_or_else(|| format!("{text:?} is no state of a grace"))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewGrace<'a> {
+    /// Issue or pull request; the target is of the same type.
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub target: ItemNumber,
+    /// The triage record that announced it; `None` for a maintainer's ruling.
+    pub triage_id: Option<i64>,
+    pub comment_key: Option<&'a str>,
+    pub approved_by: Option<&'a Login>,
+    /// The version of the item's text that it is about.
+    pub content_version: ContentVersion,
+    /// Since when people can object.
+    pub began_at: Timestamp,
+    /// When the item is closed.
+    pub due_at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grace {
+    /// The store's key; a later one has a greater key.
+    pub id: i64,
+    pub repo: Repo,
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub target: ItemNumber,
+    pub triage_id: Option<i64>,
+    pub comment_key: Option<String>,
+    pub approved_by: Option<Login>,
+    /// The version of the item's text that it is about.
+    pub content_version: ContentVersion,
+    /// Since when people can object.
+    pub began_at: Timestamp,
+    /// When the item is closed.
+    pub due_at: Timestamp,
+    pub state: GraceState,
+    /// Why it was cancelled or refused; of one that waits longer than it should, what it waits for.
+    pub reason: Option<String>,
+    pub plan: Option<CloseRunId>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// A suggestion that announced a close.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Announced {
+    pub repo: Repo,
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+}
+
+macro_rules! graces {
+    ($rest:literal) => {
+        concat!(
+            "SELECT g.id, g.repo_id, r.github_id, r.name, i.type, i.number, t.number AS target, g.triage_id, g.comment_key,
+                g.approved_by, g.content_version, g.began_at, g.due_at, g.state, g.reason, g.close_run_id, g.ended_at
+            FROM graces g JOIN repos r ON r.id = g.repo_id JOIN items i ON i.id = g.item_id
+            JOIN items t ON t.id = g.target_item_id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Begins a grace. `false` says that nothing was written: the item has one that waits, or had one that was announced
+    /// and this one is announced too, which happens once to an item.
+    pub async fn begin_grace(&self, repo: RepoId, new: &NewGrace<'_>) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let keys = ItemKeys::read(&mut tx, repo, [new.number, new.target]).await?;
+        let (item, target) = (keys.id(new.item_type, new.number)?, keys.id(new.item_type, new.target)?);
+        let insert = "INSERT INTO graces (repo_id, item_id, target_item_id, triage_id, comment_key, approved_by,
+                content_version, began_at, due_at, state)
+            SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, 'waiting' FROM repos p WHERE p.id = $1
+            AND NOT ($4 IS NOT NULL AND EXISTS (SELECT 1 FROM graces o WHERE o.item_id = $2 AND o.triage_id IS NOT NULL))
+            ON CONFLICT DO NOTHING";
+        let begun = on_tx!(&mut tx, |db| {
+            sqlx::query(insert)
+                .bind(repo.0)
+                .bind(item)
+                .bind(target)
+                .bind(new.triage_id)
+                .bind(new.comment_key)
+                .bind(new.approved_by.map(Login::as_str))
+                .bind(new.content_version.get())
+                .bind(micros(new.began_at))
+                .bind(micros(new.due_at))
+                .execute(db)
+                .await?
+                .rows_affected()
+        });
+        tx.commit().await?;
+        Ok(begun == 1)
+    }
+
+    /// Ends a grace that waits; `false` says that it has ended already, and what was said first stays.
+    pub async fn end_grace(
+        &self,
+        id: i64,
+        state: GraceState,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE graces SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'waiting'";
+        let ended = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(id).bind(state.as_str()).bind(reason.map(storable));
+            query.bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(ended == 1)
+    }
+
+    /// Notes what a grace that is over waits for; `None` when it waits for nothing any more.
+    pub async fn note_grace(&self, id: i64, waits_for: Option<&str>) -> Result<(), StoreError> {
+        let update = "UPDATE graces SET reason = $2 WHERE id = $1 AND state = 'waiting'";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(id).bind(waits_for.map(storable)).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Writes the plan that closes the item of a grace, together with the note that it does; `None` says that the grace
+    /// has ended or has a plan already, and nothing was written.
+    pub async fn plan_grace(
+        &self,
+        id: i64,
+        repo: RepoId,
+        plan: &NewPlan<'_>,
+        row: &NewPlanRow,
+        now: Timestamp,
+    ) -> Result<Option<CloseRunId>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let waits = "SELECT count(*) FROM graces WHERE id = $1 AND state = 'waiting' AND close_run_id IS NULL";
+        let waits: i64 = on_tx!(&mut tx, |db| sqlx::query_scalar(waits).bind(id).fetch_one(db).await?);
+        if waits == 0 {
+            tx.rollback().await?;
+            return Ok(None);
+        }
+        let run = insert_plan(&mut tx, repo, plan, std::slice::from_ref(row), now).await?;
+        on_tx!(&mut tx, |db| {
+            let update = sqlx::query("UPDATE graces SET close_run_id = $2 WHERE id = $1").bind(id).bind(run.get());
+            update.execute(db).await?;
+        });
+        tx.commit().await?;
+        Ok(Some(run))
+    }
+
+    /// Forgets the plan of a grace that waits, so that another one can be made.
+    pub async fn drop_grace_plan(&self, id: i64, plan: CloseRunId) -> Result<(), StoreError> {
+        let update = "UPDATE graces SET close_run_id = NULL WHERE id = $1 AND state = 'waiting' AND close_run_id = $2";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(id).bind(plan.get()).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    pub async fn grace(&self, id: i64) -> Result<Option<Grace>, StoreError> {
+        let query = graces!("WHERE g.id = $1");
+        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    pub async fn grace_of_plan(&self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
+        let query = graces!("WHERE g.close_run_id = $1 ORDER BY g.id DESC LIMIT 1");
+        let row: Option<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    /// Every grace of an item, the newest first.
+    pub async fn graces_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY g.id DESC");
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    pub async fn waiting_grace(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<Grace>, StoreError> {
+        let graces = self.graces_of(repo, item_type, number).await?;
+        Ok(graces.into_iter().find(|grace| grace.state == GraceState::Waiting))
+    }
+
+    /// Every grace that waits, of one repository or of all: what maintainers have ruled, and then what is due first.
+    pub async fn waiting_graces(&self, repo: Option<RepoId>) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!(
+            "WHERE g.state = 'waiting' AND ($1 IS NULL OR g.repo_id = $1)
+            ORDER BY CASE WHEN g.approved_by IS NULL THEN 1 ELSE 0 END, g.due_at, g.id"
+        );
+        let rows: Vec<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The graces of a repository that wait, the first to end first; `after` is the end and the key of the last one of the
+    /// page before.
+    pub async fn next_graces(
+        &self,
+        repo: RepoId,
+        after: Option<(Timestamp, i64)>,
+        limit: u32,
+    ) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!(
+            "WHERE g.repo_id = $1 AND g.state = 'waiting' AND (g.due_at, g.id) > ($2, $3) ORDER BY g.due_at, g.id LIMIT $4"
+        );
+        let (due, id) = after.map_or((i64::MIN, i64::MIN), |(due, id)| (micros(due), id));
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(due).bind(id).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The graces that ended since then without a close.
+    pub async fn graces_ended_since(&self, since: Timestamp) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!("WHERE g.state IN ('cancelled', 'refused') AND g.ended_at >= $1 ORDER BY g.id");
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The last grace of each item of a type that ever had one.
+    pub async fn last_graces(&self, repo: RepoId, item_type: ItemType) -> Result<Vec<Grace>, StoreError> {
+        let query = graces!(
+            "WHERE g.repo_id = $1 AND i.type = $2
+            AND NOT EXISTS (SELECT 1 FROM graces o WHERE o.item_id = g.item_id AND o.id > g.id) ORDER BY g.id"
+        );
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The items whose suggestion has announced a close since then and that have no grace yet.
+    pub async fn announced_without_grace(&self, since: Timestamp) -> Result<Vec<Announced>, StoreError> {
+        let query = "SELECT DISTINCT r.id, r.github_id, r.name, i.type, i.number FROM triage_actions a
+            JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id JOIN repos r ON r.id = i.repo_id
+            WHERE a.reason LIKE 'grace:%' AND a.created_at >= $1
+            AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.item_id = i.id) ORDER BY r.id, i.number, i.type";
+        let rows: Vec<(i64, Option<i64>, String, String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
+        rows.into_iter()
+            .map(|(id, github_id, name, item_type, of)| {
+                let repo = read_repo((id, github_id, name))?;
+                Ok(Announced { repo, item_type: word(&item_type)?, number: number(of)? })
+            })
+            .collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    repo_id: i64,
+    github_id: Option<i64>,
+    name: String,
+    r#type: String,
+    number: i64,
+    target: i64,
+    triage_id: Option<i64>,
+    comment_key: Option<String>,
+    approved_by: Option<String>,
+    content_version: i64,
+    began_at: i64,
+    due_at: i64,
+    state: String,
+    reason: Option<String>,
+    close_run_id: Option<i64>,
+    ended_at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> Result<Grace, StoreError> {
+        Ok(Grace {
+            id: self.id,
+            repo: read_repo((self.repo_id, self.github_id, self.name))?,
+            item_type: word(&self.r#type)?,
+            number: number(self.number)?,
+            target: number(self.target)?,
+            triage_id: self.triage_id,
+            comment_key: self.comment_key,
+            approved_by: optional_word(self.approved_by.as_deref())?,
+            content_version: ContentVersion::stored(self.content_version),
+            began_at: moment(self.began_at)?,
+            due_at: moment(self.due_at)?,
+            state: word(&self.state)?,
+            reason: self.reason,
+            plan: self.close_run_id.map(CloseRunId::new),
+            ended_at: optional_moment(self.ended_at)?,
+        })
+    }
+}

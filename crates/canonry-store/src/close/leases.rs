@@ -1,0 +1,52 @@
+//! The lease under which one process at a time closes or reopens in a repository.
+
+use jiff::Timestamp;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// Who may close and reopen in a repository, and until when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CloseLease {
+    pub owner: String,
+    /// When it ends by itself.
+    pub until: Timestamp,
+}
+
+impl Store {
+    /// Takes the lease, or keeps one's own for longer; `false` says that somebody else has it.
+    pub async fn take_close_lease(
+        &self,
+        repo: RepoId,
+        owner: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let take = "INSERT INTO close_leases (repo_id, owner, until) VALUES ($1, $2, $4)
+            ON CONFLICT (repo_id) DO UPDATE SET owner = excluded.owner, until = excluded.until
+            WHERE close_leases.owner = excluded.owner OR close_leases.until <= $3";
+        let taken = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(take).bind(repo.0).bind(owner).bind(micros(now)).bind(micros(until));
+            query.execute(db).await?.rows_affected()
+        });
+        Ok(taken == 1)
+    }
+
+    pub async fn release_close_lease(&self, repo: RepoId, owner: &str) -> Result<(), StoreError> {
+        let release = "DELETE FROM close_leases WHERE repo_id = $1 AND owner = $2";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(release).bind(repo.0).bind(owner).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Whoever took the lease last and has not given it back; it may have ended.
+    pub async fn close_lease(&self, repo: RepoId) -> Result<Option<CloseLease>, StoreError> {
+        let query = "SELECT owner, until FROM close_leases WHERE repo_id = $1";
+        let row: Option<(String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        row.map(|(owner, until)| Ok(CloseLease { owner, until: moment(until)? })).transpose()
+    }
+}

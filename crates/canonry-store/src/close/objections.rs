@@ -1,0 +1,116 @@
+//! What people said against closes of Canonry's: one for each close.
+
+use canonry_domain::{ItemNumber, ItemType, Login};
+use jiff::Timestamp;
+
+use crate::corpus::items::ItemKeys;
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+
+/// How somebody objected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ObjectionKind {
+    Reopened,
+    Undone,
+    NotADuplicate,
+    /// People reacted to the closing comment with 👎 or 😕.
+    Reaction,
+}
+
+impl ObjectionKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Reopened => "reopened",
+            Self::Undone => "undone",
+            Self::NotADuplicate => "not_a_duplicate",
+            Self::Reaction => "reaction",
+        }
+    }
+}
+
+impl std::str::FromStr for ObjectionKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Reopened, Self::Undone, Self::NotADuplicate, Self::Reaction];
+        all.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| format!("{text:?} is no kind of objection"))
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewObjection<'a> {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub close_key: &'a str,
+    pub kind: ObjectionKind,
+    pub by: Option<&'a Login>,
+    /// When.
+    pub at: Timestamp,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objection {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub close_key: String,
+    pub kind: ObjectionKind,
+    pub by: Option<Login>,
+    /// When.
+    pub at: Timestamp,
+}
+
+type Row = (String, i64, String, String, Option<String>, i64);
+
+impl Store {
+    /// Notes an objection; `false` says that somebody objected to that close before.
+    pub async fn record_objection(&self, repo: RepoId, new: &NewObjection<'_>) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let item = ItemKeys::read(&mut tx, repo, [new.number]).await?.id(new.item_type, new.number)?;
+        let insert = "INSERT INTO objections (repo_id, item_id, close_key, kind, by_login, at)
+            VALUES ($1, $2, $3, $4, $5, $6) ON CONFLICT (close_key) DO NOTHING";
+        let written = on_tx!(&mut tx, |db| {
+            sqlx::query(insert)
+                .bind(repo.0)
+                .bind(item)
+                .bind(new.close_key)
+                .bind(new.kind.as_str())
+                .bind(new.by.map(Login::as_str))
+                .bind(micros(new.at))
+                .execute(db)
+                .await?
+                .rows_affected()
+        });
+        tx.commit().await?;
+        Ok(written == 1)
+    }
+
+    /// How many closes were objected to since then.
+    pub async fn objections_since(&self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
+        let query = "SELECT count(*) FROM objections WHERE repo_id = $1 AND at >= $2";
+        let counted: i64 = on_pool!(&self.pool, |db| {
+            sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?
+        });
+        count(counted)
+    }
+
+    /// Every objection of a repository, the oldest first.
+    pub async fn objections(&self, repo: RepoId) -> Result<Vec<Objection>, StoreError> {
+        let query = "SELECT i.type, i.number, o.close_key, o.kind, o.by_login, o.at FROM objections o
+            JOIN items i ON i.id = o.item_id WHERE o.repo_id = $1 ORDER BY o.at, o.id";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter()
+            .map(|(item_type, of, close_key, kind, by, at)| {
+                Ok(Objection {
+                    item_type: word(&item_type)?,
+                    number: number(of)?,
+                    close_key,
+                    kind: word(&kind)?,
+                    by: optional_word(by.as_deref())?,
+                    at: moment(at)?,
+                })
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,153 @@
+//! What holds Canonry back in a repository: a person's pause, or too many objections.
+
+use canonry_domain::Login;
+use jiff::Timestamp;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
+use crate::engine::transaction::{StoreError, on_pool};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum BrakeKind {
+    Pause,
+    /// Too many people objected to closes: nothing is closed without a person's word.
+    Breaker,
+}
+
+impl BrakeKind {
+    /// Both of them.
+    pub const ALL: [Self; 2] = [Self::Pause, Self::Breaker];
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pause => "pause",
+            Self::Breaker => "breaker",
+        }
+    }
+}
+
+impl std::str::FromStr for BrakeKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "pause" => Ok(Self::Pause),
+            "breaker" => Ok(Self::Breaker),
+            _ => Err(format!("{text:?} is no kind of brake")),
+        }
+    }
+}
+
+/// A brake that was pulled once; in force until it is lifted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Brake {
+    /// Its row, for whatever is said once about it.
+    pub id: i64,
+    pub kind: BrakeKind,
+    /// Who pulled it; `None` when Canonry did so by itself, or somebody at the command line.
+    pub set_by: Option<Login>,
+    pub why: String,
+    /// Since when.
+    pub set_at: Timestamp,
+    /// Who lifted it; `None` while it is in force, or when somebody at the command line did.
+    pub lifted_by: Option<Login>,
+    /// When it was lifted.
+    pub lifted_at: Option<Timestamp>,
+}
+
+impl Store {
+    /// Pulls a brake; `false` says that it is in force already, and what was said first stays.
+    pub async fn set_brake(
+        &self,
+        repo: RepoId,
+        kind: BrakeKind,
+        by: Option<&Login>,
+        why: &str,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let insert = "INSERT INTO brakes (repo_id, kind, set_by, why, set_at) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT DO NOTHING";
+        let set = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(insert).bind(repo.0).bind(kind.as_str()).bind(by.map(Login::as_str));
+            query.bind(storable(why)).bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(set > 0)
+    }
+
+    /// Lifts a brake; `by` is `None` for whoever works on the database itself. `false` says that it was not in force.
+    pub async fn lift_brake(
+        &self,
+        repo: RepoId,
+        kind: BrakeKind,
+        by: Option<&Login>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let lift = "UPDATE brakes SET lifted_by = $3, lifted_at = $4
+            WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";
+        let lifted = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(lift).bind(repo.0).bind(kind.as_str()).bind(by.map(Login::as_str));
+            query.bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(lifted > 0)
+    }
+
+    /// Lifts every brake, as `resume` does; `false` says that none was in force.
+    pub async fn lift_brakes(&self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
+        let mut lifted = false;
+        for kind in BrakeKind::ALL {
+            lifted |= self.lift_brake(repo, kind, by, now).await?;
+        }
+        Ok(lifted)
+    }
+
+    pub async fn brake_in_force(&self, repo: RepoId, kind: BrakeKind) -> Result<Option<Brake>, StoreError> {
+        let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
+            WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";
+        let row: Option<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(kind.as_str()).fetch_optional(db).await?
+        });
+        row.map(Row::read).transpose()
+    }
+
+    /// Every brake that was ever pulled, the newest first.
+    pub async fn brakes(&self, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
+        self.brake_pages(repo, None, u32::MAX).await
+    }
+
+    /// The brakes that were ever pulled, the newest first, behind the one with that key.
+    pub async fn brake_pages(&self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
+        let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
+            WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    kind: String,
+    set_by: Option<String>,
+    why: String,
+    set_at: i64,
+    lifted_by: Option<String>,
+    lifted_at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> Result<Brake, StoreError> {
+        Ok(Brake {
+            id: self.id,
+            kind: word(&self.kind)?,
+            set_by: optional_word(self.set_by.as_deref())?,
+            why: self.why,
+            set_at: moment(self.set_at)?,
+            lifted_by: optional_word(self.lifted_by.as_deref())?,
+            lifted_at: optional_moment(self.lifted_at)?,
+        })
+    }
+}

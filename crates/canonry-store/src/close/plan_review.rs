@@ -1,0 +1,366 @@
+//! What people say about the rows of a plan, and what makes a plan too old to be applied.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemType, Login};
+use jiff::Timestamp;
+use serde_json::Value;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::close::runs::{CloseRun, CloseRunId};
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, number, optional_word, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+impl Store {
+    /// Notes a person's word on rows of a plan that close: yes, no, or none after all. How many rows it was noted on:
+    /// those that were dealt with already are left as they are, and the run that applies the plan hears of it too. Who
+    /// says so is noted where it is known.
+    ///
+    /// A no is a ruling that later plans follow too. Another word lifts it, also on a row that is left open for nothing
+    /// but an exclusion: that row closes from then on.
+    pub async fn set_approved(
+        &self,
+        plan: CloseRunId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        approved: Option<bool>,
+        by: Option<&Login>,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let Some(run) = self.plan(plan).await? else { return Ok(0) };
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(run.repo.id).await?;
+        let mut noted = 0;
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            noted += note_word(&mut tx, &run, WordOn::Items(item_type, batch), approved, by, now).await?;
+        }
+        tx.commit().await?;
+        Ok(noted)
+    }
+
+    /// The same for every row of a plan that nobody has said anything of; or, to take words back, for every row. With a
+    /// type, for its rows alone.
+    pub async fn set_all_approved(
+        &self,
+        plan: CloseRunId,
+        item_type: Option<ItemType>,
+        approved: Option<bool>,
+        by: Option<&Login>,
+        now: Timestamp,
+    ) -> Result<usize, StoreError> {
+        let Some(run) = self.plan(plan).await? else { return Ok(0) };
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(run.repo.id).await?;
+        let on = if approved.is_some() { WordOn::Undecided(item_type) } else { WordOn::Decided(item_type) };
+        let noted = note_word(&mut tx, &run, on, approved, by, now).await?;
+        tx.commit().await?;
+        Ok(noted)
+    }
+
+    /// What a person has said of one row of a plan, as it is right now. A row that is not there is an error, and no word.
+    pub async fn word_on_row(
+        &self,
+        plan: CloseRunId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<bool>, StoreError> {
+        let query = "SELECT c.approved FROM close_runs p JOIN items i ON i.repo_id = p.repo_id
+            JOIN close_run_items c ON c.run_id = p.id AND c.item_id = i.id
+            WHERE p.id = $1 AND i.type = $2 AND i.number = $3";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(plan.get()).bind(item_type.as_str());
+            query.bind(number.get()).fetch_one(db).await?
+        }))
+    }
+
+    /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto. Plans that
+    /// graces made for one item each do not count: what they close is seen by the checks before each write.
+    pub async fn newer_plan_of_items(&self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
+        // Three ways to meet, each by an index and at an end with the first that is found; pages ask this too.
+        let query = "SELECT n.id FROM close_runs p JOIN close_runs n ON n.repo_id = p.repo_id AND n.mode = 'plan' AND n.id > p.id
+            WHERE p.id = $1 AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = n.id) AND (
+                EXISTS (SELECT 1 FROM close_run_items c JOIN close_run_items m ON m.run_id = n.id AND m.item_id = c.item_id
+                    WHERE c.run_id = p.id AND c.action = 'close')
+                OR EXISTS (SELECT 1 FROM close_run_items c JOIN close_run_items m ON m.run_id = n.id AND m.target_item_id = c.item_id
+                    WHERE c.run_id = p.id AND c.action = 'close')
+                OR EXISTS (SELECT 1 FROM close_run_items c JOIN close_run_items m ON m.run_id = n.id AND m.item_id = c.target_item_id
+                    WHERE c.run_id = p.id AND c.action = 'close'))
+            ORDER BY n.id DESC LIMIT 1";
+        let newest: Option<i64> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_optional(db).await?);
+        Ok(newest.map(CloseRunId::new))
+    }
+
+    /// Whether an item is to be closed as a duplicate of another one: its grace waits for that, or a plan of since then has
+    /// such a row that nobody excluded and that was not carried out yet.
+    pub async fn is_closing_towards(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        (item, target): (ItemNumber, ItemNumber),
+        since: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let query = "SELECT EXISTS (
+                SELECT 1 FROM items i JOIN items t ON t.repo_id = i.repo_id AND t.type = i.type
+                WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND t.number = $4 AND (
+                    EXISTS (SELECT 1 FROM graces g
+                        WHERE g.item_id = i.id AND g.target_item_id = t.id AND g.state = 'waiting')
+                    OR EXISTS (SELECT 1 FROM close_run_items c JOIN close_runs p ON p.id = c.run_id
+                        WHERE c.item_id = i.id AND c.target_item_id = t.id AND c.action = 'close'
+                        AND (c.approved IS NULL OR c.approved) AND p.mode = 'plan' AND p.created_at >= $5
+                        AND NOT EXISTS (SELECT 1 FROM close_runs a JOIN close_run_items d ON d.run_id = a.id
+                            WHERE a.plan_id = p.id AND d.item_id = i.id AND d.result IS NOT NULL))))";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(item.get());
+            query.bind(target.get()).bind(micros(since)).fetch_one(db).await?
+        }))
+    }
+
+    /// What rows of a plan are closed onto, where an override that was given or removed since the plan was made names it or
+    /// one of its rows; each with the newest override. Those rows are of a cluster that may be another one by now. An
+    /// exclusion is about its own row alone.
+    pub async fn targets_ruled_since(
+        &self,
+        plan: CloseRunId,
+    ) -> Result<BTreeMap<(ItemType, ItemNumber), i64>, StoreError> {
+        let query = "SELECT t.type, t.number, max(o.id) FROM close_runs p
+            JOIN overrides o ON o.repo_id = p.repo_id AND o.kind <> 'excluded'
+                AND (o.created_at > p.created_at OR o.removed_at > p.created_at)
+            JOIN items i ON i.repo_id = o.repo_id AND i.type = o.type AND i.number IN (o.item_number, o.other_number)
+            JOIN close_run_items c ON c.run_id = p.id AND c.action = 'close' AND i.id IN (c.item_id, c.target_item_id)
+            JOIN items t ON t.id = c.target_item_id
+            WHERE p.id = $1 GROUP BY t.type, t.number";
+        let rows: Vec<(String, i64, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
+        rows.into_iter().map(|(item_type, of, ruling)| Ok(((word(&item_type)?, number(of)?), ruling))).collect()
+    }
+
+    /// How many rows of a plan are left to close, by whether they are approved, beside those whose cluster was ruled about
+    /// since the plan was made.
+    pub async fn rows_left(&self, plan: CloseRunId) -> Result<RowsLeft, StoreError> {
+        let ruled = self.targets_ruled_since(plan).await?;
+        let query = "SELECT t.type, t.number, c.approved, count(*) FROM close_run_items c
+            JOIN items t ON t.id = c.target_item_id
+            WHERE c.run_id = $1 AND c.action = 'close' AND c.approved IS NOT FALSE
+            AND NOT EXISTS (SELECT 1 FROM close_run_items a JOIN close_runs r ON r.id = a.run_id
+                WHERE r.mode = 'apply' AND r.plan_id = $1 AND a.item_id = c.item_id AND a.result IS NOT NULL)
+            GROUP BY t.type, t.number, c.approved";
+        let rows: Vec<(String, i64, Option<bool>, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
+        let mut left = RowsLeft { newest_ruling: ruled.values().max().copied(), ..RowsLeft::default() };
+        for (item_type, of, approved, rows) in rows {
+            let rows = u64::try_from(rows).map_err(StoreError::damaged)?;
+            let target = (word(&item_type)?, number(of)?);
+            match approved {
+                _ if ruled.contains_key(&target) => left.ruled_since += rows,
+                Some(true) => left.approved += rows,
+                _ => left.unapproved += rows,
+            }
+        }
+        Ok(left)
+    }
+
+    /// The approvals of items that the newest plan with a row of theirs has, and that nothing became of.
+    pub async fn standing_approvals(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+    ) -> Result<BTreeMap<ItemNumber, StandingApproval>, StoreError> {
+        let query = "SELECT i.number, t.number, c.approved_by, c.approved_at, c.snapshot
+            FROM close_runs p JOIN close_run_items c ON c.run_id = p.id JOIN items i ON i.id = c.item_id
+            JOIN items t ON t.id = c.target_item_id
+            WHERE p.repo_id = $1 AND p.mode = 'plan' AND i.type = $2 AND c.action = 'close' AND c.approved IS TRUE
+            AND p.id = (SELECT max(q.id) FROM close_run_items d JOIN close_runs q ON q.id = d.run_id
+                WHERE q.mode = 'plan' AND d.item_id = c.item_id)
+            AND NOT EXISTS (SELECT 1 FROM close_run_items a JOIN close_runs r ON r.id = a.run_id
+                WHERE r.mode = 'apply' AND r.plan_id = p.id AND a.item_id = c.item_id AND a.result = 'applied')";
+        type Row = (i64, i64, Option<String>, Option<i64>, Json<Value>);
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
+        });
+        let read = |(item, target, by, at, snapshot): Row| {
+            let word =
+                RowWord { approved: true, by: optional_word(by.as_deref())?, at: moment(at.unwrap_or_default())? };
+            Ok((number(item)?, StandingApproval { target: number(target)?, word, snapshot: snapshot.0 }))
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Asks whatever applies a plan to stop before the next row.
+    pub async fn stop_apply(&self, plan: CloseRunId, by: Option<&Login>, now: Timestamp) -> Result<(), StoreError> {
+        let update = "UPDATE close_runs SET stop_asked_at = $2, stop_asked_by = $3 WHERE id = $1 AND mode = 'plan'";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(plan.get()).bind(micros(now));
+            query.bind(by.map(Login::as_str)).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// When an apply of a plan was last asked to stop, and by whom, where that is known.
+    pub async fn stop_of_apply(&self, plan: CloseRunId) -> Result<Option<(Timestamp, Option<Login>)>, StoreError> {
+        let query = "SELECT stop_asked_at, stop_asked_by FROM close_runs WHERE id = $1 AND stop_asked_at IS NOT NULL";
+        let row: Option<(i64, Option<String>)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
+        row.map(|(at, by)| Ok((moment(at)?, optional_word(by.as_deref())?))).transpose()
+    }
+}
+
+/// Rows of a plan that are neither excluded nor ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RowsLeft {
+    pub approved: u64,
+    pub unapproved: u64,
+    /// Those that stay open because somebody ruled about their cluster since.
+    pub ruled_since: u64,
+    /// The newest of those rulings.
+    pub newest_ruling: Option<i64>,
+}
+
+/// A person's word on a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowWord {
+    pub approved: bool,
+    pub by: Option<Login>,
+    /// When it was said.
+    pub at: Timestamp,
+}
+
+/// An approval that a newer plan may keep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StandingApproval {
+    /// What the item was to be closed as a duplicate of.
+    pub target: ItemNumber,
+    pub word: RowWord,
+    /// Both items as they were when the row was planned.
+    pub snapshot: Value,
+}
+
+#[derive(Clone, Copy)]
+enum WordOn<'a> {
+    Items(ItemType, &'a [ItemNumber]),
+    /// Those without a word, of one type or of both.
+    Undecided(Option<ItemType>),
+    Decided(Option<ItemType>),
+}
+
+async fn note_word(
+    tx: &mut Transaction,
+    plan: &CloseRun,
+    on: WordOn<'_>,
+    approved: Option<bool>,
+    by: Option<&Login>,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    // A row that nothing but an exclusion keeps open closes as soon as that is lifted by name.
+    let lifts = approved != Some(false) && matches!(on, WordOn::Items(..));
+    let noted: Vec<(i64, i64)> = on_tx!(tx, |db| {
+        let mut query = QueryBuilder::new("UPDATE close_run_items SET approved = ");
+        query.push_bind(approved).push(", approved_at = ").push_bind(approved.map(|_| micros(now)));
+        query.push(", approved_by = ").push_bind(approved.and(by).map(Login::as_str));
+        query.push(if lifts {
+            ", action = 'close', skip_reason = NULL WHERE (action = 'close' OR skip_reason = 'excluded')"
+        } else {
+            " WHERE action = 'close'"
+        });
+        query.push(" AND run_id IN (SELECT id FROM close_runs WHERE id = ");
+        query.push_bind(plan.id.get()).push(" OR (mode = 'apply' AND plan_id = ").push_bind(plan.id.get());
+        query.push(
+            ")) AND NOT EXISTS (SELECT 1 FROM close_run_items a JOIN close_runs r ON r.id = a.run_id \
+            WHERE r.mode = 'apply' AND a.item_id = close_run_items.item_id AND a.result IS NOT NULL \
+            AND r.plan_id = ",
+        );
+        query.push_bind(plan.id.get()).push(")");
+        match on {
+            WordOn::Items(item_type, numbers) => {
+                query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(plan.repo.id.0);
+                query.push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in numbers {
+                    listed.push_bind(number.get());
+                }
+                query.push("))");
+            }
+            WordOn::Undecided(item_type) | WordOn::Decided(item_type) => {
+                let decided = if matches!(on, WordOn::Undecided(_)) { "IS NULL" } else { "IS NOT NULL" };
+                query.push(" AND approved ").push(decided);
+                if let Some(item_type) = item_type {
+                    query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(plan.repo.id.0);
+                    query.push(" AND type = ").push_bind(item_type.as_str()).push(")");
+                }
+            }
+        }
+        query.push(" RETURNING run_id, item_id");
+        query.build_query_as().fetch_all(db).await?
+    });
+    let items: Vec<i64> = noted.into_iter().filter(|(run, _)| *run == plan.id.get()).map(|(_, item)| item).collect();
+    for batch in items.chunks(NUMBERS_PER_STATEMENT) {
+        lift_exclusions(tx, plan, batch, now).await?;
+        if approved == Some(false) {
+            exclude(tx, plan, batch, by, now).await?;
+        }
+    }
+    Ok(items.len())
+}
+
+/// Rules that items are not to be closed as duplicates of what a plan closes them onto.
+async fn exclude(
+    tx: &mut Transaction,
+    plan: &CloseRun,
+    items: &[i64],
+    by: Option<&Login>,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    on_tx!(tx, |db| {
+        let mut query = QueryBuilder::new(
+            "INSERT INTO overrides (repo_id, type, kind, item_number, other_number, created_at, created_by)
+            SELECT i.repo_id, i.type, 'excluded', i.number, t.number, ",
+        );
+        query.push("CAST(").push_bind(micros(now)).push(" AS BIGINT), CAST(").push_bind(by.map(Login::as_str));
+        query.push(
+            " AS TEXT) FROM close_run_items c JOIN items i ON i.id = c.item_id JOIN items t ON t.id = c.target_item_id
+            WHERE c.run_id = ",
+        );
+        query.push_bind(plan.id.get()).push(" AND c.item_id IN (");
+        let mut listed = query.separated(", ");
+        for item in items {
+            listed.push_bind(*item);
+        }
+        query.push(")");
+        query.build().execute(db).await?;
+    });
+    Ok(())
+}
+
+/// Lifts the exclusions of items from the cluster that a plan closes them onto.
+async fn lift_exclusions(
+    tx: &mut Transaction,
+    plan: &CloseRun,
+    items: &[i64],
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    on_tx!(tx, |db| {
+        let mut query = QueryBuilder::new("UPDATE overrides SET removed_at = ");
+        query.push_bind(micros(now));
+        query.push(
+            " WHERE id IN (SELECT o.id FROM close_run_items c JOIN items i ON i.id = c.item_id
+                JOIN items t ON t.id = c.target_item_id
+                JOIN overrides o ON o.repo_id = i.repo_id AND o.type = i.type AND o.item_number = i.number
+                WHERE o.kind = 'excluded' AND o.removed_at IS NULL AND (o.other_number = t.number
+                    OR EXISTS (SELECT 1 FROM canonicals k WHERE k.repo_id = o.repo_id AND k.type = o.type
+                        AND k.item_number = o.other_number AND k.canonical_number = t.number AND k.representation = ",
+        );
+        query.push_bind(plan.representation.as_str()).push(")) AND c.run_id = ").push_bind(plan.id.get());
+        query.push(" AND c.item_id IN (");
+        let mut listed = query.separated(", ");
+        for item in items {
+            listed.push_bind(*item);
+        }
+        query.push("))");
+        query.build().execute(db).await?;
+    });
+    Ok(())
+}

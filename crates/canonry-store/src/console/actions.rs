@@ -1,0 +1,92 @@
+//! What people did in the console, kept for whoever asks later who it was.
+
+use canonry_domain::Login;
+use jiff::Timestamp;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, optional_word, storable};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// Something that somebody does in the console.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewConsoleAction<'a> {
+    /// Who does it; `None` for whoever signed in with the admin token.
+    pub by: Option<&'a Login>,
+    pub is_operator: bool,
+    pub repo: Option<RepoId>,
+    pub action: &'a str,
+    pub subject: &'a str,
+}
+
+/// Something that somebody did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleAction {
+    /// The store's key, by which a list goes on.
+    pub id: i64,
+    /// When.
+    pub at: Timestamp,
+    /// Who; `None` for whoever signed in with the admin token.
+    pub by: Option<Login>,
+    pub is_operator: bool,
+    pub action: String,
+    pub subject: String,
+}
+
+impl Store {
+    /// Writes down what somebody is about to do.
+    pub async fn record_console_action(&self, new: &NewConsoleAction<'_>, now: Timestamp) -> Result<(), StoreError> {
+        let insert = "INSERT INTO console_actions (at, by_login, operator, repo_id, action, subject)
+            VALUES ($1, $2, $3, $4, $5, $6)";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(insert).bind(micros(now)).bind(new.by.map(Login::as_str)).bind(new.is_operator);
+            let query = query.bind(new.repo.map(RepoId::get)).bind(storable(new.action)).bind(storable(new.subject));
+            query.execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// What people did about a repository, the latest first.
+    pub async fn console_actions(&self, repo: RepoId, limit: u32) -> Result<Vec<ConsoleAction>, StoreError> {
+        self.console_action_pages(repo, None, limit).await
+    }
+
+    /// What people did about a repository, the latest first, behind the deed with that key.
+    pub async fn console_action_pages(
+        &self,
+        repo: RepoId,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<ConsoleAction>, StoreError> {
+        let query = "SELECT id, at, by_login, operator, action, subject FROM console_actions
+            WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    at: i64,
+    by_login: Option<String>,
+    operator: bool,
+    action: String,
+    subject: String,
+}
+
+impl Row {
+    fn read(self) -> Result<ConsoleAction, StoreError> {
+        Ok(ConsoleAction {
+            id: self.id,
+            at: moment(self.at)?,
+            by: optional_word(self.by_login.as_deref())?,
+            is_operator: self.operator,
+            action: self.action,
+            subject: self.subject,
+        })
+    }
+}

@@ -1,0 +1,126 @@
+//! Every repository in a line: what a page about all of them shows.
+
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::corpus::repo_access::RepoAccess;
+use crate::corpus::repos::{Repo, RepoId, read};
+use crate::engine::like_patterns::patterns;
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, optional_moment, word};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// A repository in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RepoOverview {
+    pub repo: Repo,
+    pub access: RepoAccess,
+    pub open_issues: u64,
+    pub open_prs: u64,
+    /// Announced closes that wait for the end of their grace.
+    pub waiting_graces: u64,
+    pub paused: bool,
+    /// Whether too many objections ended closing without a person's word.
+    pub breaker: bool,
+    pub dead_jobs: u64,
+    /// When its last sync came to an end.
+    pub synced_at: Option<Timestamp>,
+    /// Its configuration as last fetched; `None` when it has none, or none was ever fetched.
+    pub settings: Option<String>,
+}
+
+/// Which repositories to list.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RepoPageFilter<'a> {
+    /// With each of these words in the name; empty for any.
+    pub text: &'a str,
+    /// Only where something holds Canonry back: no access, a brake, or jobs that were given up.
+    pub in_trouble: bool,
+}
+
+const IN_TROUBLE: &str = " AND (r.access <> 'active'
+    OR EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.lifted_at IS NULL)
+    OR EXISTS (SELECT 1 FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead'))";
+
+macro_rules! overviews {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, r.github_id, r.name, r.access,
+                (SELECT count(*) FROM items i WHERE i.repo_id = r.id AND i.type = 'issue' AND i.state = 'open' AND i.gone IS NULL) AS open_issues,
+                (SELECT count(*) FROM items i WHERE i.repo_id = r.id AND i.type = 'pr' AND i.state = 'open' AND i.gone IS NULL) AS open_prs,
+                (SELECT count(*) FROM graces g WHERE g.repo_id = r.id AND g.state = 'waiting') AS waiting_graces,
+                EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'pause' AND b.lifted_at IS NULL) AS paused,
+                EXISTS (SELECT 1 FROM brakes b WHERE b.repo_id = r.id AND b.kind = 'breaker' AND b.lifted_at IS NULL) AS breaker,
+                (SELECT count(*) FROM jobs j WHERE j.repo = r.name_key AND j.state = 'dead') AS dead_jobs,
+                p.finished_at AS synced_at, s.text AS settings
+            FROM repos r LEFT JOIN sync_progress p ON p.repo_id = r.id LEFT JOIN repo_settings s ON s.repo_id = r.id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Repositories by name, behind the one with the key `after`, whatever Canonry's access to them. A key tells whoever may
+    /// not see that repository nothing of its name.
+    pub async fn repo_pages(
+        &self,
+        filter: RepoPageFilter<'_>,
+        after: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<RepoOverview>, StoreError> {
+        let words = patterns(filter.text);
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let mut query =
+                QueryBuilder::new(overviews!("WHERE r.name_key > coalesce((SELECT name_key FROM repos WHERE id = "));
+            query.push_bind(after).push("), '')");
+            for word in &words {
+                query.push(" AND r.name_key LIKE lower(").push_bind(word).push(") ESCAPE '\\'");
+            }
+            if filter.in_trouble {
+                query.push(IN_TROUBLE);
+            }
+            query.push(" ORDER BY r.name_key LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    pub async fn repo_overview(&self, repo: RepoId) -> Result<RepoOverview, StoreError> {
+        let query = overviews!("WHERE r.id = $1");
+        let row: Row = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?);
+        row.read()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    github_id: Option<i64>,
+    name: String,
+    access: String,
+    open_issues: i64,
+    open_prs: i64,
+    waiting_graces: i64,
+    paused: bool,
+    breaker: bool,
+    dead_jobs: i64,
+    synced_at: Option<i64>,
+    settings: Option<String>,
+}
+
+impl Row {
+    fn read(self) -> Result<RepoOverview, StoreError> {
+        Ok(RepoOverview {
+            repo: read((self.id, self.github_id, self.name))?,
+            access: word(&self.access)?,
+            open_issues: count(self.open_issues)?,
+            open_prs: count(self.open_prs)?,
+            waiting_graces: count(self.waiting_graces)?,
+            paused: self.paused,
+            breaker: self.breaker,
+            dead_jobs: count(self.dead_jobs)?,
+            synced_at: optional_moment(self.synced_at)?,
+            settings: self.settings,
+        })
+    }
+}

@@ -1,0 +1,136 @@
+//! Who is signed in to the console.
+
+use canonry_domain::{GithubId, Login};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, optional_word};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// How long a session lasts that nobody uses: a working day, so that a forgotten browser is signed out overnight.
+const UNSEEN: SignedDuration = SignedDuration::from_hours(12);
+/// How long a session lasts at most: whoever lost an account on GitHub is out after a week, whatever their browser does.
+const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+/// How old the moment of the last use may be before it is written again: a page is many requests, and each write takes
+/// SQLite's only lock.
+const SEEN_ANEW: SignedDuration = SignedDuration::from_secs(60);
+
+/// Somebody who is signed in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleSession {
+    /// GitHub's id of the account; `None` for whoever signed in with the admin token.
+    pub github_id: Option<GithubId>,
+    /// The account's name when it signed in.
+    pub login: Option<Login>,
+    pub is_operator: bool,
+    /// When they signed in.
+    pub made_at: Timestamp,
+    /// When they were last seen, to the minute.
+    pub seen_at: Timestamp,
+    /// When it ends, however often it is used.
+    pub ends_at: Timestamp,
+}
+
+/// Whose session is begun.
+#[derive(Debug, Clone, Copy)]
+pub enum SessionOf<'a> {
+    /// Whoever showed the admin token. The seal is of that token and of this session: with another one it is over.
+    Operator {
+        /// What only the token and what the browser gets can make.
+        seal: [u8; 32],
+    },
+    Account(GithubId, &'a Login),
+}
+
+impl Store {
+    /// Begins a session; `id_hash` is the SHA-256 of what the browser gets.
+    pub async fn begin_console_session(
+        &self,
+        id_hash: &[u8; 32],
+        whose: SessionOf<'_>,
+        now: Timestamp,
+    ) -> Result<ConsoleSession, StoreError> {
+        let insert = "INSERT INTO console_sessions (id, github_id, login, operator, seal, made_at, seen_at, ends_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $6, $7)";
+        let (github_id, login, seal) = match whose {
+            SessionOf::Operator { seal } => (None, None, Some(digits(&seal))),
+            SessionOf::Account(id, login) => (Some(id), Some(login), None),
+        };
+        let is_operator = seal.is_some();
+        let ends_at = now.saturating_add(LONGEST).map_err(StoreError::damaged)?;
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(insert).bind(digits(id_hash)).bind(github_id.map(|id| id.0));
+            let query = query.bind(login.map(Login::as_str)).bind(is_operator).bind(&seal);
+            query.bind(micros(now)).bind(micros(ends_at)).execute(db).await?;
+        });
+        let login = login.cloned();
+        Ok(ConsoleSession { github_id, login, is_operator, made_at: now, seen_at: now, ends_at })
+    }
+
+    /// The session of that hash, which is seen by this; `None` when there is none or it has ended. `seal` is what an
+    /// operator's has with the admin token of today.
+    pub async fn console_session(
+        &self,
+        id_hash: &[u8; 32],
+        seal: &[u8; 32],
+        now: Timestamp,
+    ) -> Result<Option<ConsoleSession>, StoreError> {
+        let select = "SELECT github_id, login, operator, made_at, seen_at, ends_at FROM console_sessions
+            WHERE id = $1 AND ends_at > $2 AND seen_at > $3
+                AND (seal IS NULL OR seal = $4)";
+        let (key, unseen) = (digits(id_hash), micros(now.saturating_sub(UNSEEN).map_err(StoreError::damaged)?));
+        let row: Option<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(select)
+                .bind(&key)
+                .bind(micros(now))
+                .bind(unseen)
+                .bind(digits(seal))
+                .fetch_optional(db)
+                .await?
+        });
+        let Some(mut session) = row.map(Row::read).transpose()? else { return Ok(None) };
+        if now.duration_since(session.seen_at) >= SEEN_ANEW {
+            let touch = "UPDATE console_sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2";
+            on_pool!(&self.pool, |db| {
+                sqlx::query(touch).bind(&key).bind(micros(now)).execute(db).await?;
+            });
+            session.seen_at = now;
+        }
+        Ok(Some(session))
+    }
+
+    /// Ends a session; `false` when there was none.
+    pub async fn end_console_session(&self, id_hash: &[u8; 32]) -> Result<bool, StoreError> {
+        let delete = "DELETE FROM console_sessions WHERE id = $1";
+        let ended =
+            on_pool!(&self.pool, |db| sqlx::query(delete).bind(digits(id_hash)).execute(db).await?.rows_affected());
+        Ok(ended > 0)
+    }
+}
+
+fn digits(hash: &[u8; 32]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    github_id: Option<i64>,
+    login: Option<String>,
+    operator: bool,
+    made_at: i64,
+    seen_at: i64,
+    ends_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<ConsoleSession, StoreError> {
+        Ok(ConsoleSession {
+            github_id: self.github_id.map(GithubId),
+            login: optional_word(self.login.as_deref())?,
+            is_operator: self.operator,
+            made_at: moment(self.made_at)?,
+            seen_at: moment(self.seen_at)?,
+            ends_at: moment(self.ends_at)?,
+        })
+    }
+}

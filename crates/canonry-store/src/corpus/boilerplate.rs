@@ -1,0 +1,115 @@
+//! Text that many items of a repository share, as it was learned from them last.
+
+use canonry_domain::{Boilerplate, ItemNumber, ItemType, Login};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::corpus::repos::RepoId;
+use crate::duplicates::candidate_sets::Representation;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, optional_word};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+
+/// What was learned, and from how much.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StoredBoilerplate {
+    pub boilerplate: Boilerplate,
+    /// The [`Store::count_texts`] of that moment.
+    pub texts: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemText {
+    pub number: ItemNumber,
+    pub author: Option<Login>,
+    pub title: String,
+    pub body: String,
+}
+
+impl Store {
+    /// What was learned last of the items of a type; `None` before the first time.
+    pub async fn boilerplate(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+    ) -> Result<Option<StoredBoilerplate>, StoreError> {
+        let query = "SELECT learned, texts FROM boilerplate WHERE repo_id = $1 AND type = $2";
+        let row: Option<(Json<Boilerplate>, i64)> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_optional(db).await?
+        });
+        row.map(|(Json(boilerplate), texts)| {
+            Ok(StoredBoilerplate { boilerplate, texts: u64::try_from(texts).map_err(StoreError::damaged)? })
+        })
+        .transpose()
+    }
+
+    /// Grows with every new item and every change of a text.
+    pub async fn count_texts(&self, repo: RepoId, item_type: ItemType) -> Result<u64, StoreError> {
+        let query = "SELECT CAST(COALESCE(sum(content_version), 0) AS BIGINT) FROM items
+            WHERE repo_id = $1 AND type = $2 AND gone IS NULL";
+        let texts: i64 = on_pool!(&self.pool, |db| {
+            sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).fetch_one(db).await?
+        });
+        u64::try_from(texts).map_err(StoreError::damaged)
+    }
+
+    /// A page of texts, by number, behind `after`. Those of items that are gone are left out.
+    pub async fn texts_after(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        after: Option<ItemNumber>,
+        limit: u32,
+    ) -> Result<Vec<ItemText>, StoreError> {
+        let query = "SELECT number, author, title, body FROM items
+            WHERE repo_id = $1 AND type = $2 AND gone IS NULL AND number > $3 ORDER BY number LIMIT $4";
+        let rows: Vec<(i64, Option<String>, String, String)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+            query.bind(after.map_or(0, ItemNumber::get)).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter()
+            .map(|(number, author, title, body)| {
+                let number = ItemNumber::new(number).map_err(StoreError::damaged)?;
+                Ok(ItemText { number, author: optional_word(author.as_deref())?, title, body })
+            })
+            .collect()
+    }
+
+    /// Stores what was learned, and notes of which items less or more is their own now: their vectors are to be made
+    /// again, and count until then.
+    pub async fn write_boilerplate(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        learned: &StoredBoilerplate,
+        changed: &[ItemNumber],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let upsert = "INSERT INTO boilerplate (repo_id, type, learned, texts, learned_at) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (repo_id, type) DO UPDATE
+            SET learned = excluded.learned, texts = excluded.texts, learned_at = excluded.learned_at";
+        let texts = i64::try_from(learned.texts).map_err(StoreError::damaged)?;
+        on_tx!(&mut tx, |db| {
+            let query = sqlx::query(upsert).bind(repo.0).bind(item_type.as_str()).bind(Json(&learned.boilerplate));
+            query.bind(texts).bind(micros(now)).execute(db).await?;
+        });
+        for batch in changed.chunks(NUMBERS_PER_STATEMENT) {
+            on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new("UPDATE embeddings SET outdated = TRUE WHERE representation = ");
+                query.push_bind(Representation::Raw.as_str());
+                query.push(" AND item_id IN (SELECT id FROM items WHERE repo_id = ").push_bind(repo.0);
+                query.push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push("))");
+                query.build().execute(db).await?;
+            });
+        }
+        tx.commit().await
+    }
+}

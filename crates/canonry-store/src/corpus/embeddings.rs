@@ -1,0 +1,255 @@
+//! Embeddings: one vector for each item, representation and model.
+
+use canonry_domain::{
+    CARD_RENDER_VERSION, ContentHash, Extractor, Item, ItemNumber, ItemState, ItemType, TokenVectors,
+};
+use jiff::Timestamp;
+
+use crate::corpus::items::{ItemRow, item_columns};
+use crate::corpus::repos::RepoId;
+use crate::corpus::token_vectors::write_token_vectors;
+use crate::duplicates::candidate_sets::Representation;
+use crate::engine::open::Store;
+use crate::engine::row_values::micros;
+use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool};
+
+/// What is embedded: one representation by one model.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EmbeddingKey {
+    pub representation: Representation,
+    pub model: String,
+}
+
+impl EmbeddingKey {
+    pub fn raw(model: &str) -> Self {
+        Self { representation: Representation::Raw, model: model.to_owned() }
+    }
+
+    /// Their intent cards, by a model. Cards of two extractors are two ways to put things, so their vectors
+    /// are kept apart by name.
+    pub fn intent(model: &str, extractor: Extractor) -> Self {
+        Self { representation: Representation::Intent, model: format!("{model}{}", cards_suffix(extractor)) }
+    }
+}
+
+pub(crate) fn cards_suffix(extractor: Extractor) -> String {
+    format!("+cards:{extractor}.{CARD_RENDER_VERSION}")
+}
+
+/// A vector to be written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewEmbedding {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    /// The hash of the item's text that was embedded.
+    pub embedded_hash: ContentHash,
+    pub vector: Vec<f32>,
+    /// Those of the text's tokens, where the model makes them.
+    pub tokens: Option<TokenVectors>,
+}
+
+/// A stored vector.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Embedding {
+    pub number: ItemNumber,
+    /// The hash of the item's text that was embedded.
+    pub embedded_hash: ContentHash,
+    pub fresh: bool,
+    pub vector: Vec<f32>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EmbedFilter {
+    pub item_type: Option<ItemType>,
+    pub state: Option<ItemState>,
+    /// Only items whose text, or what of it is their own, changed since they were embedded, or that never were.
+    pub only_changed: bool,
+}
+
+impl Store {
+    /// A page of items to embed, by number, behind `after`. Those that are gone are left out.
+    pub async fn items_to_embed(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        filter: EmbedFilter,
+        after: Option<(ItemNumber, ItemType)>,
+        limit: u32,
+    ) -> Result<Vec<Item>, StoreError> {
+        let query = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM items i WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) AND gone IS NULL \
+            AND (number > $4 OR (number = $4 AND type > $5)) \
+            AND NOT ($6 AND EXISTS (SELECT 1 FROM embeddings e WHERE e.item_id = i.id AND e.representation = $7 \
+                AND e.model = $8 AND e.embedded_hash = i.content_hash AND NOT e.outdated)) ORDER BY number, type LIMIT $9"
+        );
+        let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
+        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(filter.item_type.map(ItemType::as_str))
+                .bind(filter.state.map(ItemState::as_str))
+                .bind(number)
+                .bind(item_type)
+                .bind(filter.only_changed)
+                .bind(key.representation.as_str())
+                .bind(key.model.as_str())
+                .bind(i64::from(limit))
+                .fetch_all(db)
+                .await?
+        });
+        rows.into_iter().map(ItemRow::read).collect()
+    }
+
+    /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way, and those of
+    /// its tokens with it.
+    pub async fn write_embeddings(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        embeddings: &[NewEmbedding],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        for embedding in embeddings {
+            write_embedding(&mut tx, repo, key, embedding, micros(now)).await?;
+            write_token_vectors(&mut tx, repo, key, embedding).await?;
+        }
+        tx.commit().await
+    }
+
+    /// A page of vectors of one type, by number, behind `after`. Those of items that are gone are left out.
+    pub async fn embeddings_after(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        item_type: ItemType,
+        after: Option<ItemNumber>,
+        limit: u32,
+    ) -> Result<Vec<Embedding>, StoreError> {
+        let after = after.map_or(0, ItemNumber::get);
+        let limit = i64::from(limit);
+        let rows: Vec<(i64, String, bool, Vec<f32>)> = match &self.pool {
+            Pool::Sqlite(db) => {
+                let query = "SELECT i.number, e.embedded_hash, e.embedded_hash = i.content_hash, e.vector
+                    FROM embeddings e JOIN items i ON i.id = e.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL
+                    AND e.representation = $3 AND e.model = $4 AND i.number > $5 ORDER BY i.number LIMIT $6";
+                let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+                let query = query.bind(key.representation.as_str()).bind(key.model.as_str()).bind(after).bind(limit);
+                let rows: Vec<(i64, String, bool, Vec<u8>)> = query.fetch_all(db).await?;
+                rows.into_iter().map(|(number, hash, fresh, bytes)| (number, hash, fresh, from_bytes(&bytes))).collect()
+            }
+            Pool::Postgres(db) => {
+                let query = "SELECT i.number, e.embedded_hash, e.embedded_hash = i.content_hash, CAST(e.vector AS real[])
+                    FROM embeddings e JOIN items i ON i.id = e.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL
+                    AND e.representation = $3 AND e.model = $4 AND i.number > $5 ORDER BY i.number LIMIT $6";
+                let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+                query
+                    .bind(key.representation.as_str())
+                    .bind(key.model.as_str())
+                    .bind(after)
+                    .bind(limit)
+                    .fetch_all(db)
+                    .await?
+            }
+        };
+        rows.into_iter()
+            .map(|(number, hash, fresh, vector)| {
+                let number = ItemNumber::new(number).map_err(StoreError::damaged)?;
+                Ok(Embedding { number, embedded_hash: ContentHash::stored(hash), fresh, vector })
+            })
+            .collect()
+    }
+
+    /// The models that a repository's items of a representation were embedded by, each with how many.
+    pub async fn embedding_models(
+        &self,
+        repo: RepoId,
+        representation: Representation,
+    ) -> Result<Vec<(String, u64)>, StoreError> {
+        let query = "SELECT e.model, count(*) FROM embeddings e JOIN items i ON i.id = e.item_id
+            WHERE i.repo_id = $1 AND e.representation = $2 AND i.gone IS NULL GROUP BY e.model ORDER BY e.model";
+        let rows: Vec<(String, i64)> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(representation.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter().map(|(model, count)| Ok((model, u64::try_from(count).map_err(StoreError::damaged)?))).collect()
+    }
+
+    /// A model's calibration, as the text that was stored.
+    pub async fn calibration(&self, model: &str) -> Result<Option<serde_json::Value>, StoreError> {
+        let query = "SELECT calibration FROM calibrations WHERE model = $1";
+        let row: Option<sqlx::types::Json<serde_json::Value>> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(model).fetch_optional(db).await?);
+        Ok(row.map(|json| json.0))
+    }
+
+    /// Stores a model's calibration in place of an earlier one.
+    pub async fn write_calibration(
+        &self,
+        model: &str,
+        calibration: &serde_json::Value,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let upsert = "INSERT INTO calibrations (model, calibration, fitted_at) VALUES ($1, $2, $3)
+            ON CONFLICT (model) DO UPDATE SET calibration = excluded.calibration, fitted_at = excluded.fitted_at";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(upsert).bind(model).bind(sqlx::types::Json(calibration)).bind(micros(now));
+            query.execute(db).await?;
+        });
+        Ok(())
+    }
+}
+
+async fn write_embedding(
+    tx: &mut Transaction,
+    repo: RepoId,
+    key: &EmbeddingKey,
+    embedding: &NewEmbedding,
+    now: i64,
+) -> Result<(), StoreError> {
+    let dim = i64::try_from(embedding.vector.len()).map_err(StoreError::damaged)?;
+    macro_rules! bound {
+        ($sql:expr, $vector:expr) => {
+            sqlx::query($sql)
+                .bind(repo.0)
+                .bind(embedding.item_type.as_str())
+                .bind(embedding.number.get())
+                .bind(key.representation.as_str())
+                .bind(key.model.as_str())
+                .bind(dim)
+                .bind($vector)
+                .bind(embedding.embedded_hash.as_str())
+                .bind(now)
+        };
+    }
+    match tx {
+        Transaction::Sqlite(db) => {
+            let upsert =
+                "INSERT INTO embeddings (item_id, representation, model, dim, vector, embedded_hash, embedded_at)
+                SELECT id, $4, $5, $6, $7, $8, $9 FROM items WHERE repo_id = $1 AND type = $2 AND number = $3
+                ON CONFLICT (item_id, representation, model) DO UPDATE SET dim = excluded.dim, vector = excluded.vector,
+                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at, outdated = FALSE";
+            bound!(upsert, to_bytes(&embedding.vector)).execute(&mut **db).await?;
+        }
+        Transaction::Postgres(db) => {
+            // The driver knows no vectors; the server makes one of an array of reals.
+            let upsert =
+                "INSERT INTO embeddings (item_id, representation, model, dim, vector, embedded_hash, embedded_at)
+                SELECT id, $4, $5, $6, CAST(CAST($7 AS real[]) AS vector), $8, $9
+                FROM items WHERE repo_id = $1 AND type = $2 AND number = $3
+                ON CONFLICT (item_id, representation, model) DO UPDATE SET dim = excluded.dim, vector = excluded.vector,
+                    embedded_hash = excluded.embedded_hash, embedded_at = excluded.embedded_at, outdated = FALSE";
+            bound!(upsert, embedding.vector.as_slice()).execute(&mut **db).await?;
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn to_bytes(vector: &[f32]) -> Vec<u8> {
+    vector.iter().flat_map(|number| number.to_le_bytes()).collect()
+}
+
+pub(crate) fn from_bytes(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|chunk| f32::from_le_bytes(*chunk)).collect()
+}

@@ -1,0 +1,184 @@
+//! What an index in memory is built from, and what tells whether it is up to date.
+
+use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
+use futures_util::TryStreamExt as _;
+use jiff::Timestamp;
+use sha2::{Digest as _, Sha256};
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::embeddings::{EmbeddingKey, from_bytes};
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{optional_moment, optional_word, word};
+use crate::engine::transaction::{Pool, StoreError, on_pool};
+
+/// An item without its texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IndexRow {
+    pub number: ItemNumber,
+    pub state: ItemState,
+    /// When it was opened.
+    pub created_at: Option<Timestamp>,
+    pub author: Option<Login>,
+    pub duplicate_of: Option<ItemNumber>,
+    /// The hash of its text.
+    pub content_hash: ContentHash,
+    pub content_version: ContentVersion,
+    /// A hash of its stored changes, which differs between the engines; 0 when they are not known.
+    pub changes_hash: u64,
+    pub embedded: bool,
+    /// When that vector was made: another one may have taken its place although the text is the same.
+    pub embedded_at: Option<Timestamp>,
+}
+
+/// The texts of an item, and the vector of its present text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct IndexEntry {
+    pub number: ItemNumber,
+    pub title: String,
+    pub body: String,
+    pub changes: Option<PullChanges>,
+    /// The vector, unless it is missing or of an older text.
+    pub vector: Option<Vec<f32>>,
+}
+
+type Row = (i64, String, Option<i64>, Option<i64>, String, i64, u64, Option<i64>, Option<String>);
+type RowWithChanges = (i64, String, Option<i64>, Option<i64>, String, i64, Option<String>, Option<i64>, Option<String>);
+type TextRow = (i64, String, String, Option<Json<PullChanges>>);
+
+impl Store {
+    /// Every item of a type that is in the repository, by number, without its texts.
+    pub async fn index_rows(
+        &self,
+        repo: RepoId,
+        key: &EmbeddingKey,
+        item_type: ItemType,
+    ) -> Result<Vec<IndexRow>, StoreError> {
+        macro_rules! rows {
+            ($db:expr, $changes:literal) => {{
+                let query = concat!(
+                    "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version, ",
+                    $changes,
+                    ", e.embedded_at, i.author
+                    FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
+                        AND e.embedded_hash = i.content_hash
+                    WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number"
+                );
+                let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+                let mut read = query.bind(key.representation.as_str()).bind(key.model.as_str()).fetch($db);
+                let mut rows: Vec<Row> = Vec::new();
+                // One by one: the changes of all pull requests together may be larger than memory.
+                while let Some(row) = read.try_next().await? {
+                    let (a, b, c, d, e, f, changes, h, i): RowWithChanges = row;
+                    rows.push((a, b, c, d, e, f, changes.as_deref().map_or(0, hash_of), h, i));
+                }
+                rows
+            }};
+        }
+        let rows: Vec<Row> = match &self.pool {
+            // SQLite has no function that hashes.
+            Pool::Sqlite(db) => rows!(db, "i.changes"),
+            Pool::Postgres(db) => rows!(db, "md5(CAST(i.changes AS TEXT))"),
+        };
+        rows.into_iter()
+            .map(|(number, state, created_at, duplicate_of, hash, version, changes_hash, embedded_at, author)| {
+                Ok(IndexRow {
+                    number: ItemNumber::new(number).map_err(StoreError::damaged)?,
+                    state: word(&state)?,
+                    created_at: optional_moment(created_at)?,
+                    author: optional_word(author.as_deref())?,
+                    duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
+                    content_hash: ContentHash::stored(hash),
+                    content_version: ContentVersion::stored(version),
+                    changes_hash,
+                    embedded: embedded_at.is_some(),
+                    embedded_at: optional_moment(embedded_at)?,
+                })
+            })
+            .collect()
+    }
+
+    /// The texts of these items (a few hundred at most), and their vectors if they are wanted.
+    pub async fn index_entries(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        vectors_of: Option<&EmbeddingKey>,
+    ) -> Result<Vec<IndexEntry>, StoreError> {
+        // PostgreSQL takes no empty list.
+        if numbers.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<TextRow> = on_pool!(&self.pool, |db| {
+            let mut query =
+                QueryBuilder::new("SELECT number, title, body, changes FROM items WHERE gone IS NULL AND repo_id = ");
+            query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+            let mut listed = query.separated(", ");
+            for number in numbers {
+                listed.push_bind(number.get());
+            }
+            query.push(") ORDER BY number");
+            query.build_query_as().fetch_all(db).await?
+        });
+        let mut vectors = match vectors_of {
+            Some(key) => self.vectors_of(repo, item_type, numbers, key).await?,
+            None => Vec::new(),
+        };
+        vectors.sort_unstable_by_key(|(number, _)| *number);
+        rows.into_iter()
+            .map(|(number, title, body, changes)| {
+                let vector = vectors.binary_search_by_key(&number, |(number, _)| *number);
+                Ok(IndexEntry {
+                    number: ItemNumber::new(number).map_err(StoreError::damaged)?,
+                    title,
+                    body,
+                    changes: changes.map(|Json(changes)| changes),
+                    vector: vector.ok().map(|place| std::mem::take(&mut vectors[place].1)),
+                })
+            })
+            .collect()
+    }
+
+    /// Vectors of the present texts of these items.
+    async fn vectors_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+        key: &EmbeddingKey,
+    ) -> Result<Vec<(i64, Vec<f32>)>, StoreError> {
+        const JOIN: &str = " FROM embeddings e JOIN items i ON i.id = e.item_id AND i.content_hash = e.embedded_hash WHERE i.repo_id = ";
+        macro_rules! asked {
+            ($select:literal) => {{
+                let mut query = QueryBuilder::new($select);
+                query.push(JOIN).push_bind(repo.0).push(" AND i.type = ").push_bind(item_type.as_str());
+                query.push(" AND e.representation = ").push_bind(key.representation.as_str());
+                query.push(" AND e.model = ").push_bind(key.model.as_str()).push(" AND i.number IN (");
+                let mut listed = query.separated(", ");
+                for number in numbers {
+                    listed.push_bind(number.get());
+                }
+                query.push(")");
+                query
+            }};
+        }
+        Ok(match &self.pool {
+            Pool::Sqlite(db) => {
+                let rows: Vec<(i64, Vec<u8>)> =
+                    asked!("SELECT i.number, e.vector").build_query_as().fetch_all(db).await?;
+                rows.into_iter().map(|(number, bytes)| (number, from_bytes(&bytes))).collect()
+            }
+            Pool::Postgres(db) => {
+                asked!("SELECT i.number, CAST(e.vector AS real[])").build_query_as().fetch_all(db).await?
+            }
+        })
+    }
+}
+
+/// The first eight bytes of a text's SHA-256: whoever writes a pull request must not be able to make two alike.
+fn hash_of(text: &str) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = <[u8; 32]>::from(Sha256::digest(text));
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}

@@ -1,0 +1,336 @@
+//! Reading items, and marking those that left their repository.
+
+use std::collections::HashMap;
+
+use canonry_domain::{
+    ContentHash, ContentVersion, GithubId, Gone, Item, ItemNumber, ItemState, ItemType, Login, PullChanges,
+};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{optional_moment, optional_word, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The columns of an item, in the order of [`ItemRow`], for SQL texts that are put together as constants.
+macro_rules! item_columns {
+    () => {
+        "type, number, github_id, title, body, state, state_reason, merged, draft, author, assignees, labels, comments, \
+         review_comments, created_at, updated_at, closed_at, url, duplicate_of, changes, content_hash, content_version, \
+         last_synced_at, gone, has_milestone, locked"
+    };
+}
+
+pub(crate) use item_columns;
+
+/// The same for texts that are put together at run time.
+pub(crate) const COLUMNS: &str = item_columns!();
+
+#[derive(sqlx::FromRow)]
+pub(crate) struct ItemRow {
+    r#type: String,
+    number: i64,
+    github_id: Option<i64>,
+    title: String,
+    body: String,
+    state: String,
+    state_reason: Option<String>,
+    merged: bool,
+    draft: bool,
+    author: Option<String>,
+    assignees: Option<Json<Vec<Login>>>,
+    labels: Json<Vec<String>>,
+    comments: i64,
+    review_comments: i64,
+    created_at: Option<i64>,
+    updated_at: Option<i64>,
+    closed_at: Option<i64>,
+    url: Option<String>,
+    duplicate_of: Option<i64>,
+    changes: Option<Json<PullChanges>>,
+    content_hash: String,
+    content_version: i64,
+    last_synced_at: Option<i64>,
+    gone: Option<String>,
+    has_milestone: Option<bool>,
+    locked: Option<bool>,
+}
+
+impl ItemRow {
+    pub(crate) fn read(self) -> Result<Item, StoreError> {
+        Ok(Item {
+            item_type: word(&self.r#type)?,
+            number: ItemNumber::new(self.number).map_err(StoreError::damaged)?,
+            github_id: self.github_id.map(GithubId),
+            title: self.title,
+            body: self.body,
+            state: word(&self.state)?,
+            state_reason: optional_word(self.state_reason.as_deref())?,
+            merged: self.merged,
+            draft: self.draft,
+            author: optional_word(self.author.as_deref())?,
+            assignees: self.assignees.map(|Json(logins)| logins),
+            has_milestone: self.has_milestone,
+            locked: self.locked,
+            labels: self.labels.0,
+            comments: u32::try_from(self.comments).map_err(StoreError::damaged)?,
+            review_comments: u32::try_from(self.review_comments).map_err(StoreError::damaged)?,
+            created_at: optional_moment(self.created_at)?,
+            updated_at: optional_moment(self.updated_at)?,
+            closed_at: optional_moment(self.closed_at)?,
+            url: self.url,
+            duplicate_of: self.duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
+            changes: self.changes.map(|Json(changes)| changes),
+            content_hash: ContentHash::stored(self.content_hash),
+            content_version: ContentVersion::stored(self.content_version),
+            last_synced_at: optional_moment(self.last_synced_at)?,
+            gone: optional_word(self.gone.as_deref())?,
+        })
+    }
+}
+
+/// Which items are meant; `None` leaves a question open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemFilter {
+    pub item_type: Option<ItemType>,
+    pub state: Option<ItemState>,
+    pub with_gone: bool,
+}
+
+/// How many items a repository has, those that are gone not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ItemCounts {
+    pub open_issues: u64,
+    pub closed_issues: u64,
+    pub open_prs: u64,
+    pub closed_prs: u64,
+}
+
+impl ItemCounts {
+    pub fn total(self) -> u64 {
+        self.open_issues + self.closed_issues + self.open_prs + self.closed_prs
+    }
+}
+
+impl Store {
+    pub async fn item(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Option<Item>, StoreError> {
+        let query = concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = $1 AND type = $2 AND number = $3");
+        let row: Option<ItemRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
+        });
+        row.map(ItemRow::read).transpose()
+    }
+
+    /// Those of some items of one type that are there, by number; each once.
+    pub async fn items_by_number(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+    ) -> Result<Vec<Item>, StoreError> {
+        let mut numbers = numbers.to_vec();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut items = Vec::with_capacity(numbers.len());
+        for batch in numbers.chunks(ITEMS_PER_STATEMENT) {
+            let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = "));
+                query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(") ORDER BY number");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in rows {
+                items.push(row.read()?);
+            }
+        }
+        Ok(items)
+    }
+
+    /// A page of items by number, behind `after`. Read page by page, so that a large repository never
+    /// has to fit in memory.
+    pub async fn items_after(
+        &self,
+        repo: RepoId,
+        filter: ItemFilter,
+        after: Option<(ItemNumber, ItemType)>,
+        limit: u32,
+    ) -> Result<Vec<Item>, StoreError> {
+        let query = concat!(
+            "SELECT ",
+            item_columns!(),
+            " FROM items WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND ($3 IS NULL OR state = $3) \
+            AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7"
+        );
+        let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
+        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(filter.item_type.map(ItemType::as_str))
+                .bind(filter.state.map(ItemState::as_str))
+                .bind(filter.with_gone)
+                .bind(number)
+                .bind(item_type)
+                .bind(i64::from(limit))
+                .fetch_all(db)
+                .await?
+        });
+        rows.into_iter().map(ItemRow::read).collect()
+    }
+
+    pub async fn item_counts(&self, repo: RepoId) -> Result<ItemCounts, StoreError> {
+        let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
+        let rows: Vec<(String, String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let mut counts = ItemCounts::default();
+        for (item_type, state, count) in rows {
+            let place = match (word(&item_type)?, word(&state)?) {
+                (ItemType::Issue, ItemState::Open) => &mut counts.open_issues,
+                (ItemType::Issue, ItemState::Closed) => &mut counts.closed_issues,
+                (ItemType::Pr, ItemState::Open) => &mut counts.open_prs,
+                (ItemType::Pr, ItemState::Closed) => &mut counts.closed_prs,
+            };
+            *place = u64::try_from(count).map_err(StoreError::damaged)?;
+        }
+        Ok(counts)
+    }
+
+    /// The numbers of all items that are in the repository, with the type of each.
+    pub async fn item_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
+        let query = "SELECT number, type FROM items WHERE repo_id = $1 AND gone IS NULL ORDER BY number";
+        let rows: Vec<(i64, String)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter()
+            .map(|(number, item_type)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, word(&item_type)?)))
+            .collect()
+    }
+
+    /// Marks an item that left the repository. It keeps its history; nothing is deleted.
+    pub async fn mark_gone(
+        &self,
+        repo: RepoId,
+        number: ItemNumber,
+        gone: Gone,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update =
+            "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 AND gone IS NULL";
+        let marked = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(number.get()).bind(gone.as_str());
+            query.bind(crate::engine::row_values::micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(marked > 0)
+    }
+
+    /// The numbers of all items that left the repository.
+    pub async fn gone_numbers(&self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
+        let query = "SELECT number FROM items WHERE repo_id = $1 AND gone IS NOT NULL ORDER BY number";
+        let rows: Vec<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter().map(|number| ItemNumber::new(number).map_err(StoreError::damaged)).collect()
+    }
+
+    /// Takes the mark of an item back that is in the repository after all.
+    pub async fn mark_back(&self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
+        let update = "UPDATE items SET gone = NULL, last_synced_at = $3 WHERE repo_id = $1 AND number = $2";
+        on_pool!(&self.pool, |db| {
+            let query =
+                sqlx::query(update).bind(repo.0).bind(number.get()).bind(crate::engine::row_values::micros(now));
+            query.execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Notes that an item has a milestone or is locked, as it was seen by who looked at nothing else of it.
+    pub async fn note_item_conditions(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        (has_milestone, locked): (bool, bool),
+    ) -> Result<(), StoreError> {
+        let update =
+            "UPDATE items SET has_milestone = $4, locked = $5 WHERE repo_id = $1 AND type = $2 AND number = $3";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(has_milestone).bind(locked).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Notes what people said an item is a duplicate of; `false` when there is no such item.
+    pub async fn set_duplicate_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        target: ItemNumber,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE items SET duplicate_of = $4 WHERE repo_id = $1 AND type = $2 AND number = $3";
+        let noted = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(target.get()).execute(db).await?.rows_affected()
+        });
+        Ok(noted > 0)
+    }
+}
+
+/// Whole items are large, so that not too many come at once.
+const ITEMS_PER_STATEMENT: usize = 500;
+/// SQLite takes at most 32,766 values in a statement.
+pub(crate) const NUMBERS_PER_STATEMENT: usize = 5_000;
+
+/// The store's own keys of some items.
+pub(crate) struct ItemKeys(HashMap<(ItemNumber, ItemType), i64>);
+
+impl ItemKeys {
+    /// Reads the keys of these items, whatever their type, in few questions.
+    pub(crate) async fn read(
+        tx: &mut Transaction,
+        repo: RepoId,
+        numbers: impl IntoIterator<Item = ItemNumber>,
+    ) -> Result<Self, StoreError> {
+        let mut numbers: Vec<ItemNumber> = numbers.into_iter().collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut keys = HashMap::with_capacity(numbers.len());
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<(i64, String, i64)> = on_tx!(&mut *tx, |db| {
+                let mut query = QueryBuilder::new("SELECT id, type, number FROM items WHERE repo_id = ");
+                query.push_bind(repo.0).push(" AND number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(")");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (id, item_type, number) in rows {
+                keys.insert((crate::engine::row_values::number(number)?, word(&item_type)?), id);
+            }
+        }
+        Ok(Self(keys))
+    }
+
+    pub(crate) fn id(&self, item_type: ItemType, number: ItemNumber) -> Result<i64, StoreError> {
+        self.0.get(&(number, item_type)).copied().ok_or(StoreError::UnknownItem { item_type, number })
+    }
+
+    /// The same for an item that need not be named.
+    pub(crate) fn optional_id(
+        &self,
+        item_type: ItemType,
+        number: Option<ItemNumber>,
+    ) -> Result<Option<i64>, StoreError> {
+        number.map(|number| self.id(item_type, number)).transpose()
+    }
+}

@@ -1,0 +1,75 @@
+//! Who maintains a repository: a list that a person set, or what GitHub said.
+
+use canonry_domain::Login;
+use jiff::Timestamp;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// Where a list comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MaintainerSource {
+    /// A person set it; it stands in for GitHub.
+    Set,
+    /// GitHub: collaborators with push or more.
+    Github,
+}
+
+impl MaintainerSource {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Set => "set",
+            Self::Github => "github",
+        }
+    }
+}
+
+/// The maintainers of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MaintainerList {
+    pub source: MaintainerSource,
+    /// The maintainers, sorted, each once.
+    pub logins: Vec<Login>,
+    /// When it was set, or GitHub answered.
+    pub written_at: Timestamp,
+}
+
+impl Store {
+    pub async fn set_maintainers(
+        &self,
+        repo: RepoId,
+        source: MaintainerSource,
+        logins: &[Login],
+        now: Timestamp,
+    ) -> Result<MaintainerList, StoreError> {
+        let mut logins = logins.to_vec();
+        logins.sort();
+        logins.dedup();
+        let upsert = "INSERT INTO maintainer_lists (repo_id, source, logins, written_at) VALUES ($1, $2, $3, $4)
+            ON CONFLICT (repo_id) DO UPDATE SET source = excluded.source, logins = excluded.logins, written_at = excluded.written_at";
+        on_pool!(&self.pool, |db| {
+            let query = sqlx::query(upsert).bind(repo.0).bind(source.as_str()).bind(Json(&logins)).bind(micros(now));
+            query.execute(db).await?;
+        });
+        Ok(MaintainerList { source, logins, written_at: moment(micros(now))? })
+    }
+
+    /// The list, if one was ever set or fetched.
+    pub async fn maintainers(&self, repo: RepoId) -> Result<Option<MaintainerList>, StoreError> {
+        let query = "SELECT source, logins, written_at FROM maintainer_lists WHERE repo_id = $1";
+        let row: Option<(String, Json<Vec<Login>>, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        let Some((source, Json(logins), written_at)) = row else {
+            return Ok(None);
+        };
+        let source = match source.as_str() {
+            "set" => MaintainerSource::Set,
+            "github" => MaintainerSource::Github,
+            other => return Err(StoreError::damaged(format!("{other:?} is not a source of maintainers"))),
+        };
+        Ok(Some(MaintainerList { source, logins, written_at: moment(written_at)? }))
+    }
+}

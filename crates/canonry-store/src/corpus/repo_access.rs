@@ -1,0 +1,84 @@
+//! Whether Canonry may still work on a repository, and through which installation of the App.
+
+use canonry_domain::GithubId;
+use jiff::Timestamp;
+
+use crate::corpus::repos::{Repo, RepoId, RepoRow};
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, word};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// Whether Canonry may work on a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RepoAccess {
+    Active,
+    /// The App was taken away from it, or the token does not reach it any more.
+    Removed,
+    Suspended,
+    /// It is archived: it can be read, and nothing can be written.
+    Archived,
+    Deleted,
+}
+
+impl RepoAccess {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Active => "active",
+            Self::Removed => "removed",
+            Self::Suspended => "suspended",
+            Self::Archived => "archived",
+            Self::Deleted => "deleted",
+        }
+    }
+}
+
+impl std::str::FromStr for RepoAccess {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Active, Self::Removed, Self::Suspended, Self::Archived, Self::Deleted];
+        all.into_iter().find(|access| access.as_str() == text).ok_or_else(|| format!("{text:?} is no access"))
+    }
+}
+
+impl Store {
+    /// Notes whether Canonry may work on a repository.
+    pub async fn set_repo_access(&self, repo: RepoId, access: RepoAccess, now: Timestamp) -> Result<(), StoreError> {
+        let update = "UPDATE repos SET access = $2, access_since = $3 WHERE id = $1 AND access <> $2";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(repo.0).bind(access.as_str()).bind(micros(now)).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Whether Canonry may work on a repository.
+    pub async fn repo_access(&self, repo: RepoId) -> Result<RepoAccess, StoreError> {
+        let query = "SELECT access FROM repos WHERE id = $1";
+        let access: String = on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_one(db).await?);
+        word(&access)
+    }
+
+    /// The repositories that Canonry may work on, by name.
+    pub async fn active_repos(&self) -> Result<Vec<Repo>, StoreError> {
+        let query = "SELECT id, github_id, name FROM repos WHERE access = 'active' ORDER BY name_key";
+        let rows: Vec<RepoRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        rows.into_iter().map(crate::corpus::repos::read).collect()
+    }
+
+    /// Notes through which installation of the App a repository is reached.
+    pub async fn set_repo_installation(&self, repo: RepoId, installation: Option<GithubId>) -> Result<(), StoreError> {
+        let update = "UPDATE repos SET installation_id = $2 WHERE id = $1";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(repo.0).bind(installation.map(|id| id.0)).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// The repositories that are reached through an installation of the App, by name.
+    pub async fn repos_of_installation(&self, installation: GithubId) -> Result<Vec<Repo>, StoreError> {
+        let query = "SELECT id, github_id, name FROM repos WHERE installation_id = $1 ORDER BY name_key";
+        let rows: Vec<RepoRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(installation.0).fetch_all(db).await?);
+        rows.into_iter().map(crate::corpus::repos::read).collect()
+    }
+}

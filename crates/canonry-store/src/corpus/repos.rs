@@ -1,0 +1,110 @@
+//! Repositories: known by name, and by GitHub's id once it is told.
+
+use canonry_domain::{GithubId, RepoName};
+use jiff::Timestamp;
+
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, word};
+use crate::engine::transaction::{StoreError, on_pool};
+use crate::learning::rule_changes::LEARNING_RULES;
+
+/// The store's own key of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct RepoId(pub(crate) i64);
+
+impl RepoId {
+    /// The key itself, for texts that must be unique among all repositories.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Repo {
+    pub id: RepoId,
+    /// GitHub's id, which survives renames; unknown until GitHub was asked.
+    pub github_id: Option<GithubId>,
+    /// Its name as it was first written, or as GitHub writes it.
+    pub name: RepoName,
+}
+
+pub(crate) type RepoRow = (i64, Option<i64>, String);
+
+pub(crate) fn read((id, github_id, name): RepoRow) -> Result<Repo, StoreError> {
+    Ok(Repo { id: RepoId(id), github_id: github_id.map(GithubId), name: word(&name)? })
+}
+
+impl Store {
+    /// The repository of that name, created if it is not known.
+    pub async fn ensure_repo(&self, name: &RepoName, now: Timestamp) -> Result<Repo, StoreError> {
+        if let Some(repo) = self.repo(name).await? {
+            return Ok(repo);
+        }
+        let insert = "INSERT INTO repos (name, name_key, created_at, learned_by) VALUES ($1, $2, $3, $4) ON CONFLICT (name_key) DO NOTHING";
+        on_pool!(&self.pool, |db| {
+            let insert = sqlx::query(insert).bind(name.to_string()).bind(name.key()).bind(micros(now));
+            insert.bind(LEARNING_RULES).execute(db).await?;
+        });
+        let repo = self.repo(name).await?;
+        repo.ok_or_else(|| StoreError::damaged(format!("the repository {name} vanished while it was created")))
+    }
+
+    /// The repository of that name, in any letter case.
+    pub async fn repo(&self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
+        let query = "SELECT id, github_id, name FROM repos WHERE name_key = $1";
+        let row: Option<RepoRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?);
+        row.map(read).transpose()
+    }
+
+    pub async fn repos(&self) -> Result<Vec<Repo>, StoreError> {
+        let query = "SELECT id, github_id, name FROM repos ORDER BY name_key";
+        let rows: Vec<RepoRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        rows.into_iter().map(read).collect()
+    }
+
+    /// Notes what GitHub says a repository is: its id and the name it has now.
+    ///
+    /// `Ok(None)` says that another known repository already has that id or that name, so that nothing
+    /// was changed: two corpora must never be mixed silently.
+    pub async fn identify_repo(
+        &self,
+        repo: RepoId,
+        github_id: GithubId,
+        name: &RepoName,
+    ) -> Result<Option<Repo>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let taken = "SELECT count(*) FROM repos WHERE id <> $1 AND (github_id = $2 OR name_key = $3)";
+        let update = "UPDATE repos SET github_id = $2, name = $3, name_key = $4 WHERE id = $1
+            AND (github_id IS NULL OR github_id = $2) RETURNING id, github_id, name";
+        let row: Option<RepoRow> = crate::engine::transaction::on_tx!(&mut tx, |db| {
+            let taken: i64 =
+                sqlx::query_scalar(taken).bind(repo.0).bind(github_id.0).bind(name.key()).fetch_one(&mut *db).await?;
+            if taken > 0 {
+                return Ok(None);
+            }
+            let query = sqlx::query_as(update).bind(repo.0).bind(github_id.0).bind(name.to_string()).bind(name.key());
+            query.fetch_optional(db).await?
+        });
+        tx.commit().await?;
+        row.map(read).transpose()
+    }
+
+    pub async fn repo_by_github_id(&self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
+        let query = "SELECT id, github_id, name FROM repos WHERE github_id = $1";
+        let row: Option<RepoRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
+        row.map(read).transpose()
+    }
+
+    /// Writes a row and takes it back: tells whether this account may write, and changes nothing.
+    pub async fn try_to_write(&self) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        // No repository can have this name.
+        let insert = "INSERT INTO repos (name, name_key, created_at) VALUES ('?', '?', 0)";
+        crate::engine::transaction::on_tx!(&mut tx, |db| {
+            sqlx::query(insert).execute(db).await?;
+        });
+        tx.rollback().await
+    }
+}

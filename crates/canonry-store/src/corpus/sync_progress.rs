@@ -1,0 +1,86 @@
+//! How far a sync has come, written with the items it brought.
+
+use canonry_domain::{Change, ItemRecord};
+use jiff::Timestamp;
+
+use crate::corpus::repos::{Repo, RepoId};
+use crate::corpus::upsert_items::{TakenIn, take_in};
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, optional_moment};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::learning::thresholds::tell;
+
+/// How far a repository's sync has come.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct SyncProgress {
+    /// Everything that changed up to here has been taken in.
+    pub watermark: Option<Timestamp>,
+    /// When a run last came to its end.
+    pub finished_at: Option<Timestamp>,
+    /// When the repository was last looked through for items that left it.
+    pub swept_at: Option<Timestamp>,
+}
+
+/// One page of GitHub's list, and how far it brings the sync.
+#[derive(Debug, Clone)]
+pub struct SyncPage {
+    pub records: Vec<ItemRecord>,
+    /// The progress once they are stored; `None` leaves it, for a run that covers only part of the items.
+    pub progress: Option<SyncProgress>,
+}
+
+type ProgressRow = (Option<i64>, Option<i64>, Option<i64>);
+
+impl Store {
+    /// How far the sync of a repository has come.
+    pub async fn sync_progress(&self, repo: RepoId) -> Result<SyncProgress, StoreError> {
+        let query = "SELECT watermark, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";
+        let row: Option<ProgressRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        let Some((watermark, finished_at, swept_at)) = row else {
+            return Ok(SyncProgress::default());
+        };
+        Ok(SyncProgress {
+            watermark: optional_moment(watermark)?,
+            finished_at: optional_moment(finished_at)?,
+            swept_at: optional_moment(swept_at)?,
+        })
+    }
+
+    /// Takes a page in together with the progress it means: a kill between the two could lose a page or
+    /// make the next run start over. The progress is not written while a record is [`Change::Unordered`]: GitHub has to be
+    /// asked about that item first.
+    pub async fn take_in_page(&self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let (taken, adjusted) = take_in(&mut tx, repo, page.records, now).await?;
+        let is_whole = !taken.changes.contains(&Change::Unordered);
+        if let Some(progress) = page.progress.as_ref().filter(|_| is_whole) {
+            write_progress(&mut tx, repo.id, progress).await?;
+        }
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(taken)
+    }
+
+    pub async fn write_sync_progress(&self, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        write_progress(&mut tx, repo, progress).await?;
+        tx.commit().await
+    }
+}
+
+async fn write_progress(tx: &mut Transaction, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
+    let upsert = "INSERT INTO sync_progress (repo_id, watermark, finished_at, swept_at) VALUES ($1, $2, $3, $4)
+        ON CONFLICT (repo_id) DO UPDATE SET watermark = excluded.watermark,
+            finished_at = excluded.finished_at, swept_at = excluded.swept_at";
+    on_tx!(tx, |db| {
+        sqlx::query(upsert)
+            .bind(repo.0)
+            .bind(progress.watermark.map(micros))
+            .bind(progress.finished_at.map(micros))
+            .bind(progress.swept_at.map(micros))
+            .execute(db)
+            .await?;
+    });
+    Ok(())
+}

@@ -1,0 +1,236 @@
+//! Taking records in: merged with what is known, versions grown, candidate sets made stale, in one transaction.
+
+use std::collections::{BTreeSet, HashMap};
+
+use canonry_domain::{
+    Change, Item, ItemNumber, ItemRecord, ItemType, Merged, OutcomeEvent, RepoName, ThresholdAdjusted,
+    discovered_event, merge_answer, merge_record,
+};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::{COLUMNS, ItemRow};
+use crate::corpus::repos::{Repo, RepoId};
+use crate::engine::open::Store;
+use crate::engine::row_values::micros;
+use crate::engine::transaction::{StoreError, Transaction, on_tx};
+use crate::learning::outcome_events::add_events;
+use crate::learning::thresholds::tell;
+
+/// What became of each record, in their order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TakenIn {
+    pub changes: Vec<Change>,
+}
+
+impl TakenIn {
+    /// How many records had this effect on an item's row: inserted, updated, unchanged (those that were left aside among them).
+    pub fn counts(&self) -> (u64, u64, u64) {
+        let (mut inserted, mut updated, mut unchanged) = (0, 0, 0);
+        for change in &self.changes {
+            match change {
+                Change::Inserted => inserted += 1,
+                Change::Updated { .. } => updated += 1,
+                Change::Unchanged | Change::Older | Change::Unordered => unchanged += 1,
+            }
+        }
+        (inserted, updated, unchanged)
+    }
+}
+
+impl Store {
+    /// Takes a batch of records in, all or nothing. Later records of the same item see the earlier ones.
+    pub async fn take_in(&self, repo: &Repo, records: Vec<ItemRecord>, now: Timestamp) -> Result<TakenIn, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let (taken, adjusted) = take_in(&mut tx, repo, records, now).await?;
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(taken)
+    }
+
+    /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
+    /// [`Change::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
+    pub async fn take_in_answer(
+        &self,
+        repo: &Repo,
+        seen: Option<&Item>,
+        answer: ItemRecord,
+        now: Timestamp,
+    ) -> Result<Change, StoreError> {
+        let merge = |known: Option<&Item>, answer: ItemRecord| merge_answer(known, seen, answer);
+        let mut tx = self.pool.begin().await?;
+        let (taken, adjusted) = take_in_by(&mut tx, repo, vec![answer], &merge, now).await?;
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(taken.changes.first().copied().unwrap_or(Change::Unchanged))
+    }
+}
+
+/// The same inside a transaction that keeps more together, with the thresholds that moved.
+///
+/// A record that GitHub gave (it has `synced_at`) and that changes an issue's state leaves an outcome
+/// event; one from a file does not, because a file may tell of any time.
+pub(crate) async fn take_in(
+    tx: &mut Transaction,
+    repo: &Repo,
+    records: Vec<ItemRecord>,
+    now: Timestamp,
+) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
+    take_in_by(tx, repo, records, &merge_record, now).await
+}
+
+/// How a record becomes part of what is known.
+type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> Merged + Sync);
+
+async fn take_in_by(
+    tx: &mut Transaction,
+    repo: &Repo,
+    records: Vec<ItemRecord>,
+    merge: Merge<'_>,
+    now: Timestamp,
+) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
+    tx.lock_items_of(repo.id).await?;
+    let mut known = read_known(tx, repo.id, &records).await?;
+    let mut merging = Merging::new(&repo.name, now);
+    for record in records {
+        merging.take(&mut known, record, merge);
+    }
+    let changed: Vec<&Item> = merging.changed.iter().map(|key| &known[key]).collect();
+    for batch in changed.chunks(ROWS_PER_STATEMENT) {
+        write_items(tx, repo.id, batch).await?;
+    }
+    for (number, item_type) in &merging.edited {
+        make_sets_stale(tx, repo.id, *item_type, *number).await?;
+    }
+    let learned = add_events(tx, repo.id, &merging.events, now).await?;
+    Ok((TakenIn { changes: merging.changes }, learned.adjusted))
+}
+
+type Key = (ItemNumber, ItemType);
+
+struct Merging<'a> {
+    repo: &'a RepoName,
+    now: Timestamp,
+    changes: Vec<Change>,
+    changed: BTreeSet<Key>,
+    edited: BTreeSet<Key>,
+    events: Vec<OutcomeEvent>,
+}
+
+impl<'a> Merging<'a> {
+    fn new(repo: &'a RepoName, now: Timestamp) -> Self {
+        Self { repo, now, changes: Vec::new(), changed: BTreeSet::new(), edited: BTreeSet::new(), events: Vec::new() }
+    }
+
+    fn take(&mut self, known: &mut HashMap<Key, Item>, record: ItemRecord, merge: Merge<'_>) {
+        let key = (record.number, record.item_type);
+        let asked = record.synced_at.is_some();
+        let before = known.get(&key);
+        let merged = merge(before, record);
+        if asked {
+            self.events.extend(discovered_event(self.repo, before, &merged.item, self.now));
+        }
+        let write = match merged.change {
+            Change::Inserted | Change::Updated { .. } => true,
+            // When it was last asked about has changed, if GitHub was asked.
+            Change::Unchanged => asked,
+            Change::Older | Change::Unordered => false,
+        };
+        if write {
+            self.changed.insert(key);
+        }
+        if merged.change == (Change::Updated { content: true }) {
+            self.edited.insert(key);
+        }
+        self.changes.push(merged.change);
+        known.insert(key, merged.item);
+    }
+}
+
+/// 25 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 500;
+
+async fn read_known(
+    tx: &mut Transaction,
+    repo: RepoId,
+    records: &[ItemRecord],
+) -> Result<HashMap<Key, Item>, StoreError> {
+    let numbers: BTreeSet<ItemNumber> = records.iter().map(|record| record.number).collect();
+    let numbers: Vec<ItemNumber> = numbers.into_iter().collect();
+    let mut known = HashMap::with_capacity(numbers.len());
+    for batch in numbers.chunks(ROWS_PER_STATEMENT) {
+        let rows: Vec<ItemRow> = on_tx!(tx, |db| {
+            let mut query = QueryBuilder::new(format!("SELECT {COLUMNS} FROM items WHERE repo_id = "));
+            query.push_bind(repo.0).push(" AND number IN (");
+            let mut listed = query.separated(", ");
+            for number in batch {
+                listed.push_bind(number.get());
+            }
+            query.push(")");
+            query.build_query_as().fetch_all(db).await?
+        });
+        for row in rows {
+            let item = row.read()?;
+            known.insert((item.number, item.item_type), item);
+        }
+    }
+    Ok(known)
+}
+
+async fn write_items(tx: &mut Transaction, repo: RepoId, items: &[&Item]) -> Result<(), StoreError> {
+    on_tx!(tx, |db| {
+        let mut query = QueryBuilder::new(format!("INSERT INTO items (repo_id, {COLUMNS}) "));
+        query.push_values(items, |mut row, item| {
+            row.push_bind(repo.0)
+                .push_bind(item.item_type.as_str())
+                .push_bind(item.number.get())
+                .push_bind(item.github_id.map(|id| id.0))
+                .push_bind(item.title.as_str())
+                .push_bind(item.body.as_str())
+                .push_bind(item.state.as_str())
+                .push_bind(item.state_reason.map(|reason| reason.as_str()))
+                .push_bind(item.merged)
+                .push_bind(item.draft)
+                .push_bind(item.author.as_ref().map(|login| login.as_str()))
+                .push_bind(item.assignees.as_ref().map(Json))
+                .push_bind(Json(&item.labels))
+                .push_bind(i64::from(item.comments))
+                .push_bind(i64::from(item.review_comments))
+                .push_bind(item.created_at.map(micros))
+                .push_bind(item.updated_at.map(micros))
+                .push_bind(item.closed_at.map(micros))
+                .push_bind(item.url.as_deref())
+                .push_bind(item.duplicate_of.map(|number| number.get()))
+                .push_bind(item.changes.as_ref().map(Json))
+                .push_bind(item.content_hash.as_str())
+                .push_bind(item.content_version.get())
+                .push_bind(item.last_synced_at.map(micros))
+                .push_bind(item.gone.map(|gone| gone.as_str()))
+                .push_bind(item.has_milestone)
+                .push_bind(item.locked);
+        });
+        query.push(" ON CONFLICT (repo_id, type, number) DO UPDATE SET ");
+        let mut set = query.separated(", ");
+        for column in COLUMNS.split(", ").map(str::trim).filter(|column| !matches!(*column, "type" | "number")) {
+            set.push(format!("{column} = excluded.{column}"));
+        }
+        query.build().execute(db).await?;
+    });
+    Ok(())
+}
+
+/// What was derived from a text is stale once the text has changed.
+async fn make_sets_stale(
+    tx: &mut Transaction,
+    repo: RepoId,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<(), StoreError> {
+    let update = "UPDATE candidate_sets SET status = 'stale' WHERE status = 'fresh' AND item_id =
+        (SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3)";
+    on_tx!(tx, |db| {
+        sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get()).execute(db).await?;
+    });
+    Ok(())
+}

@@ -1,0 +1,377 @@
+//! Sampled verdicts that people confirm or refute.
+
+use std::collections::{BTreeMap, HashSet};
+
+use canonry_domain::{
+    AdjudicationCase, AdjudicationWord, CountedAnswers, ItemNumber, ItemType, Login, Similarity, Verdict,
+    adjudication_sample,
+};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::duplicates::judge_decisions::DecidedCandidate;
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, micros, moment, number, optional_moment, optional_word, similarity, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The newest verdicts that a sample is drawn from: older ones say little about what Canonry does today, and a page
+/// must not wait for all of them.
+const NEWEST: i64 = 5_000;
+
+/// What a sample is drawn from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum AdjudicationKind {
+    Triage,
+    Edge,
+}
+
+/// Which sampled verdicts are asked for; what Canonry said of them is no part of it, so that it stays hidden.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AdjudicationFilter {
+    pub seed: Option<i64>,
+    pub kind: Option<AdjudicationKind>,
+}
+
+/// The store's own key of a sampled verdict.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct AdjudicationId(i64);
+
+impl AdjudicationId {
+    /// The key as a page names it.
+    pub const fn of(id: i64) -> Self {
+        Self(id)
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+/// A sampled verdict.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adjudication {
+    pub id: AdjudicationId,
+    pub case: AdjudicationCase,
+    pub kind: AdjudicationKind,
+    pub seed: i64,
+    /// When it was drawn.
+    pub drawn_at: Timestamp,
+    /// What a person said, and when; `None` while nobody has.
+    pub answer: Option<Answer>,
+}
+
+/// What a person said about a sampled verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    pub word: AdjudicationWord,
+    /// Who; `None` for the operator of the console, who has no account.
+    pub by: Option<Login>,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A sample, and how far people have come with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SampleProgress {
+    pub seed: i64,
+    /// When it was first drawn.
+    pub drawn_at: Timestamp,
+    pub cases: u64,
+    pub answered: u64,
+    /// Its newest case: where a page of samples ended, the next one begins behind it.
+    pub newest: AdjudicationId,
+}
+
+macro_rules! adjudications {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, item_type, number, triage_id, seed, drawn_at, verdict, score, target, word, by_login, at
+            FROM adjudications WHERE repo_id = $1 AND ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Draws verdicts for people to look at, and gives how many are new.
+    ///
+    /// The sample depends on the seed and on what there is to draw from, so that drawing it again adds nothing, and
+    /// drawing more of it adds to it. What another sample holds is left to that one: nobody is asked twice.
+    pub async fn draw_adjudications(
+        &self,
+        repo: RepoId,
+        kind: AdjudicationKind,
+        seed: i64,
+        size: usize,
+        now: Timestamp,
+    ) -> Result<u64, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let (drawn, elsewhere) = drawn_before(&mut tx, repo, kind, seed).await?;
+        let mut drawable = match kind {
+            AdjudicationKind::Triage => triaged(&mut tx, repo).await?,
+            AdjudicationKind::Edge => accepted(&mut tx, repo).await?,
+        };
+        drawable.retain(|(key, _)| !elsewhere.contains(key));
+        let cases: Vec<AdjudicationCase> = drawable.iter().map(|(_, case)| *case).collect();
+        let sample = adjudication_sample(&cases, seed, size);
+        let fresh: Vec<&(i64, AdjudicationCase)> =
+            sample.into_iter().map(|index| &drawable[index]).filter(|(key, _)| !drawn.contains(key)).collect();
+        for batch in fresh.chunks(ROWS_PER_STATEMENT) {
+            on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO adjudications (repo_id, item_type, number, triage_id, decision_id, seed, drawn_at, \
+                    verdict, score, target) ",
+                );
+                query.push_values(batch, |mut row, (key, case)| {
+                    let (triage, decision) = match kind {
+                        AdjudicationKind::Triage => (Some(*key), None),
+                        AdjudicationKind::Edge => (None, Some(*key)),
+                    };
+                    row.push_bind(repo.0)
+                        .push_bind(case.item_type.as_str())
+                        .push_bind(case.number.get())
+                        .push_bind(triage)
+                        .push_bind(decision)
+                        .push_bind(seed)
+                        .push_bind(micros(now))
+                        .push_bind(case.verdict.as_str())
+                        .push_bind(case.score.map(Similarity::get))
+                        .push_bind(case.target.get());
+                });
+                query.build().execute(db).await?;
+            });
+        }
+        tx.commit().await?;
+        Ok(fresh.len() as u64)
+    }
+
+    /// The next case without an answer, after one that was passed over; `None` when none is left behind it.
+    pub async fn next_adjudication(
+        &self,
+        repo: RepoId,
+        after: Option<AdjudicationId>,
+    ) -> Result<Option<Adjudication>, StoreError> {
+        self.next_adjudication_of(repo, AdjudicationFilter::default(), after).await
+    }
+
+    /// The same of the cases that a filter lets through.
+    pub async fn next_adjudication_of(
+        &self,
+        repo: RepoId,
+        filter: AdjudicationFilter,
+        after: Option<AdjudicationId>,
+    ) -> Result<Option<Adjudication>, StoreError> {
+        let query = adjudications!(
+            "word IS NULL AND id > $2 AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR (triage_id IS NULL) = $4)
+            ORDER BY id LIMIT 1"
+        );
+        let row: Option<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(after.map_or(0, AdjudicationId::get))
+                .bind(filter.seed)
+                .bind(filter.kind.map(|kind| kind == AdjudicationKind::Edge))
+                .fetch_optional(db)
+                .await?
+        });
+        row.map(Row::read).transpose()
+    }
+
+    pub async fn adjudication(&self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
+        let query = adjudications!("id = $2");
+        let row: Option<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    /// Keeps what a person says about a case; whoever said something may say something else. `false` when there is no
+    /// such case, or somebody else has answered it.
+    pub async fn adjudicate(
+        &self,
+        repo: RepoId,
+        id: AdjudicationId,
+        word: AdjudicationWord,
+        by: Option<&Login>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE adjudications SET word = $3, by_login = $4, at = $5
+            WHERE repo_id = $1 AND id = $2 AND (word IS NULL OR COALESCE(by_login, '') = COALESCE($4, ''))";
+        let updated = on_pool!(&self.pool, |db| {
+            sqlx::query(update)
+                .bind(repo.0)
+                .bind(id.0)
+                .bind(word.as_str())
+                .bind(by.map(Login::as_str))
+                .bind(micros(now))
+                .execute(db)
+                .await?
+                .rows_affected()
+        });
+        Ok(updated == 1)
+    }
+
+    /// The pairs of items that people called the same or different, with the last word on each.
+    pub async fn adjudicated_pairs(
+        &self,
+        repo: RepoId,
+    ) -> Result<BTreeMap<(ItemType, ItemNumber, ItemNumber), bool>, StoreError> {
+        let query = "SELECT item_type, number, target, word = 'same' FROM adjudications
+            WHERE repo_id = $1 AND word IN ('same', 'different') AND target IS NOT NULL ORDER BY at, id";
+        let rows: Vec<(String, i64, i64, bool)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let pair = |(item_type, source, target, same): (String, i64, i64, bool)| {
+            Ok(((word(&item_type)?, number(source)?, number(target)?), same))
+        };
+        rows.into_iter().map(pair).collect()
+    }
+
+    /// The answers of a repository, counted by verdict, score and word.
+    pub async fn adjudication_totals(&self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
+        let query = "SELECT verdict, score, word, count(*) FROM adjudications WHERE repo_id = $1
+            GROUP BY verdict, score, word ORDER BY verdict, score, word";
+        let rows: Vec<(String, Option<f64>, Option<String>, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter()
+            .map(|(verdict, score, said, times)| {
+                Ok(CountedAnswers {
+                    verdict: word(&verdict)?,
+                    score: score.map(similarity).transpose()?,
+                    word: optional_word(said.as_deref())?,
+                    times: count(times)?,
+                })
+            })
+            .collect()
+    }
+
+    /// The samples of a repository, latest first: those behind the one whose newest case is `before`.
+    pub async fn adjudication_samples(
+        &self,
+        repo: RepoId,
+        before: Option<AdjudicationId>,
+        limit: u32,
+    ) -> Result<Vec<SampleProgress>, StoreError> {
+        let query = "SELECT seed, min(drawn_at), count(*), count(word), max(id) FROM adjudications WHERE repo_id = $1
+            GROUP BY seed HAVING max(id) < $3 ORDER BY max(id) DESC LIMIT $2";
+        let rows: Vec<(i64, i64, i64, i64, i64)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(i64::from(limit));
+            query.bind(before.map_or(i64::MAX, AdjudicationId::get)).fetch_all(db).await?
+        });
+        rows.into_iter()
+            .map(|(seed, drawn_at, cases, answered, newest)| {
+                let (cases, answered, newest) = (count(cases)?, count(answered)?, AdjudicationId(newest));
+                Ok(SampleProgress { seed, drawn_at: moment(drawn_at)?, cases, answered, newest })
+            })
+            .collect()
+    }
+}
+
+/// 10 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 1_000;
+
+/// What was drawn already, by the key of its record or decision: in this sample, and in others.
+async fn drawn_before(
+    tx: &mut Transaction,
+    repo: RepoId,
+    kind: AdjudicationKind,
+    seed: i64,
+) -> Result<(HashSet<i64>, HashSet<i64>), StoreError> {
+    let query = match kind {
+        AdjudicationKind::Triage => {
+            "SELECT triage_id, seed FROM adjudications WHERE repo_id = $1 AND triage_id IS NOT NULL"
+        }
+        AdjudicationKind::Edge => {
+            "SELECT decision_id, seed FROM adjudications WHERE repo_id = $1 AND decision_id IS NOT NULL"
+        }
+    };
+    let rows: Vec<(i64, i64)> = on_tx!(tx, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+    let (here, elsewhere): (Vec<_>, Vec<_>) = rows.into_iter().partition(|(_, of)| *of == seed);
+    let keys = |rows: Vec<(i64, i64)>| rows.into_iter().map(|(key, _)| key).collect();
+    Ok((keys(here), keys(elsewhere)))
+}
+
+type TriagedRow = (i64, String, i64, String, Option<i64>, Option<f64>, Option<i64>, Option<f64>);
+
+/// The newest verdict on each item that names another one, or that could have named its nearest neighbour.
+async fn triaged(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, AdjudicationCase)>, StoreError> {
+    let query = "SELECT d.id, i.type, i.number, d.verdict, t.number, d.target_score, n.number, c.score
+        FROM (SELECT id, item_id, verdict, target_item_id, target_score FROM triage_records
+            WHERE repo_id = $1 AND reason <> 'override' ORDER BY id DESC LIMIT $2) d
+        JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
+        LEFT JOIN triage_candidates c ON c.triage_id = d.id AND c.rank = 1 LEFT JOIN items n ON n.id = c.item_id
+        WHERE i.gone IS NULL ORDER BY d.id";
+    let rows: Vec<TriagedRow> = on_tx!(tx, |db| sqlx::query_as(query).bind(repo.0).bind(NEWEST).fetch_all(db).await?);
+    let mut newest: BTreeMap<(String, i64), (i64, AdjudicationCase)> = BTreeMap::new();
+    for (id, item_type, of, verdict, target, target_score, nearest, nearest_score) in rows {
+        let verdict: Verdict = word(&verdict)?;
+        let (target, score) = match (verdict, target) {
+            (Verdict::NotDuplicate, _) => (nearest, nearest_score),
+            (_, target) => (target, target_score),
+        };
+        let Some(target) = target else { continue };
+        let case = AdjudicationCase {
+            item_type: word(&item_type)?,
+            number: number(of)?,
+            verdict,
+            target: number(target)?,
+            score: score.map(similarity).transpose()?,
+        };
+        newest.insert((item_type, of), (id, case));
+    }
+    Ok(newest.into_values().collect())
+}
+
+type AcceptedRow = (i64, String, i64, i64, Json<Vec<DecidedCandidate>>);
+
+/// The newest edges in force that a judge accepted.
+async fn accepted(tx: &mut Transaction, repo: RepoId) -> Result<Vec<(i64, AdjudicationCase)>, StoreError> {
+    let query = "SELECT d.id, i.type, i.number, t.number, d.candidates FROM judge_decisions d
+        JOIN items i ON i.id = d.item_id JOIN items t ON t.id = d.target_item_id
+        WHERE d.repo_id = $1 AND d.status = 'accepted' AND d.superseded_at IS NULL AND d.origin <> 'override'
+            AND i.gone IS NULL ORDER BY d.id DESC LIMIT $2";
+    let rows: Vec<AcceptedRow> = on_tx!(tx, |db| sqlx::query_as(query).bind(repo.0).bind(NEWEST).fetch_all(db).await?);
+    rows.into_iter()
+        .map(|(id, item_type, of, target, Json(candidates))| {
+            let (item_type, target): (ItemType, ItemNumber) = (word(&item_type)?, number(target)?);
+            let score = candidates.iter().find(|candidate| candidate.number == target).map(|found| found.score);
+            Ok((id, AdjudicationCase { item_type, number: number(of)?, verdict: Verdict::Duplicate, target, score }))
+        })
+        .collect()
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    item_type: String,
+    number: i64,
+    triage_id: Option<i64>,
+    seed: i64,
+    drawn_at: i64,
+    verdict: String,
+    score: Option<f64>,
+    target: Option<i64>,
+    word: Option<String>,
+    by_login: Option<String>,
+    at: Option<i64>,
+}
+
+impl Row {
+    fn read(self) -> Result<Adjudication, StoreError> {
+        let target = self.target.ok_or_else(|| StoreError::damaged("a sampled verdict about one item alone"))?;
+        let case = AdjudicationCase {
+            item_type: word(&self.item_type)?,
+            number: number(self.number)?,
+            verdict: word(&self.verdict)?,
+            target: number(target)?,
+            score: self.score.map(similarity).transpose()?,
+        };
+        let said: Option<AdjudicationWord> = optional_word(self.word.as_deref())?;
+        let by = optional_word(self.by_login.as_deref())?;
+        let answer = said.zip(optional_moment(self.at)?).map(|(word, at)| Answer { word, by, at });
+        let kind = if self.triage_id.is_some() { AdjudicationKind::Triage } else { AdjudicationKind::Edge };
+        let id = AdjudicationId(self.id);
+        Ok(Adjudication { id, case, kind, seed: self.seed, drawn_at: moment(self.drawn_at)?, answer })
+    }
+}

@@ -1,0 +1,310 @@
+//! Candidate sets: an item's nearest neighbours at one version of its text.
+
+use std::collections::{BTreeMap, HashMap};
+
+use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The text that items were compared by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Representation {
+    Raw,
+    Intent,
+}
+
+impl Representation {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Intent => "intent",
+        }
+    }
+}
+
+impl std::str::FromStr for Representation {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Raw, Self::Intent];
+        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| format!("{text:?} is no representation"))
+    }
+}
+
+/// Whether a set still describes its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SetStatus {
+    Fresh,
+    /// The text changed, or a newer set took its place.
+    Stale,
+}
+
+impl SetStatus {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fresh => "fresh",
+            Self::Stale => "stale",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CandidateMember {
+    /// The neighbour, of the same repository and type.
+    pub number: ItemNumber,
+    pub score: f64,
+    pub parts: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewCandidateSet {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub representation: Representation,
+    /// The version of the item's text that was compared.
+    pub content_version: ContentVersion,
+    pub model: String,
+    /// The neighbours, best first; there may be none.
+    pub members: Vec<CandidateMember>,
+    /// How alike neighbours are to each other, as far as it is known.
+    pub pairs: Vec<(ItemNumber, ItemNumber, f64)>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct CandidateSet {
+    /// The store's key; a newer set has a greater one.
+    pub id: i64,
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub representation: Representation,
+    pub status: SetStatus,
+    /// The version of the item's text that was compared.
+    pub content_version: ContentVersion,
+    pub model: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The neighbours, best first.
+    pub members: Vec<CandidateMember>,
+    /// How alike neighbours are to each other, as far as it is known.
+    pub pairs: Vec<(ItemNumber, ItemNumber, f64)>,
+}
+
+/// Which sets are meant; `None` leaves a question open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SetFilter {
+    pub item_type: Option<ItemType>,
+    pub representation: Representation,
+    pub source_state: Option<ItemState>,
+    /// Those too whose item has another text by now.
+    pub allow_stale: bool,
+}
+
+#[derive(sqlx::FromRow)]
+struct SetRow {
+    id: i64,
+    r#type: String,
+    number: i64,
+    representation: String,
+    status: String,
+    content_version: i64,
+    model: String,
+    created_at: i64,
+    pairs: Json<Vec<(ItemNumber, ItemNumber, f64)>>,
+}
+
+impl SetRow {
+    fn read(self, members: Vec<CandidateMember>) -> Result<CandidateSet, StoreError> {
+        Ok(CandidateSet {
+            id: self.id,
+            item_type: word(&self.r#type)?,
+            number: crate::engine::row_values::number(self.number)?,
+            representation: word(&self.representation)?,
+            status: if self.status == "fresh" { SetStatus::Fresh } else { SetStatus::Stale },
+            content_version: ContentVersion::stored(self.content_version),
+            model: self.model,
+            created_at: moment(self.created_at)?,
+            members,
+            pairs: self.pairs.0,
+        })
+    }
+}
+
+macro_rules! sets {
+    ($rest:literal) => {
+        concat!(
+            "SELECT s.id, i.type, i.number, s.representation, s.status, s.content_version, s.model, s.created_at, s.pairs
+            FROM candidate_sets s JOIN items i ON i.id = s.item_id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Writes a set and makes the item's earlier fresh one of that representation stale, in one transaction.
+    ///
+    /// `false` says that the item is not there, or its text has changed since `content_version`: the set
+    /// describes a text that is no more, and nothing was written.
+    pub async fn write_candidate_set(
+        &self,
+        repo: RepoId,
+        set: &NewCandidateSet,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        Ok(self
+            .write_candidate_sets(repo, std::slice::from_ref(set), now)
+            .await?
+            .first()
+            .is_some_and(|written| *written))
+    }
+
+    /// The same for many sets in one transaction; the answers come in their order.
+    pub async fn write_candidate_sets(
+        &self,
+        repo: RepoId,
+        sets: &[NewCandidateSet],
+        now: Timestamp,
+    ) -> Result<Vec<bool>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let named = sets.iter().flat_map(|set| set.members.iter().map(|member| member.number));
+        let keys = ItemKeys::read(&mut tx, repo, named).await?;
+        let mut written = Vec::with_capacity(sets.len());
+        for set in sets {
+            written.push(write_set(&mut tx, repo, &keys, set, now).await?);
+        }
+        tx.commit().await?;
+        Ok(written)
+    }
+
+    /// An item's sets, newest first.
+    pub async fn candidate_sets(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Vec<CandidateSet>, StoreError> {
+        let query = sets!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY s.id DESC");
+        let rows: Vec<SetRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
+        });
+        self.with_members(rows).await
+    }
+
+    /// A page of the newest sets, one for each item that has one, by the item's number, behind `after`. Those of
+    /// items that are gone are left out.
+    pub async fn latest_candidate_sets(
+        &self,
+        repo: RepoId,
+        filter: SetFilter,
+        after: Option<(ItemNumber, ItemType)>,
+        limit: u32,
+    ) -> Result<Vec<CandidateSet>, StoreError> {
+        let query = sets!(
+            "WHERE i.repo_id = $1 AND ($2 IS NULL OR i.type = $2) AND ($3 IS NULL OR i.state = $3) AND i.gone IS NULL
+            AND i.number >= $4 AND (i.number > $4 OR i.type > $5) AND s.representation = $6 AND ($7 OR s.status = 'fresh')
+            AND s.id = (SELECT max(n.id) FROM candidate_sets n WHERE n.item_id = i.id AND n.representation = $6)
+            ORDER BY i.number, i.type LIMIT $8"
+        );
+        let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
+        let rows: Vec<SetRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(filter.item_type.map(ItemType::as_str))
+                .bind(filter.source_state.map(ItemState::as_str))
+                .bind(number)
+                .bind(item_type)
+                .bind(filter.representation.as_str())
+                .bind(filter.allow_stale)
+                .bind(i64::from(limit))
+                .fetch_all(db)
+                .await?
+        });
+        self.with_members(rows).await
+    }
+
+    /// Gives sets their members, with one question for thousands of sets.
+    async fn with_members(&self, sets: Vec<SetRow>) -> Result<Vec<CandidateSet>, StoreError> {
+        let mut members: HashMap<i64, Vec<CandidateMember>> = HashMap::with_capacity(sets.len());
+        for batch in sets.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<MemberRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT m.set_id, i.number, m.score, m.parts FROM candidate_set_members m \
+                    JOIN items i ON i.id = m.item_id WHERE m.set_id IN (",
+                );
+                let mut listed = query.separated(", ");
+                for set in batch {
+                    listed.push_bind(set.id);
+                }
+                query.push(") ORDER BY m.set_id, m.rank");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (set, number, score, Json(parts)) in rows {
+                let number = crate::engine::row_values::number(number)?;
+                members.entry(set).or_default().push(CandidateMember { number, score, parts });
+            }
+        }
+        sets.into_iter()
+            .map(|set| {
+                let members = members.remove(&set.id).unwrap_or_default();
+                set.read(members)
+            })
+            .collect()
+    }
+}
+
+/// 5 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 5_000;
+
+type MemberRow = (i64, i64, f64, Json<BTreeMap<String, f64>>);
+
+/// Writes one set inside a transaction that has locked the repository's items.
+async fn write_set(
+    tx: &mut Transaction,
+    repo: RepoId,
+    keys: &ItemKeys,
+    set: &NewCandidateSet,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
+    let find = "SELECT id FROM items WHERE repo_id = $1 AND type = $2 AND number = $3 AND content_version = $4";
+    let stale =
+        "UPDATE candidate_sets SET status = 'stale' WHERE item_id = $1 AND representation = $2 AND status = 'fresh'";
+    let insert =
+        "INSERT INTO candidate_sets (item_id, representation, status, content_version, model, created_at, pairs)
+        VALUES ($1, $2, 'fresh', $3, $4, $5, $6) RETURNING id";
+    on_tx!(tx, |db| {
+        let find = sqlx::query_scalar(find).bind(repo.0).bind(set.item_type.as_str()).bind(set.number.get());
+        let item: Option<i64> = find.bind(set.content_version.get()).fetch_optional(&mut *db).await?;
+        let Some(item) = item else {
+            return Ok(false);
+        };
+        sqlx::query(stale).bind(item).bind(set.representation.as_str()).execute(&mut *db).await?;
+        let insert = sqlx::query_scalar(insert).bind(item).bind(set.representation.as_str());
+        let insert = insert.bind(set.content_version.get()).bind(set.model.as_str()).bind(micros(now));
+        let id: i64 = insert.bind(Json(&set.pairs)).fetch_one(&mut *db).await?;
+        // A neighbour that is not there any more leaves its rank empty.
+        let members: Vec<_> = (1_i64..)
+            .zip(&set.members)
+            .filter_map(|(rank, member)| Some((rank, keys.id(set.item_type, member.number).ok()?, member)))
+            .collect();
+        for batch in members.chunks(ROWS_PER_STATEMENT) {
+            let mut query =
+                QueryBuilder::new("INSERT INTO candidate_set_members (set_id, rank, item_id, score, parts) ");
+            query.push_values(batch, |mut row, (rank, item, member)| {
+                row.push_bind(id)
+                    .push_bind(*rank)
+                    .push_bind(*item)
+                    .push_bind(member.score)
+                    .push_bind(Json(&member.parts));
+            });
+            query.build().execute(&mut *db).await?;
+        }
+    });
+    Ok(true)
+}

@@ -1,0 +1,362 @@
+//! Audits: a sample of candidate sets that a cheap and a strong judge looked at, and how the two compare.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{
+    AuditCandidate, AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, JudgeProof, LaneResult, Probability,
+};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::ItemKeys;
+use crate::corpus::repos::RepoId;
+use crate::duplicates::candidate_sets::Representation;
+use crate::engine::open::Store;
+use crate::engine::row_values::{
+    micros, moment, number, optional_number, optional_probability, probability, storable, word,
+};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewAudit {
+    pub representation: Representation,
+    pub seed: i64,
+    pub sample_size: u32,
+    pub cheap_provider: String,
+    pub cheap_model: String,
+    pub strong_provider: String,
+    pub strong_model: String,
+    pub min_edge: Probability,
+    pub run_id: String,
+    /// The version of the question; `None` of audits from before it was kept.
+    pub prompt_version: Option<i64>,
+    /// How the cheap judge's accepted answers turned out, as far as that is known.
+    pub proof: Option<JudgeProof>,
+}
+
+/// A judge as it is stored: another model or another question is another judge.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StoredJudge {
+    pub provider: String,
+    pub model: String,
+    pub prompt_version: i64,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditedItem {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub candidate_set: Option<i64>,
+    /// Its candidates, and what each judge made of them.
+    pub item: AuditItem,
+    pub class: AuditClass,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditRun {
+    pub id: i64,
+    pub repo: RepoId,
+    pub audit: NewAudit,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct AuditFilter<'a> {
+    /// With this kind of judge, cheap or strong.
+    pub judge: Option<&'a str>,
+    pub representation: Option<Representation>,
+}
+
+macro_rules! audits {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, repo_id, representation, seed, sample_size, cheap_provider, cheap_model, strong_provider,
+                strong_model, min_edge, created_at, run_id, prompt_version, right_answers, wrong_answers
+                FROM judge_audit_runs ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Writes an audit with all its sources, and gives its number.
+    pub async fn write_audit(
+        &self,
+        repo: RepoId,
+        audit: &NewAudit,
+        items: &[AuditedItem],
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let keys = ItemKeys::read(&mut tx, repo, items.iter().map(|item| item.number)).await?;
+        let mut known = Vec::with_capacity(items.len());
+        for item in items {
+            known.push((keys.id(item.item_type, item.number)?, item));
+        }
+        let insert =
+            "INSERT INTO judge_audit_runs (repo_id, representation, seed, sample_size, cheap_provider, cheap_model,
+                strong_provider, strong_model, min_edge, created_at, run_id, prompt_version, right_answers, wrong_answers)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) RETURNING id";
+        let counted = |count: fn(JudgeProof) -> u64| {
+            let counted = audit.proof.map(|proof| i64::try_from(count(proof)));
+            counted.transpose().map_err(StoreError::damaged)
+        };
+        let (right, wrong) = (counted(|proof| proof.right)?, counted(|proof| proof.wrong)?);
+        let run: i64 = on_tx!(&mut tx, |db| {
+            sqlx::query_scalar(insert)
+                .bind(repo.0)
+                .bind(audit.representation.as_str())
+                .bind(audit.seed)
+                .bind(i64::from(audit.sample_size))
+                .bind(audit.cheap_provider.as_str())
+                .bind(audit.cheap_model.as_str())
+                .bind(audit.strong_provider.as_str())
+                .bind(audit.strong_model.as_str())
+                .bind(audit.min_edge.get())
+                .bind(micros(now))
+                .bind(audit.run_id.as_str())
+                .bind(audit.prompt_version)
+                .bind(right)
+                .bind(wrong)
+                .fetch_one(db)
+                .await?
+        });
+        for batch in known.chunks(ROWS_PER_STATEMENT) {
+            on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO judge_audit_run_items (run_id, item_id, candidate_set_id, candidates, cheap_status, \
+                    cheap_target, cheap_confidence, cheap_reason, strong_status, strong_target, strong_confidence, \
+                    strong_reason, class) ",
+                );
+                query.push_values(batch, |mut row, (key, audited)| {
+                    row.push_bind(run).push_bind(*key).push_bind(audited.candidate_set);
+                    row.push_bind(Json(&audited.item.candidates));
+                    for lane in [&audited.item.cheap, &audited.item.strong] {
+                        row.push_bind(lane.status.as_str())
+                            .push_bind(lane.target.map(ItemNumber::get))
+                            .push_bind(lane.confidence.map(Probability::get))
+                            .push_bind(lane.reason.as_deref().map(storable));
+                    }
+                    row.push_bind(audited.class.as_str());
+                });
+                query.build().execute(db).await?;
+            });
+        }
+        tx.commit().await?;
+        Ok(run)
+    }
+
+    pub async fn audit_run(&self, id: i64) -> Result<Option<AuditRun>, StoreError> {
+        let query = audits!("WHERE id = $1");
+        let row: Option<RunRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        row.map(RunRow::read).transpose()
+    }
+
+    /// A repository's newest audit.
+    pub async fn latest_audit(&self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
+        let query = audits!("WHERE repo_id = $1 ORDER BY id DESC LIMIT 1");
+        let row: Option<RunRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+        row.map(RunRow::read).transpose()
+    }
+
+    /// The audits of a repository with how often each class occurs, newest first: those before one, or the newest.
+    pub async fn audits(
+        &self,
+        repo: RepoId,
+        filter: AuditFilter<'_>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<(AuditRun, AuditTally)>, StoreError> {
+        let query = audits!(
+            "WHERE repo_id = $1 AND id < $2 AND ($4 IS NULL OR cheap_provider = $4 OR strong_provider = $4)
+            AND ($5 IS NULL OR representation = $5) ORDER BY id DESC LIMIT $3"
+        );
+        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query)
+                .bind(repo.0)
+                .bind(before.unwrap_or(i64::MAX))
+                .bind(i64::from(limit))
+                .bind(filter.judge.map(storable))
+                .bind(filter.representation.map(Representation::as_str))
+                .fetch_all(db)
+                .await?
+        });
+        let mut classes: BTreeMap<i64, Vec<(AuditClass, usize)>> = BTreeMap::new();
+        if !rows.is_empty() {
+            let counted: Vec<(i64, String, i64)> = on_pool!(&self.pool, |db| {
+                let mut query =
+                    QueryBuilder::new("SELECT run_id, class, count(*) FROM judge_audit_run_items WHERE run_id IN (");
+                let mut listed = query.separated(", ");
+                for row in &rows {
+                    listed.push_bind(row.id);
+                }
+                query.push(") GROUP BY run_id, class");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (run, class, items) in counted {
+                let items = usize::try_from(items).map_err(StoreError::damaged)?;
+                classes.entry(run).or_default().push((word(&class)?, items));
+            }
+        }
+        rows.into_iter()
+            .map(|row| {
+                let classes = classes.remove(&row.id).unwrap_or_default().into_iter();
+                let tally = classes.flat_map(|(class, items)| std::iter::repeat_n(class, items)).collect();
+                Ok((row.read()?, tally))
+            })
+            .collect()
+    }
+
+    /// How a judge's accepted answers turned out in the newest audit of it that knows of at least so many.
+    pub async fn judge_proof(
+        &self,
+        repo: RepoId,
+        judge: &StoredJudge,
+        least_answers: u64,
+    ) -> Result<Option<JudgeProof>, StoreError> {
+        let query = "SELECT right_answers, wrong_answers FROM judge_audit_runs WHERE repo_id = $1 AND cheap_provider = $2
+            AND cheap_model = $3 AND prompt_version = $4 AND right_answers + wrong_answers >= $5 ORDER BY id DESC LIMIT 1";
+        let row: Option<(i64, i64)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(judge.provider.as_str()).bind(judge.model.as_str());
+            let query = query.bind(judge.prompt_version).bind(i64::try_from(least_answers).unwrap_or(i64::MAX));
+            query.fetch_optional(db).await?
+        });
+        row.map(proof).transpose()
+    }
+
+    /// Who made the accepted decisions in force of one type and representation, by source; rulings are not among them.
+    pub async fn accepted_judges(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        representation: Representation,
+    ) -> Result<BTreeMap<ItemNumber, StoredJudge>, StoreError> {
+        let query = "SELECT i.number, d.provider, d.model, d.prompt_version FROM judge_decisions d
+            JOIN items i ON i.id = d.item_id WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3
+            AND d.status = 'accepted' AND d.superseded_at IS NULL AND d.origin <> 'override'";
+        let rows: Vec<(i64, String, String, i64)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+            query.bind(representation.as_str()).fetch_all(db).await?
+        });
+        let judge = |(source, provider, model, prompt_version)| {
+            Ok((number(source)?, StoredJudge { provider, model, prompt_version }))
+        };
+        rows.into_iter().map(judge).collect()
+    }
+
+    /// The judges whose accepted decisions are in force in a repository, and the one that judged its newest item.
+    pub async fn judges_in_use(&self, repo: RepoId) -> Result<BTreeSet<StoredJudge>, StoreError> {
+        let query = "SELECT DISTINCT provider, model, prompt_version FROM judge_decisions WHERE repo_id = $1
+                AND status = 'accepted' AND superseded_at IS NULL AND origin <> 'override'
+            UNION SELECT provider, model, prompt_version FROM triage_records
+            WHERE id = (SELECT max(id) FROM triage_records WHERE repo_id = $1)";
+        let rows: Vec<(String, String, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let judge = |(provider, model, prompt_version)| StoredJudge { provider, model, prompt_version };
+        Ok(rows.into_iter().map(judge).collect())
+    }
+
+    /// The sources of an audit, by number.
+    pub async fn audit_items(&self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
+        let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
+                a.cheap_reason, a.strong_status, a.strong_target, a.strong_confidence, a.strong_reason, a.class
+            FROM judge_audit_run_items a JOIN items i ON i.id = a.item_id WHERE a.run_id = $1 ORDER BY i.number, i.type";
+        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?);
+        rows.into_iter().map(ItemRow::read).collect()
+    }
+}
+
+/// 13 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 1_000;
+
+#[derive(sqlx::FromRow)]
+struct RunRow {
+    id: i64,
+    repo_id: i64,
+    representation: String,
+    seed: i64,
+    sample_size: i64,
+    cheap_provider: String,
+    cheap_model: String,
+    strong_provider: String,
+    strong_model: String,
+    min_edge: f64,
+    created_at: i64,
+    run_id: String,
+    prompt_version: Option<i64>,
+    right_answers: Option<i64>,
+    wrong_answers: Option<i64>,
+}
+
+impl RunRow {
+    fn read(self) -> Result<AuditRun, StoreError> {
+        let proof = self.right_answers.zip(self.wrong_answers).map(proof).transpose()?;
+        let audit = NewAudit {
+            representation: word(&self.representation)?,
+            seed: self.seed,
+            sample_size: u32::try_from(self.sample_size).map_err(StoreError::damaged)?,
+            cheap_provider: self.cheap_provider,
+            cheap_model: self.cheap_model,
+            strong_provider: self.strong_provider,
+            strong_model: self.strong_model,
+            min_edge: probability(self.min_edge)?,
+            run_id: self.run_id,
+            prompt_version: self.prompt_version,
+            proof,
+        };
+        Ok(AuditRun { id: self.id, repo: RepoId(self.repo_id), audit, created_at: moment(self.created_at)? })
+    }
+}
+
+fn proof((right, wrong): (i64, i64)) -> Result<JudgeProof, StoreError> {
+    let counted = |count| u64::try_from(count).map_err(StoreError::damaged);
+    Ok(JudgeProof { right: counted(right)?, wrong: counted(wrong)? })
+}
+
+#[derive(sqlx::FromRow)]
+struct ItemRow {
+    r#type: String,
+    number: i64,
+    candidate_set_id: Option<i64>,
+    candidates: Json<Vec<AuditCandidate>>,
+    cheap_status: String,
+    cheap_target: Option<i64>,
+    cheap_confidence: Option<f64>,
+    cheap_reason: Option<String>,
+    strong_status: String,
+    strong_target: Option<i64>,
+    strong_confidence: Option<f64>,
+    strong_reason: Option<String>,
+    class: String,
+}
+
+impl ItemRow {
+    fn read(self) -> Result<AuditedItem, StoreError> {
+        let cheap = lane(&self.cheap_status, self.cheap_target, self.cheap_confidence, self.cheap_reason)?;
+        let strong = lane(&self.strong_status, self.strong_target, self.strong_confidence, self.strong_reason)?;
+        Ok(AuditedItem {
+            item_type: word(&self.r#type)?,
+            number: number(self.number)?,
+            candidate_set: self.candidate_set_id,
+            item: AuditItem { candidates: self.candidates.0, cheap, strong },
+            class: word(&self.class)?,
+        })
+    }
+}
+
+fn lane(
+    status: &str,
+    target: Option<i64>,
+    confidence: Option<f64>,
+    reason: Option<String>,
+) -> Result<LaneResult, StoreError> {
+    Ok(LaneResult {
+        status: word(status)?,
+        target: optional_number(target)?,
+        confidence: optional_probability(confidence)?,
+        reason,
+    })
+}

@@ -1,0 +1,300 @@
+//! The judge's decisions, with everything that made them.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    ContentVersion, DecisionOrigin, DecisionStatus, Edge, ItemNumber, ItemType, Probability, Similarity, Structure,
+};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::corpus::repos::RepoId;
+use crate::duplicates::candidate_sets::Representation;
+use crate::engine::open::Store;
+use crate::engine::row_values::{
+    moment, number, optional_moment, optional_number, optional_probability, probability, word,
+};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// The store's own key of a decision; a later one has a greater key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct DecisionId(pub(crate) i64);
+
+impl DecisionId {
+    /// The key itself, as it is printed.
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+/// A candidate as the judge saw it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct DecidedCandidate {
+    pub number: ItemNumber,
+    pub score: Similarity,
+    pub content_version: ContentVersion,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewDecision {
+    /// Issue or pull request; source and target are of one type.
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    /// The item it was found to be the same as. An accepted decision has one.
+    pub target: Option<ItemNumber>,
+    pub representation: Representation,
+    pub candidate_set: Option<i64>,
+    pub origin: DecisionOrigin,
+    pub status: DecisionStatus,
+    /// Whether it ends the source's accepted edge even when it accepts nothing and that edge is not stale.
+    pub replaces: bool,
+    /// What the judge itself said; `None` when it was not asked or not understood.
+    pub model_is_duplicate: Option<bool>,
+    /// The judge's confidence. An accepted decision has one.
+    pub confidence: Option<Probability>,
+    pub reasoning: Option<String>,
+    /// What the judge said about how the two relate.
+    pub structure: Option<Structure>,
+    /// The gate that decided, unless it was accepted or the judge itself said no.
+    pub reason: Option<String>,
+    /// The judge's answer to the letter, for replaying it; kept up to [`ANSWER_LIMIT`](crate::ANSWER_LIMIT) characters.
+    pub answer: Option<String>,
+    pub provider: String,
+    pub model: String,
+    pub prompt_version: i64,
+    pub config_hash: String,
+    /// The hash of everything that the judge saw; empty when it saw nothing.
+    pub input_hash: String,
+    pub source_version: ContentVersion,
+    /// The version of the target's text. An accepted decision has one.
+    pub target_version: Option<ContentVersion>,
+    pub candidates: Vec<DecidedCandidate>,
+    pub run_id: String,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredDecision {
+    pub id: DecisionId,
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub target: Option<ItemNumber>,
+    pub representation: Representation,
+    pub candidate_set: Option<i64>,
+    pub origin: DecisionOrigin,
+    pub status: DecisionStatus,
+    /// When another decision took its place, or the override behind it was removed; an accepted one without it is
+    /// the edge in force.
+    pub superseded_at: Option<Timestamp>,
+    pub model_is_duplicate: Option<bool>,
+    pub confidence: Option<Probability>,
+    pub reasoning: Option<String>,
+    /// What the judge said about how the two relate.
+    pub structure: Option<Structure>,
+    pub reason: Option<String>,
+    pub answer: Option<String>,
+    pub provider: String,
+    pub model: String,
+    pub prompt_version: i64,
+    pub config_hash: String,
+    /// The hash of everything that the judge saw.
+    pub input_hash: String,
+    pub source_version: ContentVersion,
+    pub target_version: Option<ContentVersion>,
+    pub candidates: Vec<DecidedCandidate>,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    pub run_id: String,
+}
+
+macro_rules! decisions {
+    () => {
+        "SELECT d.id, i.type, i.number, t.number AS target, d.representation, d.candidate_set_id, d.origin, d.status, \
+        d.superseded_at, d.model_is_duplicate, d.confidence, d.reasoning, d.structure, d.reason, d.answer, d.provider, \
+        d.model, d.prompt_version, d.config_hash, d.input_hash, d.source_version, d.target_version, d.candidates, \
+        d.created_at, d.run_id FROM judge_decisions d JOIN items i ON i.id = d.item_id \
+        LEFT JOIN items t ON t.id = d.target_item_id "
+    };
+}
+
+impl Store {
+    /// Every decision about an item as the source, newest first.
+    pub async fn decisions_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Vec<StoredDecision>, StoreError> {
+        let query = concat!(decisions!(), "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC");
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The newest decision about each of some items that has one.
+    pub async fn latest_decisions(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        representation: Representation,
+        numbers: &[ItemNumber],
+    ) -> Result<BTreeMap<ItemNumber, StoredDecision>, StoreError> {
+        let mut newest = BTreeMap::new();
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(concat!(
+                    decisions!(),
+                    "WHERE d.id IN (SELECT max(n.id) FROM judge_decisions n JOIN items s ON s.id = n.item_id \
+                    WHERE s.repo_id = "
+                ));
+                query.push_bind(repo.0).push(" AND s.type = ").push_bind(item_type.as_str());
+                query.push(" AND n.representation = ").push_bind(representation.as_str());
+                query.push(" AND s.number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(") GROUP BY n.item_id)");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in rows {
+                let decision = row.read()?;
+                newest.insert(decision.number, decision);
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The newest decision about an item that holds a judge's answer to the very question with this hash, so that it
+    /// need not be asked again.
+    pub async fn answered_decision(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        representation: Representation,
+        input_hash: &str,
+    ) -> Result<Option<StoredDecision>, StoreError> {
+        let query = concat!(
+            decisions!(),
+            "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND d.representation = $4 AND d.input_hash = $5 \
+            AND d.answer IS NOT NULL ORDER BY d.id DESC LIMIT 1"
+        );
+        let row: Option<Row> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(representation.as_str()).bind(input_hash).fetch_optional(db).await?
+        });
+        row.map(Row::read).transpose()
+    }
+
+    /// What the judge said of each source whose accepted decision is in force, where it said something.
+    pub async fn accepted_reasonings(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        representation: Representation,
+    ) -> Result<BTreeMap<ItemNumber, String>, StoreError> {
+        let query = "SELECT i.number, d.reasoning FROM judge_decisions d JOIN items i ON i.id = d.item_id
+            WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
+            AND d.superseded_at IS NULL AND d.reasoning IS NOT NULL";
+        let rows: Vec<(i64, String)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+            query.bind(representation.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter().map(|(source, reasoning)| Ok((number(source)?, reasoning))).collect()
+    }
+
+    /// The accepted decisions in force of one type and representation, by source. Those that were stored because of a
+    /// person's override are marked; overrides themselves are not among them.
+    pub async fn accepted_edges(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        representation: Representation,
+    ) -> Result<Vec<Edge>, StoreError> {
+        let query = "SELECT i.number, t.number, d.confidence, d.source_version, d.target_version, d.origin = 'override'
+            FROM judge_decisions d JOIN items i ON i.id = d.item_id JOIN items t ON t.id = d.target_item_id
+            WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
+            AND d.superseded_at IS NULL ORDER BY i.number";
+        let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
+            query.bind(representation.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter()
+            .map(|(source, target, confidence, source_version, target_version, human)| {
+                Ok(Edge {
+                    source: number(source)?,
+                    target: number(target)?,
+                    confidence: probability(confidence)?,
+                    source_version: ContentVersion::stored(source_version),
+                    target_version: ContentVersion::stored(target_version),
+                    human,
+                })
+            })
+            .collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    r#type: String,
+    number: i64,
+    target: Option<i64>,
+    representation: String,
+    candidate_set_id: Option<i64>,
+    origin: String,
+    status: String,
+    superseded_at: Option<i64>,
+    model_is_duplicate: Option<bool>,
+    confidence: Option<f64>,
+    reasoning: Option<String>,
+    structure: Option<Json<Structure>>,
+    reason: Option<String>,
+    answer: Option<String>,
+    provider: String,
+    model: String,
+    prompt_version: i64,
+    config_hash: String,
+    input_hash: String,
+    source_version: i64,
+    target_version: Option<i64>,
+    candidates: Json<Vec<DecidedCandidate>>,
+    created_at: i64,
+    run_id: String,
+}
+
+impl Row {
+    fn read(self) -> Result<StoredDecision, StoreError> {
+        Ok(StoredDecision {
+            id: DecisionId(self.id),
+            item_type: word(&self.r#type)?,
+            number: number(self.number)?,
+            target: optional_number(self.target)?,
+            representation: word(&self.representation)?,
+            candidate_set: self.candidate_set_id,
+            origin: word(&self.origin)?,
+            status: word(&self.status)?,
+            superseded_at: optional_moment(self.superseded_at)?,
+            model_is_duplicate: self.model_is_duplicate,
+            confidence: optional_probability(self.confidence)?,
+            reasoning: self.reasoning,
+            structure: self.structure.map(|structure| structure.0),
+            reason: self.reason,
+            answer: self.answer,
+            provider: self.provider,
+            model: self.model,
+            prompt_version: self.prompt_version,
+            config_hash: self.config_hash,
+            input_hash: self.input_hash,
+            source_version: ContentVersion::stored(self.source_version),
+            target_version: self.target_version.map(ContentVersion::stored),
+            candidates: self.candidates.0,
+            created_at: moment(self.created_at)?,
+            run_id: self.run_id,
+        })
+    }
+}

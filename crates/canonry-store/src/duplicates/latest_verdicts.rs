@@ -1,0 +1,118 @@
+//! The newest verdict about each of some items, and what became of them: for lists.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{IssueOutcome, ItemNumber, ItemType, Lesson, Probability, Similarity, Verdict};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{moment, number, optional_number, optional_probability, similarity, word};
+use crate::engine::transaction::{StoreError, on_pool};
+use crate::learning::issue_outcomes::StoredOutcome;
+
+/// The newest triage record of an item, without its candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatestTriage {
+    pub id: i64,
+    pub verdict: Verdict,
+    pub target: Option<ItemNumber>,
+    pub target_score: Option<Similarity>,
+    pub confidence: Option<Probability>,
+    pub reason: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Store {
+    /// The newest triage record of each of some items that has one.
+    pub async fn latest_triage(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+    ) -> Result<BTreeMap<ItemNumber, LatestTriage>, StoreError> {
+        let mut newest = BTreeMap::new();
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<TriageRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT i.number, d.id, d.verdict, t.number AS target, d.target_score, d.confidence, d.reason, d.created_at
+                    FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
+                    WHERE d.id IN (SELECT max(n.id) FROM items s JOIN triage_records n ON n.item_id = s.id WHERE s.repo_id = ",
+                );
+                query.push_bind(repo.0).push(" AND s.type = ").push_bind(item_type.as_str());
+                query.push(" AND s.number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(") GROUP BY n.item_id)");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in rows {
+                newest.insert(number(row.number)?, row.read()?);
+            }
+        }
+        Ok(newest)
+    }
+
+    /// What became of each of some issues that something happened to.
+    pub async fn outcomes_of(
+        &self,
+        repo: RepoId,
+        numbers: &[ItemNumber],
+    ) -> Result<BTreeMap<ItemNumber, StoredOutcome>, StoreError> {
+        let mut outcomes = BTreeMap::new();
+        for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
+            let rows: Vec<OutcomeRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT i.number, o.outcome, o.lesson, o.triage_id, o.updated_at FROM items i
+                    JOIN issue_outcomes o ON o.item_id = i.id WHERE i.repo_id = ",
+                );
+                query.push_bind(repo.0).push(" AND i.type = 'issue' AND i.number IN (");
+                let mut listed = query.separated(", ");
+                for number in batch {
+                    listed.push_bind(number.get());
+                }
+                query.push(")");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for (item, Json(outcome), Json(lesson), triage_id, updated_at) in rows {
+                let updated_at = moment(updated_at)?;
+                outcomes.insert(number(item)?, StoredOutcome { outcome, lesson, triage_id, updated_at });
+            }
+        }
+        Ok(outcomes)
+    }
+}
+
+type OutcomeRow = (i64, Json<IssueOutcome>, Json<Lesson>, Option<i64>, i64);
+
+#[derive(sqlx::FromRow)]
+struct TriageRow {
+    number: i64,
+    id: i64,
+    verdict: String,
+    target: Option<i64>,
+    target_score: Option<f64>,
+    confidence: Option<f64>,
+    reason: String,
+    created_at: i64,
+}
+
+impl TriageRow {
+    fn read(self) -> Result<LatestTriage, StoreError> {
+        Ok(LatestTriage {
+            id: self.id,
+            verdict: word::<Verdict>(&self.verdict)?,
+            target: optional_number(self.target)?,
+            target_score: self.target_score.map(similarity).transpose()?,
+            confidence: optional_probability(self.confidence)?,
+            reason: self.reason,
+            created_at: moment(self.created_at)?,
+        })
+    }
+}

@@ -1,0 +1,183 @@
+//! What each triage record led to, and the threshold that decided it.
+
+use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, ThresholdSource, TriageMode};
+use jiff::Timestamp;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{current_threshold, micros, moment, optional_component, points, storable, word};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+use crate::learning::issue_outcomes::relearn;
+use crate::learning::predicted_cluster::freeze_clusters;
+use crate::learning::thresholds::tell;
+
+/// What is done about a triage record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum TriageActionKind {
+    Recorded,
+    Commented,
+    /// The comment that is there says something else now.
+    Edited,
+    /// The comment that is there says that it does not hold any more, and the label goes.
+    Withdrawn,
+}
+
+impl TriageActionKind {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Recorded => "recorded",
+            Self::Commented => "commented",
+            Self::Edited => "edited",
+            Self::Withdrawn => "withdrawn",
+        }
+    }
+}
+
+impl std::str::FromStr for TriageActionKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Recorded, Self::Commented, Self::Edited, Self::Withdrawn];
+        all.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| format!("{text:?} is no triage action"))
+    }
+}
+
+/// What a triage record led to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriageAction {
+    pub triage_id: i64,
+    pub mode: TriageMode,
+    pub component: Option<Component>,
+    pub threshold: CurrentThreshold,
+    pub source: ThresholdSource,
+    pub action: TriageActionKind,
+    pub reason: String,
+    pub comment_key: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredTriageAction {
+    pub action: TriageAction,
+    /// When it was decided.
+    pub created_at: Timestamp,
+}
+
+impl Store {
+    /// Notes what a record led to, and learns from that in the same transaction; of several for one record the first
+    /// stays.
+    pub async fn record_triage_action(&self, action: &TriageAction, now: Timestamp) -> Result<(), StoreError> {
+        let insert = "INSERT INTO triage_actions (triage_id, mode, component, threshold, source, action, reason, comment_key, created_at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (triage_id) DO NOTHING";
+        let about =
+            "SELECT i.repo_id, i.id, i.type FROM triage_records d JOIN items i ON i.id = d.item_id WHERE d.id = $1";
+        let mut tx = self.pool.begin().await?;
+        let about: Option<(i64, i64, String)> =
+            on_tx!(&mut tx, |db| sqlx::query_as(about).bind(action.triage_id).fetch_optional(db).await?);
+        let Some((repo, item, item_type)) = about else {
+            return Err(StoreError::Damaged(format!("the triage record {} is not there", action.triage_id)));
+        };
+        let repo = RepoId(repo);
+        tx.lock_items_of(repo).await?;
+        let written = on_tx!(&mut tx, |db| {
+            sqlx::query(insert)
+                .bind(action.triage_id)
+                .bind(action.mode.as_str())
+                .bind(action.component.as_ref().map(Component::as_str))
+                .bind(points(action.threshold))
+                .bind(action.source.as_str())
+                .bind(action.action.as_str())
+                .bind(storable(&action.reason))
+                .bind(action.comment_key.as_deref())
+                .bind(micros(now))
+                .execute(db)
+                .await?
+                .rows_affected()
+        });
+        // What people were told decides which record their answer is about.
+        let is_said = written == 1 && action.action != TriageActionKind::Recorded;
+        let adjusted = if is_said && word::<ItemType>(&item_type)? == ItemType::Issue {
+            // The thumbs so far were about other words. Those that are about these are counted when they are next read.
+            let forget = "UPDATE triage_comment_reactions SET up = 0, down = 0, mixed = 0 WHERE item_id = $1";
+            on_tx!(&mut tx, |db| {
+                sqlx::query(forget).bind(item).execute(db).await?;
+            });
+            freeze_clusters(&mut tx, repo, item).await?;
+            relearn(&mut tx, repo, &[item], now).await?
+        } else {
+            Vec::new()
+        };
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(())
+    }
+
+    /// What the records of an item led to, the newest first.
+    pub async fn triage_actions_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Vec<StoredTriageAction>, StoreError> {
+        let query = "SELECT a.triage_id, a.mode, a.component, a.threshold, a.source, a.action, a.reason, a.comment_key, a.created_at
+            FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY a.triage_id DESC";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
+        });
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// Why the latest record of a repository was or was not said on GitHub.
+    pub async fn last_triage_reason(&self, repo: RepoId) -> Result<Option<String>, StoreError> {
+        let query = "SELECT a.reason FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id
+            JOIN items i ON i.id = d.item_id WHERE i.repo_id = $1 ORDER BY a.triage_id DESC LIMIT 1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
+    }
+
+    /// The latest record that a run made about an item.
+    pub async fn triage_record_of_run(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        run_id: &str,
+    ) -> Result<Option<i64>, StoreError> {
+        let query = "SELECT max(d.id) FROM triage_records d JOIN items i ON i.id = d.item_id
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND d.run_id = $4";
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
+            query.bind(run_id).fetch_one(db).await?
+        }))
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    triage_id: i64,
+    mode: String,
+    component: Option<String>,
+    threshold: Option<i64>,
+    source: String,
+    action: String,
+    reason: String,
+    comment_key: Option<String>,
+    created_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<StoredTriageAction, StoreError> {
+        Ok(StoredTriageAction {
+            action: TriageAction {
+                triage_id: self.triage_id,
+                mode: word(&self.mode)?,
+                component: optional_component(self.component)?,
+                threshold: current_threshold(self.threshold)?,
+                source: word(&self.source)?,
+                action: word(&self.action)?,
+                reason: self.reason,
+                comment_key: self.comment_key,
+            },
+            created_at: moment(self.created_at)?,
+        })
+    }
+}

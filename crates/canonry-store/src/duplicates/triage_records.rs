@@ -1,0 +1,258 @@
+//! Triage records: what Canonry said about a new item, with every candidate it had.
+
+use std::collections::{BTreeMap, HashMap};
+
+use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Probability, Similarity, Verdict};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
+use crate::corpus::repos::RepoId;
+use crate::duplicates::candidate_sets::Representation;
+use crate::engine::open::Store;
+use crate::engine::row_values::{
+    micros, moment, number, optional_number, optional_probability, similarity, storable, word,
+};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+use crate::learning::issue_outcomes::relearn;
+use crate::learning::predicted_cluster::freeze_clusters;
+use crate::learning::thresholds::tell;
+
+/// A neighbour that was there when an item was new.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TriageCandidate {
+    pub number: ItemNumber,
+    pub score: Similarity,
+    pub parts: BTreeMap<String, f64>,
+    pub state: ItemState,
+    /// Whether the judge saw it; those below the threshold are kept all the same.
+    pub judged: bool,
+}
+
+/// What is said about a new item.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewTriageRecord {
+    /// Issue or pull request; its candidates are of the same type.
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub verdict: Verdict,
+    pub target: Option<ItemNumber>,
+    pub target_score: Option<Similarity>,
+    pub is_duplicate: bool,
+    /// The judge's confidence; `None` when it gave no answer.
+    pub confidence: Option<Probability>,
+    pub reason: String,
+    /// The judge's own reason; empty when it gave none.
+    pub reasoning: String,
+    pub effective_source: Representation,
+    pub source_fallback_reason: Option<String>,
+    pub provider: String,
+    pub model: String,
+    pub prompt_version: i64,
+    pub config_hash: String,
+    pub content_version: ContentVersion,
+    pub embed_model: String,
+    pub run_id: String,
+    /// Its neighbours, best first.
+    pub candidates: Vec<TriageCandidate>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredTriageRecord {
+    /// The store's key; a later one has a greater key.
+    pub id: i64,
+    pub record: NewTriageRecord,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+impl Store {
+    /// Writes a record with its candidates, and gives its key.
+    pub async fn write_triage_record(
+        &self,
+        repo: RepoId,
+        record: &NewTriageRecord,
+        now: Timestamp,
+    ) -> Result<i64, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let others = record.candidates.iter().map(|candidate| candidate.number).chain(record.target);
+        let keys = ItemKeys::read(&mut tx, repo, std::iter::once(record.number).chain(others)).await?;
+        let item = keys.id(record.item_type, record.number)?;
+        let target = keys.optional_id(record.item_type, record.target)?;
+        let mut candidates = Vec::with_capacity(record.candidates.len());
+        for (rank, candidate) in (1_i64..).zip(&record.candidates) {
+            candidates.push((rank, keys.id(record.item_type, candidate.number)?, candidate));
+        }
+        let insert = "INSERT INTO triage_records (repo_id, item_id, verdict, target_item_id, target_score, is_duplicate, confidence, reason,
+                reasoning, effective_source, source_fallback_reason, provider, model, prompt_version, config_hash,
+                content_version, embed_model, created_at, run_id)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19) RETURNING id";
+        let id: i64 = on_tx!(&mut tx, |db| {
+            let id = sqlx::query_scalar(insert)
+                .bind(repo.0)
+                .bind(item)
+                .bind(record.verdict.as_str())
+                .bind(target)
+                .bind(record.target_score.map(Similarity::get))
+                .bind(record.is_duplicate)
+                .bind(record.confidence.map(Probability::get))
+                .bind(storable(&record.reason))
+                .bind(storable(&record.reasoning))
+                .bind(record.effective_source.as_str())
+                .bind(record.source_fallback_reason.as_deref().map(storable))
+                .bind(record.provider.as_str())
+                .bind(record.model.as_str())
+                .bind(record.prompt_version)
+                .bind(record.config_hash.as_str())
+                .bind(record.content_version.get())
+                .bind(record.embed_model.as_str())
+                .bind(micros(now))
+                .bind(record.run_id.as_str())
+                .fetch_one(&mut *db)
+                .await?;
+            if !candidates.is_empty() {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO triage_candidates (triage_id, rank, item_id, score, parts, state, judged) ",
+                );
+                query.push_values(&candidates, |mut row, (rank, item, candidate)| {
+                    row.push_bind(id)
+                        .push_bind(*rank)
+                        .push_bind(*item)
+                        .push_bind(candidate.score.get())
+                        .push_bind(Json(&candidate.parts))
+                        .push_bind(candidate.state.as_str())
+                        .push_bind(candidate.judged);
+                });
+                query.build().execute(db).await?;
+            }
+            id
+        });
+        // A record that counts for what already became of the issue, or of reactions to an earlier comment.
+        let adjusted = match record.item_type {
+            ItemType::Issue => {
+                freeze_clusters(&mut tx, repo, item).await?;
+                relearn(&mut tx, repo, &[item], now).await?
+            }
+            ItemType::Pr => Vec::new(),
+        };
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(id)
+    }
+
+    /// What was said about an item, newest first.
+    pub async fn triage_records_of(
+        &self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+    ) -> Result<Vec<StoredTriageRecord>, StoreError> {
+        let query = "SELECT d.id, i.type, i.number, d.verdict, t.number AS target, d.target_score, d.is_duplicate, d.confidence,
+                d.reason, d.reasoning, d.effective_source, d.source_fallback_reason, d.provider, d.model, d.prompt_version,
+                d.config_hash, d.content_version, d.embed_model, d.created_at, d.run_id
+            FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
+        });
+        let mut candidates: HashMap<i64, Vec<TriageCandidate>> = HashMap::with_capacity(rows.len());
+        for batch in rows.chunks(NUMBERS_PER_STATEMENT) {
+            let found: Vec<CandidateRow> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT c.triage_id, i.number, c.score, c.parts, c.state, c.judged FROM triage_candidates c \
+                    JOIN items i ON i.id = c.item_id WHERE c.triage_id IN (",
+                );
+                let mut listed = query.separated(", ");
+                for row in batch {
+                    listed.push_bind(row.id);
+                }
+                query.push(") ORDER BY c.triage_id, c.rank");
+                query.build_query_as().fetch_all(db).await?
+            });
+            for row in found {
+                candidates.entry(row.triage_id).or_default().push(row.read()?);
+            }
+        }
+        rows.into_iter()
+            .map(|row| {
+                let candidates = candidates.remove(&row.id).unwrap_or_default();
+                row.read(candidates)
+            })
+            .collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct CandidateRow {
+    triage_id: i64,
+    number: i64,
+    score: f64,
+    parts: Json<BTreeMap<String, f64>>,
+    state: String,
+    judged: bool,
+}
+
+impl CandidateRow {
+    fn read(self) -> Result<TriageCandidate, StoreError> {
+        Ok(TriageCandidate {
+            number: number(self.number)?,
+            score: similarity(self.score)?,
+            parts: self.parts.0,
+            state: word(&self.state)?,
+            judged: self.judged,
+        })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    r#type: String,
+    number: i64,
+    verdict: String,
+    target: Option<i64>,
+    target_score: Option<f64>,
+    is_duplicate: bool,
+    confidence: Option<f64>,
+    reason: String,
+    reasoning: String,
+    effective_source: String,
+    source_fallback_reason: Option<String>,
+    provider: String,
+    model: String,
+    prompt_version: i64,
+    config_hash: String,
+    content_version: i64,
+    embed_model: String,
+    created_at: i64,
+    run_id: String,
+}
+
+impl Row {
+    fn read(self, candidates: Vec<TriageCandidate>) -> Result<StoredTriageRecord, StoreError> {
+        let record = NewTriageRecord {
+            item_type: word(&self.r#type)?,
+            number: number(self.number)?,
+            verdict: word::<Verdict>(&self.verdict)?,
+            target: optional_number(self.target)?,
+            target_score: self.target_score.map(similarity).transpose()?,
+            is_duplicate: self.is_duplicate,
+            confidence: optional_probability(self.confidence)?,
+            reason: self.reason,
+            reasoning: self.reasoning,
+            effective_source: word(&self.effective_source)?,
+            source_fallback_reason: self.source_fallback_reason,
+            provider: self.provider,
+            model: self.model,
+            prompt_version: self.prompt_version,
+            config_hash: self.config_hash,
+            content_version: ContentVersion::stored(self.content_version),
+            embed_model: self.embed_model,
+            run_id: self.run_id,
+            candidates,
+        };
+        Ok(StoredTriageRecord { id: self.id, record, created_at: moment(self.created_at)? })
+    }
+}

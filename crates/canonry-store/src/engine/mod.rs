@@ -1,0 +1,25 @@
+//! Both engines behind one set of SQL texts: opening, migrating, transactions, and how values look in a row.
+
+pub(crate) mod clock_skew;
+pub(crate) mod database_url;
+pub(crate) mod future_times;
+pub(crate) mod health;
+pub(crate) mod like_patterns;
+pub(crate) mod migrations;
+pub(crate) mod open;
+pub(crate) mod packed_text;
+pub(crate) mod postgres_limits;
+pub(crate) mod prune;
+pub(crate) mod purge;
+pub(crate) mod row_values;
+pub(crate) mod secrets;
+pub(crate) mod transaction;
+
+pub use database_url::{DatabaseUrl, InvalidDatabaseUrl};
+pub use future_times::FutureTimes;
+pub use migrations::{NEWEST_SCHEMA, SchemaVersion};
+pub use open::{OpenError, OpenOptions, Store};
+pub use packed_text::PackedText;
+pub use prune::Pruned;
+pub use purge::PurgePlace;
+pub use transaction::StoreError;

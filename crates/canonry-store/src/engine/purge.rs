@@ -1,0 +1,347 @@
+//! Deleting what is kept of a repository: everything, or the vectors of one model; a few rows in each transaction.
+
+#[cfg(test)]
+mod tests;
+
+use canonry_domain::{GithubId, RepoName};
+use sqlx::AssertSqlSafe;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::count;
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// Whose rows they are: how a table leads to its repository.
+#[derive(Debug, Clone, Copy)]
+enum Of {
+    /// It has the repository's name, which need not be one that is stored.
+    Name,
+    Repo,
+    Item,
+    Finding,
+    CandidateSet,
+    Triage,
+}
+
+impl Of {
+    /// The condition; `$1` is the name or the repository's key.
+    const fn condition(self) -> &'static str {
+        match self {
+            Self::Name => "repo = $1",
+            Self::Repo => "repo_id = $1",
+            Self::Item => "item_id IN (SELECT id FROM items WHERE repo_id = $1)",
+            Self::Finding => "finding_id IN (SELECT id FROM findings WHERE repo_id = $1)",
+            Self::CandidateSet => {
+                "set_id IN (SELECT id FROM candidate_sets WHERE item_id IN (SELECT id FROM items WHERE repo_id = $1))"
+            }
+            Self::Triage => {
+                "triage_id IN (SELECT id FROM triage_records WHERE item_id IN (SELECT id FROM items WHERE repo_id = $1))"
+            }
+        }
+    }
+}
+
+/// Every table that tells of repositories, but for their own. A test compares it with the schema.
+const TABLES: &[(&str, Of)] = &[
+    ("items", Of::Repo),
+    ("embeddings", Of::Item),
+    ("token_vectors", Of::Item),
+    ("intent_cards", Of::Item),
+    ("boilerplate", Of::Repo),
+    ("candidate_sets", Of::Item),
+    ("candidate_set_members", Of::CandidateSet),
+    ("judge_decisions", Of::Repo),
+    ("overrides", Of::Repo),
+    ("canonicals", Of::Repo),
+    ("close_runs", Of::Repo),
+    ("close_run_items", Of::Item),
+    ("close_leases", Of::Repo),
+    ("graces", Of::Repo),
+    ("objections", Of::Repo),
+    ("triage_records", Of::Item),
+    ("triage_candidates", Of::Triage),
+    ("triage_actions", Of::Triage),
+    ("triage_comment_reactions", Of::Item),
+    ("outcome_events", Of::Item),
+    ("issue_outcomes", Of::Repo),
+    ("threshold_settings", Of::Repo),
+    ("threshold_state", Of::Repo),
+    ("threshold_adjustments", Of::Repo),
+    ("judge_audit_runs", Of::Repo),
+    ("judge_audit_run_items", Of::Item),
+    ("adjudications", Of::Repo),
+    ("review_runs", Of::Repo),
+    ("reviews", Of::Repo),
+    ("findings", Of::Repo),
+    ("finding_sightings", Of::Finding),
+    ("suppression_log", Of::Finding),
+    ("dismissals", Of::Finding),
+    ("feedback_reactions", Of::Repo),
+    ("feedback_clears", Of::Repo),
+    ("finding_memories", Of::Repo),
+    ("posted_findings", Of::Repo),
+    ("llm_calls", Of::Repo),
+    ("mentions", Of::Repo),
+    ("brakes", Of::Repo),
+    ("console_actions", Of::Repo),
+    ("maintainer_lists", Of::Repo),
+    ("repo_settings", Of::Repo),
+    ("sync_progress", Of::Repo),
+    ("etags", Of::Repo),
+    ("outbox", Of::Repo),
+    ("jobs", Of::Name),
+    ("deliveries", Of::Name),
+];
+
+/// What is deleted one part after the other. Whatever is not named here goes with what it hangs on: all of it is bound to
+/// its repository by foreign keys that delete. The order and the parts only keep the transactions short.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    /// The rows of a table that has the repository's name.
+    Named(&'static str),
+    /// The rows of a table that has the repository's key.
+    Keyed(&'static str),
+    /// What hangs on items, for a few items at a time. An item is deleted after that: one that a thousand others
+    /// were compared with would take all of theirs with it.
+    OfItems,
+    SharedCounts,
+    /// The repository, and what was written about it meanwhile.
+    Repo,
+}
+
+const PARTS: &[Part] = &[
+    // Nothing is begun and nothing is sent any more.
+    Part::Named("jobs"),
+    Part::Named("deliveries"),
+    Part::Keyed("outbox"),
+    Part::OfItems,
+    Part::Keyed("items"),
+    Part::Keyed("close_runs"),
+    Part::Keyed("judge_audit_runs"),
+    Part::Keyed("canonicals"),
+    Part::Keyed("overrides"),
+    Part::Keyed("findings"),
+    Part::Keyed("review_runs"),
+    Part::Keyed("llm_calls"),
+    Part::Keyed("mentions"),
+    Part::Keyed("console_actions"),
+    Part::Keyed("threshold_adjustments"),
+    Part::Keyed("feedback_clears"),
+    Part::Keyed("etags"),
+    Part::SharedCounts,
+    Part::Repo,
+];
+
+/// What hangs on an item. What only points to others of these rows comes before them: it would be changed otherwise, to
+/// be deleted right afterwards.
+const OF_ITEMS: &[&str] = &[
+    "judge_audit_run_items",
+    "judge_decisions",
+    "candidate_sets",
+    "issue_outcomes",
+    "graces",
+    "triage_records",
+    "close_run_items",
+    "objections",
+    "outcome_events",
+    "triage_comment_reactions",
+    "intent_cards",
+    "embeddings",
+];
+
+/// How far a purge has come. Nothing depends on it: one that begins anew does what is left.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct PurgePlace {
+    part: usize,
+    /// The number of the last item that nothing hangs on any more.
+    after: i64,
+}
+
+impl PurgePlace {
+    const fn next_part(self) -> Self {
+        Self { part: self.part + 1, after: 0 }
+    }
+}
+
+impl Store {
+    /// How many rows of each table are about a repository, in a fixed order. Under a name that is not stored there may
+    /// still be webhooks and jobs.
+    pub async fn rows_about(&self, name: &RepoName) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        let repo = self.repo(name).await?;
+        let mut rows = Vec::with_capacity(TABLES.len());
+        for &(table, of) in TABLES {
+            // Only names of our own tables are put into the text.
+            let query = AssertSqlSafe(format!("SELECT count(*) FROM {table} WHERE {}", of.condition()));
+            let found: i64 = match (of, &repo) {
+                (Of::Name, _) => {
+                    on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(name.key()).fetch_one(db).await?)
+                }
+                (_, Some(repo)) => {
+                    on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.id.0).fetch_one(db).await?)
+                }
+                (_, None) => 0,
+            };
+            rows.push((table, count(found)?));
+        }
+        Ok(rows)
+    }
+
+    /// Deletes the next few rows about a repository, in one transaction, and says where to go on; `None` is that nothing is
+    /// left. About `most` rows and what hangs on them are deleted at once, so that nobody waits for long.
+    ///
+    /// The repository itself is deleted last: a purge that was interrupted finds it, and begins anew. It goes by its key,
+    /// because another one may get its name meanwhile; without a key only what has the name is deleted.
+    pub async fn purge_some(
+        &self,
+        name: &RepoName,
+        repo: Option<RepoId>,
+        place: PurgePlace,
+        most: u32,
+    ) -> Result<Option<PurgePlace>, StoreError> {
+        let Some(part) = PARTS.get(place.part) else { return Ok(None) };
+        let is_done = match (part, repo) {
+            (Part::Named(table), _) => self.delete_named(table, name, most).await? < u64::from(most),
+            (_, None) => return Ok(None),
+            (Part::Keyed(table), Some(repo)) => self.delete_keyed(table, repo, most).await? < u64::from(most),
+            (Part::OfItems, Some(repo)) => match self.delete_of_items(repo, OF_ITEMS, None, place.after, most).await? {
+                Some(after) => return Ok(Some(PurgePlace { after, ..place })),
+                None => true,
+            },
+            (Part::SharedCounts, Some(repo)) => {
+                self.take_out_of_global_patterns(repo).await?;
+                true
+            }
+            (Part::Repo, Some(repo)) => {
+                let mut tx = self.begin_purge().await?;
+                on_tx!(&mut tx, |db| {
+                    sqlx::query("DELETE FROM repos WHERE id = $1").bind(repo.0).execute(db).await?;
+                });
+                tx.commit().await?;
+                true
+            }
+        };
+        let next = if is_done { place.next_part() } else { place };
+        Ok((next.part < PARTS.len()).then_some(next))
+    }
+
+    /// Deletes the vectors that a model made of a few items behind number `after`, and says behind which number to go
+    /// on; `None` is that there are no more items. A model is named as it is stored.
+    pub async fn purge_vectors(
+        &self,
+        repo: RepoId,
+        model: &str,
+        after: i64,
+        most: u32,
+    ) -> Result<Option<i64>, StoreError> {
+        self.delete_of_items(repo, &["embeddings"], Some(model), after, most).await
+    }
+
+    /// The installation of the App through which a repository is reached, as far as anybody told.
+    pub async fn repo_installation(&self, repo: RepoId) -> Result<Option<GithubId>, StoreError> {
+        let query = "SELECT installation_id FROM repos WHERE id = $1";
+        let found: Option<Option<i64>> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
+        Ok(found.flatten().map(GithubId))
+    }
+
+    /// A transaction that leaves nothing of what it deletes in a SQLite file, where the room of deleted rows is otherwise
+    /// only marked as free.
+    async fn begin_purge(&self) -> Result<Transaction, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        if let Transaction::Sqlite(transaction) = &mut tx {
+            sqlx::query("PRAGMA secure_delete = ON").execute(&mut **transaction).await?;
+        }
+        Ok(tx)
+    }
+
+    async fn delete_named(&self, table: &str, name: &RepoName, most: u32) -> Result<u64, StoreError> {
+        let mut tx = self.begin_purge().await?;
+        let delete = AssertSqlSafe(delete_some(&tx, table, Of::Name));
+        let deleted = on_tx!(&mut tx, |db| {
+            sqlx::query(delete).bind(name.key()).bind(i64::from(most)).execute(db).await?.rows_affected()
+        });
+        tx.commit().await?;
+        Ok(deleted)
+    }
+
+    async fn delete_keyed(&self, table: &str, repo: RepoId, most: u32) -> Result<u64, StoreError> {
+        let mut tx = self.begin_purge().await?;
+        let delete = AssertSqlSafe(delete_some(&tx, table, Of::Repo));
+        let deleted = on_tx!(&mut tx, |db| {
+            sqlx::query(delete).bind(repo.0).bind(i64::from(most)).execute(db).await?.rows_affected()
+        });
+        tx.commit().await?;
+        Ok(deleted)
+    }
+
+    /// Deletes from tables what hangs on the items behind number `after`, `most` numbers at a time, and says which was
+    /// the last; `None` when there are no more. With a model, only what it made.
+    async fn delete_of_items(
+        &self,
+        repo: RepoId,
+        tables: &[&str],
+        model: Option<&str>,
+        after: i64,
+        most: u32,
+    ) -> Result<Option<i64>, StoreError> {
+        let last = "SELECT max(number) FROM (SELECT number FROM items WHERE repo_id = $1 AND number > $2
+            ORDER BY number LIMIT $3) AS page";
+        let page = "SELECT id FROM items WHERE repo_id = $1 AND number > $2 AND number <= $3";
+        let mut tx = self.begin_purge().await?;
+        let (last, ids): (Option<i64>, Vec<i64>) = on_tx!(&mut tx, |db| {
+            let last: Option<i64> =
+                sqlx::query_scalar(last).bind(repo.0).bind(after).bind(i64::from(most)).fetch_one(&mut *db).await?;
+            let ids = match last {
+                Some(last) => sqlx::query_scalar(page).bind(repo.0).bind(after).bind(last).fetch_all(db).await?,
+                None => Vec::new(),
+            };
+            (last, ids)
+        });
+        for table in tables {
+            // All keys in one value, so that both engines look each of them up, whatever they believe of the table's size.
+            let made_by = if model.is_some() { " AND model = $2" } else { "" };
+            macro_rules! delete {
+                ($db:expr, $among:literal, $ids:expr) => {{
+                    let delete = format!("DELETE FROM {table} WHERE item_id {}{made_by}", $among);
+                    let query = sqlx::query(AssertSqlSafe(delete)).bind($ids);
+                    let query = match model {
+                        Some(model) => query.bind(model),
+                        None => query,
+                    };
+                    query.execute($db).await?;
+                }};
+            }
+            match &mut tx {
+                Transaction::Sqlite(db) => {
+                    delete!(&mut **db, "IN (SELECT value FROM json_each($1))", Json(&ids));
+                }
+                Transaction::Postgres(db) => delete!(&mut **db, "= ANY ($1)", &ids),
+            }
+        }
+        tx.commit().await?;
+        Ok(last)
+    }
+
+    /// The repository's findings are gone by now: counted anew, nothing of them is left.
+    async fn take_out_of_global_patterns(&self, repo: RepoId) -> Result<(), StoreError> {
+        let query = "SELECT shares_patterns FROM repos WHERE id = $1";
+        let shares: Option<bool> =
+            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
+        if shares == Some(true) { self.renew_global_patterns().await } else { Ok(()) }
+    }
+}
+
+/// A statement that deletes at most `$2` rows of a table. They are named by where they lie, which is all that the tables
+/// have in common.
+fn delete_some(tx: &Transaction, table: &str, of: Of) -> String {
+    let condition = of.condition();
+    match tx {
+        Transaction::Sqlite(_) => {
+            format!("DELETE FROM {table} WHERE rowid IN (SELECT rowid FROM {table} WHERE {condition} LIMIT $2)")
+        }
+        Transaction::Postgres(_) => {
+            format!("DELETE FROM {table} WHERE ctid = ANY (ARRAY(SELECT ctid FROM {table} WHERE {condition} LIMIT $2))")
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! Queueing work that no delivery caused: schedules, syncs of new repositories, what people ask for.
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, storable};
+use crate::engine::transaction::{StoreError, Transaction, on_tx};
+use crate::jobs::queue::{JobId, NewJob, insert_job};
+
+/// Any number that nothing else on the server uses as an advisory lock: whoever looks whether a job waits and queues
+/// it if none does goes one after the other.
+const ONCE_LOCK: i64 = 0x0043_414e_4f4e_4f4e;
+
+impl Store {
+    /// Queues a job that may run from that moment on.
+    pub async fn queue_job(&self, new: &NewJob<'_>, run_after: Timestamp, now: Timestamp) -> Result<JobId, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let id = insert_job(&mut tx, new, None, run_after, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
+
+    /// Queues a job unless one of its key and kind waits already, in which case it is `None`. One that runs does not
+    /// count: what it read may be older than the reason for this one.
+    pub async fn queue_job_once(
+        &self,
+        new: &NewJob<'_>,
+        run_after: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<JobId>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let id = queue_once(&mut tx, new, run_after, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
+
+    /// Queues a job unless one of its key and kind waits or runs whose payload is for the same, in which case it is
+    /// `None`. However many ask at once, one of them queues it.
+    pub async fn queue_job_unless_active(
+        &self,
+        new: &NewJob<'_>,
+        is_same: impl Fn(&Value) -> bool + Send,
+        run_after: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<JobId>, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock_once(&mut tx).await?;
+        let active = "SELECT payload FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running')";
+        let active: Vec<String> = on_tx!(&mut tx, |db| {
+            sqlx::query_scalar(active).bind(storable(new.key)).bind(new.kind).fetch_all(db).await?
+        });
+        for payload in active {
+            if is_same(&serde_json::from_str(&payload).map_err(StoreError::damaged)?) {
+                tx.rollback().await?;
+                return Ok(None);
+            }
+        }
+        let id = insert_job(&mut tx, new, None, run_after, now).await?;
+        tx.commit().await?;
+        Ok(Some(id))
+    }
+
+    /// Queues a job, or lets one of its key and kind that waits do this one's work too: `join` makes one payload of the
+    /// waiting one's and the new one's. It waits no longer than the new one would, and its tries begin anew. One that runs
+    /// does not count: what it read may be older than the reason for this one.
+    pub async fn queue_job_joined(
+        &self,
+        new: &NewJob<'_>,
+        join: impl Fn(&Value, &Value) -> Value + Send,
+        run_after: Timestamp,
+        now: Timestamp,
+    ) -> Result<JobId, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        lock_once(&mut tx).await?;
+        let waiting =
+            "SELECT id, payload FROM jobs WHERE key = $1 AND kind = $2 AND state = 'queued' ORDER BY id LIMIT 1";
+        let waiting: Option<(i64, String)> = on_tx!(&mut tx, |db| {
+            sqlx::query_as(waiting).bind(storable(new.key)).bind(new.kind).fetch_optional(db).await?
+        });
+        if let Some((id, payload)) = waiting {
+            let payload: Value = serde_json::from_str(&payload).map_err(StoreError::damaged)?;
+            let joined = join(&payload, new.payload).to_string();
+            // Somebody may have leased it since.
+            let update = "UPDATE jobs SET payload = $2, attempts = 0, run_after = CASE WHEN run_after < $3 THEN run_after ELSE $3 END
+                WHERE id = $1 AND state = 'queued'";
+            let changed = on_tx!(&mut tx, |db| {
+                let query = sqlx::query(update).bind(id).bind(joined).bind(micros(run_after));
+                query.execute(db).await?.rows_affected()
+            });
+            if changed == 1 {
+                tx.tell_workers().await?;
+                tx.commit().await?;
+                return Ok(JobId(id));
+            }
+        }
+        let id = insert_job(&mut tx, new, None, run_after, now).await?;
+        tx.commit().await?;
+        Ok(id)
+    }
+}
+
+pub(crate) async fn queue_once(
+    tx: &mut Transaction,
+    new: &NewJob<'_>,
+    run_after: Timestamp,
+    now: Timestamp,
+) -> Result<Option<JobId>, StoreError> {
+    lock_once(tx).await?;
+    let waiting = "SELECT count(*) FROM jobs WHERE key = $1 AND kind = $2 AND state = 'queued'";
+    let waiting: i64 = on_tx!(&mut *tx, |db| {
+        sqlx::query_scalar(waiting).bind(storable(new.key)).bind(new.kind).fetch_one(db).await?
+    });
+    if waiting > 0 { Ok(None) } else { insert_job(tx, new, None, run_after, now).await.map(Some) }
+}
+
+async fn lock_once(tx: &mut Transaction) -> Result<(), StoreError> {
+    if let Transaction::Postgres(transaction) = tx {
+        sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(ONCE_LOCK).execute(&mut **transaction).await?;
+    }
+    Ok(())
+}

@@ -1,0 +1,13 @@
+//! The queue: work that is owed, who works on it, and what comes round.
+
+pub(crate) mod enqueue;
+pub(crate) mod leases;
+pub(crate) mod queue;
+pub(crate) mod schedules;
+pub(crate) mod signal;
+pub(crate) mod status;
+
+pub use leases::{JobCaps, JobEnd, JobLease, JobScope};
+pub use queue::{Job, JobFilter, JobId, JobState, NewJob};
+pub use signal::JobSignal;
+pub use status::QueueStatus;

@@ -1,0 +1,253 @@
+//! Work that is owed: stored until it is done or given up, listed, and queued again by people.
+
+use canonry_domain::RepoName;
+use jiff::Timestamp;
+use serde_json::Value;
+use sqlx::QueryBuilder;
+
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The store's own key of a job; jobs of one key run in its order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct JobId(pub(crate) i64);
+
+impl JobId {
+    /// A job by its number, as a person names it.
+    pub const fn new(number: i64) -> Self {
+        Self(number)
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl std::fmt::Display for JobId {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum JobState {
+    /// It waits for its turn, or for its next try.
+    Queued,
+    /// A worker has it, or had it when it was killed.
+    Running,
+    Done,
+    Dead,
+}
+
+impl JobState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Done => "done",
+            Self::Dead => "dead",
+        }
+    }
+
+    /// Whether it is still to be done, or being done.
+    pub const fn is_active(self) -> bool {
+        matches!(self, Self::Queued | Self::Running)
+    }
+}
+
+impl std::str::FromStr for JobState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Queued, Self::Running, Self::Done, Self::Dead];
+        all.into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no state of a job; use queued, running, done or dead"))
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewJob<'a> {
+    /// What it is about: one worker at a time has a job of a key, and they go in order.
+    pub key: &'a str,
+    pub repo: Option<&'a RepoName>,
+    pub kind: &'a str,
+    pub payload: &'a Value,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    pub id: JobId,
+    pub delivery_id: Option<String>,
+    pub key: String,
+    /// The repository whose cap it counts under, in lower case.
+    pub repo: Option<RepoName>,
+    pub kind: String,
+    pub payload: Value,
+    pub state: JobState,
+    /// How often it was begun since somebody queued it.
+    pub attempts: i64,
+    /// When it may be begun.
+    pub run_after: Timestamp,
+    /// Until when a worker has it.
+    pub lease_until: Option<Timestamp>,
+    /// Why the last try failed, what it waits for, or, when it is done, why there was nothing or no more to do.
+    pub error: Option<String>,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// When it was done or given up.
+    pub finished_at: Option<Timestamp>,
+}
+
+/// Which jobs to list; `None` is any.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct JobFilter {
+    pub state: Option<JobState>,
+    pub repo: Option<RepoName>,
+    pub delivery: Option<String>,
+    pub kind: Option<String>,
+    /// Stored before this one.
+    pub before: Option<JobId>,
+}
+
+/// The columns of a job, in the order of [`JobRow`].
+macro_rules! job_columns {
+    () => {
+        "id, delivery_id, key, repo, kind, payload, state, attempts, run_after, lease_until, error, created_at, finished_at"
+    };
+}
+
+pub(crate) use job_columns;
+
+macro_rules! jobs {
+    ($rest:literal) => {
+        concat!("SELECT ", job_columns!(), " FROM jobs ", $rest)
+    };
+}
+
+impl Store {
+    pub async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        let query = jobs!("WHERE id = $1");
+        let row: Option<JobRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        row.map(JobRow::read).transpose()
+    }
+
+    /// Jobs, the latest first.
+    pub async fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let rows: Vec<JobRow> = on_pool!(&self.pool, |db| {
+            // Only the conditions that there are: one that may be null keeps every index from being used. And of two
+            // indexes the one that leads to fewer rows, which SQLite cannot know: few jobs are not done, and nearly all
+            // are webhooks'. A condition on `kind || ''` cannot be looked up.
+            let not_done = filter.state.is_some_and(|state| state != JobState::Done);
+            let by_kind = !not_done && filter.kind.as_deref().is_some_and(|kind| kind != "webhook");
+            let mut query = QueryBuilder::new(jobs!("WHERE TRUE"));
+            if let Some(state) = filter.state {
+                query.push(" AND state = ").push_bind(state.as_str());
+            }
+            if let Some(repo) = &filter.repo {
+                query.push(if by_kind { " AND repo || '' = " } else { " AND repo = " }).push_bind(repo.key());
+            }
+            if let Some(delivery) = &filter.delivery {
+                query.push(" AND delivery_id = ").push_bind(storable(delivery));
+            }
+            if let Some(kind) = &filter.kind {
+                query.push(if by_kind { " AND kind = " } else { " AND kind || '' = " }).push_bind(storable(kind));
+            }
+            if let Some(before) = filter.before {
+                query.push(" AND id < ").push_bind(before.0);
+            }
+            query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        });
+        rows.into_iter().map(JobRow::read).collect()
+    }
+
+    /// The latest job of a key and kind, whatever has become of it.
+    pub async fn last_job_of(&self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
+        let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
+        let row: Option<JobRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?);
+        row.map(JobRow::read).transpose()
+    }
+
+    /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
+    /// waits with it. `false` when it runs, is done or is not known, and then nothing is changed.
+    pub async fn requeue_job(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
+        let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
+            WHERE id = $1 AND state IN ('queued', 'dead')";
+        let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL
+            WHERE id = (SELECT delivery_id FROM jobs WHERE id = $1 AND state IN ('queued', 'dead'))";
+        let mut tx = self.pool.begin().await?;
+        // The delivery first, as when it is replayed: in another order the two could wait for each other.
+        let changed = on_tx!(&mut tx, |db| {
+            sqlx::query(reopen).bind(id.0).execute(&mut *db).await?;
+            sqlx::query(requeue).bind(id.0).bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        if changed == 1 {
+            tx.tell_workers().await?;
+            tx.commit().await?;
+        } else {
+            tx.rollback().await?;
+        }
+        Ok(changed == 1)
+    }
+}
+
+/// Stores a job inside the transaction that stores its reason, and tells the workers.
+pub(crate) async fn insert_job(
+    tx: &mut Transaction,
+    new: &NewJob<'_>,
+    delivery: Option<&str>,
+    run_after: Timestamp,
+    now: Timestamp,
+) -> Result<JobId, StoreError> {
+    let insert = "INSERT INTO jobs (delivery_id, key, repo, kind, payload, state, attempts, run_after, created_at)
+        VALUES ($1, $2, $3, $4, $5, 'queued', 0, $6, $7) RETURNING id";
+    let id = on_tx!(&mut *tx, |db| {
+        let insert =
+            sqlx::query_scalar(insert).bind(delivery).bind(storable(new.key)).bind(new.repo.map(RepoName::key));
+        let insert = insert.bind(new.kind).bind(new.payload.to_string()).bind(micros(run_after));
+        insert.bind(micros(now)).fetch_one(db).await?
+    });
+    tx.tell_workers().await?;
+    Ok(JobId(id))
+}
+
+#[derive(sqlx::FromRow)]
+pub(crate) struct JobRow {
+    id: i64,
+    delivery_id: Option<String>,
+    key: String,
+    repo: Option<String>,
+    kind: String,
+    payload: String,
+    state: String,
+    attempts: i64,
+    run_after: i64,
+    lease_until: Option<i64>,
+    error: Option<String>,
+    created_at: i64,
+    finished_at: Option<i64>,
+}
+
+impl JobRow {
+    pub(crate) fn read(self) -> Result<Job, StoreError> {
+        Ok(Job {
+            id: JobId(self.id),
+            delivery_id: self.delivery_id,
+            key: self.key,
+            repo: optional_word(self.repo.as_deref())?,
+            kind: self.kind,
+            payload: serde_json::from_str(&self.payload).map_err(StoreError::damaged)?,
+            state: word(&self.state)?,
+            attempts: self.attempts,
+            run_after: moment(self.run_after)?,
+            lease_until: optional_moment(self.lease_until)?,
+            error: self.error,
+            created_at: moment(self.created_at)?,
+            finished_at: optional_moment(self.finished_at)?,
+        })
+    }
+}

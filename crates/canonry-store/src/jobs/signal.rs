@@ -1,0 +1,88 @@
+//! Hearing of jobs that another process queued.
+
+use std::time::Duration;
+
+use sqlx::PgPool;
+use sqlx::postgres::{PgListener, PgPoolOptions};
+
+use crate::engine::open::Store;
+use crate::engine::transaction::{JOBS_CHANNEL, Pool, StoreError};
+
+/// Between two attempts to reach a server that is away.
+const RECONNECT: Duration = Duration::from_secs(1);
+
+/// Tells when jobs may have been queued by any process. It may tell once too often, so that a signal is a reason to
+/// look and nothing more.
+#[derive(Debug)]
+pub struct JobSignal {
+    listening: Option<Listening>,
+}
+
+#[derive(Debug)]
+struct Listening {
+    /// A pool of one: a connection that listens for good must not be missing elsewhere.
+    pool: PgPool,
+    listener: Option<PgListener>,
+}
+
+impl Store {
+    /// Begins to listen. On SQLite there is nothing to hear: one process queues and works.
+    pub async fn job_signal(&self) -> Result<JobSignal, StoreError> {
+        let Pool::Postgres(pool) = &self.pool else { return Ok(JobSignal { listening: None }) };
+        let options = (*pool.connect_options()).clone();
+        let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
+        let mut listening = Listening { pool: pool.connect_lazy_with(options), listener: None };
+        listening.listen().await?;
+        Ok(JobSignal { listening: Some(listening) })
+    }
+}
+
+impl Store {
+    /// Tells every process that jobs were queued. Nothing hangs on it: whoever hears nothing finds them a little later.
+    pub async fn tell_workers(&self) -> Result<(), StoreError> {
+        if let Pool::Postgres(pool) = &self.pool {
+            // Nothing is written that must reach the disk.
+            let tell = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($1, '')";
+            sqlx::query(tell).bind(JOBS_CHANNEL).execute(pool).await?;
+        }
+        Ok(())
+    }
+}
+
+impl JobSignal {
+    /// Waits for the next signal; on SQLite without end. A lost connection is made anew, and then something may have
+    /// been missed, which is a signal too.
+    pub async fn next(&mut self) {
+        match &mut self.listening {
+            None => std::future::pending().await,
+            Some(listening) => listening.next().await,
+        }
+    }
+}
+
+impl Listening {
+    async fn listen(&mut self) -> Result<(), sqlx::Error> {
+        let mut listener = PgListener::connect_with(&self.pool).await?;
+        listener.listen(JOBS_CHANNEL).await?;
+        self.listener = Some(listener);
+        Ok(())
+    }
+
+    async fn next(&mut self) {
+        // Errors that the listener does not get over by itself leave it unusable; it is made anew then.
+        if let Some(listener) = &mut self.listener {
+            match listener.try_recv().await {
+                Ok(_) => {
+                    while listener.next_buffered().is_some() {}
+                    return;
+                }
+                Err(error) => tracing::debug!(%error, "lost the connection that listens for jobs"),
+            }
+        }
+        self.listener = None;
+        while let Err(error) = self.listen().await {
+            tracing::debug!(%error, "cannot listen for jobs");
+            tokio::time::sleep(RECONNECT).await;
+        }
+    }
+}

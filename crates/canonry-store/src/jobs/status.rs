@@ -1,0 +1,44 @@
+//! How much work waits, for metrics.
+
+use jiff::Timestamp;
+
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, micros, optional_moment};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// How much work there is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QueueStatus {
+    /// Jobs that wait, for their turn or for their next try.
+    pub queued: u64,
+    pub running: u64,
+    pub dead: u64,
+    /// Since when the job waits whose moment came first.
+    pub oldest_due: Option<Timestamp>,
+    /// Since when the job runs that has run longest, its last try alone.
+    pub oldest_running: Option<Timestamp>,
+}
+
+/// How many wait and run, and the first moments of both.
+type Waiting = (i64, i64, Option<i64>, Option<i64>);
+
+impl Store {
+    pub async fn queue_status(&self, now: Timestamp) -> Result<QueueStatus, StoreError> {
+        let waiting = "SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'),
+                min(run_after) FILTER (WHERE state = 'queued' AND run_after <= $1), min(begun_at) FILTER (WHERE state = 'running')
+            FROM jobs WHERE state IN ('queued', 'running')";
+        let dead = "SELECT count(*) FROM jobs WHERE state = 'dead'";
+        let (waiting, dead): (Waiting, i64) = on_pool!(&self.pool, |db| {
+            let waiting = sqlx::query_as(waiting).bind(micros(now)).fetch_one(db).await?;
+            (waiting, sqlx::query_scalar(dead).fetch_one(db).await?)
+        });
+        let (queued, running, oldest_due, oldest_running) = waiting;
+        Ok(QueueStatus {
+            queued: count(queued)?,
+            running: count(running)?,
+            dead: count(dead)?,
+            oldest_due: optional_moment(oldest_due)?,
+            oldest_running: optional_moment(oldest_running)?,
+        })
+    }
+}

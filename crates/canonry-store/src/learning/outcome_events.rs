@@ -1,0 +1,206 @@
+//! The log of what people did with issues; only ever added to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::{GithubId, ItemNumber, ItemType, OutcomeEvent, OutcomeKind};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, number, optional_number, optional_word, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::learning::issue_outcomes::relearn;
+use crate::learning::predicted_cluster::predicted_cluster;
+use crate::learning::thresholds::{Learned, tell};
+
+/// The columns of an event, in the order of [`EventRow`].
+macro_rules! event_columns {
+    () => {
+        "e.item_id, e.delivery_id, i.number, e.kind, e.state_reason, e.actor, e.by_whom, e.duplicate_of, e.in_body, \
+         e.comment_id, e.labels, e.cluster, e.occurred_at"
+    };
+}
+
+#[derive(sqlx::FromRow)]
+struct EventRow {
+    item_id: i64,
+    delivery_id: String,
+    number: i64,
+    kind: String,
+    state_reason: Option<String>,
+    actor: Option<String>,
+    by_whom: String,
+    duplicate_of: Option<i64>,
+    in_body: Option<i64>,
+    comment_id: Option<i64>,
+    labels: Option<Json<Vec<String>>>,
+    cluster: Json<Vec<i64>>,
+    occurred_at: i64,
+}
+
+impl EventRow {
+    fn read(self) -> Result<OutcomeEvent, StoreError> {
+        Ok(OutcomeEvent {
+            delivery_id: self.delivery_id,
+            number: number(self.number)?,
+            kind: word(&self.kind)?,
+            state_reason: optional_word(self.state_reason.as_deref())?,
+            actor: optional_word(self.actor.as_deref())?,
+            by: word(&self.by_whom)?,
+            duplicate_of: optional_number(self.duplicate_of)?,
+            in_body: optional_number(self.in_body)?,
+            comment: self.comment_id.map(GithubId),
+            labels: self.labels.map(|labels| labels.0),
+            cluster: self.cluster.0.into_iter().map(number).collect::<Result<_, _>>()?,
+            occurred_at: moment(self.occurred_at)?,
+        })
+    }
+}
+
+impl Store {
+    /// Adds events of known issues, and learns from them in the same transaction. One whose delivery id is known
+    /// already changes nothing, and so does one about an issue that is not stored.
+    ///
+    /// An event without a cluster gets that of the target that was predicted for its issue, as it is now.
+    pub async fn record_outcome_events(
+        &self,
+        repo: RepoId,
+        events: &[OutcomeEvent],
+        now: Timestamp,
+    ) -> Result<Learned, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let learned = add_events(&mut tx, repo, events, now).await?;
+        tx.commit().await?;
+        tell(&learned.adjusted);
+        Ok(learned)
+    }
+
+    /// The events of one issue, in the order they happened.
+    pub async fn outcome_events(&self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutcomeEvent>, StoreError> {
+        let query = concat!(
+            "SELECT ",
+            event_columns!(),
+            " FROM outcome_events e JOIN items i ON i.id = e.item_id
+            WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY e.occurred_at, e.id"
+        );
+        let rows: Vec<EventRow> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(ItemType::Issue.as_str()).bind(number.get());
+            query.fetch_all(db).await?
+        });
+        rows.into_iter().map(EventRow::read).collect()
+    }
+
+    /// The issues that somebody else than Canonry ever opened again, by number, each with the last time.
+    pub async fn reopened_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
+        let query = "SELECT i.number, max(e.occurred_at) FROM outcome_events e JOIN items i ON i.id = e.item_id
+            WHERE i.repo_id = $1 AND e.kind = $2 AND e.by_whom <> 'canonry' GROUP BY i.number ORDER BY i.number";
+        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(OutcomeKind::Reopened.as_str()).fetch_all(db).await?
+        });
+        rows.into_iter().map(|(of, at)| Ok((number(of)?, moment(at)?))).collect()
+    }
+}
+
+/// Adds events and learns from them, inside a transaction that holds the repository's lock.
+pub(crate) async fn add_events(
+    tx: &mut Transaction,
+    repo: RepoId,
+    events: &[OutcomeEvent],
+    now: Timestamp,
+) -> Result<Learned, StoreError> {
+    if events.is_empty() {
+        return Ok(Learned::default());
+    }
+    let keys = ItemKeys::read(tx, repo, events.iter().map(|event| event.number)).await?;
+    let (mut touched, mut new_events) = (BTreeSet::new(), 0);
+    for event in events {
+        let Ok(item) = keys.id(ItemType::Issue, event.number) else { continue };
+        if write_event(tx, repo, item, event).await? {
+            new_events += 1;
+            touched.insert(item);
+        }
+    }
+    let touched: Vec<i64> = touched.into_iter().collect();
+    let adjusted = relearn(tx, repo, &touched, now).await?;
+    Ok(Learned { new_events, adjusted })
+}
+
+/// Adds one event; `false` when it is known. What a sync discovers is void when another event already tells the same
+/// change of the same issue at the same time: a webhook was quicker, and knows who did it.
+async fn write_event(tx: &mut Transaction, repo: RepoId, item: i64, event: &OutcomeEvent) -> Result<bool, StoreError> {
+    let cluster = match event.cluster.as_slice() {
+        [] => predicted_cluster(tx, repo, item, event).await?,
+        told => told.to_vec(),
+    };
+    let delivery_id = distinct_id(tx, event).await?;
+    let insert =
+        "INSERT INTO outcome_events (item_id, delivery_id, kind, state_reason, actor, by_whom, duplicate_of, in_body,
+            comment_id, labels, cluster, occurred_at)
+        SELECT i.id, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 FROM items i WHERE i.id = $1
+        AND NOT ($13 AND EXISTS (SELECT 1 FROM outcome_events e
+            WHERE e.item_id = i.id AND e.kind = $3 AND e.occurred_at = $12))
+        ON CONFLICT (delivery_id) DO NOTHING";
+    let written = on_tx!(tx, |db| {
+        sqlx::query(insert)
+            .bind(item)
+            .bind(delivery_id)
+            .bind(event.kind.as_str())
+            .bind(event.state_reason.map(|reason| reason.as_str()))
+            .bind(event.actor.as_ref().map(|login| login.as_str()))
+            .bind(event.by.as_str())
+            .bind(event.duplicate_of.map(ItemNumber::get))
+            .bind(event.in_body.map(ItemNumber::get))
+            .bind(event.comment.map(|comment| comment.0))
+            .bind(event.labels.as_ref().map(Json))
+            .bind(Json(cluster.into_iter().map(ItemNumber::get).collect::<Vec<_>>()))
+            .bind(micros(event.occurred_at))
+            .bind(event.delivery_id.starts_with("sync:"))
+            .execute(db)
+            .await?
+            .rows_affected()
+    });
+    Ok(written == 1)
+}
+
+/// The id of an event. That of a sync's tells the issue and the second, at which it may have been both closed and
+/// reopened.
+async fn distinct_id(tx: &mut Transaction, event: &OutcomeEvent) -> Result<String, StoreError> {
+    let id = event.delivery_id.clone();
+    if !id.starts_with("sync:") {
+        return Ok(id);
+    }
+    let kind = "SELECT kind FROM outcome_events WHERE delivery_id = $1";
+    let kind: Option<String> = on_tx!(tx, |db| sqlx::query_scalar(kind).bind(&id).fetch_optional(db).await?);
+    Ok(if kind.is_some_and(|kind| kind != event.kind.as_str()) { format!("{id}:{}", event.kind) } else { id })
+}
+
+/// The events of some issues, by the store's key of the issue, each in the order they were stored.
+pub(crate) async fn events_of(
+    tx: &mut Transaction,
+    items: &[i64],
+) -> Result<BTreeMap<i64, Vec<OutcomeEvent>>, StoreError> {
+    let mut events: BTreeMap<i64, Vec<OutcomeEvent>> = BTreeMap::new();
+    for batch in items.chunks(NUMBERS_PER_STATEMENT) {
+        let rows: Vec<EventRow> = on_tx!(&mut *tx, |db| {
+            let mut query = QueryBuilder::new(concat!(
+                "SELECT ",
+                event_columns!(),
+                " FROM outcome_events e JOIN items i ON i.id = e.item_id WHERE e.item_id IN ("
+            ));
+            let mut listed = query.separated(", ");
+            for item in batch {
+                listed.push_bind(*item);
+            }
+            query.push(") ORDER BY e.item_id, e.id");
+            query.build_query_as().fetch_all(db).await?
+        });
+        for row in rows {
+            events.entry(row.item_id).or_default().push(row.read()?);
+        }
+    }
+    Ok(events)
+}

@@ -1,0 +1,71 @@
+//! Triage records as far as learning looks at them.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{PastTriage, Prediction, Said, can_teach};
+use sqlx::QueryBuilder;
+
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::duplicates::triage_actions::TriageActionKind;
+use crate::engine::row_values::{moment, number, optional_word, similarity, word};
+use crate::engine::transaction::{StoreError, Transaction, on_tx};
+
+/// The records of some issues, by the store's key of the issue, the oldest first.
+pub(crate) async fn triages_of(
+    tx: &mut Transaction,
+    items: &[i64],
+) -> Result<BTreeMap<i64, Vec<PastTriage>>, StoreError> {
+    let mut triages: BTreeMap<i64, Vec<PastTriage>> = BTreeMap::new();
+    for batch in items.chunks(NUMBERS_PER_STATEMENT) {
+        let rows: Vec<Row> = on_tx!(&mut *tx, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT d.item_id, d.id, d.verdict, t.number AS target, d.target_score, d.reason, a.action, d.created_at \
+                FROM triage_records d LEFT JOIN items t ON t.id = d.target_item_id \
+                LEFT JOIN triage_actions a ON a.triage_id = d.id WHERE d.item_id IN (",
+            );
+            let mut listed = query.separated(", ");
+            for item in batch {
+                listed.push_bind(*item);
+            }
+            query.push(") ORDER BY d.item_id, d.created_at, d.id");
+            query.build_query_as().fetch_all(db).await?
+        });
+        for row in rows {
+            triages.entry(row.item_id).or_default().push(row.read()?);
+        }
+    }
+    Ok(triages)
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    item_id: i64,
+    id: i64,
+    verdict: String,
+    target: Option<i64>,
+    target_score: Option<f64>,
+    reason: String,
+    action: Option<String>,
+    created_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<PastTriage, StoreError> {
+        let prediction = match (self.target, self.target_score) {
+            (Some(target), Some(score)) => Some(Prediction { target: number(target)?, score: similarity(score)? }),
+            _ => None,
+        };
+        let said = match optional_word::<TriageActionKind>(self.action.as_deref())? {
+            Some(TriageActionKind::Commented | TriageActionKind::Edited) => Said::Spoken,
+            Some(TriageActionKind::Withdrawn) => Said::TakenBack,
+            Some(TriageActionKind::Recorded) | None => Said::Nothing,
+        };
+        Ok(PastTriage {
+            id: self.id,
+            prediction,
+            teaches: can_teach(word(&self.verdict)?, &self.reason, self.target_score.is_some()),
+            said,
+            created_at: moment(self.created_at)?,
+        })
+    }
+}

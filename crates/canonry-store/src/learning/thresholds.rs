@@ -1,0 +1,352 @@
+//! Thresholds: what a repository asks of them, what was learned, and how they moved.
+//!
+//! What is stored equals a recomputation from the log after every transaction: whoever adds to the log learns in the
+//! same transaction, under the repository's lock.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    Component, CountedLessons, CurrentThreshold, LearningEntry, RepoName, ThresholdAdjusted, ThresholdRule,
+    ThresholdSettings, ThresholdState, Thresholds, learn_from_counts, learn_thresholds, threshold_adjustments,
+};
+use jiff::Timestamp;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{
+    count, current_threshold, micros, moment, optional_component, points, probability, word,
+};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::learning::issue_outcomes::{derive, issues_with_events};
+use crate::learning::rule_changes::LEARNING_RULES;
+
+/// What was learned from something new.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Learned {
+    /// Events that were not known before.
+    pub new_events: u64,
+    /// Thresholds that moved so far that people are told.
+    pub adjusted: Vec<ThresholdAdjusted>,
+}
+
+/// A move of a threshold, as stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredAdjustment {
+    /// The store's key, by which a list goes on.
+    pub id: i64,
+    pub adjusted: ThresholdAdjusted,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Thresholds as stored and as the log says, at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckedThresholds {
+    pub stored: Thresholds,
+    /// Learned anew from the log of events, records and reactions.
+    pub recomputed: Thresholds,
+    /// Whether the stored ones were made by older rules than these; they are made anew when the store is next opened to
+    /// write.
+    pub older_rules: bool,
+}
+
+const READ_SETTINGS: &str = "SELECT rule, configured, wanted FROM threshold_settings WHERE repo_id = $1";
+const READ_STATE: &str = "SELECT component, state FROM threshold_state WHERE repo_id = $1";
+/// The repository's own row has no component; a component's name is never empty.
+const REPOSITORY: &str = "";
+
+type SettingsRow = (String, i64, f64);
+type StateRow = (String, Json<ThresholdState>);
+type LessonsRow = (String, Option<i64>, Option<String>, i64);
+
+impl Store {
+    /// What a repository asks of its thresholds; the defaults until its configuration was read.
+    pub async fn threshold_settings(&self, repo: RepoId) -> Result<ThresholdSettings, StoreError> {
+        let row: Option<SettingsRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(READ_SETTINGS).bind(repo.0).fetch_optional(db).await?);
+        read_settings(row)
+    }
+
+    /// Notes what a repository asks of its thresholds, and learns anew if that is something else than before.
+    pub async fn set_threshold_settings(
+        &self,
+        repo: RepoId,
+        settings: &ThresholdSettings,
+        now: Timestamp,
+    ) -> Result<Learned, StoreError> {
+        // Asked for with each new item, and nearly never changed.
+        if self.threshold_settings(repo).await? == *settings {
+            return Ok(Learned::default());
+        }
+        let upsert =
+            "INSERT INTO threshold_settings (repo_id, rule, configured, wanted, updated_at) VALUES ($1, $2, $3, $4, $5)
+            ON CONFLICT (repo_id) DO UPDATE SET rule = excluded.rule, configured = excluded.configured,
+                wanted = excluded.wanted, updated_at = excluded.updated_at";
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        let before = stored_thresholds(&mut tx, repo).await?;
+        on_tx!(&mut tx, |db| {
+            sqlx::query(upsert)
+                .bind(repo.0)
+                .bind(settings.rule.as_str())
+                .bind(i64::from(settings.configured.get()))
+                .bind(settings.wanted.get())
+                .bind(micros(now))
+                .execute(db)
+                .await?;
+        });
+        let adjusted = learn(&mut tx, repo, &before, now).await?;
+        tx.commit().await?;
+        tell(&adjusted);
+        Ok(Learned { new_events: 0, adjusted })
+    }
+
+    /// The thresholds of a repository and of its components, as stored.
+    pub async fn thresholds(&self, repo: RepoId) -> Result<Thresholds, StoreError> {
+        let rows: Vec<StateRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(READ_STATE).bind(repo.0).fetch_all(db).await?);
+        match read_state(rows)? {
+            Some(thresholds) => Ok(thresholds),
+            None => Ok(learn_thresholds(&self.threshold_settings(repo).await?, [])),
+        }
+    }
+
+    /// The same, learned anew from the log of events, records and reactions; nothing is stored.
+    pub async fn recomputed_thresholds(&self, repo: RepoId) -> Result<Thresholds, StoreError> {
+        let mut tx = self.pool.begin_reading().await?;
+        let recomputed = recomputed(&mut tx, repo).await?;
+        tx.rollback().await?;
+        Ok(recomputed)
+    }
+
+    /// Both, so that they can be compared while others go on learning.
+    pub async fn checked_thresholds(&self, repo: RepoId) -> Result<CheckedThresholds, StoreError> {
+        let mut tx = self.pool.begin_reading().await?;
+        let stored = stored_thresholds(&mut tx, repo).await?;
+        let recomputed = recomputed(&mut tx, repo).await?;
+        let rules = "SELECT learned_by FROM repos WHERE id = $1";
+        let rules: i64 = on_tx!(&mut tx, |db| sqlx::query_scalar(rules).bind(repo.0).fetch_one(db).await?);
+        tx.rollback().await?;
+        Ok(CheckedThresholds { stored, recomputed, older_rules: rules < LEARNING_RULES })
+    }
+
+    /// How the thresholds of a repository moved, the latest first.
+    pub async fn threshold_adjustments(&self, repo: RepoId, limit: u32) -> Result<Vec<StoredAdjustment>, StoreError> {
+        self.threshold_adjustment_pages(repo, None, None, limit).await
+    }
+
+    /// How the thresholds of a repository, or of one component of it, moved, the latest first, behind the move with that
+    /// key.
+    pub async fn threshold_adjustment_pages(
+        &self,
+        repo: RepoId,
+        component: Option<&Component>,
+        before: Option<i64>,
+        limit: u32,
+    ) -> Result<Vec<StoredAdjustment>, StoreError> {
+        let query =
+            "SELECT a.id, r.name, a.component, a.previous_threshold, a.new_threshold, a.alpha, a.beta, a.sample_count,
+                a.adjusted_at
+            FROM threshold_adjustments a JOIN repos r ON r.id = a.repo_id
+            WHERE a.repo_id = $1 AND a.id < $2 AND ($3 IS NULL OR a.component = $3) ORDER BY a.id DESC LIMIT $4";
+        let rows: Vec<AdjustmentRow> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
+            query.bind(component.map(Component::as_str)).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(AdjustmentRow::read).collect()
+    }
+}
+
+/// Learns the thresholds from the stored lessons, inside a transaction that holds the repository's lock.
+pub(crate) async fn relearn_thresholds(
+    tx: &mut Transaction,
+    repo: RepoId,
+    now: Timestamp,
+) -> Result<Vec<ThresholdAdjusted>, StoreError> {
+    let before = stored_thresholds(tx, repo).await?;
+    learn(tx, repo, &before, now).await
+}
+
+/// Tells the log of moves, once they are stored.
+pub(crate) fn tell(adjusted: &[ThresholdAdjusted]) {
+    for adjusted in adjusted {
+        tracing::info!(
+            event = "threshold_adjusted",
+            repo = %adjusted.repo,
+            component = adjusted.component.as_ref().map(Component::as_str),
+            previous_threshold = %adjusted.previous_threshold,
+            new_threshold = %adjusted.new_threshold,
+            alpha = adjusted.alpha,
+            beta = adjusted.beta,
+            sample_count = adjusted.sample_count,
+            "a threshold moved"
+        );
+        if adjusted.new_threshold == CurrentThreshold::Silent {
+            tracing::warn!(
+                event = "fallen_silent",
+                repo = %adjusted.repo,
+                component = adjusted.component.as_ref().map(Component::as_str),
+                sample_count = adjusted.sample_count,
+                "Canonry says nothing here any more: too many of its suggestions were wrong, and it goes on recording; \
+                 `canonry thresholds --repo {}` tells why, and a lower triage.learning.targetPrecision or \
+                 another triage.learning.rule in .canonry.yml makes it speak again",
+                adjusted.repo
+            );
+        }
+    }
+}
+
+async fn learn(
+    tx: &mut Transaction,
+    repo: RepoId,
+    before: &Thresholds,
+    now: Timestamp,
+) -> Result<Vec<ThresholdAdjusted>, StoreError> {
+    // Counted by the index that it is sorted by: this is done with each outcome, while the others wait.
+    let lessons = "SELECT lesson_kind, level, component, count(*) FROM issue_outcomes
+        WHERE repo_id = $1 AND lesson_kind <> 'unknown' GROUP BY component, lesson_kind, level";
+    let (lessons, name): (Vec<LessonsRow>, String) = on_tx!(&mut *tx, |db| {
+        let lessons = sqlx::query_as(lessons).bind(repo.0).fetch_all(&mut *db).await?;
+        let name = sqlx::query_scalar("SELECT name FROM repos WHERE id = $1").bind(repo.0).fetch_one(db).await?;
+        (lessons, name)
+    });
+    let mut counted = Vec::with_capacity(lessons.len());
+    for (kind, level, component, times) in lessons {
+        counted.push(CountedLessons {
+            kind: word(&kind)?,
+            level: level.map(u8::try_from).transpose().map_err(StoreError::damaged)?,
+            component: optional_component(component)?,
+            times: count(times)?,
+        });
+    }
+    let after = learn_from_counts(&settings_of(tx, repo).await?, counted);
+    write_state(tx, repo, &after, now).await?;
+    let name: RepoName = word(&name)?;
+    let adjusted = threshold_adjustments(&name, before, &after);
+    for adjusted in &adjusted {
+        write_adjustment(tx, repo, adjusted, now).await?;
+    }
+    Ok(adjusted)
+}
+
+async fn recomputed(tx: &mut Transaction, repo: RepoId) -> Result<Thresholds, StoreError> {
+    let items = issues_with_events(tx, repo).await?;
+    let derived = derive(tx, &items).await?.into_values();
+    let log: Vec<LearningEntry> =
+        derived.map(|derived| LearningEntry { lesson: derived.lesson, component: derived.component }).collect();
+    Ok(learn_thresholds(&settings_of(tx, repo).await?, &log))
+}
+
+async fn settings_of(tx: &mut Transaction, repo: RepoId) -> Result<ThresholdSettings, StoreError> {
+    let row: Option<SettingsRow> =
+        on_tx!(tx, |db| sqlx::query_as(READ_SETTINGS).bind(repo.0).fetch_optional(db).await?);
+    read_settings(row)
+}
+
+async fn stored_thresholds(tx: &mut Transaction, repo: RepoId) -> Result<Thresholds, StoreError> {
+    let rows: Vec<StateRow> = on_tx!(&mut *tx, |db| sqlx::query_as(READ_STATE).bind(repo.0).fetch_all(db).await?);
+    match read_state(rows)? {
+        Some(thresholds) => Ok(thresholds),
+        None => Ok(learn_thresholds(&settings_of(tx, repo).await?, [])),
+    }
+}
+
+fn read_settings(row: Option<SettingsRow>) -> Result<ThresholdSettings, StoreError> {
+    let Some((rule, configured, wanted)) = row else { return Ok(ThresholdSettings::default()) };
+    let configured = current_threshold(Some(configured))?.threshold();
+    Ok(ThresholdSettings {
+        rule: word::<ThresholdRule>(&rule)?,
+        configured: configured.ok_or_else(|| StoreError::damaged("no configured threshold"))?,
+        wanted: probability(wanted)?,
+    })
+}
+
+fn read_state(rows: Vec<StateRow>) -> Result<Option<Thresholds>, StoreError> {
+    let (mut repository, mut components) = (None, BTreeMap::new());
+    for (component, Json(state)) in rows {
+        match optional_component(Some(component).filter(|name| name != REPOSITORY))? {
+            None => repository = Some(state),
+            Some(component) => {
+                components.insert(component, state);
+            }
+        }
+    }
+    Ok(repository.map(|repository| Thresholds { repository, components }))
+}
+
+async fn write_state(
+    tx: &mut Transaction,
+    repo: RepoId,
+    thresholds: &Thresholds,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let insert = "INSERT INTO threshold_state (repo_id, component, state, updated_at) VALUES ($1, $2, $3, $4)";
+    let components = thresholds.components.iter().map(|(component, state)| (component.as_str(), state));
+    let rows: Vec<(&str, &ThresholdState)> =
+        std::iter::once((REPOSITORY, &thresholds.repository)).chain(components).collect();
+    on_tx!(&mut *tx, |db| {
+        sqlx::query("DELETE FROM threshold_state WHERE repo_id = $1").bind(repo.0).execute(&mut *db).await?;
+        for (component, state) in rows {
+            let insert = sqlx::query(insert).bind(repo.0).bind(component).bind(Json(state)).bind(micros(now));
+            insert.execute(&mut *db).await?;
+        }
+    });
+    Ok(())
+}
+
+async fn write_adjustment(
+    tx: &mut Transaction,
+    repo: RepoId,
+    adjusted: &ThresholdAdjusted,
+    now: Timestamp,
+) -> Result<(), StoreError> {
+    let insert =
+        "INSERT INTO threshold_adjustments (repo_id, component, previous_threshold, new_threshold, alpha, beta,
+            sample_count, adjusted_at) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)";
+    on_tx!(tx, |db| {
+        sqlx::query(insert)
+            .bind(repo.0)
+            .bind(adjusted.component.as_ref().map(Component::as_str))
+            .bind(points(adjusted.previous_threshold))
+            .bind(points(adjusted.new_threshold))
+            .bind(adjusted.alpha)
+            .bind(adjusted.beta)
+            .bind(i64::try_from(adjusted.sample_count).unwrap_or(i64::MAX))
+            .bind(micros(now))
+            .execute(db)
+            .await?;
+    });
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct AdjustmentRow {
+    id: i64,
+    name: String,
+    component: Option<String>,
+    previous_threshold: Option<i64>,
+    new_threshold: Option<i64>,
+    alpha: f64,
+    beta: f64,
+    sample_count: i64,
+    adjusted_at: i64,
+}
+
+impl AdjustmentRow {
+    fn read(self) -> Result<StoredAdjustment, StoreError> {
+        Ok(StoredAdjustment {
+            id: self.id,
+            adjusted: ThresholdAdjusted {
+                repo: word(&self.name)?,
+                component: optional_component(self.component)?,
+                previous_threshold: current_threshold(self.previous_threshold)?,
+                new_threshold: current_threshold(self.new_threshold)?,
+                alpha: self.alpha,
+                beta: self.beta,
+                sample_count: count(self.sample_count)?,
+            },
+            at: moment(self.adjusted_at)?,
+        })
+    }
+}

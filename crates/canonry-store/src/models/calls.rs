@@ -1,0 +1,128 @@
+//! Questions to models: what they were for, what they cost and how long they took.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, storable};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewLlmCall {
+    /// What it was for: `judge`, `audit`, `detect` or `review`.
+    pub purpose: &'static str,
+    pub provider: &'static str,
+    pub model: String,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    /// What it cost in US dollars, where the price is known.
+    pub cost_usd: Option<f64>,
+    /// From the first attempt to the end, waiting included.
+    pub latency: Duration,
+    /// Why there is no answer; `None` when there is one.
+    pub error: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlmCall {
+    pub repo: Option<RepoId>,
+    pub purpose: String,
+    pub provider: String,
+    pub model: String,
+    pub input_tokens: Option<u64>,
+    pub output_tokens: Option<u64>,
+    pub cost_usd: Option<f64>,
+    /// From the first attempt to the end, in whole milliseconds.
+    pub latency: Duration,
+    pub error: Option<String>,
+    /// When it was noted.
+    pub created_at: Timestamp,
+}
+
+impl Store {
+    /// Notes questions of a run, all or none.
+    pub async fn record_llm_calls(
+        &self,
+        repo: Option<RepoId>,
+        run_id: &str,
+        calls: &[NewLlmCall],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        for batch in calls.chunks(ROWS_PER_STATEMENT) {
+            on_tx!(&mut tx, |db| {
+                let mut query = QueryBuilder::new(
+                    "INSERT INTO llm_calls (repo_id, run_id, purpose, provider, model, input_tokens, output_tokens, \
+                    cost_usd, latency_ms, outcome, error, created_at) ",
+                );
+                query.push_values(batch, |mut row, call| {
+                    row.push_bind(repo.map(|repo| repo.0))
+                        .push_bind(run_id)
+                        .push_bind(call.purpose)
+                        .push_bind(call.provider)
+                        .push_bind(call.model.as_str())
+                        .push_bind(call.input_tokens.map(count))
+                        .push_bind(call.output_tokens.map(count))
+                        .push_bind(call.cost_usd)
+                        .push_bind(i64::try_from(call.latency.as_millis()).unwrap_or(i64::MAX))
+                        .push_bind(if call.error.is_none() { "answered" } else { "failed" })
+                        .push_bind(call.error.as_deref().map(storable))
+                        .push_bind(micros(now));
+                });
+                query.build().execute(db).await?;
+            });
+        }
+        tx.commit().await
+    }
+
+    /// The questions of a run, in the order they were noted.
+    pub async fn llm_calls_of_run(&self, run_id: &str) -> Result<Vec<LlmCall>, StoreError> {
+        let query = "SELECT repo_id, purpose, provider, model, input_tokens, output_tokens, cost_usd, latency_ms, error, created_at
+            FROM llm_calls WHERE run_id = $1 ORDER BY id";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(run_id).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+/// 12 columns a row; SQLite takes at most 32,766 values in a statement.
+const ROWS_PER_STATEMENT: usize = 1_000;
+
+/// More tokens than fit are not counted any further.
+fn count(tokens: u64) -> i64 {
+    i64::try_from(tokens).unwrap_or(i64::MAX)
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    repo_id: Option<i64>,
+    purpose: String,
+    provider: String,
+    model: String,
+    input_tokens: Option<i64>,
+    output_tokens: Option<i64>,
+    cost_usd: Option<f64>,
+    latency_ms: i64,
+    error: Option<String>,
+    created_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<LlmCall, StoreError> {
+        let count = |tokens: Option<i64>| tokens.map(u64::try_from).transpose().map_err(StoreError::damaged);
+        Ok(LlmCall {
+            repo: self.repo_id.map(RepoId),
+            purpose: self.purpose,
+            provider: self.provider,
+            model: self.model,
+            input_tokens: count(self.input_tokens)?,
+            output_tokens: count(self.output_tokens)?,
+            cost_usd: self.cost_usd,
+            latency: Duration::from_millis(u64::try_from(self.latency_ms).map_err(StoreError::damaged)?),
+            error: self.error,
+            created_at: moment(self.created_at)?,
+        })
+    }
+}

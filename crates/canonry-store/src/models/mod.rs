@@ -1,0 +1,7 @@
+//! Questions to models and what they cost.
+
+pub(crate) mod calls;
+pub(crate) mod totals;
+
+pub use calls::{LlmCall, NewLlmCall};
+pub use totals::LlmTotals;

@@ -1,0 +1,73 @@
+//! What questions to models have cost so far.
+
+use canonry_domain::RepoName;
+use jiff::Timestamp;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, micros, optional_word};
+use crate::engine::transaction::{StoreError, on_pool};
+
+/// All questions of a repository to one model.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LlmTotals {
+    /// The repository; `None` for questions about none.
+    pub repo: Option<RepoName>,
+    pub provider: String,
+    pub model: String,
+    pub calls: u64,
+    /// Those without an answer.
+    pub failed: u64,
+    pub input_tokens: u64,
+    pub output_tokens: u64,
+    /// US dollars, as far as prices are known.
+    pub cost_usd: f64,
+}
+
+impl Store {
+    /// What a repository's questions have cost since then, in US dollars, as far as prices are known.
+    pub async fn spent_since(&self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {
+        let query = "SELECT CAST(COALESCE(sum(cost_usd), 0) AS DOUBLE PRECISION) FROM llm_calls WHERE repo_id = $1 AND created_at >= $2";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?))
+    }
+
+    /// What all questions so far have cost, by repository, provider and model.
+    pub async fn llm_totals(&self) -> Result<Vec<LlmTotals>, StoreError> {
+        let query = "SELECT r.name AS repo, c.provider, c.model, count(*) AS calls,
+                count(*) FILTER (WHERE c.outcome = 'failed') AS failed,
+                CAST(COALESCE(sum(c.input_tokens), 0) AS BIGINT) AS input_tokens,
+                CAST(COALESCE(sum(c.output_tokens), 0) AS BIGINT) AS output_tokens,
+                CAST(COALESCE(sum(c.cost_usd), 0) AS DOUBLE PRECISION) AS cost_usd
+            FROM llm_calls c LEFT JOIN repos r ON r.id = c.repo_id
+            GROUP BY r.name, c.provider, c.model ORDER BY r.name, c.provider, c.model";
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    repo: Option<String>,
+    provider: String,
+    model: String,
+    calls: i64,
+    failed: i64,
+    input_tokens: i64,
+    output_tokens: i64,
+    cost_usd: f64,
+}
+
+impl Row {
+    fn read(self) -> Result<LlmTotals, StoreError> {
+        Ok(LlmTotals {
+            repo: optional_word(self.repo.as_deref())?,
+            provider: self.provider,
+            model: self.model,
+            calls: count(self.calls)?,
+            failed: count(self.failed)?,
+            input_tokens: count(self.input_tokens)?,
+            output_tokens: count(self.output_tokens)?,
+            cost_usd: self.cost_usd,
+        })
+    }
+}

@@ -1,0 +1,523 @@
+//! Writes to GitHub that are owed: stored before they are sent, worked on by one process at a time.
+
+use canonry_domain::{GithubId, ItemNumber, RepoName};
+use jiff::Timestamp;
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::corpus::repos::{Repo, RepoId};
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// The store's own key of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OutboxId(i64);
+
+/// What has become of an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum OutboxState {
+    Pending,
+    Sent,
+    /// A rule, a check or GitHub said no.
+    Refused,
+    Failed,
+}
+
+impl OutboxState {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Sent => "sent",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+impl std::str::FromStr for OutboxState {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Pending, Self::Sent, Self::Refused, Self::Failed];
+        all.into_iter()
+            .find(|state| state.as_str() == text)
+            .ok_or_else(|| format!("{text:?} is no state of the outbox"))
+    }
+}
+
+/// Which of two writes goes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum WritePriority {
+    /// It opens something again, takes words back, or answers who asked for that.
+    Correction,
+    Ordinary,
+}
+
+impl WritePriority {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Correction => "correction",
+            Self::Ordinary => "ordinary",
+        }
+    }
+}
+
+impl std::str::FromStr for WritePriority {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Correction, Self::Ordinary];
+        all.into_iter().find(|priority| priority.as_str() == text).ok_or_else(|| format!("{text:?} is no priority"))
+    }
+}
+
+/// A write to be stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewOutboxEntry<'a> {
+    pub repo: RepoId,
+    /// The issue or pull request it goes to.
+    pub number: ItemNumber,
+    pub kind: &'a str,
+    /// What makes it this write and no other: stored twice under one key it is still one write.
+    pub key: &'a str,
+    pub payload: &'a Value,
+    /// Why it is refused before it was ever tried; it is stored all the same, so that it is seen.
+    pub refused: Option<&'a str>,
+}
+
+/// A stored write.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OutboxEntry {
+    /// The store's key; entries of one item are sent in its order.
+    pub id: OutboxId,
+    /// The repository it goes to, by the name it has now.
+    pub repo: Repo,
+    /// The issue or pull request it goes to.
+    pub number: ItemNumber,
+    pub kind: String,
+    pub key: String,
+    pub payload: Value,
+    /// Whether it goes first.
+    pub priority: WritePriority,
+    pub state: OutboxState,
+    pub attempts: i64,
+    /// Where a worker goes on; `None` before the first step.
+    pub step: Option<Value>,
+    /// When it may be worked on next.
+    pub not_before: Timestamp,
+    /// What GitHub made of it, such as the comment's id.
+    pub answer: Option<Value>,
+    /// Why it is refused or failed, or what it waits for.
+    pub reason: Option<String>,
+    /// When it was stored.
+    pub created_at: Timestamp,
+    /// When it last changed.
+    pub updated_at: Timestamp,
+}
+
+/// Which entries a worker asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutboxScope {
+    All,
+    Item(RepoId, ItemNumber),
+    /// Those that may be sent without anybody watching: what triage and reviews say, answers to people, and what is
+    /// said about a brake. Closing and opening again are never among them, and one that is owed to an item holds back
+    /// what triage and reviews say about it.
+    Unattended,
+}
+
+/// The right to work on one entry, until it ends or another worker takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Lease<'a> {
+    pub id: OutboxId,
+    pub owner: &'a str,
+    /// Until when nobody else may take it.
+    pub until: Timestamp,
+}
+
+/// What came of asking to send.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reservation {
+    /// The step is stored and the write counted: send now.
+    Go,
+    /// The pace allows it only then; nothing was stored.
+    Later(Timestamp),
+    /// Another worker has taken over; nothing was stored.
+    LeaseLost,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum OutboxEnd<'a> {
+    Sent(&'a Value),
+    Refused(&'a str),
+    Failed(&'a str),
+}
+
+/// Any number that nothing else on the server uses as an advisory lock: it makes senders count one
+/// after the other.
+const PACE_LOCK: i64 = 0x0043_414e_4f4e_5250;
+
+macro_rules! entries {
+    ($rest:literal) => {
+        concat!(
+            "SELECT o.id, o.repo_id, r.github_id, r.name, o.number, o.kind, o.idempotency_key, o.payload, o.priority, o.state,
+                o.attempts, o.step, o.not_before, o.answer, o.reason, o.created_at, o.updated_at
+            FROM outbox o JOIN repos r ON r.id = o.repo_id ",
+            $rest
+        )
+    };
+}
+
+/// What holds for a pending entry `o` of a scope that can be the next: the parameters are the repository, the number and
+/// whether only unattended ones count. Answers to people and words about a brake (`mention/`, `brake/`) wait for nothing:
+/// an entry that waits for the end of a pause would hold back the answer to whoever ended it.
+macro_rules! next_in_scope {
+    ($repo:literal, $number:literal, $unattended:literal) => {
+        concat!(
+            "o.state = 'pending' AND (",
+            $repo,
+            " IS NULL OR o.repo_id = ",
+            $repo,
+            ") AND (",
+            $number,
+            " IS NULL OR o.number = ",
+            $number,
+            ") AND (NOT ",
+            $unattended,
+            " OR o.idempotency_key LIKE 'triage%' OR o.idempotency_key LIKE 'review%'
+                OR o.idempotency_key LIKE 'mention%' OR o.idempotency_key LIKE 'brake%')
+            AND (o.idempotency_key LIKE 'mention/%' OR o.idempotency_key LIKE 'brake/%'
+                OR NOT EXISTS (SELECT 1 FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number
+                    AND e.state = 'pending' AND e.id < o.id))"
+        )
+    };
+}
+
+impl Store {
+    /// Stores a write, or finds the one that was stored under the same key before.
+    pub async fn enqueue(&self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
+        self.enqueue_as(new, WritePriority::Ordinary, now).await
+    }
+
+    /// The same for a write that goes before ordinary ones, or does not.
+    pub async fn enqueue_as(
+        &self,
+        new: &NewOutboxEntry<'_>,
+        priority: WritePriority,
+        now: Timestamp,
+    ) -> Result<OutboxEntry, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let entry = enqueue(&mut tx, new, priority, now).await?;
+        tx.commit().await?;
+        Ok(entry)
+    }
+
+    /// Takes the next entry that may be worked on, corrections first, so that nobody else does until `until`. Of each item
+    /// only its first pending entry can be taken: later ones wait for it, except answers to people and words about a
+    /// brake.
+    pub async fn claim_outbox_entry(
+        &self,
+        scope: OutboxScope,
+        owner: &str,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<OutboxEntry>, StoreError> {
+        let (repo, number, unattended) = scope.parts();
+        let find = concat!(
+            "SELECT o.id FROM outbox o WHERE o.not_before <= $1 AND (o.lease_until IS NULL OR o.lease_until <= $1) AND ",
+            next_in_scope!("$2", "$3", "$4"),
+            " ORDER BY CASE o.priority WHEN 'correction' THEN 0 ELSE 1 END, o.not_before, o.id LIMIT 1"
+        );
+        let take = "UPDATE outbox SET lease_owner = $3, lease_until = $4, updated_at = $2
+            WHERE id = $1 AND state = 'pending' AND (lease_until IS NULL OR lease_until <= $2)";
+        loop {
+            let found: Option<i64> = on_pool!(&self.pool, |db| {
+                let find = sqlx::query_scalar(find).bind(micros(now)).bind(repo).bind(number);
+                find.bind(unattended).fetch_optional(db).await?
+            });
+            let Some(id) = found else { return Ok(None) };
+            let taken = on_pool!(&self.pool, |db| {
+                let take = sqlx::query(take).bind(id).bind(micros(now)).bind(owner).bind(micros(until));
+                take.execute(db).await?.rows_affected()
+            });
+            // Another worker may have been faster; each round somebody gets an entry, so this ends.
+            if taken == 1 {
+                return self.outbox_entry(OutboxId(id)).await;
+            }
+        }
+    }
+
+    /// When the next entry can be taken, leases of other workers included; `None` when none is pending.
+    pub async fn next_outbox_moment(&self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
+        let (repo, number, unattended) = scope.parts();
+        let query = concat!(
+            "SELECT min(CASE WHEN o.lease_until > o.not_before THEN o.lease_until ELSE o.not_before END)
+            FROM outbox o WHERE ",
+            next_in_scope!("$1", "$2", "$3")
+        );
+        let next: Option<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query)
+            .bind(repo)
+            .bind(number)
+            .bind(unattended)
+            .fetch_one(db)
+            .await?);
+        next.map(moment).transpose()
+    }
+
+    /// Whether another worker is at the next entry right now.
+    pub async fn is_outbox_at_work(&self, scope: OutboxScope, now: Timestamp) -> Result<bool, StoreError> {
+        let (repo, number, unattended) = scope.parts();
+        let query = concat!(
+            "SELECT EXISTS (SELECT 1 FROM outbox o WHERE o.lease_until > $4 AND ",
+            next_in_scope!("$1", "$2", "$3"),
+            ")"
+        );
+        Ok(on_pool!(&self.pool, |db| {
+            let query = sqlx::query_scalar(query).bind(repo).bind(number).bind(unattended);
+            query.bind(micros(now)).fetch_one(db).await?
+        }))
+    }
+
+    /// Who has entries that wait for them, each once.
+    pub async fn outbox_lease_owners(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT DISTINCT lease_owner FROM outbox
+            WHERE state = 'pending' AND lease_owner IS NOT NULL AND lease_until > $1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(micros(now)).fetch_all(db).await?))
+    }
+
+    /// Ends the leases of somebody who has ended. What they were about stays as they left it.
+    pub async fn release_outbox_leases(&self, owner: &str) -> Result<u64, StoreError> {
+        let update = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
+            WHERE state = 'pending' AND lease_owner = $1";
+        Ok(on_pool!(&self.pool, |db| sqlx::query(update).bind(owner).execute(db).await?.rows_affected()))
+    }
+
+    /// Ends every lease for writing and closing whose owner carries the mark of a process that is about to end.
+    pub async fn release_leases_of(&self, mark: &str) -> Result<(), StoreError> {
+        let (within, begins) = (format!("%{mark}%"), format!("{mark}%"));
+        let closing = "DELETE FROM close_leases WHERE owner LIKE $1";
+        let writing = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
+            WHERE state = 'pending' AND lease_owner LIKE $1";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(closing).bind(within).execute(db).await?;
+            sqlx::query(writing).bind(begins).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
+    /// was stored.
+    pub async fn record_outbox_step(&self, lease: Lease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
+        let update = "UPDATE outbox SET step = $4, lease_until = $3, updated_at = $5
+            WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
+        let changed = on_pool!(&self.pool, |db| {
+            let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(micros(lease.until));
+            update.bind(Json(step)).bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(changed == 1)
+    }
+
+    /// Stores the step that comes before a send, and counts the send, if the pace allows one now.
+    ///
+    /// `pace` is told when something was sent since `window` and answers when the next may go. Counting
+    /// and asking are one transaction, so that several processes keep one pace together.
+    pub async fn reserve_outbox_send(
+        &self,
+        lease: Lease<'_>,
+        step: &Value,
+        now: Timestamp,
+        window: Timestamp,
+        pace: impl FnOnce(&[Timestamp]) -> Timestamp + Send,
+    ) -> Result<Reservation, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        if let Transaction::Postgres(transaction) = &mut tx {
+            sqlx::query("SELECT pg_advisory_xact_lock($1)").bind(PACE_LOCK).execute(&mut **transaction).await?;
+        }
+        let recent = "SELECT sent_at FROM content_writes WHERE sent_at >= $1";
+        let update = "UPDATE outbox SET step = $4, lease_until = $3, attempts = attempts + 1, updated_at = $5
+            WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
+        let count = "INSERT INTO content_writes (sent_at) VALUES ($1)";
+        let forget = "DELETE FROM content_writes WHERE sent_at < $1";
+        on_tx!(&mut tx, |db| {
+            let recent: Vec<i64> = sqlx::query_scalar(recent).bind(micros(window)).fetch_all(&mut *db).await?;
+            let recent: Vec<Timestamp> = recent.into_iter().map(moment).collect::<Result<_, _>>()?;
+            let allowed = pace(&recent);
+            if allowed > now {
+                return Ok(Reservation::Later(allowed));
+            }
+            let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(micros(lease.until));
+            let changed = update.bind(Json(step)).bind(micros(now)).execute(&mut *db).await?.rows_affected();
+            if changed != 1 {
+                return Ok(Reservation::LeaseLost);
+            }
+            sqlx::query(count).bind(micros(now)).execute(&mut *db).await?;
+            sqlx::query(forget).bind(micros(window)).execute(&mut *db).await?;
+        });
+        tx.commit().await?;
+        Ok(Reservation::Go)
+    }
+
+    /// Counts a write that goes along with one that was counted and let through before: whatever asks next keeps the
+    /// pace with it.
+    pub async fn count_content_write(&self, now: Timestamp) -> Result<(), StoreError> {
+        on_pool!(&self.pool, |db| {
+            sqlx::query("INSERT INTO content_writes (sent_at) VALUES ($1)").bind(micros(now)).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Stores a step, what it waits for, and gives the lease back until `not_before`; `false` says that
+    /// another worker has taken over and nothing was stored.
+    pub async fn postpone_outbox_entry(
+        &self,
+        lease: Lease<'_>,
+        step: &Value,
+        not_before: Timestamp,
+        reason: Option<&str>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update =
+            "UPDATE outbox SET step = $3, not_before = $4, reason = $5, lease_owner = NULL, lease_until = NULL,
+            updated_at = $6 WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
+        let changed = on_pool!(&self.pool, |db| {
+            let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(Json(step));
+            let update = update.bind(micros(not_before)).bind(reason).bind(micros(now));
+            update.execute(db).await?.rows_affected()
+        });
+        Ok(changed == 1)
+    }
+
+    /// Ends an entry for good; `false` says that another worker has taken over and nothing was stored.
+    pub async fn finish_outbox_entry(
+        &self,
+        lease: Lease<'_>,
+        end: OutboxEnd<'_>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let (state, answer, reason) = match end {
+            OutboxEnd::Sent(answer) => (OutboxState::Sent, Some(Json(answer)), None),
+            OutboxEnd::Refused(reason) => (OutboxState::Refused, None, Some(reason)),
+            OutboxEnd::Failed(reason) => (OutboxState::Failed, None, Some(reason)),
+        };
+        let update = "UPDATE outbox SET state = $3, answer = $4, reason = $5, step = NULL, lease_owner = NULL,
+            lease_until = NULL, updated_at = $6 WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
+        let changed = on_pool!(&self.pool, |db| {
+            let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(state.as_str());
+            update.bind(answer).bind(reason).bind(micros(now)).execute(db).await?.rows_affected()
+        });
+        Ok(changed == 1)
+    }
+
+    pub async fn outbox_entry(&self, id: OutboxId) -> Result<Option<OutboxEntry>, StoreError> {
+        let query = entries!("WHERE o.id = $1");
+        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    pub async fn outbox_entry_of_key(&self, key: &str) -> Result<Option<OutboxEntry>, StoreError> {
+        let query = entries!("WHERE o.idempotency_key = $1");
+        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?);
+        row.map(Row::read).transpose()
+    }
+
+    /// All entries of an item, in the order in which they are sent.
+    pub async fn outbox_entries(&self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutboxEntry>, StoreError> {
+        let query = entries!("WHERE o.repo_id = $1 AND o.number = $2 ORDER BY o.id");
+        let rows: Vec<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+
+    /// The keys of a repository's writes of one kind that have not ended, the oldest first.
+    pub async fn pending_outbox_keys(&self, repo: RepoId, kind: &str) -> Result<Vec<String>, StoreError> {
+        let query = "SELECT idempotency_key FROM outbox
+            WHERE repo_id = $1 AND state = 'pending' AND kind = $2 ORDER BY id";
+        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(kind).fetch_all(db).await?))
+    }
+}
+
+/// The same inside a transaction, for whoever stores a write together with the reason for it.
+pub(crate) async fn enqueue(
+    tx: &mut Transaction,
+    new: &NewOutboxEntry<'_>,
+    priority: WritePriority,
+    now: Timestamp,
+) -> Result<OutboxEntry, StoreError> {
+    let insert =
+        "INSERT INTO outbox (repo_id, number, kind, idempotency_key, payload, state, attempts, not_before, reason,
+            created_at, updated_at, priority)
+        VALUES ($1, $2, $3, $4, $5, $6, 0, $7, $8, $7, $7, $9) ON CONFLICT (idempotency_key) DO NOTHING";
+    let state = if new.refused.is_some() { OutboxState::Refused } else { OutboxState::Pending };
+    let row: Row = on_tx!(tx, |db| {
+        sqlx::query(insert)
+            .bind(new.repo.0)
+            .bind(new.number.get())
+            .bind(new.kind)
+            .bind(new.key)
+            .bind(Json(new.payload))
+            .bind(state.as_str())
+            .bind(micros(now))
+            .bind(new.refused)
+            .bind(priority.as_str())
+            .execute(&mut *db)
+            .await?;
+        sqlx::query_as(entries!("WHERE o.idempotency_key = $1")).bind(new.key).fetch_one(db).await?
+    });
+    row.read()
+}
+
+impl OutboxScope {
+    /// Of which repository and item, and whether only what may be sent without anybody watching.
+    fn parts(self) -> (Option<i64>, Option<i64>, bool) {
+        match self {
+            Self::All => (None, None, false),
+            Self::Item(repo, number) => (Some(repo.0), Some(number.get()), false),
+            Self::Unattended => (None, None, true),
+        }
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    id: i64,
+    repo_id: i64,
+    github_id: Option<i64>,
+    name: String,
+    number: i64,
+    kind: String,
+    idempotency_key: String,
+    payload: Json<Value>,
+    priority: String,
+    state: String,
+    attempts: i64,
+    step: Option<Json<Value>>,
+    not_before: i64,
+    answer: Option<Json<Value>>,
+    reason: Option<String>,
+    created_at: i64,
+    updated_at: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<OutboxEntry, StoreError> {
+        let name: RepoName = word(&self.name)?;
+        Ok(OutboxEntry {
+            id: OutboxId(self.id),
+            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name },
+            number: ItemNumber::new(self.number).map_err(StoreError::damaged)?,
+            kind: self.kind,
+            key: self.idempotency_key,
+            payload: self.payload.0,
+            priority: word(&self.priority)?,
+            state: word(&self.state)?,
+            attempts: self.attempts,
+            step: self.step.map(|step| step.0),
+            not_before: moment(self.not_before)?,
+            answer: self.answer.map(|answer| answer.0),
+            reason: self.reason,
+            created_at: moment(self.created_at)?,
+            updated_at: moment(self.updated_at)?,
+        })
+    }
+}

@@ -1,0 +1,95 @@
+//! The runs of a repository that came to an end, with the reviews of those that were completed.
+
+use std::collections::HashMap;
+
+use canonry_domain::review::ReviewSubject;
+use sqlx::QueryBuilder;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::transaction::{StoreError, on_pool};
+use crate::review::history::{ReviewRow, StoredReview, reviews};
+use crate::review::runs::{ReviewId, ReviewState, RunRow, StoredRun};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RunEnd {
+    Completed,
+    /// Without one, for a reason that is kept.
+    Failed,
+    /// Without one, because another run took its place.
+    Superseded,
+}
+
+impl RunEnd {
+    pub const ALL: [Self; 3] = [Self::Completed, Self::Failed, Self::Superseded];
+
+    pub const fn state(self) -> ReviewState {
+        match self {
+            Self::Completed => ReviewState::Completed,
+            Self::Failed => ReviewState::Failed,
+            Self::Superseded => ReviewState::Superseded,
+        }
+    }
+}
+
+/// Which runs to list; `None` leaves a question open.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EndedRunFilter<'a> {
+    pub subject: Option<&'a ReviewSubject>,
+    pub end: Option<RunEnd>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct EndedRun {
+    pub run: StoredRun,
+    /// What it ended in; none of a run that failed or was superseded.
+    pub review: Option<StoredReview>,
+}
+
+impl Store {
+    /// The runs of a repository that came to an end and began before one of them, the newest first.
+    pub async fn ended_runs(
+        &self,
+        repo: RepoId,
+        filter: EndedRunFilter<'_>,
+        before: Option<ReviewId>,
+        limit: u32,
+    ) -> Result<Vec<EndedRun>, StoreError> {
+        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(
+                "SELECT id, subject, base_sha, head_sha, state, requested, full_requested, attempts, error, created_at, finished_at
+                FROM review_runs WHERE repo_id = ",
+            );
+            query.push_bind(repo.0).push(" AND id < ").push_bind(before.map_or(i64::MAX, ReviewId::get));
+            if let Some(subject) = filter.subject {
+                query.push(" AND subject = ").push_bind(subject.to_string());
+            }
+            match filter.end {
+                Some(end) => query.push(" AND state = ").push_bind(end.state().as_str()),
+                None => query.push(" AND state IN ('completed', 'failed', 'superseded')"),
+            };
+            query.push(" ORDER BY id DESC LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        });
+        let runs: Vec<StoredRun> = rows.into_iter().map(RunRow::read).collect::<Result<_, _>>()?;
+        let completed = runs.iter().filter(|run| run.state == ReviewState::Completed).map(|run| run.id);
+        let mut reviews = self.reviews_of_runs(&completed.collect::<Vec<_>>()).await?;
+        Ok(runs.into_iter().map(|run| EndedRun { review: reviews.remove(&run.id), run }).collect())
+    }
+
+    async fn reviews_of_runs(&self, runs: &[ReviewId]) -> Result<HashMap<ReviewId, StoredReview>, StoreError> {
+        if runs.is_empty() {
+            return Ok(HashMap::new());
+        }
+        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(reviews!("WHERE v.run_id IN ("));
+            let mut listed = query.separated(", ");
+            for run in runs {
+                listed.push_bind(run.get());
+            }
+            query.push(")");
+            query.build_query_as().fetch_all(db).await?
+        });
+        rows.into_iter().map(|row| row.read().map(|review| (review.id, review))).collect()
+    }
+}

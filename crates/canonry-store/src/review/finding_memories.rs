@@ -1,0 +1,269 @@
+//! What is remembered of findings: their vectors, and what was seen to become of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use canonry_domain::RepoName;
+use canonry_domain::review::{Category, Finding, PatternKey, RepoPath, ReviewSubject, Severity};
+use jiff::Timestamp;
+use serde::Serialize;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::embeddings::{from_bytes, to_bytes};
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{beginning, count, micros, moment, storable, word};
+use crate::engine::transaction::{StoreError, on_pool, on_tx};
+use crate::review::runs::FindingId;
+
+/// A finding's vector to be kept.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NewMemory<'a> {
+    pub finding: FindingId,
+    pub model: &'a str,
+    pub vector: &'a [f32],
+}
+
+/// What was seen to become of a finding. That it was shown says nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MemoryOutcome {
+    Fixed,
+    /// More people liked it than rejected it.
+    ThumbsUp,
+    /// More people rejected it than liked it.
+    ThumbsDown,
+    Dismissed,
+}
+
+impl MemoryOutcome {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Fixed => "fixed",
+            Self::ThumbsUp => "thumbs_up",
+            Self::ThumbsDown => "thumbs_down",
+            Self::Dismissed => "dismissed",
+        }
+    }
+
+    pub const fn is_accepted(self) -> bool {
+        matches!(self, Self::Fixed | Self::ThumbsUp)
+    }
+}
+
+/// A remembered finding of which the outcome is known.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredMemory {
+    pub finding: FindingId,
+    pub repo: RepoName,
+    pub subject: ReviewSubject,
+    /// Its title when it was remembered.
+    pub title: String,
+    pub message: String,
+    pub path: RepoPath,
+    pub severity: Severity,
+    pub category: Category,
+    /// What became of it, as far as is known now.
+    pub outcome: MemoryOutcome,
+    pub vector: Vec<f32>,
+    /// When it was remembered.
+    pub at: Timestamp,
+}
+
+/// How the findings of a pattern fared in a repository.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct PatternHistory {
+    pub fixed: u64,
+    pub total: u64,
+}
+
+impl Store {
+    /// Keeps the vectors of findings, with their words as they are now; a finding has one. What is no finding is left
+    /// out.
+    pub async fn remember_findings(&self, memories: &[NewMemory<'_>], now: Timestamp) -> Result<(), StoreError> {
+        let finding = "SELECT repo_id, latest FROM findings WHERE id = $1";
+        let upsert = "INSERT INTO finding_memories (finding_id, repo_id, title, message, path, severity, category, model, vector, at)
+            VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+            ON CONFLICT (finding_id) DO UPDATE SET title = excluded.title, message = excluded.message, path = excluded.path,
+                severity = excluded.severity, category = excluded.category, model = excluded.model,
+                vector = excluded.vector, at = excluded.at";
+        let mut tx = self.pool.begin().await?;
+        for memory in memories {
+            on_tx!(&mut tx, |db| {
+                let row: Option<(i64, Json<Finding>)> =
+                    sqlx::query_as(finding).bind(memory.finding.0).fetch_optional(&mut *db).await?;
+                let Some((repo, Json(finding))) = row else { continue };
+                sqlx::query(upsert)
+                    .bind(memory.finding.0)
+                    .bind(repo)
+                    .bind(storable(&finding.title))
+                    .bind(storable(&finding.message))
+                    .bind(finding.path.as_str())
+                    .bind(finding.severity.as_str())
+                    .bind(finding.category.as_str())
+                    .bind(memory.model)
+                    .bind(to_bytes(memory.vector))
+                    .bind(micros(now))
+                    .execute(db)
+                    .await?;
+            });
+        }
+        tx.commit().await
+    }
+
+    /// The findings of a subject that have no vector of a model, by number.
+    pub async fn findings_to_remember(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+        model: &str,
+    ) -> Result<Vec<(FindingId, Finding)>, StoreError> {
+        let query = "SELECT f.id, f.latest FROM findings f WHERE f.repo_id = $1 AND f.subject = $2
+            AND NOT EXISTS (SELECT 1 FROM finding_memories m WHERE m.finding_id = f.id AND m.model = $3) ORDER BY f.id";
+        let rows: Vec<(i64, Json<Finding>)> = on_pool!(&self.pool, |db| {
+            sqlx::query_as(query).bind(repo.0).bind(subject.to_string()).bind(model).fetch_all(db).await?
+        });
+        Ok(rows.into_iter().map(|(id, Json(finding))| (FindingId(id), finding)).collect())
+    }
+
+    /// What is remembered of findings of which the outcome is known, the newest first: of the repository, and where
+    /// sharing is asked for, of its owner's other repositories that share theirs.
+    pub async fn memories_of(
+        &self,
+        repo: RepoId,
+        owner_shared: bool,
+        model: &str,
+        limit: u32,
+    ) -> Result<Vec<StoredMemory>, StoreError> {
+        let repos = if owner_shared { self.repos_that_share_with(repo).await? } else { vec![repo] };
+        if repos.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let mut query = QueryBuilder::new(REMEMBERED);
+            query.push(" WHERE m.model = ").push_bind(model).push(" AND m.repo_id IN (");
+            let mut listed = query.separated(", ");
+            for repo in &repos {
+                listed.push_bind(repo.0);
+            }
+            query.push(HAPPENED).push(" ORDER BY m.finding_id DESC LIMIT ").push_bind(i64::from(limit));
+            query.build_query_as().fetch_all(db).await?
+        });
+        let read: Result<Vec<Option<StoredMemory>>, StoreError> = rows.into_iter().map(Row::read).collect();
+        Ok(read?.into_iter().flatten().collect())
+    }
+
+    /// The repository and those of its owner that let others use what was learned in them.
+    async fn repos_that_share_with(&self, repo: RepoId) -> Result<Vec<RepoId>, StoreError> {
+        let query = "SELECT id, name FROM repos WHERE id = $1 OR shares_memories";
+        let rows: Vec<(i64, String)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let mut own = None;
+        let mut all = Vec::with_capacity(rows.len());
+        for (id, name) in rows {
+            let name: RepoName = word(&name)?;
+            if id == repo.0 {
+                own = Some(name.owner().to_lowercase());
+            }
+            all.push((RepoId(id), name.owner().to_lowercase()));
+        }
+        let shares = |(_, owner): &(RepoId, String)| Some(owner) == own.as_ref();
+        Ok(all.into_iter().filter(shares).map(|(id, _)| id).collect())
+    }
+
+    /// How the shown findings of some patterns fared in a repository; a pattern without any is left out.
+    pub async fn pattern_history(
+        &self,
+        repo: RepoId,
+        keys: &BTreeSet<PatternKey>,
+    ) -> Result<BTreeMap<PatternKey, PatternHistory>, StoreError> {
+        let keys: Vec<_> = keys.iter().map(|key| (key, storable(key.as_str()))).collect();
+        let mut history = BTreeMap::new();
+        for batch in keys.chunks(KEYS_PER_STATEMENT) {
+            let rows: Vec<(String, i64, i64)> = on_pool!(&self.pool, |db| {
+                let mut query = QueryBuilder::new(
+                    "SELECT key, CAST(sum(CASE WHEN fixed THEN 1 ELSE 0 END) AS BIGINT), count(*) FROM findings WHERE repo_id = ",
+                );
+                query.push_bind(repo.0).push(" AND first_shown AND substr(key, 1, 200) IN (");
+                let mut listed = query.separated(", ");
+                for (_, key) in batch {
+                    listed.push_bind(beginning(key));
+                }
+                query.push(") GROUP BY key");
+                query.build_query_as().fetch_all(db).await?
+            });
+            let mut rows: BTreeMap<String, (i64, i64)> =
+                rows.into_iter().map(|(key, fixed, total)| (key, (fixed, total))).collect();
+            for (key, stored) in batch {
+                let Some((fixed, total)) = rows.remove(&**stored) else { continue };
+                history.insert((*key).clone(), PatternHistory { fixed: count(fixed)?, total: count(total)? });
+            }
+        }
+        Ok(history)
+    }
+}
+
+const KEYS_PER_STATEMENT: usize = 500;
+
+/// Reactions count that teach, were not removed, and were not cleared since. That something went away which nobody was
+/// shown is chance, and says nothing about what people want to be told.
+const REMEMBERED: &str = "SELECT m.finding_id, r.name, f.subject, m.title, m.message, m.path, m.severity, m.category, m.vector, m.at,
+    (f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed'))) AS fixed,
+    EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer') AS dismissed,
+    (SELECT count(*) FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL AND v.up
+        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)) AS up,
+    (SELECT count(*) FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL AND NOT v.up
+        AND NOT EXISTS (SELECT 1 FROM feedback_clears c WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)) AS down
+    FROM finding_memories m JOIN findings f ON f.id = m.finding_id JOIN repos r ON r.id = m.repo_id";
+
+/// Those to which nothing happened are not even read, so that they take no room from the others.
+const HAPPENED: &str = ") AND ((f.fixed AND (f.first_shown OR EXISTS (SELECT 1 FROM finding_sightings s WHERE s.finding_id = f.id AND s.status <> 'fixed' AND s.shown_as <> 'suppressed')))
+    OR EXISTS (SELECT 1 FROM dismissals d WHERE d.finding_id = m.finding_id AND d.withdrawn_at IS NULL AND d.dismisser = 'maintainer')
+    OR EXISTS (SELECT 1 FROM feedback_reactions v WHERE v.finding_id = m.finding_id AND v.teaches AND v.removed_at IS NULL))";
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    finding_id: i64,
+    name: String,
+    subject: String,
+    title: String,
+    message: String,
+    path: String,
+    severity: String,
+    category: String,
+    vector: Vec<u8>,
+    at: i64,
+    fixed: bool,
+    dismissed: bool,
+    up: i64,
+    down: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<Option<StoredMemory>, StoreError> {
+        // A person's word says more than that the code went away.
+        let outcome = if self.dismissed {
+            MemoryOutcome::Dismissed
+        } else if self.down > self.up {
+            MemoryOutcome::ThumbsDown
+        } else if self.up > self.down {
+            MemoryOutcome::ThumbsUp
+        } else if self.fixed {
+            MemoryOutcome::Fixed
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(StoredMemory {
+            finding: FindingId(self.finding_id),
+            repo: word(&self.name)?,
+            subject: word(&self.subject)?,
+            title: self.title,
+            message: self.message,
+            path: RepoPath::exact(&self.path).map_err(StoreError::damaged)?,
+            severity: word(&self.severity)?,
+            category: word(&self.category)?,
+            outcome,
+            vector: from_bytes(&self.vector),
+            at: moment(self.at)?,
+        }))
+    }
+}

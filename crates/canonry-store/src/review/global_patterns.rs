@@ -1,0 +1,110 @@
+//! Counts over all repositories that share theirs: neither a repository nor any text is in them.
+
+use canonry_domain::review::{Category, Fingerprint, Severity};
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{count, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+
+/// How the findings of a pattern fared wherever counts are shared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GlobalPattern {
+    pub fingerprint: Fingerprint,
+    pub severity: Severity,
+    pub category: Category,
+    pub shown: u64,
+    pub fixed: u64,
+    pub dismissed: u64,
+    /// People in favour, by their last word wherever counts are shared.
+    pub thumbs_up: u64,
+    pub thumbs_down: u64,
+}
+
+impl Store {
+    /// Notes what of a repository may be used elsewhere: its counts in the global ones, and its memories by its owner's
+    /// other repositories.
+    pub async fn share_knowledge(&self, repo: RepoId, globally: bool, within_owner: bool) -> Result<(), StoreError> {
+        // Told at each review, and the row is one that others lock: it is written only when something changes.
+        let update = "UPDATE repos SET shares_patterns = $2, shares_memories = $3
+            WHERE id = $1 AND (shares_patterns <> $2 OR shares_memories <> $3)";
+        on_pool!(&self.pool, |db| {
+            sqlx::query(update).bind(repo.0).bind(globally).bind(within_owner).execute(db).await?;
+        });
+        Ok(())
+    }
+
+    /// Counts anew, from the repositories that share now: what one no longer shares is gone. As in a repository's own
+    /// counts a person has one vote, a down at the same moment as an up holds, and what was cleared does not count.
+    pub async fn renew_global_patterns(&self) -> Result<(), StoreError> {
+        let insert = "INSERT INTO global_patterns (fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down)
+            WITH shared AS (
+                SELECT f.id, f.fingerprint, f.severity, f.category, f.fixed FROM findings f JOIN repos r ON r.id = f.repo_id
+                WHERE r.shares_patterns AND f.first_shown),
+            words AS (
+                SELECT s.fingerprint, s.severity, s.category, v.up, row_number() OVER (
+                    PARTITION BY s.fingerprint, s.severity, s.category, lower(v.by_login) ORDER BY v.at DESC, v.up) AS place
+                FROM shared s JOIN feedback_reactions v ON v.finding_id = s.id
+                WHERE v.teaches AND v.removed_at IS NULL AND NOT EXISTS (SELECT 1 FROM feedback_clears c
+                    WHERE c.repo_id = v.repo_id AND (c.key IS NULL OR c.key = v.key) AND c.at >= v.at AND c.undone_at IS NULL)),
+            votes AS (
+                SELECT fingerprint, severity, category, sum(CASE WHEN up THEN 1 ELSE 0 END) AS up,
+                    sum(CASE WHEN up THEN 0 ELSE 1 END) AS down
+                FROM words WHERE place = 1 GROUP BY fingerprint, severity, category),
+            counts AS (
+                SELECT s.fingerprint, s.severity, s.category, count(*) AS shown,
+                    sum(CASE WHEN s.fixed THEN 1 ELSE 0 END) AS fixed, count(d.finding_id) AS dismissed
+                FROM shared s LEFT JOIN (SELECT DISTINCT finding_id FROM dismissals
+                    WHERE withdrawn_at IS NULL AND dismisser = 'maintainer') d ON d.finding_id = s.id
+                GROUP BY s.fingerprint, s.severity, s.category)
+            SELECT n.fingerprint, n.severity, n.category, n.shown, n.fixed, n.dismissed, COALESCE(v.up, 0), COALESCE(v.down, 0)
+            FROM counts n LEFT JOIN votes v
+                ON v.fingerprint = n.fingerprint AND v.severity = n.severity AND v.category = n.category";
+        let mut tx = self.pool.begin().await?;
+        if let Transaction::Postgres(db) = &mut tx {
+            // Two at once would insert the same rows.
+            sqlx::query("LOCK TABLE global_patterns IN SHARE ROW EXCLUSIVE MODE").execute(&mut **db).await?;
+        }
+        on_tx!(&mut tx, |db| {
+            sqlx::query("DELETE FROM global_patterns").execute(&mut *db).await?;
+            sqlx::query(insert).execute(db).await?;
+        });
+        tx.commit().await
+    }
+
+    /// The counts as they were last made, what was shown most first.
+    pub async fn global_patterns(&self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
+        let query = "SELECT fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down FROM global_patterns
+            ORDER BY shown DESC, fingerprint, severity, category LIMIT $1";
+        let rows: Vec<Row> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?);
+        rows.into_iter().map(Row::read).collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct Row {
+    fingerprint: String,
+    severity: String,
+    category: String,
+    shown: i64,
+    fixed: i64,
+    dismissed: i64,
+    thumbs_up: i64,
+    thumbs_down: i64,
+}
+
+impl Row {
+    fn read(self) -> Result<GlobalPattern, StoreError> {
+        Ok(GlobalPattern {
+            fingerprint: word(&self.fingerprint)?,
+            severity: word(&self.severity)?,
+            category: word(&self.category)?,
+            shown: count(self.shown)?,
+            fixed: count(self.fixed)?,
+            dismissed: count(self.dismissed)?,
+            thumbs_up: count(self.thumbs_up)?,
+            thumbs_down: count(self.thumbs_down)?,
+        })
+    }
+}

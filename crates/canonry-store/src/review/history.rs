@@ -1,0 +1,412 @@
+//! What was reviewed and what became of each finding, read back.
+
+use canonry_domain::review::{
+    CommitSha, Confidence, Finding, FindingStatus, HiddenBy, RepoPath, ReviewMode, ReviewSubject, Severity, ShownAs,
+};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde_json::Value;
+use sqlx::types::Json;
+
+use crate::corpus::repos::RepoId;
+use crate::engine::open::Store;
+use crate::engine::row_values::{beginning, count, moment, word};
+use crate::engine::transaction::{StoreError, on_pool};
+use crate::review::runs::{FindingId, ReviewId};
+
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredReview {
+    pub id: ReviewId,
+    pub subject: ReviewSubject,
+    pub base: CommitSha,
+    pub head: CommitSha,
+    pub mode: ReviewMode,
+    pub reason: String,
+    pub files_read: u64,
+    pub lines_read: u64,
+    pub shown: u64,
+    pub suppressed: u64,
+    pub fixed: u64,
+    /// What could not be done, and other things worth telling.
+    pub notes: Vec<String>,
+    /// Who reviewed, and whatever else belonged to the report.
+    pub reviewers: Value,
+    pub model: Option<String>,
+    pub cost_usd: f64,
+    /// When it was stored.
+    pub completed_at: Timestamp,
+}
+
+/// What a completed review said about a finding.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredSighting {
+    pub review: ReviewId,
+    pub id: FindingId,
+    pub finding: Finding,
+    pub status: FindingStatus,
+    pub shown: ShownAs,
+    pub hidden_by: Option<HiddenBy>,
+    pub confidence: Confidence,
+    pub grounded: bool,
+    pub said_inline: bool,
+    pub reported: bool,
+    pub code_unchanged: bool,
+    /// When the review was stored.
+    pub at: Timestamp,
+}
+
+/// A finding as it was last seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredFinding {
+    pub id: FindingId,
+    pub subject: ReviewSubject,
+    pub finding: Finding,
+    /// What became of it last.
+    pub status: FindingStatus,
+    /// Where it was last shown.
+    pub shown: ShownAs,
+    pub fixed: bool,
+    /// When the first review that told of it was stored.
+    pub first_seen: Timestamp,
+    /// When the last one was.
+    pub last_seen: Timestamp,
+}
+
+/// How many findings of a review are alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SightingCount {
+    pub status: FindingStatus,
+    pub severity: Severity,
+    pub shown: ShownAs,
+    pub hidden_by: Option<HiddenBy>,
+    pub times: u64,
+}
+
+macro_rules! reviews {
+    ($rest:literal) => {
+        concat!(
+            "SELECT r.id, r.subject, r.base_sha, r.head_sha, v.mode, v.reason, v.files_read, v.lines_read, v.shown, v.suppressed,
+                v.fixed, v.notes, v.reviewers, v.model, v.cost_usd, v.completed_at
+            FROM reviews v JOIN review_runs r ON r.id = v.run_id ",
+            $rest
+        )
+    };
+}
+
+pub(crate) use reviews;
+
+macro_rules! sightings {
+    () => {
+        "SELECT s.run_id, s.finding_id, s.finding, s.status, s.shown_as, s.hidden_by, s.confidence, s.grounded, s.said_inline,
+            s.reported, s.code_unchanged, v.completed_at "
+    };
+    ($rest:literal) => {
+        concat!(sightings!(), "FROM finding_sightings s JOIN reviews v ON v.run_id = s.run_id ", $rest)
+    };
+}
+
+/// Where a page of a review tells of a finding: first what is at its line, last what is fixed.
+macro_rules! part {
+    () => {
+        "CASE WHEN status = 'fixed' THEN 4 WHEN shown_as = 'inline' THEN 0 WHEN shown_as = 'details' THEN 1
+            WHEN shown_as = 'low_confidence' THEN 2 ELSE 3 END"
+    };
+}
+
+macro_rules! findings {
+    ($rest:literal) => {
+        concat!(
+            "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen,
+                b.completed_at AS last_seen
+            FROM findings f JOIN reviews a ON a.run_id = f.first_run JOIN reviews b ON b.run_id = f.last_run ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    pub async fn review(&self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
+        let query = reviews!("WHERE v.run_id = $1");
+        let row: Option<ReviewRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?);
+        row.map(ReviewRow::read).transpose()
+    }
+
+    /// The completed reviews of a repository, or of one subject, the newest first.
+    pub async fn reviews(
+        &self,
+        repo: RepoId,
+        subject: Option<&ReviewSubject>,
+        limit: u32,
+    ) -> Result<Vec<StoredReview>, StoreError> {
+        let of_repo = reviews!("WHERE v.repo_id = $1 ORDER BY v.completed_at DESC, v.run_id DESC LIMIT $2");
+        let of_subject =
+            reviews!("WHERE r.repo_id = $1 AND r.subject = $3 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2");
+        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+            match subject {
+                None => sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?,
+                Some(subject) => {
+                    let query = sqlx::query_as(of_subject).bind(repo.0).bind(i64::from(limit));
+                    query.bind(subject.to_string()).fetch_all(db).await?
+                }
+            }
+        });
+        rows.into_iter().map(ReviewRow::read).collect()
+    }
+
+    /// A completed review of a repository by its number; `None` when the repository has none of that number.
+    pub async fn review_of(&self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
+        let query = reviews!("WHERE v.run_id = $1 AND v.repo_id = $2");
+        let row: Option<ReviewRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?);
+        row.map(ReviewRow::read).transpose()
+    }
+
+    /// The completed reviews of a repository, or of one subject, that come after one in the list, the newest first.
+    pub async fn reviews_before(
+        &self,
+        repo: RepoId,
+        subject: Option<&ReviewSubject>,
+        before: Option<ReviewId>,
+        limit: u32,
+    ) -> Result<Vec<StoredReview>, StoreError> {
+        let completed = "SELECT completed_at FROM reviews WHERE run_id = $1 AND repo_id = $2";
+        let of_repo = reviews!(
+            "WHERE v.repo_id = $1 AND (v.completed_at, v.run_id) < ($3, $4) ORDER BY v.completed_at DESC, v.run_id DESC LIMIT $2"
+        );
+        let of_subject = reviews!(
+            "WHERE r.repo_id = $1 AND r.subject = $3 AND r.id < $4 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2"
+        );
+        let last = before.map_or(i64::MAX, |before| before.0);
+        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+            if let Some(subject) = subject {
+                let query = sqlx::query_as(of_subject).bind(repo.0).bind(i64::from(limit));
+                query.bind(subject.to_string()).bind(last).fetch_all(db).await?
+            } else {
+                let at: Option<i64> = match before {
+                    None => Some(i64::MAX),
+                    Some(before) => {
+                        sqlx::query_scalar(completed).bind(before.0).bind(repo.0).fetch_optional(db).await?
+                    }
+                };
+                let Some(at) = at else { return Ok(Vec::new()) };
+                let query = sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit));
+                query.bind(at).bind(last).fetch_all(db).await?
+            }
+        });
+        rows.into_iter().map(ReviewRow::read).collect()
+    }
+
+    /// What a completed review said about each finding, in its order.
+    pub async fn review_sightings(&self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
+        let query = sightings!("WHERE s.run_id = $1 ORDER BY s.place");
+        let rows: Vec<SightingRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
+        rows.into_iter().map(SightingRow::read).collect()
+    }
+
+    /// A page of what a completed review said about its findings, behind one of them: those at their lines, in the details,
+    /// folded away, hidden, fixed; each in the review's order.
+    pub async fn review_sightings_page(
+        &self,
+        review: ReviewId,
+        after: Option<FindingId>,
+        limit: u32,
+    ) -> Result<Vec<StoredSighting>, StoreError> {
+        let place = concat!("SELECT ", part!(), ", place FROM finding_sightings WHERE finding_id = $2 AND run_id = $1");
+        // The page is chosen before the findings themselves are read.
+        let page = concat!(
+            sightings!(),
+            "FROM (SELECT finding_id, part, place FROM (SELECT finding_id, place, ",
+            part!(),
+            " AS part FROM finding_sightings WHERE run_id = $1) a
+                WHERE part > $2 OR (part = $2 AND place > $3) ORDER BY part, place LIMIT $4) p
+            JOIN finding_sightings s ON s.finding_id = p.finding_id AND s.run_id = $1
+            JOIN reviews v ON v.run_id = s.run_id ORDER BY p.part, p.place"
+        );
+        let rows: Vec<SightingRow> = on_pool!(&self.pool, |db| {
+            let behind: Option<(i32, i64)> = match after {
+                None => Some((-1, -1)),
+                Some(after) => sqlx::query_as(place).bind(review.0).bind(after.0).fetch_optional(db).await?,
+            };
+            let Some((part, place)) = behind else { return Ok(Vec::new()) };
+            sqlx::query_as(page).bind(review.0).bind(part).bind(place).bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(SightingRow::read).collect()
+    }
+
+    /// How many findings a completed review told of, by what it said about them.
+    pub async fn sighting_counts(&self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
+        let query = "SELECT status, severity, shown_as, hidden_by, count(*) FROM (
+                SELECT status, finding ->> 'severity' AS severity, shown_as, hidden_by FROM finding_sightings WHERE run_id = $1) s
+            GROUP BY status, severity, shown_as, hidden_by ORDER BY status, severity, shown_as, hidden_by";
+        let rows: Vec<(String, String, String, Option<String>, i64)> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
+        let read = |(status, severity, shown, by, times): (String, String, String, Option<String>, i64)| {
+            Ok(SightingCount {
+                status: word(&status)?,
+                severity: word(&severity)?,
+                shown: word(&shown)?,
+                hidden_by: by.as_deref().map(hidden_by).transpose()?,
+                times: count(times)?,
+            })
+        };
+        rows.into_iter().map(read).collect()
+    }
+
+    /// What every completed review said about a finding, the oldest first.
+    pub async fn finding_story(&self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
+        let query = sightings!("WHERE s.finding_id = $1 ORDER BY s.run_id");
+        let rows: Vec<SightingRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
+        rows.into_iter().map(SightingRow::read).collect()
+    }
+
+    /// A finding as it was last seen; `None` when the repository has none of that number.
+    pub async fn finding(&self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
+        let query = findings!("WHERE f.id = $1 AND f.repo_id = $2");
+        let row: Option<FindingRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?);
+        row.map(FindingRow::read).transpose()
+    }
+
+    /// The findings that were last seen in a file, of whatever subject, the newest first.
+    pub async fn findings_in_file(
+        &self,
+        repo: RepoId,
+        path: &RepoPath,
+        limit: u32,
+    ) -> Result<Vec<StoredFinding>, StoreError> {
+        let query = findings!(
+            "WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2 ORDER BY f.id DESC LIMIT $3"
+        );
+        let rows: Vec<FindingRow> = on_pool!(&self.pool, |db| {
+            let query = sqlx::query_as(query).bind(repo.0).bind(path.as_str()).bind(i64::from(limit));
+            query.bind(beginning(path.as_str())).fetch_all(db).await?
+        });
+        rows.into_iter().map(FindingRow::read).collect()
+    }
+}
+
+#[derive(sqlx::FromRow)]
+pub(crate) struct ReviewRow {
+    id: i64,
+    subject: String,
+    base_sha: String,
+    head_sha: String,
+    mode: String,
+    reason: String,
+    files_read: i64,
+    lines_read: i64,
+    shown: i64,
+    suppressed: i64,
+    fixed: i64,
+    notes: Json<Vec<String>>,
+    reviewers: Json<Value>,
+    model: Option<String>,
+    cost_usd: f64,
+    completed_at: i64,
+}
+
+impl ReviewRow {
+    pub(crate) fn read(self) -> Result<StoredReview, StoreError> {
+        Ok(StoredReview {
+            id: ReviewId(self.id),
+            subject: word(&self.subject)?,
+            base: word(&self.base_sha)?,
+            head: word(&self.head_sha)?,
+            mode: word(&self.mode)?,
+            reason: self.reason,
+            files_read: count(self.files_read)?,
+            lines_read: count(self.lines_read)?,
+            shown: count(self.shown)?,
+            suppressed: count(self.suppressed)?,
+            fixed: count(self.fixed)?,
+            notes: self.notes.0,
+            reviewers: self.reviewers.0,
+            model: self.model,
+            cost_usd: self.cost_usd,
+            completed_at: moment(self.completed_at)?,
+        })
+    }
+}
+
+#[derive(sqlx::FromRow)]
+struct SightingRow {
+    run_id: i64,
+    finding_id: i64,
+    finding: Json<Finding>,
+    status: String,
+    shown_as: String,
+    hidden_by: Option<String>,
+    confidence: i64,
+    grounded: bool,
+    said_inline: bool,
+    reported: bool,
+    code_unchanged: bool,
+    completed_at: i64,
+}
+
+impl SightingRow {
+    fn read(self) -> Result<StoredSighting, StoreError> {
+        Ok(StoredSighting {
+            review: ReviewId(self.run_id),
+            id: FindingId(self.finding_id),
+            finding: self.finding.0,
+            status: word(&self.status)?,
+            shown: word(&self.shown_as)?,
+            hidden_by: self.hidden_by.as_deref().map(hidden_by).transpose()?,
+            confidence: confidence(self.confidence)?,
+            grounded: self.grounded,
+            said_inline: self.said_inline,
+            reported: self.reported,
+            code_unchanged: self.code_unchanged,
+            at: moment(self.completed_at)?,
+        })
+    }
+}
+
+pub(crate) fn hidden_by(text: &str) -> Result<HiddenBy, StoreError> {
+    let others = [HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area, HiddenBy::Severity];
+    match text.strip_prefix("pattern:") {
+        Some(pattern) => Ok(HiddenBy::Pattern(pattern.to_owned())),
+        None => {
+            let known = others.into_iter().find(|by| by.as_text() == text);
+            known.ok_or_else(|| StoreError::Damaged(format!("{text:?} hides nothing")))
+        }
+    }
+}
+
+pub(crate) fn confidence(points: i64) -> Result<Confidence, StoreError> {
+    let points = u8::try_from(points).map_err(StoreError::damaged)?;
+    Confidence::deserialize(IntoDeserializer::<serde::de::value::Error>::into_deserializer(points))
+        .map_err(StoreError::damaged)
+}
+
+#[derive(sqlx::FromRow)]
+pub(crate) struct FindingRow {
+    id: i64,
+    subject: String,
+    latest: Json<Finding>,
+    status: String,
+    shown_as: String,
+    fixed: bool,
+    first_seen: i64,
+    last_seen: i64,
+}
+
+impl FindingRow {
+    pub(crate) fn read(self) -> Result<StoredFinding, StoreError> {
+        Ok(StoredFinding {
+            id: FindingId(self.id),
+            subject: word(&self.subject)?,
+            finding: self.latest.0,
+            status: word(&self.status)?,
+            shown: word(&self.shown_as)?,
+            fixed: self.fixed,
+            first_seen: moment(self.first_seen)?,
+            last_seen: moment(self.last_seen)?,
+        })
+    }
+}

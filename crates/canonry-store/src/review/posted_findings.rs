@@ -1,0 +1,218 @@
+//! Findings that stand as comments at their lines on GitHub, and what became of their threads.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::review::{CommitSha, Finding, ReviewSubject};
+use canonry_domain::{GithubId, ItemNumber};
+use jiff::Timestamp;
+use sqlx::QueryBuilder;
+use sqlx::types::Json;
+
+use crate::corpus::items::NUMBERS_PER_STATEMENT;
+use crate::corpus::repos::{Repo, RepoId};
+use crate::engine::open::Store;
+use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, word};
+use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
+use crate::review::runs::{FindingId, ReviewId};
+
+/// What became of the thread of a finding that is fixed, or that a newer comment says anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Settled {
+    Resolved,
+    /// The comment says so; the thread could not be resolved.
+    Edited,
+    /// People wrote in it, or the comment is gone: it is theirs.
+    Left,
+}
+
+impl Settled {
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Resolved => "resolved",
+            Self::Edited => "edited",
+            Self::Left => "left",
+        }
+    }
+}
+
+impl std::str::FromStr for Settled {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let all = [Self::Resolved, Self::Edited, Self::Left];
+        all.into_iter().find(|one| one.as_str() == text).ok_or_else(|| format!("{text:?} settles no thread"))
+    }
+}
+
+/// A finding that stands as a comment at its line.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PostedFinding {
+    pub repo: Repo,
+    pub number: ItemNumber,
+    pub run: ReviewId,
+    pub finding: FindingId,
+    pub comment: GithubId,
+    /// When that was recorded.
+    pub posted_at: Timestamp,
+    pub said: Finding,
+    /// What became of its thread, once there was nothing more to say in it.
+    pub settled: Option<Settled>,
+    /// When.
+    pub settled_at: Option<Timestamp>,
+}
+
+macro_rules! posted {
+    ($rest:literal) => {
+        concat!(
+            "SELECT p.repo_id, r.github_id, r.name, p.number, p.run_id, p.finding_id, p.comment_id, p.posted_at, s.finding,
+                p.settled, p.settled_at
+            FROM posted_findings p JOIN repos r ON r.id = p.repo_id
+            JOIN finding_sightings s ON s.finding_id = p.finding_id AND s.run_id = p.run_id ",
+            $rest
+        )
+    };
+}
+
+impl Store {
+    /// Notes which comments of a review say which of its findings. Said again, nothing changes; what the review does
+    /// not tell of is left out.
+    pub async fn record_posted_findings(
+        &self,
+        repo: RepoId,
+        pull: ItemNumber,
+        run: ReviewId,
+        posted: &[(FindingId, GithubId)],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let insert = "INSERT INTO posted_findings (repo_id, number, run_id, finding_id, comment_id, posted_at)
+            SELECT $1, $2, s.run_id, s.finding_id, $5, $6 FROM finding_sightings s WHERE s.run_id = $3 AND s.finding_id = $4
+            ON CONFLICT (repo_id, comment_id) DO NOTHING";
+        let mut tx = self.pool.begin().await?;
+        tx.lock_items_of(repo).await?;
+        for (finding, comment) in posted {
+            on_tx!(&mut tx, |db| {
+                let query = sqlx::query(insert).bind(repo.0).bind(pull.get()).bind(run.0).bind(finding.0);
+                query.bind(comment.0).bind(micros(now)).execute(db).await?;
+            });
+        }
+        let said: Vec<FindingId> = posted.iter().map(|(finding, _)| *finding).collect();
+        note_said(&mut tx, run, &said).await?;
+        tx.commit().await
+    }
+
+    /// Notes that comments at their lines say these findings as a review tells of them. Where a later review has told
+    /// of one meanwhile, its word counts.
+    pub async fn note_said_inline(&self, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        note_said(&mut tx, run, findings).await?;
+        tx.commit().await
+    }
+
+    /// The finding that a review comment says.
+    pub async fn posted_finding_of_comment(
+        &self,
+        repo: RepoId,
+        comment: GithubId,
+    ) -> Result<Option<PostedFinding>, StoreError> {
+        let query = posted!("WHERE p.repo_id = $1 AND p.comment_id = $2");
+        let row: Option<PostedRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?);
+        row.map(PostedRow::read).transpose()
+    }
+
+    /// What stands as comments at the lines of a pull request, the oldest first.
+    pub async fn posted_findings_of(&self, repo: RepoId, pull: ItemNumber) -> Result<Vec<PostedFinding>, StoreError> {
+        let query = posted!("WHERE p.repo_id = $1 AND p.number = $2 ORDER BY p.id");
+        let rows: Vec<PostedRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?);
+        rows.into_iter().map(PostedRow::read).collect()
+    }
+
+    /// The comments that ever said a finding at its line, the oldest first.
+    pub async fn posted_of_finding(&self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
+        let query = posted!("WHERE p.finding_id = $1 AND p.repo_id = $2 ORDER BY p.id");
+        let rows: Vec<PostedRow> =
+            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
+        rows.into_iter().map(PostedRow::read).collect()
+    }
+
+    /// Notes what became of a thread; `false` when no finding began it, or that was noted before.
+    pub async fn settle_posted_finding(
+        &self,
+        repo: RepoId,
+        comment: GithubId,
+        settled: Settled,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let update = "UPDATE posted_findings SET settled = $3, settled_at = $4
+            WHERE repo_id = $1 AND comment_id = $2 AND settled IS NULL";
+        let noted = on_pool!(&self.pool, |db| {
+            let query = sqlx::query(update).bind(repo.0).bind(comment.0).bind(settled.as_str()).bind(micros(now));
+            query.execute(db).await?.rows_affected()
+        });
+        Ok(noted == 1)
+    }
+
+    /// The head of the review that first told of each finding of a subject.
+    pub async fn first_heads(
+        &self,
+        repo: RepoId,
+        subject: &ReviewSubject,
+    ) -> Result<BTreeMap<FindingId, CommitSha>, StoreError> {
+        let query = "SELECT f.id, r.head_sha FROM findings f JOIN review_runs r ON r.id = f.first_run
+            WHERE f.repo_id = $1 AND f.subject = $2";
+        let rows: Vec<(i64, String)> = on_pool!(&self.pool, |db| sqlx::query_as(query)
+            .bind(repo.0)
+            .bind(subject.to_string())
+            .fetch_all(db)
+            .await?);
+        rows.into_iter().map(|(id, head)| Ok((FindingId(id), word(&head)?))).collect()
+    }
+}
+
+async fn note_said(tx: &mut Transaction, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
+    for batch in findings.chunks(NUMBERS_PER_STATEMENT) {
+        on_tx!(&mut *tx, |db| {
+            let mut query = QueryBuilder::new("UPDATE findings SET said_inline = TRUE WHERE last_run = ");
+            query.push_bind(run.0).push(" AND id IN (");
+            let mut listed = query.separated(", ");
+            for finding in batch {
+                listed.push_bind(finding.0);
+            }
+            query.push(")");
+            query.build().execute(db).await?;
+        });
+    }
+    Ok(())
+}
+
+#[derive(sqlx::FromRow)]
+struct PostedRow {
+    repo_id: i64,
+    github_id: Option<i64>,
+    name: String,
+    number: i64,
+    run_id: i64,
+    finding_id: i64,
+    comment_id: i64,
+    posted_at: i64,
+    finding: Json<Finding>,
+    settled: Option<String>,
+    settled_at: Option<i64>,
+}
+
+impl PostedRow {
+    fn read(self) -> Result<PostedFinding, StoreError> {
+        Ok(PostedFinding {
+            repo: Repo { id: RepoId(self.repo_id), github_id: self.github_id.map(GithubId), name: word(&self.name)? },
+            number: number(self.number)?,
+            run: ReviewId(self.run_id),
+            finding: FindingId(self.finding_id),
+            comment: GithubId(self.comment_id),
+            posted_at: moment(self.posted_at)?,
+            said: self.finding.0,
+            settled: optional_word(self.settled.as_deref())?,
+            settled_at: optional_moment(self.settled_at)?,
+        })
+    }
+}
