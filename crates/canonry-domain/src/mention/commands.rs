@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use crate::item::ItemNumber;
-use crate::login::Login;
+use crate::items::item::ItemNumber;
+use crate::items::login::Login;
 use crate::review::Fingerprint;
-use crate::words::words;
+use crate::text::text_enum::words;
 
 /// The name by which Canonry is called unless a repository chose another one.
 pub const DEFAULT_HANDLE: &str = "canonry";
@@ -353,7 +353,7 @@ mod tests {
     use super::{
         ANSWERED_AN_HOUR, ANSWERED_AN_HOUR_IN_ALL, MENTIONS, MayAsk, MentionRole, MentionVerb, is_mention_answered,
     };
-    use crate::login::Login;
+    use crate::items::login::Login;
     use crate::mention::{Asked, parse_mention};
 
     fn person(number: usize) -> Login {

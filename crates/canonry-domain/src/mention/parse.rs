@@ -1,8 +1,8 @@
 //! From the text of a comment to what it asks for.
 
 use super::commands::{DEFAULT_HANDLE, MENTIONS, MentionArgument, MentionCommand, MentionSpec, MentionVerb};
-use crate::item::ItemNumber;
-use crate::markdown::{CodeSpans, Folded, own_lines};
+use crate::items::item::ItemNumber;
+use crate::text::markdown::{CodeSpans, Folded, own_lines};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
@@ -142,7 +142,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{Asked, parse_mention};
-    use crate::item::ItemNumber;
+    use crate::items::item::ItemNumber;
     use crate::mention::{MENTIONS, MentionCommand, MentionVerb};
 
     fn verb(text: &str) -> Option<MentionVerb> {

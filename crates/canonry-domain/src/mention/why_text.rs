@@ -2,14 +2,14 @@
 
 use jiff::Timestamp;
 
-use crate::human_override::OverrideKind;
-use crate::item::{ItemNumber, ItemType};
-use crate::online_verdict::Verdict;
-use crate::prediction::points;
-use crate::score::{Probability, Similarity};
-use crate::threshold::CurrentThreshold;
-use crate::threshold_state::ThresholdSource;
-use crate::triage_mode::TriageMode;
+use crate::duplicates::human_override::OverrideKind;
+use crate::duplicates::online_verdict::Verdict;
+use crate::duplicates::score::{Probability, Similarity};
+use crate::duplicates::triage_mode::TriageMode;
+use crate::items::item::{ItemNumber, ItemType};
+use crate::learning::prediction::points;
+use crate::learning::threshold::CurrentThreshold;
+use crate::learning::threshold_state::ThresholdSource;
 
 /// Shared facts that the answer names.
 const FACTS_SHOWN: usize = 3;
@@ -144,13 +144,13 @@ mod tests {
     use insta::assert_snapshot;
 
     use super::{SaidAbout, WhatIsDone, WhyItem, why_text};
-    use crate::human_override::OverrideKind;
-    use crate::item::{ItemNumber, ItemType};
-    use crate::online_verdict::Verdict;
-    use crate::score::{Probability, Similarity};
-    use crate::threshold::{CurrentThreshold, Threshold};
-    use crate::threshold_state::ThresholdSource;
-    use crate::triage_mode::TriageMode;
+    use crate::duplicates::human_override::OverrideKind;
+    use crate::duplicates::online_verdict::Verdict;
+    use crate::duplicates::score::{Probability, Similarity};
+    use crate::duplicates::triage_mode::TriageMode;
+    use crate::items::item::{ItemNumber, ItemType};
+    use crate::learning::threshold::{CurrentThreshold, Threshold};
+    use crate::learning::threshold_state::ThresholdSource;
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
-use super::feedback::PatternFeedback;
+use super::response::feedback::PatternFeedback;
 use super::severity::Severity;
 
 /// How sure Canonry is of a finding, 0 to 100.

@@ -6,11 +6,11 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::category::Category;
-use super::code_hash::CodeHash;
-use super::feedback::is_protected;
+use super::code::code_hash::CodeHash;
+use super::code::repo_path::RepoPath;
 use super::fingerprint::{Fingerprint, PatternKey};
 use super::grounding::MISPLACED;
-use super::repo_path::RepoPath;
+use super::response::feedback::is_protected;
 use super::severity::Severity;
 
 /// Lines of a file, from 1, both ends included.

@@ -4,8 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::commit_sha::CommitSha;
-use crate::words::words;
+use super::code::commit_sha::CommitSha;
+use crate::text::text_enum::words;
 
 /// Whether a review reads everything or only what came since the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

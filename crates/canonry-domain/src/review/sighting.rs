@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::finding::{Finding, Witness};
 use super::tracking::{Earlier, FileMaps, Tracked, Unseen};
-use crate::words::words;
+use crate::text::text_enum::words;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::ItemNumber;
+use crate::items::item::ItemNumber;
 
 /// What a review is about: its findings are followed from one review of it to the next.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ impl From<ReviewSubject> for String {
 #[cfg(test)]
 mod tests {
     use super::{InvalidSubject, ReviewSubject};
-    use crate::item::ItemNumber;
+    use crate::items::item::ItemNumber;
     use proptest::prelude::{prop_assert_eq, proptest};
 
     #[test]

@@ -6,13 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::code_index::CodeIndex;
-use super::dismissal::Dismissal;
+use super::code::code_index::CodeIndex;
+use super::code::line_map::LineMap;
+use super::code::repo_path::RepoPath;
 use super::finding::{Finding, LineRange, ReviewerName};
 use super::fingerprint::PatternKey;
-use super::line_map::LineMap;
-use super::repo_path::RepoPath;
-use crate::words::words;
+use super::response::dismissal::Dismissal;
+use crate::text::text_enum::words;
 
 /// A finding of an earlier run.
 #[derive(Debug, Clone, PartialEq)]

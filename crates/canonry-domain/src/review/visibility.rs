@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::category::Category;
 use super::confidence::Confidence;
-use super::feedback::is_protected;
+use super::response::feedback::is_protected;
 use super::severity::Severity;
-use crate::words::words;
+use crate::text::text_enum::words;
 
 /// Where a finding is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

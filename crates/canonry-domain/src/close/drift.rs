@@ -1,0 +1,403 @@
+//! What changed between a plan and the moment of closing.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::close::closing_text::POSSIBLE_DUPLICATE;
+use crate::close::grace::GraceEnd;
+use crate::close::plan::{has_protected_label, same_label};
+use crate::close::skip_reason::SkipReason;
+use crate::items::content::ContentHash;
+use crate::items::item::{Item, ItemNumber, ItemState};
+use crate::items::login::Login;
+use crate::items::maintainers::Maintainers;
+use crate::text::text_enum::words;
+
+/// What changed since a row was planned, or cannot be told any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DriftKind {
+    SourceEdited,
+    SourceClosed,
+    SourceReopened,
+    SourceAssigned,
+    SourceLocked,
+    HumanCommented,
+    TargetClosed,
+    TargetEdited,
+    /// The target was deleted, transferred or made a discussion.
+    TargetGone,
+    LabelAdded,
+    MaintainerChanged,
+    UnreadableState,
+    UnreadableText,
+    /// GitHub's answer does not tell whether it is locked.
+    UnreadableLocked,
+    UnreadableAssignees,
+    UnreadableLabels,
+    UnreadableMilestone,
+    UnreadableAuthor,
+    /// GitHub's answer does not tell whether it is a draft.
+    UnreadableDraft,
+    /// GitHub's answer does not tell when it was opened and changed.
+    UnreadableTimes,
+    UnreadableComments,
+    UnreadableTimeline,
+    /// GitHub's answer does not tell the reactions to its announcement.
+    UnreadableReactions,
+    /// GitHub's answer does not tell the one that stays open.
+    UnreadableTarget,
+}
+
+words!(
+    DriftKind,
+    "a kind of drift",
+    SourceEdited = "source_edited",
+    SourceClosed = "source_closed",
+    SourceReopened = "source_reopened",
+    SourceAssigned = "source_assigned",
+    SourceLocked = "source_locked",
+    HumanCommented = "human_commented",
+    TargetClosed = "target_closed",
+    TargetEdited = "target_edited",
+    TargetGone = "target_gone",
+    LabelAdded = "label_added",
+    MaintainerChanged = "maintainer_changed",
+    UnreadableState = "unreadable_state",
+    UnreadableText = "unreadable_text",
+    UnreadableLocked = "unreadable_locked",
+    UnreadableAssignees = "unreadable_assignees",
+    UnreadableLabels = "unreadable_labels",
+    UnreadableMilestone = "unreadable_milestone",
+    UnreadableAuthor = "unreadable_author",
+    UnreadableDraft = "unreadable_draft",
+    UnreadableTimes = "unreadable_times",
+    UnreadableComments = "unreadable_comments",
+    UnreadableTimeline = "unreadable_timeline",
+    UnreadableReactions = "unreadable_reactions",
+    UnreadableTarget = "unreadable_target",
+);
+
+impl DriftKind {
+    /// What changed, as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::SourceEdited => "its text was changed",
+            Self::SourceClosed => "it was closed",
+            Self::SourceReopened => "it was closed and opened again",
+            Self::SourceAssigned => "somebody was assigned to it",
+            Self::SourceLocked => "it was locked",
+            Self::HumanCommented => "somebody commented on it",
+            Self::TargetClosed => "the one that was to stay open was closed",
+            Self::TargetEdited => "the text of the one that stays open was changed",
+            Self::TargetGone => "the one that was to stay open is gone",
+            Self::LabelAdded => "it got a label",
+            Self::MaintainerChanged => "its author or an assignee is a maintainer now",
+            Self::UnreadableState => "GitHub's answer does not tell its state",
+            Self::UnreadableText => "GitHub's answer does not tell its text",
+            Self::UnreadableLocked => "GitHub's answer does not tell whether it is locked",
+            Self::UnreadableAssignees => "GitHub's answer does not tell its assignees",
+            Self::UnreadableLabels => "GitHub's answer does not tell its labels",
+            Self::UnreadableMilestone => "GitHub's answer does not tell its milestone",
+            Self::UnreadableAuthor => "GitHub's answer does not tell its author",
+            Self::UnreadableDraft => "GitHub's answer does not tell whether it is a draft",
+            Self::UnreadableTimes => "GitHub's answer does not tell when it was opened and changed",
+            Self::UnreadableComments => "GitHub's answer does not tell its comments",
+            Self::UnreadableTimeline => "GitHub's answer does not tell its timeline",
+            Self::UnreadableReactions => "GitHub's answer does not tell the reactions to its announcement",
+            Self::UnreadableTarget => "GitHub's answer does not tell the one that stays open",
+        }
+    }
+}
+
+/// One item as a plan saw it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ItemSnapshot {
+    pub number: ItemNumber,
+    /// The hash of its text.
+    pub content_hash: ContentHash,
+    pub state: ItemState,
+    /// Who it was assigned to, as far as that was known.
+    pub assignees: Vec<Login>,
+    pub labels: Vec<String>,
+    pub comments: u32,
+    /// When it had last changed.
+    pub updated_at: Option<Timestamp>,
+    /// When GitHub had last been asked about it.
+    pub last_synced_at: Option<Timestamp>,
+}
+
+impl From<&Item> for ItemSnapshot {
+    fn from(item: &Item) -> Self {
+        Self {
+            number: item.number,
+            content_hash: item.content_hash.clone(),
+            state: item.state,
+            assignees: item.assignees.clone().unwrap_or_default(),
+            labels: item.labels.clone(),
+            comments: item.comments,
+            updated_at: item.updated_at,
+            last_synced_at: item.last_synced_at,
+        }
+    }
+}
+
+/// Both items of a close row as the plan saw them; stored with the row.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RowSnapshot {
+    pub source: ItemSnapshot,
+    pub target: ItemSnapshot,
+}
+
+impl RowSnapshot {
+    pub fn of(source: &Item, target: &Item) -> Self {
+        Self { source: source.into(), target: target.into() }
+    }
+}
+
+/// An item as GitHub shows it right before a close. Of a target only the text and the state matter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveItem {
+    /// The hash of its text.
+    pub content_hash: ContentHash,
+    pub state: ItemState,
+    /// Whether only collaborators may comment.
+    pub locked: bool,
+    /// Who wrote it; a deleted account is nobody.
+    pub author: Option<Login>,
+    pub assignees: Vec<Login>,
+    pub labels: Vec<String>,
+    pub milestone: bool,
+    pub linked_open_pr: bool,
+    pub pinned: bool,
+    /// Whether it was opened again after the plan's snapshot.
+    pub reopened_since: bool,
+    /// Whether a person commented after the plan's snapshot.
+    pub human_commented_since: bool,
+}
+
+impl LiveItem {
+    /// An item as it is stored, for whoever looks before GitHub is asked. What only GitHub knows counts as unchanged.
+    pub fn as_stored(item: &Item) -> Self {
+        Self {
+            content_hash: item.content_hash.clone(),
+            state: item.state,
+            locked: item.locked == Some(true),
+            author: item.author.clone(),
+            assignees: item.assignees.clone().unwrap_or_default(),
+            labels: item.labels.clone(),
+            milestone: item.has_milestone == Some(true),
+            linked_open_pr: false,
+            pinned: false,
+            reopened_since: false,
+            human_commented_since: false,
+        }
+    }
+}
+
+/// Why a planned close does not happen; shown as `drift:source_edited`, `pinned` or `grace:reaction`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RowRefusal {
+    Drift(DriftKind),
+    /// Something that a plan cannot see keeps the item open.
+    Skip(SkipReason),
+    /// Somebody objected before the grace was over.
+    Grace(GraceEnd),
+}
+
+impl RowRefusal {
+    /// The reason as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Drift(kind) => kind.in_words(),
+            Self::Skip(reason) => reason.in_words(),
+            Self::Grace(end) => end.in_words(),
+        }
+    }
+}
+
+impl fmt::Display for RowRefusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Drift(kind) => write!(formatter, "drift:{kind}"),
+            Self::Skip(reason) => reason.fmt(formatter),
+            Self::Grace(end) => write!(formatter, "grace:{end}"),
+        }
+    }
+}
+
+/// The first reason why a planned close must not happen now.
+///
+/// A close row's author and assignees were known and no maintainers when it was planned, so anybody
+/// who is one now became one since. Fewer assignees or labels are no reason.
+pub fn drift(
+    planned: &RowSnapshot,
+    source: &LiveItem,
+    target: Option<&LiveItem>,
+    maintainers: &Maintainers,
+    protected_labels: &[String],
+) -> Option<RowRefusal> {
+    source_drift(&planned.source, source, maintainers, protected_labels)
+        .or_else(|| target_drift(&planned.target, target).map(RowRefusal::Drift))
+}
+
+fn source_drift(
+    planned: &ItemSnapshot,
+    live: &LiveItem,
+    maintainers: &Maintainers,
+    protected_labels: &[String],
+) -> Option<RowRefusal> {
+    let changed = |kind| Some(RowRefusal::Drift(kind));
+    if live.state != ItemState::Open {
+        return changed(DriftKind::SourceClosed);
+    }
+    if live.content_hash != planned.content_hash {
+        return changed(DriftKind::SourceEdited);
+    }
+    if live.locked {
+        return changed(DriftKind::SourceLocked);
+    }
+    if live.reopened_since {
+        return changed(DriftKind::SourceReopened);
+    }
+    if live.assignees.iter().any(|assignee| !planned.assignees.contains(assignee)) {
+        return changed(DriftKind::SourceAssigned);
+    }
+    if has_protected_label(&live.labels, protected_labels) {
+        return Some(RowRefusal::Skip(SkipReason::ProtectedLabel));
+    }
+    let is_new = |label: &String| !planned.labels.iter().any(|known| same_label(known, label));
+    if live.labels.iter().any(|label| is_new(label) && !same_label(label, POSSIBLE_DUPLICATE)) {
+        return changed(DriftKind::LabelAdded);
+    }
+    if live.human_commented_since {
+        return changed(DriftKind::HumanCommented);
+    }
+    let Some(author) = &live.author else {
+        return Some(RowRefusal::Skip(SkipReason::UncertainMaintainerIdentity));
+    };
+    if maintainers.contains(author) || live.assignees.iter().any(|assignee| maintainers.contains(assignee)) {
+        return changed(DriftKind::MaintainerChanged);
+    }
+    if live.milestone || live.linked_open_pr {
+        return Some(RowRefusal::Skip(SkipReason::InProgress));
+    }
+    live.pinned.then_some(RowRefusal::Skip(SkipReason::Pinned))
+}
+
+fn target_drift(planned: &ItemSnapshot, live: Option<&LiveItem>) -> Option<DriftKind> {
+    let Some(live) = live else { return Some(DriftKind::TargetGone) };
+    if live.state != ItemState::Open {
+        return Some(DriftKind::TargetClosed);
+    }
+    (live.content_hash != planned.content_hash).then_some(DriftKind::TargetEdited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DriftKind, LiveItem, RowSnapshot, drift};
+    use crate::items::item::{Item, ItemNumber, ItemState, ItemType};
+    use crate::items::item_record::{ItemRecord, merge_record};
+    use crate::items::login::Login;
+    use crate::items::maintainers::Maintainers;
+
+    fn login(name: &str) -> Login {
+        name.parse().expect("valid")
+    }
+
+    fn item(number: i64) -> Item {
+        let record = ItemRecord {
+            state: Some(ItemState::Open),
+            author: Some(login("reporter")),
+            assignees: Some(vec![login("helper")]),
+            labels: Some(vec!["bug".into()]),
+            ..ItemRecord::new(ItemType::Issue, ItemNumber::new(number).expect("valid"), "It crashes")
+        };
+        merge_record(None, record).item
+    }
+
+    fn refusal(change: impl FnOnce(&mut LiveItem, &mut Option<LiveItem>)) -> Option<String> {
+        let (source, target) = (item(1), item(2));
+        let (mut live_source, mut live_target) = (LiveItem::as_stored(&source), Some(LiveItem::as_stored(&target)));
+        change(&mut live_source, &mut live_target);
+        let maintainers: Maintainers = [login("Boss")].iter().collect();
+        let planned = RowSnapshot::of(&source, &target);
+        drift(&planned, &live_source, live_target.as_ref(), &maintainers, &["security".into()])
+            .map(|refusal| refusal.to_string())
+    }
+
+    fn other_hash() -> crate::items::content::ContentHash {
+        crate::items::content::content_hash(ItemType::Issue, "other", "")
+    }
+
+    #[test]
+    fn nothing_changed_or_nothing_that_matters() {
+        assert_eq!(refusal(|_, _| {}), None);
+        let harmless = refusal(|source, target| {
+            source.labels = vec!["BUG".into(), "Possible-Duplicate".into()];
+            source.assignees.clear();
+            let target = target.as_mut().expect("a target");
+            (target.locked, target.human_commented_since, target.pinned, target.milestone) = (true, true, true, true);
+            target.labels.push("security".into());
+        });
+        assert_eq!(harmless, None);
+    }
+
+    type Change = fn(&mut LiveItem, &mut Option<LiveItem>);
+
+    /// Every reason alone, in the order in which they are looked at.
+    const CHANGES: [(&str, Change); 15] = [
+        ("drift:source_closed", |source, _| source.state = ItemState::Closed),
+        ("drift:source_edited", |source, _| source.content_hash = other_hash()),
+        ("drift:source_locked", |source, _| source.locked = true),
+        ("drift:source_reopened", |source, _| source.reopened_since = true),
+        ("drift:source_assigned", |source, _| source.assignees.push(login("somebody"))),
+        ("protected_label", |source, _| source.labels.push("Security".into())),
+        ("drift:label_added", |source, _| source.labels.push("duplicate".into())),
+        ("drift:human_commented", |source, _| source.human_commented_since = true),
+        ("uncertain_maintainer_identity", |source, _| source.author = None),
+        ("drift:maintainer_changed", |source, _| source.author = Some(login("boss"))),
+        ("in_progress", |source, _| source.milestone = true),
+        ("pinned", |source, _| source.pinned = true),
+        ("drift:target_gone", |_, target| *target = None),
+        ("drift:target_closed", |_, target| target.as_mut().expect("a target").state = ItemState::Closed),
+        ("drift:target_edited", |_, target| target.as_mut().expect("a target").content_hash = other_hash()),
+    ];
+
+    #[test]
+    fn every_reason_is_found() {
+        for (expected, change) in CHANGES {
+            assert_eq!(refusal(change).as_deref(), Some(expected));
+        }
+        assert_eq!(refusal(|source, _| source.linked_open_pr = true).as_deref(), Some("in_progress"));
+        let promoted = CHANGES.iter().filter(|(reason, _)| reason.starts_with("drift:")).count();
+        let told = DriftKind::ALL.iter().filter(|kind| !kind.as_str().starts_with("unreadable_")).count();
+        assert_eq!(promoted, told, "a kind of drift has no case");
+    }
+
+    #[test]
+    fn of_two_reasons_the_earlier_one_is_told() {
+        for pair in CHANGES.windows(2) {
+            // A missing target can be changed no further, and an author is either unknown or promoted.
+            if matches!(pair[0].0, "drift:target_gone" | "uncertain_maintainer_identity") {
+                continue;
+            }
+            let both = refusal(|source, target| {
+                pair[1].1(source, target);
+                if target.is_some() || !pair[0].0.contains("target") {
+                    pair[0].1(source, target);
+                }
+            });
+            assert_eq!(both.as_deref(), Some(pair[0].0), "with {}", pair[1].0);
+        }
+    }
+
+    #[test]
+    fn a_snapshot_survives_its_storage() {
+        let snapshot = RowSnapshot::of(&item(1), &item(2));
+        let stored = serde_json::to_value(&snapshot).expect("serialises");
+        assert_eq!(serde_json::from_value::<RowSnapshot>(stored).expect("reads back"), snapshot);
+    }
+}

@@ -1,0 +1,91 @@
+//! Closes that were applied before: which of them stand, and which items a person took back.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::close::plan_input::{PlanInput, PlanItem};
+use crate::duplicates::human_override::Rulings;
+use crate::items::item::{ItemNumber, ItemState, StateReason};
+
+/// One close that Canonry applied.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EarlierClose {
+    pub number: ItemNumber,
+    /// What it was closed as a duplicate of. An item that was re-pointed has a later close with its
+    /// new target.
+    pub target: ItemNumber,
+    /// When it was applied.
+    pub closed_at: Timestamp,
+    /// When it was undone or objected to.
+    pub taken_back_at: Option<Timestamp>,
+}
+
+/// The closes of a repository, seen from a plan.
+pub(crate) struct EarlierCloses {
+    /// The last time that each item was closed or taken back.
+    touched_at: BTreeMap<ItemNumber, Timestamp>,
+    /// The items that stay closed as duplicates, by what they point at.
+    pointing: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
+}
+
+impl EarlierCloses {
+    pub(crate) fn of(input: &PlanInput<'_>) -> Self {
+        let mut touched_at: BTreeMap<ItemNumber, Timestamp> = BTreeMap::new();
+        let mut latest: BTreeMap<ItemNumber, &EarlierClose> = BTreeMap::new();
+        for close in input.earlier {
+            let at = close.taken_back_at.map_or(close.closed_at, |taken_back| taken_back.max(close.closed_at));
+            let touched = touched_at.entry(close.number).or_insert(at);
+            *touched = (*touched).max(at);
+            let known = latest.entry(close.number).or_insert(close);
+            if close.closed_at >= known.closed_at {
+                *known = close;
+            }
+        }
+        let mut pointing: BTreeMap<ItemNumber, BTreeSet<ItemNumber>> = BTreeMap::new();
+        for close in latest.into_values() {
+            // One that is open again points nowhere.
+            let stays_closed = input
+                .items
+                .get(&close.number)
+                .is_some_and(|known| known.item.state == ItemState::Closed && known.item.gone.is_none());
+            if stays_closed && close.taken_back_at.is_none() && close.number != close.target {
+                pointing.entry(close.target).or_default().insert(close.number);
+            }
+        }
+        Self { touched_at, pointing }
+    }
+
+    /// Whether closed items point at this one.
+    pub(crate) fn is_target(&self, number: ItemNumber) -> bool {
+        self.pointing.contains_key(&number)
+    }
+
+    /// The closed items that point at this one, directly or through others.
+    pub(crate) fn pointing_at(&self, number: ItemNumber) -> BTreeSet<ItemNumber> {
+        let mut found = BTreeSet::new();
+        let mut waiting = vec![number];
+        while let Some(target) = waiting.pop() {
+            for source in self.pointing.get(&target).into_iter().flatten() {
+                if *source != number && found.insert(*source) {
+                    waiting.push(*source);
+                }
+            }
+        }
+        found
+    }
+
+    /// Whether a person opened this open item again, or took back a close of it, and no maintainer
+    /// has since said that it is a duplicate all the same.
+    pub(crate) fn was_reopened(&self, known: &PlanItem<'_>, rulings: &Rulings) -> bool {
+        let number = known.item.number;
+        let last = known.reopened_at.max(self.touched_at.get(&number).copied());
+        match (last, rulings.said_duplicate_at(number)) {
+            (Some(last), Some(said)) => said <= last,
+            (Some(_), None) => true,
+            // GitHub's word alone has no time. It is all there is only for an item that was first seen
+            // after its reopening, and nobody could rule about it before it was seen.
+            (None, said) => known.item.state_reason == Some(StateReason::Reopened) && said.is_none(),
+        }
+    }
+}

@@ -1,0 +1,500 @@
+//! The time in which people can object before an item is closed: whether there is one, and what ends it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::close::plan::{has_protected_label, whose};
+use crate::duplicates::canonical::{PairItem, may_close_towards};
+use crate::duplicates::online_verdict::Verdict;
+use crate::duplicates::score::Probability;
+use crate::duplicates::vague::is_too_vague;
+use crate::items::item::{Item, ItemState, ItemType, StateReason};
+use crate::items::maintainers::Maintainers;
+use crate::text::text_enum::words;
+
+/// Why a grace ended without a close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GraceEnd {
+    Gone,
+    Closed,
+    Reopened,
+    /// A person ruled that the two are no duplicates.
+    NotDuplicate,
+    /// The settings no longer say that items are closed after a grace.
+    ModeChanged,
+    /// Too many people objected to closes in this repository.
+    Breaker,
+    Superseded,
+    CalledOff,
+    Edited,
+    /// A later look found the item to be no duplicate.
+    Withdrawn,
+    CommentDeleted,
+    Reaction,
+    HumanCommented,
+    LabelRemoved,
+    Assigned,
+    Milestoned,
+    LinkedPull,
+    /// The item has a label whose items are never closed.
+    Protected,
+    Pinned,
+    Locked,
+    /// The item that it would have been closed in favour of is not open any more.
+    TargetClosed,
+    /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
+    /// be closed as a duplicate of it.
+    Outranked,
+}
+
+words!(
+    GraceEnd,
+    "an end of a grace",
+    Gone = "gone",
+    Closed = "closed",
+    Reopened = "reopened",
+    NotDuplicate = "not_duplicate",
+    ModeChanged = "mode_changed",
+    Breaker = "breaker",
+    Superseded = "superseded",
+    CalledOff = "called_off",
+    Edited = "edited",
+    Withdrawn = "withdrawn",
+    CommentDeleted = "comment_deleted",
+    Reaction = "reaction",
+    HumanCommented = "human_commented",
+    LabelRemoved = "label_removed",
+    Assigned = "assigned",
+    Milestoned = "milestoned",
+    LinkedPull = "linked_pull",
+    Protected = "protected",
+    Pinned = "pinned",
+    Locked = "locked",
+    TargetClosed = "target_closed",
+    Outranked = "outranked",
+);
+
+impl GraceEnd {
+    /// The reason as it is told under the item, after "because".
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Gone => "it left the repository",
+            Self::Closed => "it was closed by somebody else",
+            Self::Reopened => "somebody opened it again",
+            Self::NotDuplicate => "somebody said that it is not a duplicate",
+            Self::ModeChanged => "this repository no longer lets duplicates be closed automatically",
+            Self::Breaker => "too many closes turned out to be wrong here lately",
+            Self::Superseded => "a maintainer has decided about it",
+            Self::CalledOff => "a maintainer called it off",
+            Self::Edited => "it was edited",
+            Self::Withdrawn => "it no longer looks like a duplicate",
+            Self::CommentDeleted => "the notice about it was deleted",
+            Self::Reaction => "somebody disagreed",
+            Self::HumanCommented => "somebody commented",
+            Self::LabelRemoved => "the label was removed",
+            Self::Assigned => "somebody is assigned to it",
+            Self::Milestoned => "it has a milestone",
+            Self::LinkedPull => "a pull request is linked to it",
+            Self::Protected => "it has a label that keeps it open",
+            Self::Pinned => "it is pinned",
+            Self::Locked => "its conversation is locked",
+            Self::TargetClosed => "the other one is not open any more",
+            Self::Outranked => "it is older or more active than the other one",
+        }
+    }
+
+    /// Whether it also ends a grace that a maintainer's ruling began. The ruling is an answer to what people said, and to
+    /// what marks an item as somebody's work.
+    pub const fn ends_ruled(self) -> bool {
+        !matches!(
+            self,
+            Self::Withdrawn
+                | Self::CommentDeleted
+                | Self::Reaction
+                | Self::HumanCommented
+                | Self::LabelRemoved
+                | Self::Assigned
+                | Self::Milestoned
+                | Self::LinkedPull
+                | Self::Outranked
+        )
+    }
+
+    /// Whether people kept the item open by one of the ways that they were offered: it is never planned to be closed
+    /// again unless a maintainer says so.
+    pub const fn is_objection(self) -> bool {
+        matches!(
+            self,
+            Self::Reopened
+                | Self::NotDuplicate
+                | Self::CalledOff
+                | Self::Edited
+                | Self::CommentDeleted
+                | Self::Reaction
+                | Self::HumanCommented
+                | Self::LabelRemoved
+        )
+    }
+
+    /// Whether a maintainer whose ruling is not carried out has to be told: not when it is answered already, and not when
+    /// there is nothing left to close.
+    pub const fn is_news_to_maintainer(self) -> bool {
+        !matches!(self, Self::Gone | Self::Closed | Self::Superseded | Self::NotDuplicate)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GraceBegan {
+    Announced,
+    /// A maintainer, who ruled that the item is a duplicate. What people say does not end it; the rules that no item is
+    /// closed against do.
+    Ruled,
+}
+
+/// Everything that may end a grace, as it is right now. What could not be read has no place here: whoever cannot read
+/// it waits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is another question that people answer by another act")]
+pub struct GraceFacts {
+    pub gone: bool,
+    pub closed: bool,
+    /// The item was opened again: since the grace began, or by a person ever.
+    pub reopened: bool,
+    pub ruled_apart: bool,
+    /// The settings say something else than `grace`.
+    pub mode_changed: bool,
+    pub breaker: bool,
+    pub edited: bool,
+    pub withdrawn: bool,
+    pub comment_deleted: bool,
+    pub reaction: bool,
+    pub human_commented: bool,
+    pub label_removed: bool,
+    pub assigned: bool,
+    pub milestoned: bool,
+    pub linked_pull: bool,
+    pub protected: bool,
+    pub pinned: bool,
+    pub locked: bool,
+    pub target_closed: bool,
+    /// [`may_close_towards`] says no, or the target is to be closed as a duplicate of the item.
+    pub outranked: bool,
+}
+
+/// Why a grace ends now without a close; the first that fits.
+pub fn grace_end(began: GraceBegan, facts: &GraceFacts) -> Option<GraceEnd> {
+    let all = [
+        (facts.gone, GraceEnd::Gone),
+        (facts.closed, GraceEnd::Closed),
+        (facts.reopened, GraceEnd::Reopened),
+        (facts.ruled_apart, GraceEnd::NotDuplicate),
+        (facts.mode_changed, GraceEnd::ModeChanged),
+        (facts.breaker, GraceEnd::Breaker),
+        (facts.edited, GraceEnd::Edited),
+        (facts.withdrawn, GraceEnd::Withdrawn),
+        (facts.comment_deleted, GraceEnd::CommentDeleted),
+        (facts.reaction, GraceEnd::Reaction),
+        (facts.human_commented, GraceEnd::HumanCommented),
+        (facts.label_removed, GraceEnd::LabelRemoved),
+        (facts.assigned, GraceEnd::Assigned),
+        (facts.milestoned, GraceEnd::Milestoned),
+        (facts.linked_pull, GraceEnd::LinkedPull),
+        (facts.protected, GraceEnd::Protected),
+        (facts.pinned, GraceEnd::Pinned),
+        (facts.locked, GraceEnd::Locked),
+        (facts.target_closed, GraceEnd::TargetClosed),
+        (facts.outranked, GraceEnd::Outranked),
+    ];
+    let ends = |end: GraceEnd| began == GraceBegan::Announced || end.ends_ruled();
+    all.into_iter().find_map(|(holds, end)| (holds && ends(end)).then_some(end))
+}
+
+/// A new item of which it is asked whether its close may be announced.
+#[derive(Debug, Clone, Copy)]
+pub struct GraceCandidate<'a> {
+    pub item: &'a Item,
+    pub own_comments: u32,
+    pub target: Option<PairItem<'a>>,
+    /// Whether the target has a grace or a plan that closes it as a duplicate of the item.
+    pub is_target_closing: bool,
+    pub verdict: Verdict,
+    pub confidence: Option<Probability>,
+    pub min_close: Probability,
+    /// Labels whose items are never closed.
+    pub protected_labels: &'a [String],
+    /// Who maintains the repository, when that is known.
+    pub maintainers: Option<&'a Maintainers>,
+    /// Whether the item had a grace before, was closed by Canonry before, was ever reopened, or was ruled about.
+    pub has_a_past: bool,
+}
+
+/// Whether a suggestion may announce that the item will be closed. Only a sure duplicate, and only what nothing known
+/// would keep open: a close that is announced and never comes puzzles people. One grace is all that an item gets.
+pub fn may_announce_close(candidate: &GraceCandidate<'_>) -> bool {
+    let item = candidate.item;
+    let (Some(maintainers), Some(target)) = (candidate.maintainers, candidate.target) else { return false };
+    let source = PairItem { item, own_comments: candidate.own_comments };
+    may_close_towards(source, target, maintainers)
+        && !candidate.is_target_closing
+        && candidate.verdict == Verdict::Duplicate
+        && candidate.confidence.is_some_and(|confidence| confidence >= candidate.min_close)
+        && !candidate.has_a_past
+        && item.state == ItemState::Open
+        && item.gone.is_none()
+        && item.state_reason != Some(StateReason::Reopened)
+        && whose(item, maintainers).is_none()
+        && item.assignees.as_ref().is_some_and(Vec::is_empty)
+        && item.has_milestone != Some(true)
+        && item.locked != Some(true)
+        && !has_protected_label(&item.labels, candidate.protected_labels)
+        && !is_too_vague(&item.title, &item.body)
+}
+
+/// How a suggestion ends that announces a close, so that it is found again.
+const ANNOUNCES: &str = "If nobody objects within ";
+/// How it ends once the close is called off.
+const CALLED_OFF: &str = "This will not be closed automatically, because ";
+
+/// The last paragraph of a suggestion that announces a close.
+pub(crate) fn announcement(item_type: ItemType, hours: u32, handle: &str, label: &str) -> String {
+    let this = item_type.in_words();
+    let within = match hours {
+        1 => "an hour".to_owned(),
+        hours if hours >= 48 && hours.is_multiple_of(24) => format!("{} days", hours / 24),
+        hours => format!("{hours} hours"),
+    };
+    format!(
+        "{ANNOUNCES}{within}, this {this} will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, \
+         comment, edit the {this}, remove the label `{label}`, or write `/{handle} not a duplicate`. Any one of them is enough."
+    )
+}
+
+/// What a suggestion that announced a close says once the close is called off; `None` when it announces none.
+pub fn called_off(suggestion: &str, why: &str) -> Option<String> {
+    let (before, last) = suggestion.rsplit_once("\n\n")?;
+    last.starts_with(ANNOUNCES).then(|| format!("{before}\n\n{CALLED_OFF}{why}."))
+}
+
+/// The reply to a maintainer whose ruling is not carried out.
+pub fn left_open(why: &str) -> String {
+    format!("I left this one open after all, because {why}.")
+}
+
+/// The comment that tells maintainers why nothing is closed automatically any more.
+pub fn breaker_comment(objections: u64, days: i64, handle: &str) -> String {
+    format!(
+        "People objected to {objections} of the closes here within {days} days, so Canonry closes nothing by itself in this \
+         repository any more and only suggests. A maintainer can switch it on again with `/{handle} resume`; until then \
+         `canonry plan-close` still lets a person close what they have looked at."
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        GraceBegan, GraceCandidate, GraceEnd, GraceFacts, announcement, breaker_comment, called_off, grace_end,
+        left_open, may_announce_close,
+    };
+    use crate::duplicates::canonical::PairItem;
+    use crate::duplicates::online_verdict::Verdict;
+    use crate::duplicates::score::Probability;
+    use crate::items::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
+    use crate::items::item_record::{ItemRecord, merge_record};
+    use crate::items::login::Login;
+    use crate::items::maintainers::Maintainers;
+
+    type Fact = fn(&mut GraceFacts);
+
+    /// Every reason alone, in the order in which they are looked at, and whether it also ends what a maintainer ruled.
+    const REASONS: [(GraceEnd, bool, Fact); 20] = [
+        (GraceEnd::Gone, true, |facts| facts.gone = true),
+        (GraceEnd::Closed, true, |facts| facts.closed = true),
+        (GraceEnd::Reopened, true, |facts| facts.reopened = true),
+        (GraceEnd::NotDuplicate, true, |facts| facts.ruled_apart = true),
+        (GraceEnd::ModeChanged, true, |facts| facts.mode_changed = true),
+        (GraceEnd::Breaker, true, |facts| facts.breaker = true),
+        (GraceEnd::Edited, true, |facts| facts.edited = true),
+        (GraceEnd::Withdrawn, false, |facts| facts.withdrawn = true),
+        (GraceEnd::CommentDeleted, false, |facts| facts.comment_deleted = true),
+        (GraceEnd::Reaction, false, |facts| facts.reaction = true),
+        (GraceEnd::HumanCommented, false, |facts| facts.human_commented = true),
+        (GraceEnd::LabelRemoved, false, |facts| facts.label_removed = true),
+        (GraceEnd::Assigned, false, |facts| facts.assigned = true),
+        (GraceEnd::Milestoned, false, |facts| facts.milestoned = true),
+        (GraceEnd::LinkedPull, false, |facts| facts.linked_pull = true),
+        (GraceEnd::Protected, true, |facts| facts.protected = true),
+        (GraceEnd::Pinned, true, |facts| facts.pinned = true),
+        (GraceEnd::Locked, true, |facts| facts.locked = true),
+        (GraceEnd::TargetClosed, true, |facts| facts.target_closed = true),
+        (GraceEnd::Outranked, false, |facts| facts.outranked = true),
+    ];
+
+    #[test]
+    fn every_reason_ends_a_grace_and_the_earlier_one_is_told() {
+        assert_eq!(grace_end(GraceBegan::Announced, &GraceFacts::default()), None);
+        for (index, (end, of_ruled, fact)) in REASONS.into_iter().enumerate() {
+            let mut facts = GraceFacts::default();
+            fact(&mut facts);
+            assert_eq!(grace_end(GraceBegan::Announced, &facts), Some(end));
+            assert_eq!(grace_end(GraceBegan::Ruled, &facts), of_ruled.then_some(end), "{end}");
+            for (_, _, later) in &REASONS[index + 1..] {
+                later(&mut facts);
+            }
+            assert_eq!(grace_end(GraceBegan::Announced, &facts), Some(end), "before all that come after it");
+        }
+        // A later ruling, and what a maintainer calls off, are known from the store alone.
+        assert!(GraceEnd::Superseded.ends_ruled() && GraceEnd::CalledOff.ends_ruled());
+        assert_eq!(REASONS.len() + 2, GraceEnd::ALL.len(), "an end has no case");
+    }
+
+    #[test]
+    fn what_people_did_to_keep_an_item_open_counts_for_good() {
+        let objections: Vec<GraceEnd> = GraceEnd::ALL.iter().copied().filter(|end| end.is_objection()).collect();
+        let expected = [
+            GraceEnd::Reopened,
+            GraceEnd::NotDuplicate,
+            GraceEnd::CalledOff,
+            GraceEnd::Edited,
+            GraceEnd::CommentDeleted,
+            GraceEnd::Reaction,
+            GraceEnd::HumanCommented,
+            GraceEnd::LabelRemoved,
+        ];
+        assert_eq!(objections, expected);
+    }
+
+    #[test]
+    fn a_maintainer_is_told_what_they_cannot_see() {
+        insta::assert_snapshot!(left_open(GraceEnd::Protected.in_words()), @"I left this one open after all, because it has a label that keeps it open.");
+        let silent: Vec<GraceEnd> = GraceEnd::ALL.iter().copied().filter(|end| !end.is_news_to_maintainer()).collect();
+        assert_eq!(silent, [GraceEnd::Gone, GraceEnd::Closed, GraceEnd::NotDuplicate, GraceEnd::Superseded]);
+    }
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for end in GraceEnd::ALL {
+            assert_eq!(serde_json::to_value(end).expect("serialises"), end.as_str());
+        }
+    }
+
+    fn login(name: &str) -> Login {
+        name.parse().expect("valid")
+    }
+
+    fn at(hour: i64) -> jiff::Timestamp {
+        jiff::Timestamp::from_second(1_800_000_000 + hour * 3_600).expect("in range")
+    }
+
+    fn item() -> Item {
+        let record = ItemRecord {
+            created_at: Some(at(9)),
+            body: Some(
+                "The exporter writes its summary twice to the console, once at the start and once at the end.".into(),
+            ),
+            state: Some(ItemState::Open),
+            author: Some(login("ann")),
+            assignees: Some(Vec::new()),
+            labels: Some(vec!["bug".into()]),
+            ..ItemRecord::new(ItemType::Issue, ItemNumber::new(9).expect("valid"), "Summary twice after last update")
+        };
+        merge_record(None, record).item
+    }
+
+    /// What is asked about, beside the item.
+    struct Asked {
+        verdict: Verdict,
+        confidence: Option<Probability>,
+        has_a_past: bool,
+        knows_maintainers: bool,
+        target: Item,
+        is_target_closing: bool,
+    }
+
+    fn announces(change: impl FnOnce(&mut Item, &mut Asked)) -> bool {
+        let mut item = item();
+        let confidence = Some(Probability::new(0.92).expect("valid"));
+        let target = Item { number: ItemNumber::new(3).expect("valid"), created_at: Some(at(3)), ..item.clone() };
+        let mut asked = Asked {
+            verdict: Verdict::Duplicate,
+            confidence,
+            has_a_past: false,
+            knows_maintainers: true,
+            target,
+            is_target_closing: false,
+        };
+        change(&mut item, &mut asked);
+        let maintainers: Maintainers = [login("boss")].iter().collect();
+        may_announce_close(&GraceCandidate {
+            item: &item,
+            own_comments: 0,
+            target: Some(PairItem { item: &asked.target, own_comments: 1 }),
+            is_target_closing: asked.is_target_closing,
+            verdict: asked.verdict,
+            confidence: asked.confidence,
+            min_close: Probability::new(0.90).expect("valid"),
+            protected_labels: &["security".to_owned()],
+            maintainers: asked.knows_maintainers.then_some(&maintainers),
+            has_a_past: asked.has_a_past,
+        })
+    }
+
+    #[test]
+    fn only_a_sure_duplicate_that_nothing_keeps_open_is_announced() {
+        assert!(announces(|_, _| {}));
+        let confidence = |value| Some(Probability::new(value).expect("valid"));
+        assert!(announces(|_, asked| asked.confidence = confidence(0.90)));
+        assert!(!announces(|_, asked| asked.confidence = confidence(0.8999)));
+        assert!(!announces(|_, asked| asked.confidence = None));
+        assert!(!announces(|_, asked| asked.verdict = Verdict::MaybeDuplicate));
+        assert!(!announces(|_, asked| asked.has_a_past = true));
+        assert!(!announces(|_, asked| asked.knows_maintainers = false), "nobody knows who maintains it");
+        assert!(!announces(|item, _| item.author = None));
+        assert!(!announces(|item, _| item.author = Some(login("Boss"))));
+        assert!(!announces(|item, _| item.assignees = None));
+        assert!(!announces(|item, _| item.assignees = Some(vec![login("zoe")])));
+        assert!(!announces(|item, _| item.labels.push("Security".into())));
+        assert!(!announces(|item, _| item.has_milestone = Some(true)));
+        assert!(!announces(|item, _| item.locked = Some(true)));
+        assert!(!announces(|item, _| item.state = ItemState::Closed));
+        assert!(!announces(|item, _| item.state_reason = Some(StateReason::Reopened)));
+        assert!(!announces(|item, _| item.body = "please fix".into()));
+    }
+
+    #[test]
+    fn only_the_newer_and_quieter_of_two_is_announced() {
+        assert!(!announces(|_, asked| asked.is_target_closing = true));
+        assert!(!announces(|_, asked| asked.target.created_at = Some(at(10))), "the target is the newer one");
+        assert!(!announces(|_, asked| asked.target.created_at = None), "nobody knows how old it is");
+        assert!(!announces(|item, _| item.comments = 1), "people talk here, and not there");
+        assert!(
+            !announces(|item, asked| (item.comments, asked.target.comments) = (1, 1)),
+            "the one there is Canonry's"
+        );
+        assert!(announces(|item, asked| (item.comments, asked.target.comments) = (1, 2)));
+    }
+
+    #[test]
+    fn maintainers_are_told_how_to_switch_it_on_again() {
+        insta::assert_snapshot!(breaker_comment(3, 7, "dedupe"), @"People objected to 3 of the closes here within 7 days, so Canonry closes nothing by itself in this repository any more and only suggests. A maintainer can switch it on again with `/dedupe resume`; until then `canonry plan-close` still lets a person close what they have looked at.");
+    }
+
+    #[test]
+    fn an_announcement_is_called_off_in_its_place() {
+        let said = format!("Looks like #12.\n\n{}", announcement(ItemType::Issue, 72, "canonry", "possible-duplicate"));
+        insta::assert_snapshot!(said, @"
+        Looks like #12.
+
+        If nobody objects within 3 days, this issue will be closed as a duplicate. To keep it open, give this comment a 👎 or 😕, comment, edit the issue, remove the label `possible-duplicate`, or write `/canonry not a duplicate`. Any one of them is enough.
+        ");
+        insta::assert_snapshot!(called_off(&said, GraceEnd::HumanCommented.in_words()).expect("announced"), @"
+        Looks like #12.
+
+        This will not be closed automatically, because somebody commented.
+        ");
+        assert_eq!(called_off("Looks like #12.\n\nNothing is closed because of this.", "x"), None);
+        let again = called_off(&said, "x").expect("announced");
+        assert_eq!(called_off(&again, "y"), None, "what is called off stays so");
+        assert!(announcement(ItemType::Pr, 1, "bot", "l").contains("within an hour, this pull request"));
+        assert!(announcement(ItemType::Pr, 30, "bot", "l").contains("within 30 hours"));
+    }
+}

@@ -1,0 +1,113 @@
+//! Why a row of a plan does not close its item.
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::text_enum::words;
+
+/// Why a row of a plan does not close its item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SkipReason {
+    NotOpen,
+    /// Its author or its assignees are unknown, so they might be maintainers.
+    UncertainMaintainerIdentity,
+    MaintainerAuthor,
+    MaintainerAssignee,
+    /// Nothing says that it is a duplicate of the canonical itself.
+    MissingAcceptedEdge,
+    LowConfidence,
+    /// Somebody works on it: a milestone, or an open pull request that fixes it.
+    InProgress,
+    Locked,
+    Pinned,
+    /// It has a label whose items are never closed.
+    ProtectedLabel,
+    /// A text changed after it was judged.
+    StaleEdge,
+    /// The canonical is not open, so nothing may be closed in favour of it.
+    UnsafeTarget,
+    /// A person reopened it, or a close of it was undone or objected to.
+    HumanReopened,
+    /// A person ruled that it is not a duplicate of another item of its cluster.
+    ConflictingOverride,
+    Objected,
+    /// A close of it is announced, and there is time left to object.
+    InGrace,
+    /// It, or the canonical, has no text of its own, only that of a template.
+    NoContent,
+    /// The judge that called it a duplicate has not proven itself in the repository.
+    UnprovenJudge,
+    /// As many items were closed today as may be without a person's approval.
+    DailyLimit,
+    /// A person excluded it from a plan, and nobody has lifted that.
+    Excluded,
+    /// A person ruled about its cluster after the plan was made.
+    RuledSince,
+}
+
+words!(
+    SkipReason,
+    "a reason to skip",
+    NotOpen = "not_open",
+    UncertainMaintainerIdentity = "uncertain_maintainer_identity",
+    MaintainerAuthor = "maintainer_author",
+    MaintainerAssignee = "maintainer_assignee",
+    MissingAcceptedEdge = "missing_accepted_edge",
+    LowConfidence = "low_confidence",
+    InProgress = "in_progress",
+    Locked = "locked",
+    Pinned = "pinned",
+    ProtectedLabel = "protected_label",
+    StaleEdge = "stale_edge",
+    UnsafeTarget = "unsafe_target",
+    HumanReopened = "human_reopened",
+    ConflictingOverride = "conflicting_override",
+    Objected = "objected",
+    InGrace = "in_grace",
+    NoContent = "no_content",
+    UnprovenJudge = "unproven_judge",
+    DailyLimit = "daily_limit",
+    Excluded = "excluded",
+    RuledSince = "ruled_since",
+);
+
+impl SkipReason {
+    /// The reason as a person would say it.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::NotOpen => "it is not open",
+            Self::UncertainMaintainerIdentity => "its author or assignees are unknown",
+            Self::MaintainerAuthor => "a maintainer wrote it",
+            Self::MaintainerAssignee => "it is assigned to a maintainer",
+            Self::MissingAcceptedEdge => "no edge to the item that stays open",
+            Self::LowConfidence => "the confidence is too low",
+            Self::InProgress => "somebody works on it",
+            Self::Locked => "its conversation is locked",
+            Self::Pinned => "it is pinned",
+            Self::ProtectedLabel => "it has a protected label",
+            Self::StaleEdge => "a text changed after it was judged",
+            Self::UnsafeTarget => "the canonical is not open",
+            Self::HumanReopened => "a person reopened it",
+            Self::ConflictingOverride => "a person ruled it is not a duplicate",
+            Self::Objected => "somebody objected when its close was announced",
+            Self::InGrace => "its close is announced, and comes by itself",
+            Self::NoContent => "it or the canonical is an unfilled template",
+            Self::UnprovenJudge => "its judge has not proven itself here; run `canonry judge-audit`, or rule",
+            Self::DailyLimit => "today's limit is reached",
+            Self::Excluded => "a person excluded it",
+            Self::RuledSince => "a person ruled about its cluster after the plan was made",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SkipReason;
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for reason in SkipReason::ALL {
+            assert_eq!(serde_json::to_value(reason).expect("serialises"), reason.as_str());
+        }
+    }
+}

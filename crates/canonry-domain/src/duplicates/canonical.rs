@@ -1,0 +1,171 @@
+//! Which item of a cluster stays open, and why.
+
+use std::collections::BTreeSet;
+
+use crate::close::earlier_close::EarlierCloses;
+use crate::close::plan_input::PlanInput;
+use crate::duplicates::human_override::Rulings;
+use crate::items::item::{Item, ItemNumber, ItemState};
+use crate::items::maintainers::Maintainers;
+use crate::text::english::likely_english;
+
+/// Chooses the canonical of a cluster: a person's word, then what was chosen before, then the ranking.
+///
+/// What closed items point at stays canonical while it is open, also where it was chosen for another
+/// representation. A canonical that was chosen before gives way when it is closed while another
+/// member is open. Where several are left, because clusters grew together, the ranking decides.
+pub(crate) fn choose_canonical(
+    input: &PlanInput<'_>,
+    rulings: &Rulings,
+    earlier: &EarlierCloses,
+    members: &BTreeSet<ItemNumber>,
+) -> (ItemNumber, String) {
+    if let Some(ruled) = rulings.canonical_among(members) {
+        return (ruled, "ruled canonical by an override".to_owned());
+    }
+    let any_open = members.iter().any(|member| input.is_open(*member));
+    let may_stay = |number: ItemNumber| input.is_open(number) || !any_open;
+    let stored: BTreeSet<ItemNumber> = members
+        .iter()
+        .filter_map(|member| input.stored.get(member).copied())
+        .filter(|canonical| members.contains(canonical) && may_stay(*canonical))
+        .collect();
+    let pointed_at: BTreeSet<ItemNumber> =
+        members.iter().copied().filter(|member| input.is_open(*member) && earlier.is_target(*member)).collect();
+    // One that was chosen before comes first here too: otherwise a comment could swap two of them.
+    let both: BTreeSet<ItemNumber> = pointed_at.intersection(&stored).copied().collect();
+    for (chosen, why) in [
+        (both, "earlier duplicates point at it"),
+        (pointed_at, "earlier duplicates point at it"),
+        (stored, "canonical since an earlier run"),
+    ] {
+        match chosen.len() {
+            0 => {}
+            1 => return (first(&chosen), why.to_owned()),
+            _ => {
+                let (best, because) = best_ranked(input, &chosen);
+                return (best, format!("{why}; of several, {because}"));
+            }
+        }
+    }
+    best_ranked(input, members)
+}
+
+fn first(numbers: &BTreeSet<ItemNumber>) -> ItemNumber {
+    *numbers.first().expect("invariant: a cluster has members")
+}
+
+/// An item in the ranking. What is missing from a plan's input has no text, no age and no activity.
+#[derive(Clone, Copy)]
+struct Ranked<'a> {
+    number: ItemNumber,
+    is_open: bool,
+    item: Option<&'a Item>,
+    own_comments: u32,
+}
+
+impl Ranked<'_> {
+    /// Comments by people and bots, and a pull request's review comments with them; an issue has none of those. What
+    /// Canonry wrote itself must not move the order in which it closes.
+    fn activity(&self) -> u64 {
+        let all = self.item.map_or(0, |item| u64::from(item.comments) + u64::from(item.review_comments));
+        all.saturating_sub(u64::from(self.own_comments))
+    }
+}
+
+/// One step of the ranking: what it keeps of those left, and how that is said of the winner.
+type Step = fn(&Maintainers, &mut Vec<Ranked<'_>>) -> &'static str;
+
+/// The ranking, most important first. Each step looks only at what the steps before could not tell
+/// apart, so that texts are read for their language only where it matters.
+const STEPS: [Step; 6] = [
+    |_, left| {
+        keep(left, |one| one.is_open);
+        "the only open one"
+    },
+    |_, left| {
+        keep(left, |one| one.item.is_some_and(|item| likely_english(&item.title, &item.body)));
+        "the only one in English"
+    },
+    |maintainers, left| {
+        keep(left, |one| {
+            let author = one.item.and_then(|item| item.author.as_ref());
+            author.is_some_and(|author| maintainers.contains(author))
+        });
+        "by a maintainer"
+    },
+    |_, left| {
+        let most = left.iter().map(Ranked::activity).max();
+        keep(left, |one| Some(one.activity()) == most);
+        "the most active"
+    },
+    |_, left| {
+        let created_at = |one: &Ranked<'_>| one.item.and_then(|item| item.created_at);
+        let oldest = left.iter().filter_map(created_at).min();
+        keep(left, |one| created_at(one) == oldest);
+        "the oldest"
+    },
+    |_, left| {
+        let lowest = left.iter().map(|one| one.number).min();
+        keep(left, |one| Some(one.number) == lowest);
+        "the lowest number"
+    },
+];
+
+fn best_ranked(input: &PlanInput<'_>, members: &BTreeSet<ItemNumber>) -> (ItemNumber, String) {
+    let ranked = |number: &ItemNumber| {
+        let known = input.items.get(number);
+        Ranked {
+            number: *number,
+            is_open: input.is_open(*number),
+            item: known.map(|known| known.item),
+            own_comments: known.map_or(0, |known| known.own_comments),
+        }
+    };
+    let (best, because) = rank(members.iter().map(ranked).collect(), input.maintainers);
+    (best.unwrap_or_else(|| first(members)), because.to_owned())
+}
+
+fn rank(mut left: Vec<Ranked<'_>>, maintainers: &Maintainers) -> (Option<ItemNumber>, &'static str) {
+    for step in STEPS {
+        let because = step(maintainers, &mut left);
+        if let [winner] = left[..] {
+            return (Some(winner.number), because);
+        }
+    }
+    (None, "the lowest number")
+}
+
+/// Keeps those that fit; nobody is better than anybody when none does.
+fn keep(left: &mut Vec<Ranked<'_>>, fits: impl Fn(&Ranked<'_>) -> bool) {
+    if left.iter().any(&fits) {
+        left.retain(fits);
+    }
+}
+
+/// One of two items of which one may be closed as a duplicate of the other.
+#[derive(Debug, Clone, Copy)]
+pub struct PairItem<'a> {
+    pub item: &'a Item,
+    pub own_comments: u32,
+}
+
+impl<'a> PairItem<'a> {
+    fn ranked(self) -> Ranked<'a> {
+        let Self { item, own_comments } = self;
+        let is_open = item.state == ItemState::Open && item.gone.is_none();
+        Ranked { number: item.number, is_open, item: Some(item), own_comments }
+    }
+}
+
+/// Whether Canonry may close `source` as a duplicate of `target` without a person's ruling: only if the target is the
+/// older one and also wins by the order of canonicals.
+///
+/// The order alone is not enough: anybody can open a copy of an old issue and comment on it, which makes the copy the more
+/// active one. An age that nobody knows is no age.
+pub fn may_close_towards(source: PairItem<'_>, target: PairItem<'_>, maintainers: &Maintainers) -> bool {
+    let age = |one: PairItem<'_>| one.item.created_at.map(|created_at| (created_at, one.item.number));
+    let (Some(source_age), Some(target_age)) = (age(source), age(target)) else { return false };
+    let (winner, _) = rank(vec![source.ranked(), target.ranked()], maintainers);
+    target_age < source_age && winner == Some(target.item.number)
+}

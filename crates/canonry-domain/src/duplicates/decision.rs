@@ -1,0 +1,102 @@
+//! What the gates made of one candidate set.
+
+use serde::{Deserialize, Serialize};
+
+use crate::items::item::ItemNumber;
+use crate::text::text_enum::words;
+
+/// What became of an evaluated candidate set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionStatus {
+    /// An edge: the source is a duplicate of its target.
+    Accepted,
+    /// The judge said no, or a gate vetoed its yes.
+    Rejected,
+    Skipped,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DecisionOrigin {
+    /// `judge`, over stored candidate sets.
+    Batch,
+    Online,
+    Override,
+}
+
+words!(DecisionStatus, "a decision's status", Accepted = "accepted", Rejected = "rejected", Skipped = "skipped");
+words!(DecisionOrigin, "a decision's origin", Batch = "batch", Online = "online", Override = "override");
+
+/// The gates' ruling: what becomes of a candidate set, and the gate that says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ruled {
+    pub status: DecisionStatus,
+    /// The candidate that the judge named, vetoed or not.
+    pub target: Option<ItemNumber>,
+    /// The veto or the reason for the skip; `None` for an accepted edge and for a judge's own no.
+    pub reason: Option<String>,
+}
+
+impl Ruled {
+    /// Source or target has no text of its own, only that of a template.
+    pub const NO_CONTENT: &'static str = "no_content";
+    /// Gate 1: there is nothing to compare with.
+    pub const NO_CANDIDATES: &'static str = "no_candidates";
+    /// Gate 2: the source says too little to be compared.
+    pub const SOURCE_TOO_VAGUE: &'static str = "source_too_vague";
+    /// Gate 3: the source has an accepted edge already.
+    pub const EXISTING_EDGE: &'static str = "existing_edge";
+    /// Gate 4: what stands before the kind of a malformed answer.
+    pub const INVALID_RESPONSE: &'static str = "invalid_response:";
+    /// Gate 7: the target is closed.
+    pub const TARGET_NOT_OPEN: &'static str = "target_not_open";
+    /// Gate 9: the judge's confidence is too low.
+    pub const BELOW_MIN_EDGE: &'static str = "below_min_edge";
+    /// Gate 10: another candidate is as near.
+    pub const CANDIDATE_GAP_TOO_SMALL: &'static str = "candidate_gap_too_small";
+
+    pub const fn accepted(target: ItemNumber) -> Self {
+        Self { status: DecisionStatus::Accepted, target: Some(target), reason: None }
+    }
+
+    pub const fn said_no() -> Self {
+        Self { status: DecisionStatus::Rejected, target: None, reason: None }
+    }
+
+    /// A yes that a gate turned down.
+    pub fn vetoed(target: ItemNumber, reason: impl Into<String>) -> Self {
+        Self { status: DecisionStatus::Rejected, target: Some(target), reason: Some(reason.into()) }
+    }
+
+    pub fn skipped(reason: impl Into<String>) -> Self {
+        Self { status: DecisionStatus::Skipped, target: None, reason: Some(reason.into()) }
+    }
+
+    /// Whether the judge's answer was malformed or named something that is no candidate.
+    pub fn is_invalid_response(&self) -> bool {
+        self.reason.as_deref().is_some_and(|reason| reason.starts_with(Self::INVALID_RESPONSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{DecisionOrigin, DecisionStatus, Ruled};
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for status in DecisionStatus::ALL {
+            assert_eq!(serde_json::to_value(status).expect("serialises"), status.as_str());
+        }
+        for origin in DecisionOrigin::ALL {
+            assert_eq!(serde_json::to_value(origin).expect("serialises"), origin.as_str());
+        }
+    }
+
+    #[test]
+    fn an_invalid_response_is_told_by_its_reason() {
+        assert!(Ruled::skipped("invalid_response:empty").is_invalid_response());
+        assert!(!Ruled::skipped(Ruled::NO_CANDIDATES).is_invalid_response());
+        assert!(!Ruled::said_no().is_invalid_response());
+    }
+}

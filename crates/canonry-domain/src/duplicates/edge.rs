@@ -1,0 +1,104 @@
+//! Accepted edges, and which of them still count.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::close::plan_input::PlanItem;
+use crate::duplicates::human_override::Rulings;
+use crate::duplicates::score::Probability;
+use crate::items::item::{ContentVersion, ItemNumber};
+
+/// An accepted decision: the source was found to be a duplicate of the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Edge {
+    pub source: ItemNumber,
+    pub target: ItemNumber,
+    pub confidence: Probability,
+    pub source_version: ContentVersion,
+    pub target_version: ContentVersion,
+    /// Whether a person said so: such an edge does not become stale when a text changes.
+    pub human: bool,
+}
+
+/// The edges that count now, and the sources whose edge no longer does.
+pub(crate) struct EdgeGraph {
+    outgoing: BTreeMap<ItemNumber, BTreeMap<ItemNumber, Probability>>,
+    neighbours: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
+    stale: BTreeMap<ItemNumber, ItemNumber>,
+}
+
+impl EdgeGraph {
+    /// An edge counts between two items that are known and still there, that nobody ruled apart, and
+    /// whose texts are those that were judged.
+    pub(crate) fn of(items: &BTreeMap<ItemNumber, PlanItem<'_>>, edges: &[Edge], rulings: &Rulings) -> Self {
+        let mut graph = Self { outgoing: BTreeMap::new(), neighbours: BTreeMap::new(), stale: BTreeMap::new() };
+        let present = |number| items.get(&number).map(|known| known.item).filter(|item| item.gone.is_none());
+        for edge in edges {
+            let (Some(source), Some(target)) = (present(edge.source), present(edge.target)) else { continue };
+            if edge.source == edge.target || rulings.are_apart(edge.source, edge.target) {
+                continue;
+            }
+            let judged = (edge.source_version, edge.target_version);
+            if edge.human || judged == (source.content_version, target.content_version) {
+                graph.join(edge.source, edge.target, edge.confidence);
+            } else {
+                graph.stale.insert(edge.source, edge.target);
+            }
+        }
+        for (item, of) in rulings.duplicates() {
+            if present(item).is_some() && present(of).is_some() {
+                graph.join(item, of, Probability::ONE);
+            }
+        }
+        graph
+    }
+
+    fn join(&mut self, source: ItemNumber, target: ItemNumber, confidence: Probability) {
+        let known = self.outgoing.entry(source).or_default().entry(target).or_insert(confidence);
+        *known = (*known).max(confidence);
+        self.neighbours.entry(source).or_default().insert(target);
+        self.neighbours.entry(target).or_default().insert(source);
+    }
+
+    /// The confidence of the edge from one item to another.
+    pub(crate) fn confidence(&self, source: ItemNumber, target: ItemNumber) -> Option<Probability> {
+        self.outgoing.get(&source)?.get(&target).copied()
+    }
+
+    /// The items that this one has an edge to.
+    pub(crate) fn targets(&self, source: ItemNumber) -> impl Iterator<Item = (ItemNumber, Probability)> + '_ {
+        self.outgoing.get(&source).into_iter().flatten().map(|(target, confidence)| (*target, *confidence))
+    }
+
+    /// What the item's stale edge pointed at.
+    pub(crate) fn stale_target(&self, source: ItemNumber) -> Option<ItemNumber> {
+        self.stale.get(&source).copied()
+    }
+
+    /// Every item with a stale edge, and what that pointed at.
+    pub(crate) fn stale(&self) -> impl Iterator<Item = (ItemNumber, ItemNumber)> + '_ {
+        self.stale.iter().map(|(source, target)| (*source, *target))
+    }
+
+    /// The connected components, each with at least two items, by their lowest number.
+    pub(crate) fn components(&self) -> Vec<BTreeSet<ItemNumber>> {
+        let mut seen: BTreeSet<ItemNumber> = BTreeSet::new();
+        let mut components = Vec::new();
+        for start in self.neighbours.keys() {
+            if !seen.insert(*start) {
+                continue;
+            }
+            let mut members = BTreeSet::from([*start]);
+            let mut waiting = vec![*start];
+            while let Some(number) = waiting.pop() {
+                for neighbour in self.neighbours.get(&number).into_iter().flatten() {
+                    if seen.insert(*neighbour) {
+                        members.insert(*neighbour);
+                        waiting.push(*neighbour);
+                    }
+                }
+            }
+            components.push(members);
+        }
+        components
+    }
+}

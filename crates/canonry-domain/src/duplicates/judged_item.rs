@@ -1,0 +1,80 @@
+//! What the gates look at: a source, its candidates, and how alike the candidates are to each other.
+
+use std::collections::BTreeMap;
+
+use crate::duplicates::score::Similarity;
+use crate::items::item::{Item, ItemNumber, ItemState, ItemType};
+use crate::text::boilerplate::has_content;
+
+/// An item as the gates see it.
+#[derive(Debug, Clone, Copy)]
+pub struct JudgedItem<'a> {
+    pub number: ItemNumber,
+    pub state: ItemState,
+    pub item_type: ItemType,
+    /// Its own title ([`crate::Boilerplate`]).
+    pub title: &'a str,
+    pub body: &'a str,
+    pub labels: &'a [String],
+}
+
+impl JudgedItem<'_> {
+    /// Whether it says anything that can be compared. A pull request is also what it changes.
+    pub(crate) fn has_content(&self) -> bool {
+        self.item_type == ItemType::Pr || has_content(self.title, self.body)
+    }
+}
+
+impl<'a> From<&'a Item> for JudgedItem<'a> {
+    fn from(item: &'a Item) -> Self {
+        Self {
+            number: item.number,
+            state: item.state,
+            item_type: item.item_type,
+            title: &item.title,
+            body: &item.body,
+            labels: &item.labels,
+        }
+    }
+}
+
+/// A neighbour of the source.
+#[derive(Debug, Clone, Copy)]
+pub struct GateCandidate<'a> {
+    pub item: JudgedItem<'a>,
+    pub score: Similarity,
+    /// The cluster it is known to be in, by the number of one member, the same for all, such as the canonical.
+    pub cluster: Option<ItemNumber>,
+}
+
+impl GateCandidate<'_> {
+    /// Whether both are known to be duplicates of each other. A canonical stands for its own cluster.
+    pub(crate) fn shares_cluster(&self, other: &Self) -> bool {
+        let of = |candidate: &Self| candidate.cluster.unwrap_or(candidate.item.number);
+        of(self) == of(other)
+    }
+}
+
+/// How alike candidates are to each other, whichever is named first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PairScores(BTreeMap<(ItemNumber, ItemNumber), Similarity>);
+
+impl PairScores {
+    /// Notes the score of a pair; a later one replaces an earlier one.
+    pub fn insert(&mut self, one: ItemNumber, other: ItemNumber, score: Similarity) {
+        self.0.insert((one.min(other), one.max(other)), score);
+    }
+
+    /// The score of a pair, when it is known.
+    pub fn get(&self, one: ItemNumber, other: ItemNumber) -> Option<Similarity> {
+        self.0.get(&(one.min(other), one.max(other))).copied()
+    }
+}
+
+impl FromIterator<(ItemNumber, ItemNumber, Similarity)> for PairScores {
+    fn from_iter<I: IntoIterator<Item = (ItemNumber, ItemNumber, Similarity)>>(pairs: I) -> Self {
+        let mut scores = Self::default();
+        pairs.into_iter().for_each(|(one, other, score)| scores.insert(one, other, score));
+        scores
+    }
+}

@@ -1,0 +1,39 @@
+//! Which items are the same: scores, gates, decisions, rulings, clusters, and what is posted about a new item.
+
+pub(crate) mod bug_feature;
+pub(crate) mod canonical;
+pub(crate) mod cluster;
+pub(crate) mod comment_decision;
+pub(crate) mod decision;
+pub(crate) mod edge;
+pub(crate) mod gate_trail;
+pub(crate) mod gates;
+pub(crate) mod human_override;
+pub(crate) mod judged_item;
+pub(crate) mod online_verdict;
+pub(crate) mod ordered_scores;
+pub(crate) mod score;
+pub(crate) mod score_gap;
+pub(crate) mod suggestion_text;
+pub(crate) mod token_vectors;
+pub(crate) mod triage_mode;
+pub(crate) mod vague;
+
+pub use bug_feature::bug_feature_mismatch;
+pub use canonical::{PairItem, may_close_towards};
+pub use cluster::{Cluster, clusters};
+pub use comment_decision::{Speaking, WhySilent, speaking};
+pub use decision::{DecisionOrigin, DecisionStatus, Ruled};
+pub use edge::Edge;
+pub use gate_trail::{Gate, GateMark, OnlineGate, gate_trail, online_trail};
+pub use gates::{GateRules, gate_answer, gate_before_judge};
+pub use human_override::{Override, OverrideKind, Rulings};
+pub use judged_item::{GateCandidate, JudgedItem, PairScores};
+pub use online_verdict::{OnlineThresholds, OnlineVerdict, STRONG_RETRIEVAL, Verdict, is_judged, online_verdict};
+pub use ordered_scores::ordered_scores;
+pub use score::{InvalidScore, Probability, Similarity};
+pub use score_gap::{SCORE_GAP, gap_too_small};
+pub use suggestion_text::{ClosesIn, SimilarItem, Suggestion, ruled_apart_text, suggestion_text, withdrawn_text};
+pub use token_vectors::{InvalidTokenVectors, TokenVectors};
+pub use triage_mode::TriageMode;
+pub use vague::is_too_vague;

@@ -1,0 +1,174 @@
+//! What is said about a new item: duplicate, maybe, or nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::bug_feature::bug_feature_mismatch;
+use crate::duplicates::decision::Ruled;
+use crate::duplicates::gates::named_candidate;
+use crate::duplicates::judged_item::{GateCandidate, JudgedItem, PairScores};
+use crate::duplicates::score::{Probability, Similarity};
+use crate::duplicates::score_gap::gap_too_small;
+use crate::items::item::{ItemNumber, ItemState};
+use crate::judge::answer::JudgeAnswer;
+use crate::judge::structure::{strict_shortfall, structural_veto};
+use crate::text::text_enum::words;
+
+/// The least score of a target that may be called a duplicate, whatever the judge says.
+pub const STRONG_RETRIEVAL: f64 = 0.90;
+
+/// The reason of a verdict that no usable answer of the judge stands behind.
+pub(crate) const NO_USABLE_ANSWER: &str = "invalid_judge_response";
+
+/// What a new item is called.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Duplicate,
+    /// Perhaps one; a person should look.
+    MaybeDuplicate,
+    /// None.
+    NotDuplicate,
+}
+
+words!(
+    Verdict,
+    "a verdict",
+    Duplicate = "duplicate",
+    MaybeDuplicate = "maybe_duplicate",
+    NotDuplicate = "not_duplicate",
+);
+
+/// From where on a new item is called what.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OnlineThresholds {
+    pub min_score: Similarity,
+    pub maybe: Probability,
+    pub duplicate: Probability,
+}
+
+impl Default for OnlineThresholds {
+    /// 0.75, 0.85 and 0.92.
+    fn default() -> Self {
+        let probability = |value| Probability::new(value).expect("invariant: the constant is in range");
+        let min_score = Similarity::new(0.75).expect("invariant: the constant is in range");
+        Self { min_score, maybe: probability(0.85), duplicate: probability(0.92) }
+    }
+}
+
+/// What is said about a new item, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OnlineVerdict {
+    pub verdict: Verdict,
+    /// What it may be a duplicate of; `None` when it is called none.
+    pub target: Option<ItemNumber>,
+    /// The judge's confidence, when there is a usable answer.
+    pub confidence: Option<Probability>,
+    pub reason: String,
+}
+
+/// What keeps the yes of a judge that has not proven itself in the repository from being called a duplicate.
+pub(crate) const UNPROVEN_JUDGE: &str = "unproven_judge";
+
+impl OnlineVerdict {
+    /// The same verdict of a judge that has not proven itself: a person should look before anything is closed.
+    pub fn of_unproven_judge(self) -> Self {
+        match self.verdict {
+            Verdict::Duplicate => {
+                let reason = format!("online_strict_guardrail:{UNPROVEN_JUDGE}");
+                Self { verdict: Verdict::MaybeDuplicate, reason, ..self }
+            }
+            Verdict::MaybeDuplicate | Verdict::NotDuplicate => self,
+        }
+    }
+}
+
+/// Whether a neighbour is put before the judge: open, of the source's type, near enough, and with text of its own.
+pub fn is_judged(source: &JudgedItem<'_>, candidate: &GateCandidate<'_>, thresholds: &OnlineThresholds) -> bool {
+    candidate.item.state == ItemState::Open
+        && candidate.item.item_type == source.item_type
+        && candidate.item.number != source.number
+        && candidate.score >= thresholds.min_score
+        && candidate.item.has_content()
+}
+
+/// The verdict about a new item; neighbours that are not judged play no part in it.
+///
+/// `answer` is `None` when the judge failed, or was not asked because no neighbour [`is_judged`].
+pub fn online_verdict(
+    source: &JudgedItem<'_>,
+    neighbours: &[GateCandidate<'_>],
+    pairs: &PairScores,
+    answer: Option<&JudgeAnswer>,
+    thresholds: &OnlineThresholds,
+) -> OnlineVerdict {
+    if !source.has_content() {
+        return not_duplicate(None, Ruled::NO_CONTENT);
+    }
+    let candidates: Vec<GateCandidate<'_>> =
+        neighbours.iter().filter(|neighbour| is_judged(source, neighbour, thresholds)).copied().collect();
+    // Of equals the first, which is the one of the higher rank.
+    let Some(best) = candidates.iter().rev().max_by_key(|candidate| candidate.score) else {
+        return not_duplicate(None, "no_candidates");
+    };
+    let judged = answer.map(|answer| (answer, named_candidate(source, &candidates, answer)));
+    let (answer, target) = match judged {
+        Some((answer, _)) if !answer.is_duplicate => {
+            return not_duplicate(Some(answer.confidence), "model_not_duplicate");
+        }
+        Some((answer, Ok(target))) => (answer, target),
+        Some((_, Err(_))) | None => {
+            let is_near = best.score.get() >= thresholds.min_score.get().max(thresholds.maybe.get());
+            let reason = NO_USABLE_ANSWER;
+            return if is_near { maybe(best.item.number, None, reason) } else { not_duplicate(None, reason) };
+        }
+    };
+    let (number, confidence) = (target.item.number, answer.confidence);
+    if let Some(which) = strict_guardrail(source, target, &candidates, pairs, answer) {
+        let reason = format!("online_strict_guardrail:{which}");
+        return if confidence >= thresholds.maybe {
+            maybe(number, Some(confidence), &reason)
+        } else {
+            not_duplicate(Some(confidence), &reason)
+        };
+    }
+    if confidence >= thresholds.duplicate {
+        if target.score.get() < STRONG_RETRIEVAL {
+            return maybe(number, Some(confidence), "duplicate_low_retrieval_support");
+        }
+        return OnlineVerdict {
+            verdict: Verdict::Duplicate,
+            target: Some(number),
+            confidence: Some(confidence),
+            reason: "duplicate".to_owned(),
+        };
+    }
+    if confidence >= thresholds.maybe {
+        return maybe(number, Some(confidence), "low_confidence_duplicate");
+    }
+    not_duplicate(Some(confidence), "below_maybe_threshold")
+}
+
+/// What stands between a yes and "duplicate" however sure the judge is.
+fn strict_guardrail(
+    source: &JudgedItem<'_>,
+    target: &GateCandidate<'_>,
+    candidates: &[GateCandidate<'_>],
+    pairs: &PairScores,
+    answer: &JudgeAnswer,
+) -> Option<String> {
+    structural_veto(&answer.structure)
+        .or_else(|| bug_feature_mismatch(source, &target.item))
+        .or_else(|| strict_shortfall(&answer.structure))
+        .or_else(|| {
+            let is_too_small = gap_too_small(target.item.number, candidates, pairs);
+            is_too_small.then(|| Ruled::CANDIDATE_GAP_TOO_SMALL.to_owned())
+        })
+}
+
+fn maybe(target: ItemNumber, confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::MaybeDuplicate, target: Some(target), confidence, reason: reason.to_owned() }
+}
+
+fn not_duplicate(confidence: Option<Probability>, reason: &str) -> OnlineVerdict {
+    OnlineVerdict { verdict: Verdict::NotDuplicate, target: None, confidence, reason: reason.to_owned() }
+}

@@ -1,0 +1,232 @@
+//! Intent cards: what an item wants, in short fields that two items can be compared by.
+
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::score::Probability;
+use crate::items::content::TEXT_LIMIT;
+use crate::items::item::{Item, ItemType};
+use crate::items::pull_changes::PullChanges;
+use crate::text::text_enum::words;
+
+/// The shape of [`IntentCard`]; a stored card of another version is not read.
+pub const CARD_SCHEMA_VERSION: u32 = 1;
+/// The prompt that models extract cards with, and the rules of the `local` extractor.
+pub const CARD_PROMPT_VERSION: u32 = 1;
+/// The text that [`render`] makes of a card; a text of another version is embedded again.
+pub const CARD_RENDER_VERSION: u32 = 1;
+
+/// What an item is about, who says so, and what it leaves open.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct IntentCard {
+    pub problem_statement: String,
+    /// What should be the case instead.
+    pub desired_outcome: String,
+    /// What tells this item from others: errors, frames, names of code.
+    pub important_signals: Vec<String>,
+    pub scope_boundaries: Vec<String>,
+    /// What can be read off the item, each with the place it stands in.
+    pub evidence_facts: Vec<EvidenceFact>,
+    pub reported_claims: Vec<String>,
+    pub inference: Vec<String>,
+    /// What the author was asked and did not answer, or does not know.
+    pub unknowns: Vec<String>,
+    pub missing_info: Vec<String>,
+    /// Whether the item says too little to be compared.
+    pub insufficient_context: bool,
+    pub extraction_confidence: Probability,
+    /// For a pull request, what it changes; never there for an issue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<ChangeIntent>,
+}
+
+/// Something that can be read off an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvidenceFact {
+    pub fact: String,
+    pub source: EvidenceSource,
+}
+
+/// The part of an item that a fact comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EvidenceSource {
+    Title,
+    Body,
+    Diff,
+    FileContext,
+}
+
+words!(
+    EvidenceSource,
+    "a source of evidence",
+    Title = "title",
+    Body = "body",
+    Diff = "diff",
+    FileContext = "file_context",
+);
+
+/// What a pull request changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChangeIntent {
+    pub key_changed_components: Vec<String>,
+    pub behavioural_intent: String,
+    pub change_summary: String,
+    pub risk_notes: Vec<String>,
+}
+
+/// Who makes the cards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Extractor {
+    Local,
+    OpenAi,
+    Anthropic,
+    Gemini,
+    Command,
+}
+
+words!(
+    Extractor,
+    "a provider",
+    Local = "local",
+    OpenAi = "openai",
+    Anthropic = "anthropic",
+    Gemini = "gemini",
+    Command = "command",
+);
+
+/// What a card is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntentSource<'a> {
+    pub item_type: ItemType,
+    pub title: &'a str,
+    pub body: &'a str,
+    /// What a pull request changes; `None` is unknown.
+    pub changes: Option<&'a PullChanges>,
+}
+
+impl<'a> From<&'a Item> for IntentSource<'a> {
+    fn from(item: &'a Item) -> Self {
+        Self { item_type: item.item_type, title: &item.title, body: &item.body, changes: item.changes.as_ref() }
+    }
+}
+
+/// The text of a card that is embedded: the same card always gives the same text.
+///
+/// What is unknown, missing or concluded says something about the report and not about the problem: two reports
+/// of one problem would differ by it, and two poor reports of different problems would agree. It is left out.
+pub fn render(card: &IntentCard) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut add = |label: &str, text: &str| {
+        if !text.is_empty() {
+            lines.push(if label.is_empty() { text.to_owned() } else { format!("{label}: {text}") });
+        }
+    };
+    add("", &card.problem_statement);
+    add("Wanted", &card.desired_outcome);
+    if let Some(change) = &card.change {
+        add("Behaviour", &change.behavioural_intent);
+        add("Change", &change.change_summary);
+        add("Components", &change.key_changed_components.join("; "));
+        add("Risks", &change.risk_notes.join("; "));
+    }
+    add("Signals", &card.important_signals.join("; "));
+    add("Scope", &card.scope_boundaries.join("; "));
+    add("Reported", &card.reported_claims.join("; "));
+    // A signal is often a fact too, and a text that says it twice gives it twice the weight.
+    let facts: Vec<&str> =
+        card.evidence_facts.iter().map(|fact| fact.fact.as_str()).filter(|fact| !is_signal(card, fact)).collect();
+    add("Facts", &facts.join("; "));
+    lines.join("\n").chars().take(TEXT_LIMIT).collect()
+}
+
+fn is_signal(card: &IntentCard, fact: &str) -> bool {
+    card.important_signals.iter().any(|signal| signal == fact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ChangeIntent, EvidenceFact, EvidenceSource, Extractor, IntentCard, render};
+    use crate::duplicates::score::Probability;
+    use crate::items::content::TEXT_LIMIT;
+
+    fn card() -> IntentCard {
+        let fact = |fact: &str, source| EvidenceFact { fact: fact.to_owned(), source };
+        IntentCard {
+            problem_statement: "Sync stops after a rename".to_owned(),
+            desired_outcome: String::new(),
+            important_signals: vec!["error: no such file".to_owned(), "`sync_all`".to_owned()],
+            scope_boundaries: Vec::new(),
+            evidence_facts: vec![
+                fact("error: no such file", EvidenceSource::Body),
+                fact("version 1.2.3", EvidenceSource::Title),
+            ],
+            reported_claims: vec!["It worked before".to_owned()],
+            inference: vec!["The cache is stale".to_owned()],
+            unknowns: vec!["The system".to_owned()],
+            missing_info: Vec::new(),
+            insufficient_context: false,
+            extraction_confidence: Probability::new(0.7).expect("in range"),
+            change: None,
+        }
+    }
+
+    #[test]
+    fn a_card_is_embedded_as_what_it_says_about_the_problem() {
+        insta::assert_snapshot!(render(&card()), @r"
+        Sync stops after a rename
+        Signals: error: no such file; `sync_all`
+        Reported: It worked before
+        Facts: version 1.2.3
+        ");
+        let change = ChangeIntent {
+            key_changed_components: vec!["src/sync".to_owned()],
+            behavioural_intent: "Renames are followed".to_owned(),
+            change_summary: "1 file".to_owned(),
+            risk_notes: vec!["no test changes".to_owned()],
+        };
+        insta::assert_snapshot!(render(&IntentCard { change: Some(change), ..card() }), @r"
+        Sync stops after a rename
+        Behaviour: Renames are followed
+        Change: 1 file
+        Components: src/sync
+        Risks: no test changes
+        Signals: error: no such file; `sync_all`
+        Reported: It worked before
+        Facts: version 1.2.3
+        ");
+    }
+
+    #[test]
+    fn the_text_is_bounded_and_may_be_empty() {
+        let long = IntentCard { reported_claims: vec!["ä".repeat(9_000)], ..card() };
+        assert_eq!(render(&long).chars().count(), TEXT_LIMIT);
+        let empty = IntentCard {
+            problem_statement: String::new(),
+            important_signals: Vec::new(),
+            evidence_facts: Vec::new(),
+            reported_claims: Vec::new(),
+            ..card()
+        };
+        assert_eq!(render(&empty), "");
+    }
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for source in EvidenceSource::ALL {
+            assert_eq!(serde_json::to_value(source).expect("serialises"), source.as_str());
+        }
+        for extractor in Extractor::ALL {
+            assert_eq!(serde_json::to_value(extractor).expect("serialises"), extractor.as_str());
+        }
+    }
+
+    #[test]
+    fn a_card_survives_storing() {
+        let text = serde_json::to_string(&card()).expect("serialises");
+        assert_eq!(serde_json::from_str::<IntentCard>(&text).expect("reads"), card());
+    }
+}

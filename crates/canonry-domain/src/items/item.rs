@@ -1,0 +1,235 @@
+//! Items: issues and pull requests, and the words for their state.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::items::content::ContentHash;
+use crate::items::login::Login;
+use crate::items::pull_changes::PullChanges;
+use crate::text::text_enum::words;
+
+/// An issue or a pull request as the store knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    /// GitHub's id, which stays when an item moves; unknown for what was imported without one.
+    pub github_id: Option<GithubId>,
+    pub title: String,
+    /// The body as it was written; empty when there is none.
+    pub body: String,
+    pub state: ItemState,
+    /// Why it is closed, when GitHub says so.
+    pub state_reason: Option<StateReason>,
+    pub merged: bool,
+    pub draft: bool,
+    /// Who wrote it; `None` is unknown.
+    pub author: Option<Login>,
+    /// Who it is assigned to; `None` is unknown, an empty list is nobody.
+    pub assignees: Option<Vec<Login>>,
+    /// Whether it has a milestone; `None` is unknown.
+    pub has_milestone: Option<bool>,
+    /// Whether only collaborators may comment; `None` is unknown.
+    pub locked: Option<bool>,
+    pub labels: Vec<String>,
+    pub comments: u32,
+    pub review_comments: u32,
+    /// When it was opened.
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    pub updated_at: Option<Timestamp>,
+    /// When it was closed.
+    pub closed_at: Option<Timestamp>,
+    pub url: Option<String>,
+    /// The item that people said this one is a duplicate of.
+    pub duplicate_of: Option<ItemNumber>,
+    /// What a pull request changes; `None` is unknown.
+    pub changes: Option<PullChanges>,
+    /// The hash of its normalised text.
+    pub content_hash: ContentHash,
+    /// Grows by one whenever the hash changes.
+    pub content_version: ContentVersion,
+    /// When GitHub was last asked about it; `None` for what was only imported.
+    pub last_synced_at: Option<Timestamp>,
+    /// Why it is no longer in the repository; `None` while it is.
+    pub gone: Option<Gone>,
+}
+
+/// Issue or pull request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemType {
+    Issue,
+    Pr,
+}
+
+/// Open or closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ItemState {
+    Open,
+    Closed,
+}
+
+/// GitHub's reason for an item's state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StateReason {
+    Completed,
+    NotPlanned,
+    Duplicate,
+    /// Open again after it was closed.
+    Reopened,
+}
+
+/// Why an item is no longer in its repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Gone {
+    Deleted,
+    Transferred,
+    Converted,
+}
+
+words!(ItemType, "a type", Issue = "issue", Pr = "pr");
+words!(ItemState, "a state", Open = "open", Closed = "closed");
+words!(
+    StateReason,
+    "a state reason",
+    Completed = "completed",
+    NotPlanned = "not_planned",
+    Duplicate = "duplicate",
+    Reopened = "reopened",
+);
+words!(Gone, "a way to be gone", Deleted = "deleted", Transferred = "transferred", Converted = "converted");
+
+impl ItemType {
+    /// The one type that is meant, or both.
+    pub fn one_or_all(one: Option<Self>) -> Vec<Self> {
+        one.map_or_else(|| Self::ALL.to_vec(), |one| vec![one])
+    }
+
+    /// The word for a person: `issue` or `pull request`.
+    pub const fn in_words(self) -> &'static str {
+        match self {
+            Self::Issue => "issue",
+            Self::Pr => "pull request",
+        }
+    }
+}
+
+/// The number of an item in its repository: at least 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(try_from = "i64", into = "i64")]
+pub struct ItemNumber(i64);
+
+/// A number that no item can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{0} is not an item's number; numbers begin at 1")]
+pub struct InvalidNumber(i64);
+
+impl ItemNumber {
+    pub const fn new(number: i64) -> Result<Self, InvalidNumber> {
+        if number >= 1 { Ok(Self(number)) } else { Err(InvalidNumber(number)) }
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+impl TryFrom<i64> for ItemNumber {
+    type Error = InvalidNumber;
+
+    fn try_from(number: i64) -> Result<Self, Self::Error> {
+        Self::new(number)
+    }
+}
+
+impl From<ItemNumber> for i64 {
+    fn from(number: ItemNumber) -> Self {
+        number.0
+    }
+}
+
+impl FromStr for ItemNumber {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.strip_prefix('#').unwrap_or(text);
+        let number: i64 =
+            digits.parse().map_err(|_| format!("{text:?} is not an item's number; write it as 12 or #12"))?;
+        Self::new(number).map_err(|invalid| invalid.to_string())
+    }
+}
+
+impl fmt::Display for ItemNumber {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, formatter)
+    }
+}
+
+/// GitHub's id of an issue, a pull request or a repository. Always 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GithubId(pub i64);
+
+/// How often an item's text has changed, counted from 1.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct ContentVersion(i64);
+
+impl ContentVersion {
+    /// The version of an item that is seen for the first time.
+    pub const FIRST: Self = Self(1);
+
+    /// A version that was stored before.
+    pub const fn stored(version: i64) -> Self {
+        Self(version)
+    }
+
+    /// The version after this one.
+    #[must_use]
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    pub const fn get(self) -> i64 {
+        self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Gone, ItemNumber, ItemState, ItemType, StateReason};
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        fn same<T: serde::Serialize + std::fmt::Display>(values: &[T]) {
+            for value in values {
+                assert_eq!(serde_json::to_value(value).expect("serialises"), value.to_string());
+            }
+        }
+        same(ItemType::ALL);
+        same(ItemState::ALL);
+        same(StateReason::ALL);
+        same(Gone::ALL);
+    }
+
+    #[test]
+    fn an_unknown_word_names_the_known_ones() {
+        let error = "ajar".parse::<ItemState>().expect_err("unknown");
+        assert_eq!(error.to_string(), r#""ajar" is not a state; it must be one of open, closed"#);
+    }
+
+    #[test]
+    fn numbers_begin_at_one() {
+        assert!(ItemNumber::new(0).is_err());
+        assert_eq!("#12".parse::<ItemNumber>().expect("valid").get(), 12);
+        assert!("9223372036854775808".parse::<ItemNumber>().is_err());
+        assert!(serde_json::from_str::<ItemNumber>("-1").is_err());
+    }
+}

@@ -1,0 +1,359 @@
+//! What a source says about an item, and how that merges with what is known.
+
+use jiff::Timestamp;
+
+use crate::items::content::content_hash;
+use crate::items::item::{ContentVersion, GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
+use crate::items::login::Login;
+use crate::items::pull_changes::PullChanges;
+use crate::items::record_order::{RecordOrder, record_order};
+
+/// One source's word on one item.
+///
+/// `None` means that the source does not say, and then what is known stays. Where a source can say
+/// "there is none", the field has a second layer: `Some(None)`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemRecord {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub github_id: Option<GithubId>,
+    pub title: String,
+    /// The body; GitHub's null is an empty one.
+    pub body: Option<String>,
+    pub state: Option<ItemState>,
+    pub state_reason: Option<Option<StateReason>>,
+    pub merged: Option<bool>,
+    pub draft: Option<bool>,
+    pub author: Option<Login>,
+    pub assignees: Option<Vec<Login>>,
+    pub has_milestone: Option<bool>,
+    /// Whether only collaborators may comment.
+    pub locked: Option<bool>,
+    pub labels: Option<Vec<String>>,
+    pub comments: Option<u32>,
+    pub review_comments: Option<u32>,
+    /// When it was opened.
+    pub created_at: Option<Timestamp>,
+    /// When it last changed.
+    pub updated_at: Option<Timestamp>,
+    /// When it was closed.
+    pub closed_at: Option<Option<Timestamp>>,
+    pub url: Option<String>,
+    pub duplicate_of: Option<Option<ItemNumber>>,
+    pub changes: Option<PullChanges>,
+    /// When GitHub was asked; `None` for what comes from a file.
+    pub synced_at: Option<Timestamp>,
+}
+
+impl ItemRecord {
+    /// A record that says no more than the least a source must say.
+    pub fn new(item_type: ItemType, number: ItemNumber, title: impl Into<String>) -> Self {
+        Self {
+            item_type,
+            number,
+            github_id: None,
+            title: title.into(),
+            body: None,
+            state: None,
+            state_reason: None,
+            merged: None,
+            draft: None,
+            author: None,
+            assignees: None,
+            has_milestone: None,
+            locked: None,
+            labels: None,
+            comments: None,
+            review_comments: None,
+            created_at: None,
+            updated_at: None,
+            closed_at: None,
+            url: None,
+            duplicate_of: None,
+            changes: None,
+            synced_at: None,
+        }
+    }
+}
+
+/// What a record did to an item.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    Inserted,
+    /// Something about it changed; `content` tells whether its text did.
+    Updated {
+        /// Whether the content version grew, so that what was derived from the text is stale.
+        content: bool,
+    },
+    Unchanged,
+    /// It describes an earlier moment than what is known, so it was left aside.
+    Older,
+    /// Nobody can tell whether it or what is known came first, so it was left aside: GitHub has to be asked.
+    Unordered,
+}
+
+/// An item after a record was taken in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Merged {
+    pub item: Item,
+    pub change: Change,
+}
+
+/// Takes a record in: the known item (if any) and what the record says give the item as it is now.
+///
+/// A record that was written before the known one changes nothing: importing last month's file must not bring last month's
+/// text back. Neither does one that may have been.
+pub fn merge_record(known: Option<&Item>, record: ItemRecord) -> Merged {
+    merge(known, record, |order| order)
+}
+
+/// The same for what GitHub answered when it was asked about the item after `seen` had been read here.
+///
+/// As long as that is what is known, whatever anybody told was told before the question, so that the answer is the later
+/// word. Otherwise it is one word among others.
+pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecord) -> Merged {
+    merge(known, answer, |order| match order {
+        RecordOrder::Unclear if known == seen => RecordOrder::Later,
+        order => order,
+    })
+}
+
+fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOrder) -> RecordOrder) -> Merged {
+    let record = storable(record);
+    let Some(known) = known else {
+        return Merged { item: first_seen(record), change: Change::Inserted };
+    };
+    let left_aside = match settled(record_order(known, &record)) {
+        RecordOrder::Later => None,
+        RecordOrder::Earlier => Some(Change::Older),
+        RecordOrder::Unclear => Some(Change::Unordered),
+    };
+    if let Some(change) = left_aside {
+        return Merged { item: known.clone(), change };
+    }
+    let item = updated(known, record);
+    let change = if item.content_version != known.content_version {
+        Change::Updated { content: true }
+    } else if same_facts(&item, known) {
+        Change::Unchanged
+    } else {
+        Change::Updated { content: false }
+    };
+    Merged { item, change }
+}
+
+/// PostgreSQL cannot keep U+0000 in a text. It is shown as the replacement character on both engines,
+/// so that their hashes agree.
+fn storable(mut record: ItemRecord) -> ItemRecord {
+    let mut clean = |text: &mut String| {
+        if text.contains('\0') {
+            *text = text.replace('\0', "\u{fffd}");
+        }
+    };
+    clean(&mut record.title);
+    record.body.iter_mut().for_each(&mut clean);
+    record.url.iter_mut().for_each(&mut clean);
+    record.labels.iter_mut().flatten().for_each(&mut clean);
+    if let Some(changes) = &mut record.changes {
+        clean(&mut changes.diff);
+        changes.files.iter_mut().for_each(&mut clean);
+    }
+    record
+}
+
+/// Being asked about again is no change of the item.
+fn same_facts(item: &Item, known: &Item) -> bool {
+    let mut comparable = item.clone();
+    comparable.last_synced_at = known.last_synced_at;
+    comparable == *known
+}
+
+fn first_seen(record: ItemRecord) -> Item {
+    let closed_at = record.closed_at.flatten();
+    let merged = record.merged.unwrap_or(false);
+    let ended = closed_at.is_some() || merged;
+    let body = record.body.unwrap_or_default();
+    Item {
+        content_hash: content_hash(record.item_type, &record.title, &body),
+        content_version: ContentVersion::FIRST,
+        item_type: record.item_type,
+        number: record.number,
+        github_id: record.github_id,
+        title: record.title,
+        body,
+        state: record.state.unwrap_or(if ended { ItemState::Closed } else { ItemState::Open }),
+        state_reason: record.state_reason.flatten(),
+        merged,
+        draft: record.draft.unwrap_or(false),
+        author: record.author,
+        assignees: record.assignees,
+        has_milestone: record.has_milestone,
+        locked: record.locked,
+        labels: record.labels.unwrap_or_default(),
+        comments: record.comments.unwrap_or(0),
+        review_comments: record.review_comments.unwrap_or(0),
+        created_at: record.created_at,
+        updated_at: record.updated_at,
+        closed_at,
+        url: record.url,
+        duplicate_of: record.duplicate_of.flatten(),
+        changes: record.changes,
+        last_synced_at: record.synced_at,
+        gone: None,
+    }
+}
+
+fn updated(known: &Item, record: ItemRecord) -> Item {
+    let body = record.body.unwrap_or_else(|| known.body.clone());
+    let hash = content_hash(known.item_type, &record.title, &body);
+    let version = if hash == known.content_hash { known.content_version } else { known.content_version.next() };
+    let state = record.state.unwrap_or(known.state);
+    // An item that is open again has neither a closing date nor the reason or target of its last closing,
+    // even if the source is silent about them.
+    let reopened = state == ItemState::Open && known.state == ItemState::Closed;
+    let kept_closed_at = if reopened { None } else { known.closed_at };
+    let kept_reason = if reopened { None } else { known.state_reason };
+    let kept_target = if reopened { None } else { known.duplicate_of };
+    Item {
+        item_type: known.item_type,
+        number: known.number,
+        github_id: record.github_id.or(known.github_id),
+        title: record.title,
+        body,
+        state,
+        state_reason: record.state_reason.unwrap_or(kept_reason),
+        merged: record.merged.unwrap_or(known.merged),
+        draft: record.draft.unwrap_or(known.draft),
+        author: record.author.or_else(|| known.author.clone()),
+        assignees: record.assignees.or_else(|| known.assignees.clone()),
+        has_milestone: record.has_milestone.or(known.has_milestone),
+        locked: record.locked.or(known.locked),
+        labels: record.labels.unwrap_or_else(|| known.labels.clone()),
+        comments: record.comments.unwrap_or(known.comments),
+        review_comments: record.review_comments.unwrap_or(known.review_comments),
+        created_at: record.created_at.or(known.created_at),
+        updated_at: record.updated_at.or(known.updated_at),
+        closed_at: record.closed_at.unwrap_or(kept_closed_at),
+        url: record.url.or_else(|| known.url.clone()),
+        duplicate_of: record.duplicate_of.unwrap_or(kept_target),
+        changes: record.changes.or_else(|| known.changes.clone()),
+        content_hash: hash,
+        content_version: version,
+        // An answer may be taken in after one to a later question.
+        last_synced_at: known.last_synced_at.max(record.synced_at),
+        // Whoever describes an item has seen it: it is back, or was never away.
+        gone: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::{Change, ItemRecord, merge_record};
+    use crate::items::item::{ItemNumber, ItemState, ItemType, StateReason};
+    use crate::items::moment::parse_moment;
+
+    fn record(title: &str) -> ItemRecord {
+        ItemRecord::new(ItemType::Issue, ItemNumber::new(7).expect("valid"), title)
+    }
+
+    #[test]
+    fn labels_leave_the_version_alone_and_a_body_does_not() {
+        let first = merge_record(None, ItemRecord { body: Some("a".into()), ..record("t") });
+        assert_eq!((first.change, first.item.content_version.get()), (Change::Inserted, 1));
+
+        let labelled = merge_record(Some(&first.item), ItemRecord { labels: Some(vec!["bug".into()]), ..record("t") });
+        assert_eq!((labelled.change, labelled.item.content_version.get()), (Change::Updated { content: false }, 1));
+        assert_eq!(labelled.item.body, "a");
+
+        let edited = merge_record(Some(&labelled.item), ItemRecord { body: Some("b".into()), ..record("t") });
+        assert_eq!((edited.change, edited.item.content_version.get()), (Change::Updated { content: true }, 2));
+        assert_eq!(edited.item.labels, ["bug"]);
+    }
+
+    #[test]
+    fn an_older_record_brings_nothing_back() {
+        let at = |text: &str| Some(parse_moment(text).expect("valid"));
+        let known = merge_record(None, ItemRecord { updated_at: at("2026-02-02"), ..record("new") }).item;
+        let merged = merge_record(Some(&known), ItemRecord { updated_at: at("2026-02-01"), ..record("old") });
+        assert_eq!((merged.change, merged.item), (Change::Older, known));
+    }
+
+    #[test]
+    fn reopening_clears_what_the_closing_left() {
+        let closed = merge_record(
+            None,
+            ItemRecord {
+                state: Some(ItemState::Closed),
+                state_reason: Some(Some(StateReason::Duplicate)),
+                closed_at: Some(Some(parse_moment("2026-02-01").expect("valid"))),
+                duplicate_of: Some(ItemNumber::new(3).ok()),
+                ..record("t")
+            },
+        )
+        .item;
+        assert!(closed.duplicate_of.is_some());
+        let open = merge_record(Some(&closed), ItemRecord { state: Some(ItemState::Open), ..record("t") }).item;
+        assert_eq!((open.closed_at, open.state_reason, open.duplicate_of), (None, None, None));
+    }
+
+    #[test]
+    fn nul_is_shown_as_the_replacement_character() {
+        let told = ItemRecord { body: Some("\0".into()), labels: Some(vec!["x\0".into()]), ..record("a\0b") };
+        let item = merge_record(None, told).item;
+        assert_eq!(
+            (item.title.as_str(), item.body.as_str(), item.labels[0].as_str()),
+            ("a\u{fffd}b", "\u{fffd}", "x\u{fffd}")
+        );
+    }
+
+    #[test]
+    fn unknown_and_nobody_are_told_apart() {
+        let unknown = merge_record(None, record("t")).item;
+        assert_eq!(unknown.assignees, None);
+        let nobody = merge_record(Some(&unknown), ItemRecord { assignees: Some(Vec::new()), ..record("t") }).item;
+        assert_eq!(nobody.assignees, Some(Vec::new()));
+        let still = merge_record(Some(&nobody), record("t")).item;
+        assert_eq!(still.assignees, Some(Vec::new()));
+    }
+
+    fn records() -> impl Strategy<Value = ItemRecord> {
+        let body = prop_oneof![
+            Just(None),
+            Just(Some("a".to_owned())),
+            Just(Some("b\r\n".to_owned())),
+            Just(Some("b".to_owned()))
+        ];
+        let state = prop_oneof![Just(None), Just(Some(ItemState::Open)), Just(Some(ItemState::Closed))];
+        (body, state, any::<Option<u8>>(), "[tu]").prop_map(|(body, state, comments, title)| ItemRecord {
+            body,
+            state,
+            comments: comments.map(u32::from),
+            ..record(&title)
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn the_version_grows_exactly_with_the_hash(first in records(), later in proptest::collection::vec(records(), 0..12)) {
+            let mut item = merge_record(None, first).item;
+            for record in later {
+                let merged = merge_record(Some(&item), record);
+                let grew = merged.item.content_version != item.content_version;
+                prop_assert_eq!(grew, merged.item.content_hash != item.content_hash);
+                prop_assert!(merged.item.content_version.get() - item.content_version.get() <= 1);
+                item = merged.item;
+            }
+        }
+
+        #[test]
+        fn taking_a_record_in_twice_changes_nothing(first in records(), second in records()) {
+            let known = merge_record(None, first).item;
+            let once = merge_record(Some(&known), second.clone()).item;
+            let twice = merge_record(Some(&once), second);
+            prop_assert_eq!(twice.change, Change::Unchanged);
+            prop_assert_eq!(twice.item, once);
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Issues that a pull request says it fixes.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::items::item::ItemNumber;
+use crate::items::repo_name::RepoName;
+use crate::text::markdown::{Folded, own_words};
+
+/// The issues of `repo` that a pull request's text says it closes, fixes or resolves.
+///
+/// GitHub's keywords count, as `#N`, `owner/name#N` or an address; quotes and code do not. In
+/// "fixes #1, #2 and #3" all three count although GitHub links the first alone: this keeps
+/// duplicates open that somebody works on, so it rather finds one too many.
+pub fn fixed_issues(repo: &RepoName, text: &str) -> BTreeSet<ItemNumber> {
+    let own_words = own_words(text, Folded::Keep);
+    let mut fixed = BTreeSet::new();
+    for list in FIXING.captures_iter(&own_words) {
+        for reference in REFERENCE.captures_iter(&list["list"]) {
+            let elsewhere = reference
+                .name("repo")
+                .or(reference.name("short"))
+                .is_some_and(|named| !named.as_str().eq_ignore_ascii_case(&repo.to_string()));
+            let number = reference["number"].parse().ok().and_then(|number| ItemNumber::new(number).ok());
+            fixed.extend(number.filter(|_| !elsewhere));
+        }
+    }
+    fixed
+}
+
+const REFERENCE_PATTERN: &str = r"(?:https?://(?:www\.)?github\.com/(?<repo>[\w.-]+/[\w.-]+)/(?:issues|pull)/|(?<short>[\w.-]+/[\w.-]+)?\#|GH-)(?<number>\d{1,18})\b";
+
+static REFERENCE: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(&format!("(?i){REFERENCE_PATTERN}")).expect("invariant: the pattern is constant"));
+
+static FIXING: LazyLock<Regex> = LazyLock::new(|| {
+    // Names are for the single reference only; a pattern may name a group once.
+    let unnamed = REFERENCE_PATTERN.replace("?<repo>", "?:").replace("?<short>", "?:").replace("?<number>", "?:");
+    let pattern = format!(
+        r"(?i)\b(?:close[sd]?|fix(?:e[sd])?|resolve[sd]?)\b\s*:?\s*(?:issues?\s+)?(?<list>{unnamed}(?:(?:\s*,\s*|\s+)(?:(?:and|&)\s+)?{unnamed})*)"
+    );
+    Regex::new(&pattern).expect("invariant: the pattern is constant")
+});
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{any, proptest};
+
+    use super::fixed_issues;
+
+    fn fixed(text: &str) -> Vec<i64> {
+        fixed_issues(&"o/n".parse().expect("valid"), text).into_iter().map(|number| number.get()).collect()
+    }
+
+    #[test]
+    fn every_keyword_and_reference_counts() {
+        for word in ["close", "closes", "closed", "fix", "fixes", "fixed", "resolve", "resolves", "Resolved"] {
+            assert_eq!(fixed(&format!("{word} #12")), [12], "{word}");
+        }
+        for text in [
+            "Fixes: #12",
+            "This fixes o/n#12.",
+            "closes https://github.com/O/N/issues/12",
+            "fixes GH-12",
+            "Fix issue #12",
+            "> fixes #3\n\nfixes #12",
+        ] {
+            assert_eq!(fixed(text), [12], "{text}");
+        }
+        assert_eq!(fixed("Fixes #1, #2 and #3; resolves #4"), [1, 2, 3, 4]);
+        assert_eq!(fixed("Fixes #1, fixes #2, and closes #3"), [1, 2, 3]);
+    }
+
+    #[test]
+    fn what_fixes_nothing() {
+        for text in [
+            "",
+            "See #12",
+            "prefixes #12",
+            "> fixes #12",
+            "`fixes #12`",
+            "```\nfixes #12\n```",
+            "<!-- fixes #12 -->",
+            "fixes other/repo#12",
+            "fixes https://github.com/other/repo/issues/12",
+            "fixes #0",
+            "fixes #12abc",
+            "fixes the crash of #12",
+        ] {
+            assert_eq!(fixed(text), [0_i64; 0], "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in any::<String>()) {
+            let _ = fixed(&text);
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What people did with an item, as an event with an id of its own.
+
+use jiff::{SignedDuration, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::items::item::{GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
+use crate::items::login::Login;
+use crate::items::named_duplicate::named_duplicate;
+use crate::items::repo_name::RepoName;
+use crate::text::text_enum::words;
+
+/// One thing that happened to an issue. Events are only ever added: what became of the issue is
+/// derived from all of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutcomeEvent {
+    /// The delivery's id, or `sync:<repo>#<n>:<time>` for what a sync discovered; unique. Where that one is taken by
+    /// another kind of event of the same second, the store appends the kind.
+    pub delivery_id: String,
+    pub number: ItemNumber,
+    pub kind: OutcomeKind,
+    /// GitHub's reason, when it gave one.
+    pub state_reason: Option<StateReason>,
+    /// Who did it, or wrote the comment; a sync cannot tell.
+    pub actor: Option<Login>,
+    pub by: EventBy,
+    /// For a closing, the target that GitHub or the plan names; for a comment, the one that its text names now, which
+    /// is none once it was edited away or deleted.
+    pub duplicate_of: Option<ItemNumber>,
+    /// For a closing, what the issue's own body names.
+    pub in_body: Option<ItemNumber>,
+    pub comment: Option<GithubId>,
+    /// The issue's labels then; `None` when the event does not tell.
+    pub labels: Option<Vec<String>>,
+    /// The cluster that the predicted target was in then, itself included; empty when nothing was predicted.
+    pub cluster: Vec<ItemNumber>,
+    /// When it happened.
+    pub occurred_at: Timestamp,
+}
+
+/// What happened to an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeKind {
+    Closed,
+    Reopened,
+    /// It got people's label `duplicate`.
+    Labeled,
+    Unlabeled,
+    Commented,
+}
+
+words!(
+    OutcomeKind,
+    "a kind of outcome event",
+    Closed = "closed",
+    Reopened = "reopened",
+    Labeled = "labeled",
+    Unlabeled = "unlabeled",
+    Commented = "commented",
+);
+
+/// What the one behind an event is to the repository. The order is that of what is known: of two reports of one event
+/// the greater is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EventBy {
+    /// Nobody can tell: a sync found it.
+    Unknown,
+    /// Another bot, such as one that closes stale issues.
+    Bot,
+    Canonry,
+    /// Canonry, for a plan's row that a person had approved.
+    Approved,
+    Person,
+    Maintainer,
+}
+
+words!(
+    EventBy,
+    "who an event is by",
+    Unknown = "unknown",
+    Bot = "bot",
+    Canonry = "canonry",
+    Approved = "approved",
+    Person = "person",
+    Maintainer = "maintainer",
+);
+
+impl EventBy {
+    /// Whether it was a program acting by itself, whose events are never evidence.
+    pub const fn is_automatic(self) -> bool {
+        matches!(self, Self::Bot | Self::Canonry)
+    }
+}
+
+/// The event behind a change of state, or of the reason of a closing, that a sync finds between what was known and what
+/// is now.
+///
+/// Pull requests have no outcomes: closing one says nothing about duplicates. An item that is seen
+/// for the first time changed no state that anybody here knew.
+pub fn discovered_event(repo: &RepoName, known: Option<&Item>, now_is: &Item, now: Timestamp) -> Option<OutcomeEvent> {
+    let known = known?;
+    let is_closed = now_is.state == ItemState::Closed;
+    // Closed, reopened and closed again since the last look: the state is the same, the closing is not.
+    let closed_again = is_closed && now_is.closed_at > known.closed_at && known.closed_at.is_some();
+    let stays = known.state == now_is.state && !closed_again;
+    // A source that did not tell the reason has not told another one.
+    let has_other_reason = is_closed
+        && now_is.state_reason != known.state_reason
+        && now_is.state_reason.is_some()
+        && known.state_reason.is_some();
+    if now_is.item_type != ItemType::Issue || (stays && !has_other_reason) {
+        return None;
+    }
+    let (kind, occurred_at) = match now_is.state {
+        ItemState::Closed if stays => {
+            (OutcomeKind::Closed, reason_given_at(now_is.closed_at, now_is.updated_at).unwrap_or(now))
+        }
+        ItemState::Closed => (OutcomeKind::Closed, now_is.closed_at.or(now_is.updated_at).unwrap_or(now)),
+        ItemState::Open => (OutcomeKind::Reopened, now_is.updated_at.unwrap_or(now)),
+    };
+    Some(OutcomeEvent {
+        delivery_id: format!("sync:{repo}#{}:{occurred_at}", now_is.number),
+        number: now_is.number,
+        kind,
+        state_reason: now_is.state_reason,
+        actor: None,
+        by: EventBy::Unknown,
+        duplicate_of: now_is.duplicate_of,
+        in_body: (kind == OutcomeKind::Closed).then(|| named_duplicate(repo, &now_is.body)).flatten(),
+        comment: None,
+        labels: Some(now_is.labels.clone()),
+        cluster: Vec::new(),
+        occurred_at,
+    })
+}
+
+/// When a closed issue got the reason that it has, as told when the reason had just been given.
+///
+/// GitHub keeps the time of the closing when only its reason is corrected. An issue's last change is often a second or
+/// two after its closing, which says nothing.
+pub fn reason_given_at(closed_at: Option<Timestamp>, updated_at: Option<Timestamp>) -> Option<Timestamp> {
+    const CORRECTED_AFTER: SignedDuration = SignedDuration::from_secs(5);
+    match (closed_at, updated_at) {
+        (Some(closed), Some(updated)) if updated.duration_since(closed) > CORRECTED_AFTER => Some(updated),
+        (closed, updated) => closed.or(updated),
+    }
+}
+
+/// The label by which people mark duplicates. Canonry's own is `possible-duplicate`, which is never evidence.
+pub const HUMAN_LABEL: &str = "duplicate";
+
+/// Whether people closed this issue as a duplicate.
+pub fn closed_as_duplicate(item: &Item) -> bool {
+    item.item_type == ItemType::Issue
+        && item.state == ItemState::Closed
+        && (item.state_reason == Some(StateReason::Duplicate) || has_human_label(&item.labels))
+}
+
+/// Whether people's own label is among these; GitHub ignores the letter case of labels.
+pub(crate) fn has_human_label(labels: &[String]) -> bool {
+    labels.iter().any(|label| label.eq_ignore_ascii_case(HUMAN_LABEL))
+}
+
+/// Whether a comment of this time belongs to a closing: from a day before to an hour after, because
+/// people explain a closing before, while or right after they do it.
+pub fn explains_closing(commented_at: Timestamp, closed_at: Timestamp) -> bool {
+    let before = commented_at.duration_since(closed_at);
+    before >= SignedDuration::from_hours(-24) && before <= SignedDuration::from_hours(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{EventBy, OutcomeKind, closed_as_duplicate, discovered_event, explains_closing, reason_given_at};
+    use crate::items::item::{Item, ItemNumber, ItemState, ItemType, StateReason};
+    use crate::items::item_record::{ItemRecord, merge_record};
+    use crate::items::moment::parse_moment;
+
+    fn item(item_type: ItemType, state: ItemState) -> Item {
+        let number = ItemNumber::new(12).expect("valid");
+        let record = ItemRecord {
+            state: Some(state),
+            state_reason: Some((state == ItemState::Closed).then_some(StateReason::NotPlanned)),
+            closed_at: Some((state == ItemState::Closed).then(|| parse_moment("2026-02-01").expect("valid"))),
+            ..ItemRecord::new(item_type, number, "t")
+        };
+        merge_record(None, record).item
+    }
+
+    #[test]
+    fn a_closing_is_found_once_and_named_by_its_time() {
+        let repo = "o/n".parse().expect("valid");
+        let now = parse_moment("2026-03-01").expect("valid");
+        let (open, closed) = (item(ItemType::Issue, ItemState::Open), item(ItemType::Issue, ItemState::Closed));
+        let event = discovered_event(&repo, Some(&open), &closed, now).expect("an event");
+        assert_eq!(event.delivery_id, "sync:o/n#12:2026-02-01T00:00:00Z");
+        assert_eq!((event.kind, event.state_reason), (OutcomeKind::Closed, Some(StateReason::NotPlanned)));
+        assert_eq!((event.by, event.labels, event.in_body), (EventBy::Unknown, Some(vec![]), None));
+        let named = Item { body: "Duplicate of #3".into(), labels: vec!["area/ui".into()], ..closed.clone() };
+        let event = discovered_event(&repo, Some(&open), &named, now).expect("an event");
+        assert_eq!((event.labels, event.in_body.map(ItemNumber::get)), (Some(vec!["area/ui".into()]), Some(3)));
+        assert_eq!(discovered_event(&repo, Some(&closed), &closed, now), None);
+        assert_eq!(discovered_event(&repo, None, &closed, now), None);
+        let later = Item { closed_at: Some(now), ..closed.clone() };
+        let again = discovered_event(&repo, Some(&closed), &later, now).expect("an event");
+        assert_eq!((again.kind, again.occurred_at), (OutcomeKind::Closed, now));
+        let reopened = discovered_event(&repo, Some(&closed), &open, now).expect("an event");
+        assert_eq!((reopened.kind, reopened.occurred_at), (OutcomeKind::Reopened, now));
+    }
+
+    #[test]
+    fn a_corrected_reason_is_found() {
+        let repo = "o/n".parse().expect("valid");
+        let now = parse_moment("2026-03-01").expect("valid");
+        let corrected_at = parse_moment("2026-02-03").expect("valid");
+        let closed = item(ItemType::Issue, ItemState::Closed);
+        let reason = |reason| Item { state_reason: reason, updated_at: Some(corrected_at), ..closed.clone() };
+        let corrected = reason(Some(StateReason::Duplicate));
+        let event = discovered_event(&repo, Some(&closed), &corrected, now).expect("an event");
+        assert_eq!((event.kind, event.state_reason), (OutcomeKind::Closed, Some(StateReason::Duplicate)));
+        assert_eq!((event.occurred_at, event.delivery_id.as_str()), (corrected_at, "sync:o/n#12:2026-02-03T00:00:00Z"));
+        // Nobody gave another reason.
+        assert_eq!(discovered_event(&repo, Some(&closed), &reason(closed.state_reason), now), None);
+        assert_eq!(discovered_event(&repo, Some(&closed), &reason(None), now), None);
+        assert_eq!(discovered_event(&repo, Some(&reason(None)), &corrected, now), None);
+    }
+
+    #[test]
+    fn a_reason_is_as_old_as_the_closing_unless_it_was_corrected() {
+        let at = |text: &str| Some(parse_moment(text).expect("valid"));
+        let closed = at("2026-02-02T12:00:00Z");
+        assert_eq!(reason_given_at(closed, at("2026-02-02T12:00:05Z")), closed);
+        assert_eq!(reason_given_at(closed, at("2026-02-02T12:00:06Z")), at("2026-02-02T12:00:06Z"));
+        assert_eq!(reason_given_at(closed, at("2026-02-02T11:00:00Z")), closed);
+        assert_eq!((reason_given_at(closed, None), reason_given_at(None, closed)), (closed, closed));
+        assert_eq!(reason_given_at(None, None), None);
+    }
+
+    #[test]
+    fn pull_requests_have_no_outcomes() {
+        let repo = "o/n".parse().expect("valid");
+        let now = parse_moment("2026-03-01").expect("valid");
+        let (open, closed) = (item(ItemType::Pr, ItemState::Open), item(ItemType::Pr, ItemState::Closed));
+        assert_eq!(discovered_event(&repo, Some(&open), &closed, now), None);
+    }
+
+    #[test]
+    fn closed_as_a_duplicate_by_reason_or_by_a_persons_label() {
+        let closed = item(ItemType::Issue, ItemState::Closed);
+        assert!(!closed_as_duplicate(&closed));
+        assert!(!closed_as_duplicate(&Item { labels: vec!["possible-duplicate".into()], ..closed.clone() }));
+        assert!(closed_as_duplicate(&Item { labels: vec!["Duplicate".into()], ..closed.clone() }));
+        let by_reason = Item { state_reason: Some(StateReason::Duplicate), ..closed };
+        assert!(closed_as_duplicate(&by_reason));
+        assert!(!closed_as_duplicate(&Item { state: ItemState::Open, ..by_reason.clone() }));
+        assert!(!closed_as_duplicate(&Item { item_type: ItemType::Pr, ..by_reason }));
+    }
+
+    #[test]
+    fn a_comment_explains_a_closing_that_is_near() {
+        let closed = parse_moment("2026-02-02T12:00:00Z").expect("valid");
+        for (commented, expected) in [
+            ("2026-02-01T11:59:59Z", false),
+            ("2026-02-01T12:00:00Z", true),
+            ("2026-02-02T13:00:00Z", true),
+            ("2026-02-02T13:00:01Z", false),
+        ] {
+            assert_eq!(explains_closing(parse_moment(commented).expect("valid"), closed), expected, "{commented}");
+        }
+    }
+}

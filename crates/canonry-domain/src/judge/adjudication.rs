@@ -1,0 +1,291 @@
+//! People's word on sampled verdicts: which cases they are asked about, and what their answers add up to.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::duplicates::online_verdict::Verdict;
+use crate::duplicates::score::Similarity;
+use crate::items::item::{ItemNumber, ItemType};
+use crate::learning::prediction::points;
+use crate::learning::reliability::{level_of, top_of};
+use crate::learning::share::Share;
+use crate::text::text_enum::words;
+
+/// Points of a score that make one level here, as in the table of reliability.
+const LEVEL_WIDTH: u8 = 5;
+
+/// What a person says about two items that a verdict is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AdjudicationWord {
+    Same,
+    Different,
+    Unsure,
+}
+
+words!(AdjudicationWord, "an answer to a sampled verdict", Same = "same", Different = "different", Unsure = "unsure",);
+
+impl AdjudicationWord {
+    /// Whether it confirms a verdict; `None` when it says nothing.
+    pub const fn confirms(self, verdict: Verdict) -> Option<bool> {
+        let called_same = !matches!(verdict, Verdict::NotDuplicate);
+        match self {
+            Self::Same => Some(called_same),
+            Self::Different => Some(!called_same),
+            Self::Unsure => None,
+        }
+    }
+}
+
+/// A verdict about two items that a person can be asked about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdjudicationCase {
+    pub item_type: ItemType,
+    pub number: ItemNumber,
+    pub verdict: Verdict,
+    /// The other item: the target, or the nearest one when it was called no duplicate.
+    pub target: ItemNumber,
+    /// How alike the two are; `None` when that was not recorded.
+    pub score: Option<Similarity>,
+}
+
+impl AdjudicationCase {
+    /// The lowest points of the level that its score belongs to.
+    fn level(&self) -> Option<u8> {
+        self.score.map(|score| level_of(points(score), LEVEL_WIDTH))
+    }
+}
+
+/// Which cases a person is asked about, as places in `cases`, in the order they are asked.
+///
+/// Each verdict and level gives one case in turn until there are enough, so that a rare one is seen as often as a usual
+/// one. What is taken, and the order, depend on the seed and the cases alone: a larger sample holds the smaller one, and
+/// neither order nor place tells the verdict.
+pub fn adjudication_sample(cases: &[AdjudicationCase], seed: i64, size: usize) -> Vec<usize> {
+    let mut strata: BTreeMap<(&str, Option<u8>), Vec<Placed>> = BTreeMap::new();
+    for (index, case) in cases.iter().enumerate() {
+        strata.entry((case.verdict.as_str(), case.level())).or_default().push((place(seed, case), index));
+    }
+    for stratum in strata.values_mut() {
+        stratum.sort_unstable();
+    }
+    let longest = strata.values().map(Vec::len).max().unwrap_or(0);
+    let mut taken: Vec<Placed> = (0..longest)
+        .flat_map(|round| strata.values().filter_map(move |stratum| stratum.get(round).copied()))
+        .take(size)
+        .collect();
+    taken.sort_unstable();
+    taken.into_iter().map(|(_, index)| index).collect()
+}
+
+/// A case by its hash and its place among all of them.
+type Placed = ([u8; 32], usize);
+
+fn place(seed: i64, case: &AdjudicationCase) -> [u8; 32] {
+    Sha256::digest(format!("{seed} {} {} {}", case.item_type, case.number, case.target)).into()
+}
+
+/// Sampled verdicts of one kind and score, and what people said of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedAnswers {
+    pub verdict: Verdict,
+    pub score: Option<Similarity>,
+    /// What people said; `None` while they have not answered.
+    pub word: Option<AdjudicationWord>,
+    pub times: u64,
+}
+
+/// What people's answers add up to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct PeoplesWord {
+    pub answered: u64,
+    pub waiting: u64,
+    pub unsure: u64,
+    /// Duplicates, maybes, and what was called none; those without an answer are left out.
+    pub verdicts: Vec<VerdictShare>,
+}
+
+/// How often people agree with one verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct VerdictShare {
+    pub verdict: Verdict,
+    #[serde(flatten)]
+    pub share: Share,
+    pub unsure: u64,
+    /// The same by level of score, lowest first; cases without a score are in no level.
+    pub levels: Vec<VerdictLevel>,
+}
+
+/// How often people agree with a verdict at one level.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct VerdictLevel {
+    pub from: u8,
+    pub to: u8,
+    #[serde(flatten)]
+    pub share: Share,
+}
+
+impl PeoplesWord {
+    pub fn of(answers: &[CountedAnswers]) -> Self {
+        let waiting = answers.iter().filter(|one| one.word.is_none()).map(|one| one.times).sum();
+        let mut people = Self { waiting, ..Self::default() };
+        for &verdict in Verdict::ALL {
+            let (mut share, mut unsure) = (Share::default(), 0);
+            let mut levels: BTreeMap<u8, Share> = BTreeMap::new();
+            for one in answers.iter().filter(|one| one.verdict == verdict) {
+                let Some(word) = one.word else { continue };
+                people.answered += one.times;
+                let Some(confirms) = word.confirms(verdict) else {
+                    unsure += one.times;
+                    continue;
+                };
+                let (right, wrong) = if confirms { (one.times, 0) } else { (0, one.times) };
+                share += Share { right, wrong };
+                if let Some(score) = one.score {
+                    *levels.entry(level_of(points(score), LEVEL_WIDTH)).or_default() += Share { right, wrong };
+                }
+            }
+            people.unsure += unsure;
+            if share.all() + unsure > 0 {
+                let levels = levels.into_iter();
+                let levels =
+                    levels.map(|(from, share)| VerdictLevel { from, to: top_of(from, LEVEL_WIDTH), share }).collect();
+                people.verdicts.push(VerdictShare { verdict, share, unsure, levels });
+            }
+        }
+        people
+    }
+
+    /// What was called a duplicate or a maybe: how often people agree.
+    pub fn precision(&self) -> Share {
+        let mut precision = Share::default();
+        for verdict in self.verdicts.iter().filter(|one| one.verdict != Verdict::NotDuplicate) {
+            precision += verdict.share;
+        }
+        precision
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::collection::vec;
+    use proptest::prelude::{Strategy, any, prop_assert, prop_assert_eq, proptest};
+    use proptest::sample::select;
+    use serde_json::json;
+
+    use super::{AdjudicationCase, AdjudicationWord, CountedAnswers, PeoplesWord, adjudication_sample};
+    use crate::duplicates::online_verdict::Verdict;
+    use crate::duplicates::score::Similarity;
+    use crate::items::item::{ItemNumber, ItemType};
+    use crate::learning::share::Share;
+
+    fn number(number: i64) -> ItemNumber {
+        ItemNumber::new(number).expect("positive")
+    }
+
+    fn score(value: f64) -> Option<Similarity> {
+        Some(Similarity::new(value).expect("in range"))
+    }
+
+    fn case(of: i64, verdict: Verdict, value: f64) -> AdjudicationCase {
+        AdjudicationCase {
+            item_type: ItemType::Issue,
+            number: number(of),
+            verdict,
+            target: number(1),
+            score: score(value),
+        }
+    }
+
+    #[test]
+    fn rare_verdicts_and_levels_are_asked_about_as_often_as_usual_ones() {
+        let mut cases: Vec<AdjudicationCase> = (2..=101).map(|of| case(of, Verdict::NotDuplicate, 0.7)).collect();
+        cases.extend((102..=104).map(|of| case(of, Verdict::Duplicate, 0.93)));
+        cases.extend((105..=106).map(|of| case(of, Verdict::Duplicate, 0.97)));
+        cases.push(case(107, Verdict::MaybeDuplicate, 0.88));
+        let taken = |size| -> Vec<AdjudicationCase> {
+            adjudication_sample(&cases, 42, size).into_iter().map(|index| cases[index]).collect()
+        };
+        let four: BTreeSet<_> = taken(4).into_iter().map(|case| (case.verdict.as_str(), case.level())).collect();
+        assert_eq!(four.len(), 4, "one of each verdict and level: {four:?}");
+        let twenty = taken(20);
+        assert_eq!(twenty.iter().filter(|case| case.verdict == Verdict::Duplicate).count(), 5);
+        assert_eq!(twenty.iter().filter(|case| case.verdict == Verdict::MaybeDuplicate).count(), 1);
+        // Nobody learns the verdict from the order.
+        let verdicts: Vec<_> = twenty.iter().map(|case| case.verdict).collect();
+        assert!(!verdicts.is_sorted_by_key(|verdict| verdict.as_str()), "{verdicts:?}");
+        assert!(adjudication_sample(&[], 42, 20).is_empty());
+        assert_ne!(adjudication_sample(&cases, 43, 20), adjudication_sample(&cases, 42, 20));
+    }
+
+    #[test]
+    fn what_an_answer_says_about_a_verdict() {
+        use AdjudicationWord::{Different, Same, Unsure};
+        for (verdict, expected) in [
+            (Verdict::Duplicate, [Some(true), Some(false), None]),
+            (Verdict::MaybeDuplicate, [Some(true), Some(false), None]),
+            (Verdict::NotDuplicate, [Some(false), Some(true), None]),
+        ] {
+            assert_eq!([Same, Different, Unsure].map(|word| word.confirms(verdict)), expected, "{verdict}");
+        }
+    }
+
+    #[test]
+    fn answers_add_up_by_verdict_and_level() {
+        use AdjudicationWord::{Different, Same, Unsure};
+        let counted = |verdict, value: f64, word, times| CountedAnswers { verdict, score: score(value), word, times };
+        let people = PeoplesWord::of(&[
+            counted(Verdict::Duplicate, 0.91, Some(Same), 3),
+            counted(Verdict::Duplicate, 0.94, Some(Different), 1),
+            counted(Verdict::Duplicate, 1.0, Some(Same), 2),
+            counted(Verdict::Duplicate, 0.95, Some(Unsure), 1),
+            counted(Verdict::NotDuplicate, 0.62, Some(Different), 4),
+            counted(Verdict::NotDuplicate, 0.62, Some(Same), 1),
+            counted(Verdict::MaybeDuplicate, 0.9, None, 5),
+            CountedAnswers { verdict: Verdict::Duplicate, score: None, word: Some(Same), times: 1 },
+        ]);
+        assert_eq!((people.answered, people.waiting, people.unsure), (13, 5, 1));
+        assert_eq!(people.precision(), Share { right: 6, wrong: 1 });
+        let json = serde_json::to_value(&people).expect("serialises");
+        let duplicate = &json["verdicts"][0];
+        assert_eq!(
+            (&duplicate["verdict"], &duplicate["confirmed"], &duplicate["refuted"]),
+            (&json!("duplicate"), &json!(6), &json!(1))
+        );
+        assert_eq!(duplicate["precision"], json!(0.8571));
+        assert_eq!(duplicate["levels"][0]["from"], json!(90));
+        assert_eq!(
+            duplicate["levels"][1],
+            json!({"from": 95, "to": 100, "confirmed": 2, "refuted": 0, "precision": 1.0, "low": 0.3684, "high": 1.0})
+        );
+        assert_eq!(json["verdicts"][1]["verdict"], json!("not_duplicate"));
+        assert_eq!(json["verdicts"][1]["precision"], json!(0.8));
+        assert_eq!(PeoplesWord::of(&[]), PeoplesWord::default());
+    }
+
+    fn any_cases() -> impl Strategy<Value = Vec<AdjudicationCase>> {
+        vec((select(Verdict::ALL), 0.5..=1.0_f64), 0..40)
+            .prop_map(|drawn| (2..).zip(drawn).map(|(of, (verdict, value))| case(of, verdict, value)).collect())
+    }
+
+    proptest! {
+        #[test]
+        fn the_seed_and_the_cases_decide_and_a_larger_sample_holds_the_smaller(
+            mut cases in any_cases(), seed in any::<i64>(), size in 0_usize..30,
+        ) {
+            let numbers = |cases: &[AdjudicationCase], size| -> Vec<i64> {
+                adjudication_sample(cases, seed, size).into_iter().map(|index| cases[index].number.get()).collect()
+            };
+            let small = numbers(&cases, size);
+            prop_assert_eq!(small.len(), size.min(cases.len()));
+            let large = numbers(&cases, size + 5);
+            prop_assert!(small.iter().all(|number| large.contains(number)));
+            cases.reverse();
+            prop_assert_eq!(numbers(&cases, size), small);
+        }
+    }
+}

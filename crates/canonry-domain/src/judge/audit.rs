@@ -1,0 +1,215 @@
+//! A cheap judge measured by a strong one: classes, and what they add up to.
+
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::decision::{DecisionStatus, Ruled};
+use crate::duplicates::score::Probability;
+use crate::items::item::ItemNumber;
+use crate::text::text_enum::words;
+
+/// How one judge's lane ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LaneStatus {
+    Accepted,
+    /// It said no, or a gate vetoed its yes.
+    Rejected,
+    /// Nothing could be decided: a vague source, a malformed answer.
+    Skipped,
+    Failed,
+}
+
+/// How two lanes compare, the strong one taken for the truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AuditClass {
+    Tp,
+    /// Only the cheap one accepts.
+    Fp,
+    /// Only the strong one accepts.
+    Fn,
+    Tn,
+    /// Both accept, but not the same target.
+    Conflict,
+    Incomplete,
+}
+
+words!(
+    LaneStatus,
+    "a lane's status",
+    Accepted = "accepted",
+    Rejected = "rejected",
+    Skipped = "skipped",
+    Failed = "failed",
+);
+words!(
+    AuditClass,
+    "a class of an audit",
+    Tp = "tp",
+    Fp = "fp",
+    Fn = "fn",
+    Tn = "tn",
+    Conflict = "conflict",
+    Incomplete = "incomplete",
+);
+
+/// What one judge made of one candidate set.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LaneResult {
+    pub status: LaneStatus,
+    pub target: Option<ItemNumber>,
+    /// The judge's confidence, when it answered.
+    pub confidence: Option<Probability>,
+    pub reason: Option<String>,
+}
+
+impl LaneResult {
+    /// A lane that came through to the gates.
+    pub fn ruled(ruled: Ruled, confidence: Option<Probability>) -> Self {
+        let status = match ruled.status {
+            DecisionStatus::Accepted => LaneStatus::Accepted,
+            DecisionStatus::Rejected => LaneStatus::Rejected,
+            DecisionStatus::Skipped => LaneStatus::Skipped,
+        };
+        Self { status, target: ruled.target, confidence, reason: ruled.reason }
+    }
+
+    /// A lane whose judge gave no answer.
+    pub fn failed(reason: impl Into<String>) -> Self {
+        Self { status: LaneStatus::Failed, target: None, confidence: None, reason: Some(reason.into()) }
+    }
+
+    fn is_incomplete(&self) -> bool {
+        matches!(self.status, LaneStatus::Skipped | LaneStatus::Failed)
+    }
+
+    fn accepts(&self) -> bool {
+        self.status == LaneStatus::Accepted
+    }
+}
+
+pub fn audit_class(cheap: &LaneResult, strong: &LaneResult) -> AuditClass {
+    if cheap.is_incomplete() || strong.is_incomplete() {
+        return AuditClass::Incomplete;
+    }
+    match (cheap.accepts(), strong.accepts()) {
+        (true, true) if cheap.target == strong.target => AuditClass::Tp,
+        (true, true) => AuditClass::Conflict,
+        (true, false) => AuditClass::Fp,
+        (false, true) => AuditClass::Fn,
+        (false, false) => AuditClass::Tn,
+    }
+}
+
+/// How often each class occurs, and what that says of the cheap judge.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct AuditTally {
+    pub sample_size: u64,
+    pub tp: u64,
+    /// Only the cheap judge accepts.
+    pub fp: u64,
+    /// Only the strong judge accepts.
+    #[serde(rename = "fn")]
+    pub missed: u64,
+    pub tn: u64,
+    /// Both accept, but not the same target.
+    pub conflict: u64,
+    pub incomplete: u64,
+    /// tp / (tp + fp); `None` when the cheap judge accepted nothing that can be compared.
+    pub precision: Option<f64>,
+    /// tp / (tp + fn); `None` when the strong judge accepted nothing that can be compared.
+    pub recall: Option<f64>,
+}
+
+impl FromIterator<AuditClass> for AuditTally {
+    fn from_iter<I: IntoIterator<Item = AuditClass>>(classes: I) -> Self {
+        let mut tally = Self::default();
+        for class in classes {
+            tally.sample_size += 1;
+            *match class {
+                AuditClass::Tp => &mut tally.tp,
+                AuditClass::Fp => &mut tally.fp,
+                AuditClass::Fn => &mut tally.missed,
+                AuditClass::Tn => &mut tally.tn,
+                AuditClass::Conflict => &mut tally.conflict,
+                AuditClass::Incomplete => &mut tally.incomplete,
+            } += 1;
+        }
+        tally.precision = share(tally.tp, tally.fp);
+        tally.recall = share(tally.tp, tally.missed);
+        tally
+    }
+}
+
+/// The right ones among all, with four decimals as every score.
+fn share(right: u64, wrong: u64) -> Option<f64> {
+    let all = right + wrong;
+    (all > 0).then(|| (right as f64 / all as f64 * 10_000.0).round() / 10_000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{AuditClass, AuditTally, LaneResult, LaneStatus, audit_class};
+    use crate::duplicates::decision::Ruled;
+    use crate::items::item::ItemNumber;
+
+    fn accepts(target: i64) -> LaneResult {
+        LaneResult::ruled(Ruled::accepted(ItemNumber::new(target).expect("positive")), None)
+    }
+
+    fn rejects() -> LaneResult {
+        LaneResult::ruled(Ruled::said_no(), None)
+    }
+
+    #[test]
+    fn each_class_of_two_lanes() {
+        let vetoed = LaneResult::ruled(
+            Ruled::vetoed(ItemNumber::new(2).expect("positive"), Ruled::CANDIDATE_GAP_TOO_SMALL),
+            None,
+        );
+        let invalid = LaneResult::ruled(Ruled::skipped("invalid_response:empty"), None);
+        for (cheap, strong, expected) in [
+            (accepts(1), accepts(1), AuditClass::Tp),
+            (accepts(1), accepts(2), AuditClass::Conflict),
+            (accepts(1), rejects(), AuditClass::Fp),
+            (accepts(1), vetoed, AuditClass::Fp),
+            (rejects(), accepts(1), AuditClass::Fn),
+            (rejects(), rejects(), AuditClass::Tn),
+            (invalid.clone(), accepts(1), AuditClass::Incomplete),
+            (accepts(1), invalid, AuditClass::Incomplete),
+            (LaneResult::failed("timeout"), rejects(), AuditClass::Incomplete),
+        ] {
+            assert_eq!(audit_class(&cheap, &strong), expected, "{cheap:?} {strong:?}");
+        }
+    }
+
+    #[test]
+    fn classes_add_up() {
+        let four = [(accepts(1), accepts(1)), (accepts(1), rejects()), (rejects(), accepts(1)), (rejects(), rejects())];
+        let tally: AuditTally = four.iter().map(|(cheap, strong)| audit_class(cheap, strong)).collect();
+        assert_eq!(
+            serde_json::to_value(tally).expect("serialises"),
+            json!({"sample_size": 4, "tp": 1, "fp": 1, "fn": 1, "tn": 1, "conflict": 0, "incomplete": 0,
+                "precision": 0.5, "recall": 0.5})
+        );
+        use AuditClass::{Conflict, Fn, Fp, Incomplete, Tn, Tp};
+        let tally: AuditTally = [Tp, Tp, Fp, Fn, Fn, Fn, Tn, Conflict, Incomplete, Incomplete].into_iter().collect();
+        assert_eq!((tally.precision, tally.recall), (Some(0.6667), Some(0.4)));
+        assert_eq!((tally.sample_size, tally.conflict, tally.incomplete), (10, 1, 2));
+        let tally: AuditTally = [Tn, Incomplete, Conflict].into_iter().collect();
+        assert_eq!((tally.precision, tally.recall), (None, None));
+        assert_eq!(std::iter::empty::<AuditClass>().collect::<AuditTally>(), AuditTally::default());
+    }
+
+    #[test]
+    fn serde_and_the_stored_words_agree() {
+        for class in AuditClass::ALL {
+            assert_eq!(serde_json::to_value(class).expect("serialises"), class.as_str());
+        }
+        for status in LaneStatus::ALL {
+            assert_eq!(serde_json::to_value(status).expect("serialises"), status.as_str());
+        }
+    }
+}

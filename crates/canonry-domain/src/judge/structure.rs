@@ -1,0 +1,233 @@
+//! How a judge takes a pair apart: relation, root cause, scope, path, certainty; and what they forbid.
+
+use serde::{Deserialize, Serialize};
+
+use crate::text::text_enum::words;
+
+/// What the source is to its target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Relation {
+    SameInstance,
+    /// Something that came up because of the target.
+    RelatedFollowup,
+    PartialOverlap,
+    Different,
+}
+
+/// Whether one change would settle both.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RootCauseMatch {
+    Same,
+    Adjacent,
+    Different,
+}
+
+/// How far the source reaches, measured by the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScopeRelation {
+    SameScope,
+    SourceSubset,
+    SourceSuperset,
+    PartialOverlap,
+    DifferentScope,
+}
+
+/// Whether both take the same way through the program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PathMatch {
+    Same,
+    Different,
+    Unknown,
+}
+
+/// Whether the judge stands by its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Certainty {
+    Sure,
+    Unsure,
+}
+
+words!(
+    Relation,
+    "a relation",
+    SameInstance = "same_instance",
+    RelatedFollowup = "related_followup",
+    PartialOverlap = "partial_overlap",
+    Different = "different",
+);
+words!(RootCauseMatch, "a root cause match", Same = "same", Adjacent = "adjacent", Different = "different");
+words!(
+    ScopeRelation,
+    "a scope relation",
+    SameScope = "same_scope",
+    SourceSubset = "source_subset",
+    SourceSuperset = "source_superset",
+    PartialOverlap = "partial_overlap",
+    DifferentScope = "different_scope",
+);
+words!(PathMatch, "a path match", Same = "same", Different = "different", Unknown = "unknown");
+words!(Certainty, "a certainty", Sure = "sure", Unsure = "unsure");
+
+/// The five structural keys of an answer; `None` is absent or null.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Structure {
+    pub relation: Option<Relation>,
+    pub root_cause_match: Option<RootCauseMatch>,
+    pub scope_relation: Option<ScopeRelation>,
+    /// Whether both take the same way through the program.
+    pub path_match: Option<PathMatch>,
+    pub certainty: Option<Certainty>,
+}
+
+/// Why a structure contradicts the yes it came with, as `key=value`; `None` when it does not.
+///
+/// A key that is absent never vetoes by itself, but it is "not same" where a rule asks for it.
+pub fn structural_veto(structure: &Structure) -> Option<String> {
+    if structure.certainty == Some(Certainty::Unsure) {
+        return Some("certainty=unsure".to_owned());
+    }
+    let same_instance = structure.relation == Some(Relation::SameInstance);
+    if let Some(relation) = structure.relation.filter(|_| !same_instance) {
+        return Some(format!("relation={relation}"));
+    }
+    let same_cause = structure.root_cause_match == Some(RootCauseMatch::Same);
+    if let Some(root_cause) = structure.root_cause_match.filter(|_| !same_cause) {
+        return Some(format!("root_cause_match={root_cause}"));
+    }
+    // From here on a relation or root cause that is not the same is an absent one.
+    if let Some(scope) = structure.scope_relation
+        && scope != ScopeRelation::SameScope
+        && !same_cause
+    {
+        return Some(format!("scope_relation={scope},root_cause_match=absent"));
+    }
+    if structure.path_match == Some(PathMatch::Different) && !(same_instance && same_cause) {
+        let absent = if same_instance { "root_cause_match" } else { "relation" };
+        return Some(format!("path_match=different,{absent}=absent"));
+    }
+    None
+}
+
+/// The first key that is not what a new item's answer must say before anybody is told "duplicate", as `key=value`.
+///
+/// Stricter than [`structural_veto`]: same_instance, same, same_scope and sure must all be there.
+pub(crate) fn strict_shortfall(structure: &Structure) -> Option<String> {
+    fn short<T: Copy + PartialEq + std::fmt::Display>(key: &str, said: Option<T>, wanted: T) -> Option<String> {
+        match said {
+            Some(said) if said == wanted => None,
+            Some(said) => Some(format!("{key}={said}")),
+            None => Some(format!("{key}=absent")),
+        }
+    }
+    short("relation", structure.relation, Relation::SameInstance)
+        .or_else(|| short("root_cause_match", structure.root_cause_match, RootCauseMatch::Same))
+        .or_else(|| short("scope_relation", structure.scope_relation, ScopeRelation::SameScope))
+        .or_else(|| short("certainty", structure.certainty, Certainty::Sure))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{
+        Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure, strict_shortfall, structural_veto,
+    };
+
+    const FULL: Structure = Structure {
+        relation: Some(Relation::SameInstance),
+        root_cause_match: Some(RootCauseMatch::Same),
+        scope_relation: Some(ScopeRelation::SameScope),
+        path_match: Some(PathMatch::Same),
+        certainty: Some(Certainty::Sure),
+    };
+
+    fn veto(structure: Structure) -> String {
+        structural_veto(&structure).unwrap_or_default()
+    }
+
+    #[test]
+    fn the_first_contradiction_is_named() {
+        let nothing = Structure::default();
+        assert_eq!((veto(FULL), veto(nothing)), (String::new(), String::new()));
+        for (structure, expected) in [
+            (
+                Structure {
+                    certainty: Some(Certainty::Unsure),
+                    relation: Some(Relation::Different),
+                    root_cause_match: Some(RootCauseMatch::Different),
+                    ..FULL
+                },
+                "certainty=unsure",
+            ),
+            (
+                Structure {
+                    relation: Some(Relation::PartialOverlap),
+                    root_cause_match: Some(RootCauseMatch::Adjacent),
+                    ..nothing
+                },
+                "relation=partial_overlap",
+            ),
+            (Structure { relation: Some(Relation::RelatedFollowup), ..FULL }, "relation=related_followup"),
+            (Structure { relation: Some(Relation::Different), ..FULL }, "relation=different"),
+            (Structure { root_cause_match: Some(RootCauseMatch::Adjacent), ..FULL }, "root_cause_match=adjacent"),
+            (Structure { root_cause_match: Some(RootCauseMatch::Different), ..nothing }, "root_cause_match=different"),
+            (
+                Structure { scope_relation: Some(ScopeRelation::SourceSubset), ..nothing },
+                "scope_relation=source_subset,root_cause_match=absent",
+            ),
+            (Structure { scope_relation: Some(ScopeRelation::DifferentScope), ..FULL }, ""),
+            (
+                Structure {
+                    scope_relation: Some(ScopeRelation::PartialOverlap),
+                    path_match: Some(PathMatch::Different),
+                    ..nothing
+                },
+                "scope_relation=partial_overlap,root_cause_match=absent",
+            ),
+            (Structure { path_match: Some(PathMatch::Different), ..FULL }, ""),
+            (Structure { path_match: Some(PathMatch::Different), ..nothing }, "path_match=different,relation=absent"),
+            (
+                Structure { path_match: Some(PathMatch::Different), relation: None, ..FULL },
+                "path_match=different,relation=absent",
+            ),
+            (
+                Structure { path_match: Some(PathMatch::Different), root_cause_match: None, ..FULL },
+                "path_match=different,root_cause_match=absent",
+            ),
+            (Structure { path_match: Some(PathMatch::Unknown), ..nothing }, ""),
+        ] {
+            assert_eq!(veto(structure), expected, "{structure:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_item_needs_all_four() {
+        assert_eq!(strict_shortfall(&Structure { path_match: None, ..FULL }), None);
+        for (structure, expected) in [
+            (Structure::default(), "relation=absent"),
+            (Structure { root_cause_match: None, ..FULL }, "root_cause_match=absent"),
+            (Structure { scope_relation: Some(ScopeRelation::SourceSubset), ..FULL }, "scope_relation=source_subset"),
+            (Structure { scope_relation: None, ..FULL }, "scope_relation=absent"),
+            (Structure { certainty: None, ..FULL }, "certainty=absent"),
+        ] {
+            assert_eq!(strict_shortfall(&structure).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn serde_and_the_words_agree() {
+        fn same<T: serde::Serialize + std::fmt::Display>(values: &[T]) {
+            for value in values {
+                assert_eq!(serde_json::to_value(value).expect("serialises"), value.to_string());
+            }
+        }
+        same(Relation::ALL);
+        same(RootCauseMatch::ALL);
+        same(ScopeRelation::ALL);
+        same(PathMatch::ALL);
+        same(Certainty::ALL);
+    }
+}

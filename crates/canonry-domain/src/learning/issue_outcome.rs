@@ -1,0 +1,263 @@
+//! What became of an issue, as a function of everything that happened to it.
+
+use std::collections::HashSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::items::component::Component;
+use crate::items::item::{ItemNumber, StateReason};
+use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind};
+use crate::learning::closing_evidence::{Found, evidence_of};
+use crate::learning::prediction::{Prediction, Truth};
+use crate::text::text_enum::words;
+
+/// What people did with an issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    Duplicate {
+        /// Of this issue; `None` when nobody said of which.
+        of: Option<ItemNumber>,
+    },
+    Completed,
+    /// It was closed as something that will not be done.
+    NotPlanned,
+    /// It was closed as a duplicate, and a person opened it again.
+    ReopenedDuplicate,
+    Unknown,
+}
+
+impl Outcome {
+    /// The word for it; the target is told apart.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Duplicate { .. } => "duplicate",
+            Self::Completed => "completed",
+            Self::NotPlanned => "not_planned",
+            Self::ReopenedDuplicate => "reopened_duplicate",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeEvidence {
+    /// The reason of the closing, or that Canonry closed it for a row that a person had approved.
+    StateReason,
+    /// People's label `duplicate`.
+    Label,
+    /// A comment by the closer or a maintainer around the closing.
+    ClosingComment,
+    Body,
+    Reopening,
+    Nothing,
+}
+
+words!(
+    OutcomeEvidence,
+    "evidence of an outcome",
+    StateReason = "state_reason",
+    Label = "label",
+    ClosingComment = "closing_comment",
+    Body = "body",
+    Reopening = "reopening",
+    Nothing = "nothing",
+);
+
+/// What became of an issue, and what that rests on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IssueOutcome {
+    pub outcome: Outcome,
+    pub evidence: OutcomeEvidence,
+    pub decided_by: Option<String>,
+    /// Since when it holds: the closing, or what decided after it.
+    pub at: Option<Timestamp>,
+    pub component: Option<Component>,
+    pub cluster: Vec<ItemNumber>,
+}
+
+impl IssueOutcome {
+    /// No outcome: the issue is open, or nothing that happened says what became of it.
+    pub const UNKNOWN: Self = Self {
+        outcome: Outcome::Unknown,
+        evidence: OutcomeEvidence::Nothing,
+        decided_by: None,
+        at: None,
+        component: None,
+        cluster: Vec::new(),
+    };
+
+    /// What this says about a prediction, or about none.
+    ///
+    /// A named target is right when it is in the predicted one's cluster: which of two reports of one thing people
+    /// name is chance.
+    pub fn truth(&self, prediction: Option<Prediction>) -> Truth {
+        match (self.outcome, prediction) {
+            (Outcome::Unknown, _) => Truth::Unknown,
+            (Outcome::Completed | Outcome::NotPlanned | Outcome::ReopenedDuplicate, _) => Truth::NotDuplicate,
+            (Outcome::Duplicate { of: None }, _) | (Outcome::Duplicate { .. }, None) => Truth::Duplicate,
+            (Outcome::Duplicate { of: Some(of) }, Some(prediction)) => {
+                let target = prediction.target;
+                // A cluster without the target was frozen for an earlier prediction.
+                let together = self.cluster.contains(&target) && self.cluster.contains(&of);
+                if of == target || together { Truth::Duplicate } else { Truth::DuplicateOfAnother }
+            }
+        }
+    }
+
+    /// Of a closing and what decided, the later one is the moment of the outcome: its labels and its cluster count,
+    /// the other's where it does not tell.
+    fn new(outcome: Outcome, evidence: OutcomeEvidence, closing: &OutcomeEvent, decided: &OutcomeEvent) -> Self {
+        let (last, first) =
+            if decided.occurred_at >= closing.occurred_at { (decided, closing) } else { (closing, decided) };
+        let labels = last.labels.as_ref().or(first.labels.as_ref());
+        let cluster = if last.cluster.is_empty() { &first.cluster } else { &last.cluster };
+        Self {
+            outcome,
+            evidence,
+            decided_by: Some(decided.delivery_id.clone()),
+            at: Some(last.occurred_at),
+            component: labels.and_then(|labels| Component::of_labels(labels.iter().map(String::as_str))),
+            cluster: cluster.clone(),
+        }
+    }
+}
+
+/// What became of an issue to which these events happened.
+///
+/// It depends on which events there are, not on the order in which they came, and an event that came twice counts
+/// once. There is an outcome only while the issue is closed, and the last closing decides it; a person who reopens
+/// what was closed as a duplicate says that it is none, until it is closed again.
+pub fn issue_outcome(events: &[OutcomeEvent]) -> IssueOutcome {
+    let events = in_order(events);
+    let mut course = Course::default();
+    for (index, event) in events.iter().enumerate() {
+        match event.kind {
+            OutcomeKind::Closed => course.state = State::Closed(event),
+            OutcomeKind::Reopened => course.reopen(event, &events[..=index]),
+            OutcomeKind::Labeled | OutcomeKind::Unlabeled | OutcomeKind::Commented => {}
+        }
+    }
+    match course.state {
+        State::Open => IssueOutcome::UNKNOWN,
+        State::Closed(closing) => course.outcome_of(closing, &events),
+        State::ReopenedDuplicate { closing, reopening } => {
+            IssueOutcome::new(Outcome::ReopenedDuplicate, OutcomeEvidence::Reopening, closing, reopening)
+        }
+    }
+}
+
+/// Where an issue stands between two of its events.
+#[derive(Default)]
+struct Course<'a> {
+    state: State<'a>,
+    /// When it was last opened again by anybody but a program: what was written before is about an earlier closing.
+    reopened_at: Option<Timestamp>,
+    /// Whether a person ever said by reopening that it is no duplicate.
+    was_refuted: bool,
+}
+
+#[derive(Default)]
+enum State<'a> {
+    #[default]
+    Open,
+    Closed(&'a OutcomeEvent),
+    ReopenedDuplicate {
+        closing: &'a OutcomeEvent,
+        reopening: &'a OutcomeEvent,
+    },
+}
+
+impl<'a> Course<'a> {
+    fn reopen(&mut self, reopening: &'a OutcomeEvent, so_far: &[OutcomeEvent]) {
+        // One that was open already stays what it is: a sync tells a reopening again, with a later time.
+        let State::Closed(closing) = self.state else { return };
+        if reopening.by.is_automatic() {
+            self.state = State::Open;
+            return;
+        }
+        let was_duplicate = closing.state_reason == Some(StateReason::Duplicate)
+            || (closing.by == EventBy::Canonry && closing.duplicate_of.is_some())
+            || matches!(self.outcome_of(closing, so_far).outcome, Outcome::Duplicate { .. });
+        self.state = if was_duplicate { State::ReopenedDuplicate { closing, reopening } } else { State::Open };
+        self.was_refuted |= was_duplicate;
+        self.reopened_at = Some(reopening.occurred_at);
+    }
+
+    fn outcome_of(&self, closing: &OutcomeEvent, events: &[OutcomeEvent]) -> IssueOutcome {
+        let Found { outcome, evidence, decided } = evidence_of(closing, events, self.reopened_at, self.was_refuted);
+        if outcome == Outcome::Unknown {
+            return IssueOutcome::UNKNOWN;
+        }
+        IssueOutcome::new(outcome, evidence, closing, decided)
+    }
+}
+
+/// The events by time, each once.
+///
+/// GitHub's times are whole seconds, so that an issue may be closed and reopened at one time: whichever changes the
+/// state comes first.
+fn in_order(events: &[OutcomeEvent]) -> Vec<OutcomeEvent> {
+    let mut sorted: Vec<&OutcomeEvent> = events.iter().collect();
+    sorted.sort_by_key(|event| {
+        (
+            event.occurred_at,
+            event.kind,
+            event.by,
+            event.state_reason == Some(StateReason::Duplicate),
+            &event.delivery_id,
+        )
+    });
+    let mut seen = HashSet::new();
+    sorted.retain(|event| seen.insert(event.delivery_id.as_str()));
+    let mut is_closed = false;
+    let mut ordered: Vec<OutcomeEvent> = Vec::with_capacity(sorted.len());
+    for at_once in sorted.chunk_by(|one, other| one.occurred_at == other.occurred_at) {
+        let (closed, rest) = told_once(at_once, OutcomeKind::Closed);
+        let (reopened, rest) = told_once(&rest, OutcomeKind::Reopened);
+        let changes = if is_closed { [reopened, closed] } else { [closed, reopened] };
+        for change in changes.into_iter().flatten() {
+            is_closed = change.kind == OutcomeKind::Closed;
+            ordered.push(change);
+        }
+        ordered.extend(rest.into_iter().cloned());
+    }
+    without_guesses(ordered)
+}
+
+/// Without the reopenings that a sync guessed between two closings for which somebody is known to have reopened: all
+/// that a sync has for their time is when the issue last changed.
+fn without_guesses(mut ordered: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
+    let is_known = |event: &OutcomeEvent| event.kind == OutcomeKind::Reopened && event.by != EventBy::Unknown;
+    let is_guess = |event: &OutcomeEvent| event.kind == OutcomeKind::Reopened && event.by == EventBy::Unknown;
+    let mut keeps = Vec::with_capacity(ordered.len());
+    for stretch in ordered.chunk_by(|_, next| next.kind != OutcomeKind::Closed) {
+        let knows = stretch.iter().any(is_known);
+        keeps.extend(stretch.iter().map(|event| !(knows && is_guess(event))));
+    }
+    let mut keeps = keeps.into_iter();
+    ordered.retain(|_| keeps.next().unwrap_or(true));
+    ordered
+}
+
+/// The one event that several reports of one change of state tell, and the other events. What the best report does not
+/// tell is taken from the next: a sync knows labels, but not who closed.
+fn told_once<'a>(at_once: &[&'a OutcomeEvent], kind: OutcomeKind) -> (Option<OutcomeEvent>, Vec<&'a OutcomeEvent>) {
+    let (mut reports, rest): (Vec<_>, Vec<_>) = at_once.iter().copied().partition(|event| event.kind == kind);
+    let Some(best) = reports.pop() else { return (None, rest) };
+    let mut told = best.clone();
+    for report in reports.into_iter().rev() {
+        told.state_reason = told.state_reason.or(report.state_reason);
+        told.duplicate_of = told.duplicate_of.or(report.duplicate_of);
+        told.in_body = told.in_body.or(report.in_body);
+        if told.labels.is_none() {
+            told.labels.clone_from(&report.labels);
+        }
+        if told.cluster.is_empty() {
+            told.cluster.clone_from(&report.cluster);
+        }
+    }
+    (Some(told), rest)
+}

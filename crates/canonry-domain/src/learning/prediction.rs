@@ -1,0 +1,175 @@
+//! One triage record as a lesson: what was predicted, and what the issue turned out to be.
+
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::score::Similarity;
+use crate::items::component::Component;
+use crate::items::item::ItemNumber;
+use crate::text::text_enum::words;
+
+/// What a triage record predicted. It counts whether or not it was spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prediction {
+    pub target: ItemNumber,
+    pub score: Similarity,
+}
+
+impl Prediction {
+    /// The whole points of the score, 0 to 100: the highest level that this prediction counts at.
+    pub fn level(self) -> u8 {
+        points(self.score)
+    }
+}
+
+/// The whole points of a score, 0 to 100; 0.8599 has 85. Scores have four decimals, so that their ten-thousandths are
+/// whole numbers, while 100 × 0.57 is less than 57.
+pub(crate) fn points(score: Similarity) -> u8 {
+    ((score.get() * 10_000.0).round() as u32 / 100) as u8
+}
+
+/// What an issue turned out to be, seen from what was predicted about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truth {
+    /// A duplicate: of something in the predicted target's cluster, or nobody said of what.
+    Duplicate,
+    /// A duplicate of something outside of the predicted target's cluster.
+    DuplicateOfAnother,
+    NotDuplicate,
+    Unknown,
+}
+
+/// What one triage record teaches. A triage that failed teaches nothing and has no lesson.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Lesson {
+    Confirmed {
+        prediction: Prediction,
+    },
+    /// A duplicate was predicted, and it was none.
+    FalsePositive {
+        prediction: Prediction,
+    },
+    /// It was a duplicate, and the right target was not predicted.
+    Missed {
+        /// The wrong target that was predicted instead, if any: that prediction was wrong.
+        instead: Option<Prediction>,
+    },
+    /// None was predicted, and it was none.
+    TrueNegative,
+    Unknown,
+}
+
+impl Lesson {
+    /// The lesson of a prediction, or of none, and of what became of the item.
+    pub fn new(prediction: Option<Prediction>, truth: Truth) -> Self {
+        match (truth, prediction) {
+            (Truth::Unknown, _) => Self::Unknown,
+            (Truth::Duplicate, Some(prediction)) => Self::Confirmed { prediction },
+            (Truth::NotDuplicate, Some(prediction)) => Self::FalsePositive { prediction },
+            (Truth::DuplicateOfAnother, instead) => Self::Missed { instead },
+            (Truth::Duplicate, None) => Self::Missed { instead: None },
+            (Truth::NotDuplicate, None) => Self::TrueNegative,
+        }
+    }
+
+    /// Its kind, as metrics count it and people read it.
+    pub fn kind(self) -> LessonKind {
+        match self {
+            Self::Confirmed { .. } => LessonKind::Confirmed,
+            Self::FalsePositive { .. } => LessonKind::FalsePositive,
+            Self::Missed { .. } => LessonKind::Missed,
+            Self::TrueNegative => LessonKind::TrueNegative,
+            Self::Unknown => LessonKind::Unknown,
+        }
+    }
+
+    /// The points of the prediction that it is about, if it is about one.
+    pub fn level(self) -> Option<u8> {
+        match self {
+            Self::Confirmed { prediction } | Self::FalsePositive { prediction } => Some(prediction.level()),
+            Self::Missed { instead } => instead.map(Prediction::level),
+            Self::TrueNegative | Self::Unknown => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LessonKind {
+    Confirmed,
+    FalsePositive,
+    Missed,
+    TrueNegative,
+    Unknown,
+}
+
+words!(
+    LessonKind,
+    "a kind of outcome",
+    Confirmed = "confirmed",
+    FalsePositive = "false_positive",
+    Missed = "missed",
+    TrueNegative = "true_negative",
+    Unknown = "unknown",
+);
+
+/// One entry of the log that thresholds are learned from: one triage record with its present outcome.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LearningEntry {
+    pub lesson: Lesson,
+    /// The component that the item belonged to when its outcome came.
+    pub component: Option<Component>,
+}
+
+/// Entries of that log which come to the same, counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CountedLessons {
+    pub kind: LessonKind,
+    /// The points of their predictions; `None` where none was made.
+    pub level: Option<u8>,
+    pub component: Option<Component>,
+    pub times: u64,
+}
+
+impl From<&LearningEntry> for CountedLessons {
+    fn from(entry: &LearningEntry) -> Self {
+        let LearningEntry { lesson, component } = entry;
+        Self { kind: lesson.kind(), level: lesson.level(), component: component.clone(), times: 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Lesson, LessonKind, Prediction, Truth, points};
+    use crate::duplicates::score::Similarity;
+    use crate::items::item::ItemNumber;
+
+    #[test]
+    fn a_score_counts_up_to_its_whole_points() {
+        for (score, expected) in [(0.0, 0), (0.5699, 56), (0.57, 57), (0.29, 29), (0.8599, 85), (0.86, 86), (1.0, 100)]
+        {
+            assert_eq!(points(Similarity::new(score).expect("in range")), expected, "{score}");
+        }
+        for hundredths in 0..=100_u8 {
+            let score = Similarity::new(f64::from(hundredths) / 100.0).expect("in range");
+            assert_eq!(points(score), hundredths);
+        }
+    }
+
+    #[test]
+    fn what_each_truth_teaches() {
+        let target = ItemNumber::new(7).expect("positive");
+        let prediction = Prediction { target, score: Similarity::ONE };
+        for (truth, predicted, not_predicted) in [
+            (Truth::Duplicate, Lesson::Confirmed { prediction }, Lesson::Missed { instead: None }),
+            (Truth::DuplicateOfAnother, Lesson::Missed { instead: Some(prediction) }, Lesson::Missed { instead: None }),
+            (Truth::NotDuplicate, Lesson::FalsePositive { prediction }, Lesson::TrueNegative),
+            (Truth::Unknown, Lesson::Unknown, Lesson::Unknown),
+        ] {
+            assert_eq!(Lesson::new(Some(prediction), truth), predicted);
+            assert_eq!(Lesson::new(None, truth), not_predicted);
+        }
+        assert_eq!(Lesson::Missed { instead: Some(prediction) }.kind(), LessonKind::Missed);
+    }
+}

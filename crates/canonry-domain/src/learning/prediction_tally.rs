@@ -1,0 +1,76 @@
+//! How many predictions were right and wrong, level by level.
+
+use serde::{Deserialize, Serialize};
+
+use crate::learning::prediction::LessonKind;
+
+/// Points that a score can have: 0 to 100.
+const LEVELS: usize = 101;
+
+/// Right and wrong predictions by the points of their scores. It depends on which lessons were added, not on their
+/// order: whatever is derived from it is a function of the log as a set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PredictionTally {
+    right: [u64; LEVELS],
+    wrong: [u64; LEVELS],
+    counts: OutcomeCounts,
+}
+
+/// How many outcomes of which kind a threshold rests on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OutcomeCounts {
+    pub confirmed: u64,
+    /// Wrong predictions, also those of a duplicate of something else.
+    pub false_positives: u64,
+    /// Duplicates whose target was not predicted. One that another target was predicted for is counted here and under
+    /// the false positives, but once in the total.
+    pub missed: u64,
+    /// Items without a prediction that were no duplicates.
+    pub true_negatives: u64,
+    pub total: u64,
+}
+
+impl Default for PredictionTally {
+    fn default() -> Self {
+        Self { right: [0; LEVELS], wrong: [0; LEVELS], counts: OutcomeCounts::default() }
+    }
+}
+
+impl PredictionTally {
+    /// Counts lessons of one kind whose predictions, if any, have the same points; unknown ones change nothing.
+    pub(crate) fn add(&mut self, kind: LessonKind, level: Option<u8>, times: u64) {
+        let counts = &mut self.counts;
+        match kind {
+            LessonKind::Unknown => return,
+            LessonKind::TrueNegative => counts.true_negatives += times,
+            LessonKind::Confirmed => counts.confirmed += times,
+            LessonKind::FalsePositive => counts.false_positives += times,
+            LessonKind::Missed => {
+                counts.missed += times;
+                // Another target was predicted instead, which was wrong.
+                counts.false_positives += if level.is_some() { times } else { 0 };
+            }
+        }
+        counts.total += times;
+        if let Some(level) = level {
+            let level = usize::from(level).min(LEVELS - 1);
+            let levels = if kind == LessonKind::Confirmed { &mut self.right } else { &mut self.wrong };
+            levels[level] += times;
+        }
+    }
+
+    pub(crate) fn counts(&self) -> OutcomeCounts {
+        self.counts
+    }
+
+    /// Right and wrong predictions from a level up.
+    pub(crate) fn from(&self, level: u8) -> (u64, u64) {
+        self.between(level, LEVELS as u8)
+    }
+
+    /// Right and wrong predictions from a level to below another.
+    pub(crate) fn between(&self, level: u8, end: u8) -> (u64, u64) {
+        let levels = usize::from(level)..usize::from(end).min(LEVELS);
+        (self.right[levels.clone()].iter().sum(), self.wrong[levels].iter().sum())
+    }
+}

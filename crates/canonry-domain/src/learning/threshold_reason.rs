@@ -1,0 +1,173 @@
+//! Why a threshold is what it is, as data and as a sentence.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::score::Probability;
+use crate::learning::beta_rules::PREDICTIONS;
+use crate::learning::precision_target::{ADDED_SHARE, NEAR, RIGHT_NEAR, RIGHT_TO_LOWER, WRONG_TO_RAISE};
+use crate::learning::threshold::Threshold;
+
+/// The condition that decided.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "decided_by", rename_all = "snake_case")]
+pub enum ThresholdReason {
+    /// The configured one stays: it is not sure that it is right often enough, nor that it is not.
+    NotSure {
+        configured: Evidence,
+    },
+    /// The configured one stays: it seems wrong too often, but too few wrong predictions say so.
+    TooFewWrong {
+        configured: Evidence,
+    },
+    /// The configured one stays: it is right often enough, and no lower one may take its place.
+    NoLower {
+        configured: Evidence,
+        /// What keeps it from being lowered; `None` when there is no lower level at all.
+        next: Option<Obstacle>,
+    },
+    Lowered {
+        configured: Evidence,
+        now: Evidence,
+    },
+    Raised {
+        configured: Evidence,
+        now: Evidence,
+    },
+    /// It is silent: the configured level is wrong too often, and no higher one is likely better.
+    NoLevel {
+        configured: Evidence,
+    },
+    /// The configured one stays: a rule of means waits for more.
+    TooFewPredictions {
+        predictions: u64,
+    },
+    /// It follows from the mean share of right predictions.
+    FromMean {
+        mean_right: Probability,
+    },
+}
+
+/// What is known about predictions from a level up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    pub level: Threshold,
+    /// Right predictions with at least this score.
+    pub right: u64,
+    pub wrong: u64,
+    pub wanted: Probability,
+    pub sure: Probability,
+}
+
+/// A lower level that came near to be lowered to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Obstacle {
+    pub next: Evidence,
+    pub lacking: Lacking,
+}
+
+/// What a lower level lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "condition", rename_all = "snake_case")]
+pub enum Lacking {
+    /// It is not sure that it is right often enough.
+    Sureness,
+    Right {
+        right: u64,
+    },
+    RightNear {
+        right: u64,
+    },
+    /// What it would add is too often wrong, or nobody knows.
+    Added {
+        /// Right predictions from there to the configured level.
+        right: u64,
+        wrong: u64,
+    },
+}
+
+impl fmt::Display for ThresholdReason {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSure { configured } if configured.right + configured.wrong == 0 => {
+                write!(formatter, "no prediction at {} or more has an outcome yet", configured.level)
+            }
+            Self::NotSure { configured } => write!(formatter, "{configured}: too little to move the threshold"),
+            Self::TooFewWrong { configured } => {
+                write!(formatter, "{configured}: it takes {WRONG_TO_RAISE} wrong ones to raise the threshold")
+            }
+            Self::NoLower { configured, next: None } => write!(formatter, "{configured}: it is the lowest level"),
+            Self::NoLower { configured, next: Some(Obstacle { next, lacking }) } => {
+                write!(formatter, "{configured}; not lowered to {}: ", next.level)?;
+                lacking.tell(next, configured.level, formatter)
+            }
+            Self::Lowered { configured, now } => write!(formatter, "lowered from {}: {now}", configured.level),
+            Self::Raised { configured, now } => {
+                write!(formatter, "raised from {}: {configured}; {now}", configured.level)
+            }
+            Self::NoLevel { configured } => {
+                write!(formatter, "{configured}, and no higher level is likely to be better")
+            }
+            Self::TooFewPredictions { predictions } => {
+                write!(formatter, "{predictions} predictions have an outcome, and it takes {PREDICTIONS}")
+            }
+            Self::FromMean { mean_right } => {
+                write!(formatter, "{} of predictions are right, by the mean with its prior", percent(*mean_right))
+            }
+        }
+    }
+}
+
+impl fmt::Display for Evidence {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { level, right, wrong, wanted, sure } = self;
+        write!(
+            formatter,
+            "{right} of {} predictions at {level} or more were right ({} sure that {} are)",
+            right + wrong,
+            percent(*sure),
+            percent(*wanted)
+        )
+    }
+}
+
+impl Lacking {
+    /// How many conditions are met, and how much there is of what the next one counts.
+    pub(crate) fn came_so_far(self) -> (u8, u64) {
+        match self {
+            Self::Sureness => (0, 0),
+            Self::Right { right } => (1, right),
+            Self::RightNear { right } => (2, right),
+            Self::Added { right, .. } => (3, right),
+        }
+    }
+
+    fn tell(self, next: &Evidence, configured: Threshold, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sureness => write!(formatter, "{next}"),
+            Self::Right { right } => {
+                write!(formatter, "only {right} right predictions from there up, and it takes {RIGHT_TO_LOWER}")
+            }
+            Self::RightNear { right } => write!(
+                formatter,
+                "only {right} right predictions from {} to below {}, and it takes {RIGHT_NEAR}",
+                next.level,
+                next.level.get() + NEAR
+            ),
+            Self::Added { right, wrong } => write!(
+                formatter,
+                "{right} of {} predictions from {} to below {configured} were right, and it must be sure that {:.0} % are",
+                right + wrong,
+                next.level,
+                ADDED_SHARE * 100.0
+            ),
+        }
+    }
+}
+
+/// A share in whole per cent; what is not quite sure is never called 100 % sure.
+fn percent(share: Probability) -> String {
+    let whole = (share.get() * 100.0).round();
+    if whole >= 100.0 && share < Probability::ONE { "over 99 %".to_owned() } else { format!("{whole:.0} %") }
+}

@@ -1,0 +1,173 @@
+//! The thresholds of a repository and of its components, as a function of what was set and what was learned.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::items::component::Component;
+use crate::items::repo_name::RepoName;
+use crate::learning::beta::variance;
+use crate::learning::prediction::{CountedLessons, LearningEntry};
+use crate::learning::prediction_tally::{OutcomeCounts, PredictionTally};
+use crate::learning::threshold::CurrentThreshold;
+use crate::learning::threshold_reason::ThresholdReason;
+use crate::learning::threshold_rule::{ThresholdRule, ThresholdSettings, rule_on};
+use crate::text::text_enum::words;
+
+/// Outcomes that a repository needs before its components are looked at one by one.
+const REPOSITORY_OUTCOMES: u64 = 100;
+/// Outcomes that a component needs to have a threshold of its own.
+const COMPONENT_OUTCOMES: u64 = 20;
+/// A move of more points than this is told.
+const TOLD_FROM: u8 = 5;
+
+/// A threshold and all that it rests on, for a repository or one of its components.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ThresholdState {
+    pub rule: ThresholdRule,
+    pub current: CurrentThreshold,
+    pub source: ThresholdSource,
+    /// α of the Beta distribution: for `precision-target` that of the precision from the current threshold up, or from
+    /// the configured one where it is silent; for the rules of means that of all predictions, with their prior.
+    pub alpha: f64,
+    pub beta: f64,
+    #[serde(flatten)]
+    pub counts: OutcomeCounts,
+    pub reason: ThresholdReason,
+}
+
+/// Where a threshold comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ThresholdSource {
+    Configured,
+    Learned,
+}
+
+words!(ThresholdSource, "a source of a threshold", Configured = "configured", Learned = "learned");
+
+impl ThresholdState {
+    fn of(settings: &ThresholdSettings, tally: &PredictionTally) -> Self {
+        let ruling = rule_on(settings, tally);
+        let source = match ruling.reason {
+            ThresholdReason::Lowered { .. }
+            | ThresholdReason::Raised { .. }
+            | ThresholdReason::NoLevel { .. }
+            | ThresholdReason::FromMean { .. } => ThresholdSource::Learned,
+            ThresholdReason::NotSure { .. }
+            | ThresholdReason::TooFewWrong { .. }
+            | ThresholdReason::NoLower { .. }
+            | ThresholdReason::TooFewPredictions { .. } => ThresholdSource::Configured,
+        };
+        Self {
+            rule: settings.rule,
+            current: ruling.current,
+            source,
+            alpha: ruling.alpha,
+            beta: ruling.beta,
+            counts: tally.counts(),
+            reason: ruling.reason,
+        }
+    }
+
+    /// The variance of the Beta distribution: small when much is known.
+    pub fn variance(&self) -> f64 {
+        variance(self.alpha, self.beta)
+    }
+}
+
+/// The thresholds of a repository: its own, and those of the components that have enough outcomes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Thresholds {
+    pub repository: ThresholdState,
+    /// Those of components; a component that is not here has the repository's.
+    pub components: BTreeMap<Component, ThresholdState>,
+}
+
+impl Thresholds {
+    /// The state that governs an item with this component, or with none.
+    pub fn governing(&self, component: Option<&Component>) -> &ThresholdState {
+        component.and_then(|component| self.components.get(component)).unwrap_or(&self.repository)
+    }
+}
+
+/// Learns the thresholds from the log. The order of the log does not matter, and nothing else is remembered: a stored
+/// state always equals this.
+pub fn learn_thresholds<'a>(
+    settings: &ThresholdSettings,
+    log: impl IntoIterator<Item = &'a LearningEntry>,
+) -> Thresholds {
+    learn_from_counts(settings, log.into_iter().map(CountedLessons::from))
+}
+
+/// The same from a log of which only the counts are left: thresholds rest on nothing else.
+pub fn learn_from_counts(settings: &ThresholdSettings, counts: impl IntoIterator<Item = CountedLessons>) -> Thresholds {
+    let mut repository = PredictionTally::default();
+    let mut components: BTreeMap<Component, PredictionTally> = BTreeMap::new();
+    for CountedLessons { kind, level, component, times } in counts {
+        repository.add(kind, level, times);
+        if let Some(component) = component {
+            components.entry(component).or_default().add(kind, level, times);
+        }
+    }
+    if repository.counts().total < REPOSITORY_OUTCOMES {
+        components.clear();
+    }
+    components.retain(|_, tally| tally.counts().total >= COMPONENT_OUTCOMES);
+    Thresholds {
+        repository: ThresholdState::of(settings, &repository),
+        components: components
+            .into_iter()
+            .map(|(component, tally)| {
+                let state = ThresholdState::of(settings, &tally);
+                (component, state)
+            })
+            .collect(),
+    }
+}
+
+/// A move of a threshold that people are told of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ThresholdAdjusted {
+    pub repo: RepoName,
+    /// The component; `None` for the repository itself.
+    pub component: Option<Component>,
+    /// What held before; null when silent.
+    pub previous_threshold: CurrentThreshold,
+    /// What holds now; null when silent.
+    pub new_threshold: CurrentThreshold,
+    pub alpha: f64,
+    pub beta: f64,
+    pub sample_count: u64,
+}
+
+/// The moves of more than 5 points, and those into silence and out of it.
+///
+/// A component that has just got a threshold of its own, or lost it, is compared with the repository's on the other
+/// side: that is what governed its items.
+pub fn threshold_adjustments(repo: &RepoName, before: &Thresholds, after: &Thresholds) -> Vec<ThresholdAdjusted> {
+    let components: BTreeSet<&Component> = before.components.keys().chain(after.components.keys()).collect();
+    std::iter::once(None)
+        .chain(components.into_iter().map(Some))
+        .filter_map(|component| {
+            let (before, after) = (before.governing(component), after.governing(component));
+            moved_far(before.current, after.current).then(|| ThresholdAdjusted {
+                repo: repo.clone(),
+                component: component.cloned(),
+                previous_threshold: before.current,
+                new_threshold: after.current,
+                alpha: after.alpha,
+                beta: after.beta,
+                sample_count: after.counts.total,
+            })
+        })
+        .collect()
+}
+
+fn moved_far(before: CurrentThreshold, after: CurrentThreshold) -> bool {
+    match (before.threshold(), after.threshold()) {
+        (Some(before), Some(after)) => before.get().abs_diff(after.get()) > TOLD_FROM,
+        (None, None) => false,
+        _ => true,
+    }
+}

@@ -1,0 +1,239 @@
+//! What an issue's outcome, or the reactions to what Canonry said, teach about its triage.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::duplicates::online_verdict::{NO_USABLE_ANSWER, Verdict};
+use crate::learning::issue_outcome::{IssueOutcome, Outcome};
+use crate::learning::prediction::{Lesson, Prediction, Truth};
+
+/// People who must agree before their reactions say anything: one thumb is an opinion.
+const AGREEING: u32 = 2;
+
+/// How people reacted to a comment of Canonry, counted by person.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommentReactions {
+    /// Those who only gave 👍.
+    pub up: u32,
+    /// Those who only gave 👎.
+    pub down: u32,
+    pub mixed: u32,
+}
+
+impl CommentReactions {
+    /// What they say: two or more people, all of one opinion.
+    fn truth(self) -> Truth {
+        match self {
+            Self { up, down: 0, mixed: 0 } if up >= AGREEING => Truth::Duplicate,
+            Self { up: 0, down, mixed: 0 } if down >= AGREEING => Truth::NotDuplicate,
+            _ => Truth::Unknown,
+        }
+    }
+}
+
+/// What a triage record teaches. Reactions count only while there is no outcome, and only about a prediction: they
+/// stand on the comment that spoke it.
+pub fn lesson_of(
+    outcome: &IssueOutcome,
+    prediction: Option<Prediction>,
+    reactions: Option<CommentReactions>,
+) -> Lesson {
+    match (outcome.truth(prediction), prediction, reactions) {
+        (Truth::Unknown, Some(_), Some(reactions)) => Lesson::new(prediction, reactions.truth()),
+        (truth, ..) => Lesson::new(prediction, truth),
+    }
+}
+
+/// Whether a triage record's reason says that the judge gave no usable answer. Such a record teaches nothing.
+pub fn triage_failed(reason: &str) -> bool {
+    reason == NO_USABLE_ANSWER
+}
+
+/// Whether anything can be learned from a triage record. One that failed predicted nothing, one that follows a person's
+/// override says what people said, and a target without a score counts at no level.
+pub fn can_teach(verdict: Verdict, reason: &str, has_score: bool) -> bool {
+    const OVERRIDE: &str = "override";
+    let is_measured = verdict == Verdict::NotDuplicate || has_score;
+    !triage_failed(reason) && reason != OVERRIDE && is_measured
+}
+
+/// A triage record, as far as learning looks at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PastTriage {
+    /// The store's key; a later one has a greater key.
+    pub id: i64,
+    pub prediction: Option<Prediction>,
+    /// Whether anything can be learned from it; see [`can_teach`].
+    pub teaches: bool,
+    pub said: Said,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What a triage record led to, as far as people could see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Said {
+    Nothing,
+    Spoken,
+    /// The comment that was there says that it does not hold any more.
+    TakenBack,
+}
+
+/// Which of an issue's records counts, so that one issue teaches once: the last that can teach and was made before
+/// people had decided, of those that were spoken if any was. While they have not decided, the last.
+pub fn counted_triage(records: &[PastTriage], outcome: &IssueOutcome) -> Option<usize> {
+    last_triage(records, outcome.at.filter(|_| outcome.outcome != Outcome::Unknown))
+}
+
+/// The same for a moment: which record people had before them by then.
+///
+/// What was spoken is what people answered, whatever was recorded in silence afterwards. GitHub's times are whole
+/// seconds, so that a record of the same second counts.
+pub fn last_triage(records: &[PastTriage], until: Option<Timestamp>) -> Option<usize> {
+    records
+        .iter()
+        .enumerate()
+        .filter(|(_, record)| {
+            record.teaches && until.is_none_or(|until| record.created_at.as_second() <= until.as_second())
+        })
+        .max_by_key(|(_, record)| (record.said == Said::Spoken, record.created_at, record.id))
+        .map(|(index, _)| index)
+}
+
+/// Which record the reactions to an issue's comment are about: the last that it was written or edited for. Of one that
+/// was taken back nobody can tell what a thumb means.
+pub fn reacted_triage(records: &[PastTriage]) -> Option<usize> {
+    let said = records.iter().enumerate().filter(|(_, record)| record.said != Said::Nothing);
+    let (index, last) = said.max_by_key(|(_, record)| (record.created_at, record.id))?;
+    (last.said == Said::Spoken && last.teaches).then_some(index)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{
+        CommentReactions, PastTriage, Said, can_teach, counted_triage, last_triage, lesson_of, reacted_triage,
+        triage_failed,
+    };
+    use crate::duplicates::online_verdict::Verdict;
+    use crate::duplicates::score::Similarity;
+    use crate::items::item::ItemNumber;
+    use crate::learning::issue_outcome::{IssueOutcome, Outcome};
+    use crate::learning::prediction::{Lesson, Prediction};
+
+    fn prediction() -> Prediction {
+        Prediction { target: ItemNumber::new(5).expect("positive"), score: Similarity::ONE }
+    }
+
+    fn hour(hours: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
+    }
+
+    fn at(outcome: Outcome, hours: i64) -> IssueOutcome {
+        IssueOutcome { outcome, at: Some(hour(hours)), ..IssueOutcome::UNKNOWN }
+    }
+
+    #[test]
+    fn reactions_count_while_there_is_no_outcome() {
+        let (confirmed, wrong) =
+            (Lesson::Confirmed { prediction: prediction() }, Lesson::FalsePositive { prediction: prediction() });
+        for (up, down, mixed, expected) in [
+            (0, 2, 0, wrong),
+            (0, 7, 0, wrong),
+            (2, 0, 0, confirmed),
+            (0, 1, 0, Lesson::Unknown),
+            (1, 0, 0, Lesson::Unknown),
+            (1, 2, 0, Lesson::Unknown),
+            (5, 1, 0, Lesson::Unknown),
+            (3, 0, 1, Lesson::Unknown),
+            (0, 3, 1, Lesson::Unknown),
+            (0, 0, 2, Lesson::Unknown),
+            (0, 0, 0, Lesson::Unknown),
+        ] {
+            let reactions = Some(CommentReactions { up, down, mixed });
+            let lesson = |outcome: &IssueOutcome, prediction| lesson_of(outcome, prediction, reactions);
+            assert_eq!(lesson(&IssueOutcome::UNKNOWN, Some(prediction())), expected, "{reactions:?}");
+            assert_eq!(lesson(&IssueOutcome::UNKNOWN, None), Lesson::Unknown);
+            assert_eq!(lesson(&at(Outcome::Duplicate { of: None }, 1), Some(prediction())), confirmed);
+            assert_eq!(lesson(&at(Outcome::NotPlanned, 1), Some(prediction())), wrong);
+            assert_eq!(lesson(&at(Outcome::Completed, 1), None), Lesson::TrueNegative);
+        }
+    }
+
+    #[test]
+    fn the_last_triage_before_people_decided_counts() {
+        let record = |id, hours, teaches| PastTriage { teaches, ..record(id, hours, Said::Nothing) };
+        let records =
+            [record(1, 0, true), record(2, 3, true), record(3, 3, true), record(4, 5, false), record(5, 8, true)];
+        let closed = |hours| at(Outcome::Completed, hours);
+        assert_eq!(counted_triage(&records, &closed(2)), Some(0));
+        assert_eq!(counted_triage(&records, &closed(3)), Some(2));
+        assert_eq!(counted_triage(&records, &closed(6)), Some(2));
+        assert_eq!(counted_triage(&records, &closed(8)), Some(4));
+        assert_eq!(counted_triage(&records, &IssueOutcome::UNKNOWN), Some(4));
+        assert_eq!(counted_triage(&records[1..], &closed(2)), None);
+        assert_eq!(counted_triage(&records[3..4], &IssueOutcome::UNKNOWN), None);
+        let half_a_second_later = PastTriage { created_at: hour(2) + SignedDuration::from_millis(500), ..records[0] };
+        assert_eq!(counted_triage(&[half_a_second_later], &closed(2)), Some(0));
+        assert_eq!(last_triage(&[half_a_second_later], Some(hour(2))), Some(0));
+        let mut reversed = records;
+        reversed.reverse();
+        assert_eq!(counted_triage(&reversed, &closed(6)), Some(2));
+    }
+
+    fn record(id: i64, hours: i64, said: Said) -> PastTriage {
+        PastTriage { id, prediction: None, teaches: true, said, created_at: hour(hours) }
+    }
+
+    #[test]
+    fn what_was_spoken_counts_before_what_was_only_recorded() {
+        let spoken = [
+            record(1, 0, Said::Nothing),
+            record(2, 1, Said::Spoken),
+            record(3, 2, Said::Spoken),
+            record(4, 3, Said::Nothing),
+            record(5, 9, Said::Spoken),
+        ];
+        assert_eq!(counted_triage(&spoken, &at(Outcome::Completed, 5)), Some(2));
+        assert_eq!(counted_triage(&spoken, &at(Outcome::Completed, 0)), Some(0));
+        assert_eq!(counted_triage(&spoken, &IssueOutcome::UNKNOWN), Some(4));
+        let failed = PastTriage { teaches: false, ..spoken[1] };
+        assert_eq!(counted_triage(&[spoken[0], failed, spoken[3]], &at(Outcome::Completed, 5)), Some(2));
+    }
+
+    #[test]
+    fn reactions_are_about_what_the_comment_says() {
+        let (first, silent, edited) =
+            (record(1, 0, Said::Spoken), record(2, 1, Said::Nothing), record(3, 2, Said::Spoken));
+        assert_eq!(reacted_triage(&[first, silent]), Some(0));
+        assert_eq!(reacted_triage(&[first, edited, silent]), Some(1));
+        assert_eq!(reacted_triage(&[silent]), None);
+        assert_eq!(reacted_triage(&[first, record(4, 3, Said::TakenBack), silent]), None);
+        assert_eq!(reacted_triage(&[first, PastTriage { teaches: false, ..edited }]), None);
+    }
+
+    #[test]
+    fn only_a_judgement_with_a_score_can_teach() {
+        for (verdict, reason, has_score, expected) in [
+            (Verdict::Duplicate, "duplicate", true, true),
+            (Verdict::MaybeDuplicate, "low_confidence_duplicate", true, true),
+            (Verdict::NotDuplicate, "no_candidates", false, true),
+            (Verdict::Duplicate, "duplicate", false, false),
+            (Verdict::MaybeDuplicate, "low_confidence_duplicate", false, false),
+            (Verdict::Duplicate, "override", true, false),
+            (Verdict::MaybeDuplicate, "invalid_judge_response", true, false),
+            (Verdict::NotDuplicate, "invalid_judge_response", false, false),
+        ] {
+            assert_eq!(can_teach(verdict, reason, has_score), expected, "{verdict} {reason} {has_score}");
+        }
+    }
+
+    #[test]
+    fn a_triage_without_a_usable_answer_failed() {
+        assert!(triage_failed("invalid_judge_response"));
+        for reason in ["duplicate", "no_candidates", "online_strict_guardrail:sure", ""] {
+            assert!(!triage_failed(reason), "{reason}");
+        }
+    }
+}

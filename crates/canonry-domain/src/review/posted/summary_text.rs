@@ -1,0 +1,402 @@
+//! What a review comes to, in plain words: without colours and without markup, for terminals and for comments alike.
+
+use std::collections::BTreeMap;
+
+use crate::review::review_scope::ScopeReason;
+use crate::review::severity::Severity;
+use crate::review::sighting::FindingStatus;
+use crate::review::visibility::{HiddenBy, ShownAs};
+use crate::text::counted::counted;
+
+/// Patterns of the configuration that are named one by one: more would bury the rest of the sentence.
+const PATTERNS_NAMED: usize = 5;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CountedFinding<'a> {
+    pub status: FindingStatus,
+    pub severity: Severity,
+    /// Where it is shown; of a fixed one this does not matter.
+    pub shown: ShownAs,
+    pub hidden_by: Option<&'a HiddenBy>,
+}
+
+/// How many findings there are of each kind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReviewCounts {
+    pub inline: usize,
+    pub details: usize,
+    pub low_confidence: usize,
+    pub suppressed: usize,
+    /// Of those shown, the ones that are new or back again.
+    pub fresh: usize,
+    pub by_severity: BTreeMap<Severity, usize>,
+    pub by_status: BTreeMap<FindingStatus, usize>,
+    /// Earlier ones that are still there and not shown, without those that people dismissed.
+    pub hidden_earlier: usize,
+    pub hidden_by: BTreeMap<HiddenBy, usize>,
+}
+
+impl ReviewCounts {
+    /// Counts findings. A fixed one is counted as fixed and as nothing else.
+    pub fn of<'a>(findings: impl IntoIterator<Item = CountedFinding<'a>>) -> Self {
+        let mut counts = Self::default();
+        for finding in findings {
+            *counts.by_status.entry(finding.status).or_default() += 1;
+            if finding.status == FindingStatus::Fixed {
+                continue;
+            }
+            match finding.shown {
+                ShownAs::Inline => counts.inline += 1,
+                ShownAs::Details => counts.details += 1,
+                ShownAs::LowConfidence => counts.low_confidence += 1,
+                ShownAs::Suppressed => {
+                    counts.suppressed += 1;
+                    let is_earlier = !matches!(finding.status, FindingStatus::New | FindingStatus::Dismissed);
+                    counts.hidden_earlier += usize::from(is_earlier);
+                    if let Some(by) = finding.hidden_by {
+                        *counts.hidden_by.entry(by.clone()).or_default() += 1;
+                    }
+                    continue;
+                }
+            }
+            *counts.by_severity.entry(finding.severity).or_default() += 1;
+            counts.fresh += usize::from(matches!(finding.status, FindingStatus::New | FindingStatus::Reopened));
+        }
+        counts
+    }
+
+    pub fn shown(&self) -> usize {
+        self.inline + self.details + self.low_confidence
+    }
+
+    pub fn with_status(&self, status: FindingStatus) -> usize {
+        self.by_status.get(&status).copied().unwrap_or_default()
+    }
+
+    pub fn with_severity(&self, severity: Severity) -> usize {
+        self.by_severity.get(&severity).copied().unwrap_or_default()
+    }
+}
+
+/// What a review did not come to know.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReviewGaps {
+    pub reviewers: usize,
+    /// Those of them that failed, or of whose words something could not be used.
+    pub troubled_reviewers: usize,
+    /// Files that should have been read and were not.
+    pub skipped_files: usize,
+}
+
+/// What there is to know first, in one sentence without a full stop.
+///
+/// Where reviewers failed or files were skipped, having found nothing is not said without saying that too.
+pub fn review_headline(counts: &ReviewCounts, gaps: &ReviewGaps, reason: &ScopeReason) -> String {
+    let shown = counts.shown();
+    if shown > 0 {
+        let severities: Vec<String> =
+            counts.by_severity.iter().rev().map(|(severity, count)| format!("{count} {severity}")).collect();
+        let fresh = match counts.fresh {
+            fresh if fresh == shown => String::new(),
+            0 => "; none new".to_owned(),
+            fresh if counts.with_status(FindingStatus::Reopened) > 0 => format!("; {fresh} new or back again"),
+            fresh => format!("; {fresh} new"),
+        };
+        return format!("{}: {}{fresh}", number_of(shown, "finding"), severities.join(", "));
+    }
+    let is_over = matches!(reason, ScopeReason::NoChangesSince(_));
+    if gaps.reviewers == 0 && !is_over {
+        return "No reviewer was asked: nothing is known about this change".to_owned();
+    }
+    if let Some(gaps) = gaps_in_words(gaps) {
+        return format!("Nothing found, but the review is incomplete: {gaps}");
+    }
+    match counts.suppressed {
+        _ if is_over => "Nothing new".to_owned(),
+        0 => "Nothing found".to_owned(),
+        suppressed => format!("Nothing to show; {} suppressed", number_of(suppressed, "finding")),
+    }
+}
+
+/// What the review did not come to know; `None` when there is nothing of the kind.
+pub fn gaps_in_words(gaps: &ReviewGaps) -> Option<String> {
+    let mut parts = Vec::new();
+    match (gaps.troubled_reviewers, gaps.reviewers) {
+        (0, _) => {}
+        (1, 1) => parts.push("the only reviewer had problems".to_owned()),
+        (troubled, all) => parts.push(format!("{troubled} of {} had problems", number_of(all, "reviewer"))),
+    }
+    match gaps.skipped_files {
+        0 => {}
+        1 => parts.push("1 file was not read".to_owned()),
+        files => parts.push(format!("{} were not read", number_of(files, "file"))),
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// What became of the findings of earlier reviews; `None` when there were none.
+pub fn what_became_of_earlier(counts: &ReviewCounts) -> Option<String> {
+    let words = [
+        (FindingStatus::Fixed, "fixed"),
+        (FindingStatus::Same, "still there"),
+        (FindingStatus::Moved, "moved"),
+        (FindingStatus::Reopened, "back again"),
+        (FindingStatus::Dismissed, "dismissed"),
+    ];
+    let parts: Vec<String> = (words.into_iter())
+        .map(|(status, word)| (counts.with_status(status), word))
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    let hidden = match counts.hidden_earlier {
+        0 => String::new(),
+        1 => "; 1 of them is hidden".to_owned(),
+        hidden => format!("; {hidden} of them are hidden"),
+    };
+    (!parts.is_empty()).then(|| format!("Earlier findings: {}{hidden}.", parts.join(", ")))
+}
+
+/// How much was to be read, and why.
+pub fn scope_in_words(reason: &ScopeReason) -> String {
+    match reason {
+        ScopeReason::NoPriorReview => "Full review: none was completed before.".to_owned(),
+        ScopeReason::PriorShaUnreachable => "Full review: the commit that was reviewed last is gone.".to_owned(),
+        ScopeReason::DiffComputationFailed => {
+            "Full review: git could not tell what came since the last one.".to_owned()
+        }
+        ScopeReason::FullRequested => "Full review, as asked for.".to_owned(),
+        ScopeReason::IncrementalFrom(sha) => format!("Incremental review: what came since {}.", sha.short()),
+        ScopeReason::NoChangesSince(sha) => {
+            format!("Incremental review: nothing changed since {}.", sha.short())
+        }
+    }
+}
+
+pub fn coverage_in_words(changed: usize, read: usize, lines: u64, skipped: usize) -> String {
+    let lines = counted(lines, "line");
+    let skipped = if skipped == 0 { String::new() } else { format!("; {skipped} skipped") };
+    format!("{read} of {} read, {lines}{skipped}.", number_of(changed, "changed file"))
+}
+
+/// How many patterns people's reactions keep from being shown; `None` when there are none.
+pub fn suppressed_patterns_in_words(patterns: usize) -> Option<String> {
+    (patterns > 0).then(|| format!("{} auto-suppressed based on prior feedback", number_of(patterns, "pattern")))
+}
+
+/// How many findings are not shown, and what hides them; `None` when there are none. The patterns are put in as they are
+/// written in the configuration.
+pub fn hidden_in_words(counts: &ReviewCounts) -> Option<String> {
+    if counts.suppressed == 0 {
+        return None;
+    }
+    let mut parts = Vec::new();
+    let mut patterns = (0, 0);
+    for (by, count) in &counts.hidden_by {
+        match by {
+            HiddenBy::Dismissal => parts.push(format!("{count} dismissed by people")),
+            HiddenBy::Feedback => parts.push(format!("{count} by feedback")),
+            HiddenBy::Pattern(pattern) if patterns.0 < PATTERNS_NAMED => {
+                parts.push(format!("{count} by the pattern \"{pattern}\""));
+                patterns.0 += 1;
+            }
+            HiddenBy::Pattern(_) => patterns.1 += count,
+            HiddenBy::Area => parts.push(format!("{count} outside of the areas that are wanted")),
+            HiddenBy::Severity => parts.push(format!("{count} below the least severity that is wanted")),
+        }
+    }
+    if patterns.1 > 0 {
+        parts.push(format!("{} by other patterns", patterns.1));
+    }
+    let why = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    Some(format!("{} suppressed{why}.", number_of(counts.suppressed, "finding")))
+}
+
+/// What became of findings of one pattern so far; `None` before there were any.
+pub fn history_in_words(fixed: u64, total: u64) -> Option<String> {
+    (total > 0).then(|| format!("fixed {fixed} of {total} here"))
+}
+
+fn number_of(things: usize, noun: &str) -> String {
+    counted(things as u64, noun)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::{Just, Strategy, prop_assert, prop_assert_eq, prop_oneof, proptest};
+
+    use super::{
+        CountedFinding, ReviewCounts, ReviewGaps, coverage_in_words, gaps_in_words, hidden_in_words, history_in_words,
+        review_headline, scope_in_words, suppressed_patterns_in_words, what_became_of_earlier,
+    };
+    use crate::review::{CommitSha, FindingStatus, HiddenBy, ScopeReason, Severity, ShownAs};
+
+    fn one(status: FindingStatus, severity: Severity, shown: ShownAs) -> CountedFinding<'static> {
+        CountedFinding { status, severity, shown, hidden_by: None }
+    }
+
+    fn all_read() -> ReviewGaps {
+        ReviewGaps { reviewers: 2, ..ReviewGaps::default() }
+    }
+
+    fn sha() -> CommitSha {
+        "abc1234".repeat(6)[..40].parse().expect("an id")
+    }
+
+    #[test]
+    fn the_headline_counts_what_is_shown() {
+        let counts = ReviewCounts::of([
+            one(FindingStatus::New, Severity::Critical, ShownAs::Inline),
+            one(FindingStatus::Same, Severity::Minor, ShownAs::Details),
+            one(FindingStatus::Moved, Severity::Minor, ShownAs::LowConfidence),
+            one(FindingStatus::New, Severity::Major, ShownAs::Suppressed),
+            one(FindingStatus::Fixed, Severity::Major, ShownAs::Inline),
+        ]);
+        let headline = review_headline(&counts, &all_read(), &ScopeReason::NoPriorReview);
+        assert_eq!(headline, "3 findings: 1 critical, 2 minor; 1 new");
+        assert_eq!((counts.with_severity(Severity::Minor), counts.with_severity(Severity::Major)), (2, 0));
+        let all_new = ReviewCounts::of([one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline)]);
+        assert_eq!(review_headline(&all_new, &all_read(), &ScopeReason::FullRequested), "1 finding: 1 major");
+        let mixed = ReviewCounts::of([
+            one(FindingStatus::Reopened, Severity::Major, ShownAs::Inline),
+            one(FindingStatus::Same, Severity::Major, ShownAs::Inline),
+        ]);
+        assert_eq!(
+            review_headline(&mixed, &all_read(), &ScopeReason::FullRequested),
+            "2 findings: 2 major; 1 new or back again"
+        );
+        let known = ReviewCounts::of([one(FindingStatus::Same, Severity::Major, ShownAs::Inline)]);
+        assert_eq!(
+            review_headline(&known, &all_read(), &ScopeReason::NoChangesSince(sha())),
+            "1 finding: 1 major; none new"
+        );
+    }
+
+    #[test]
+    fn nothing_found_is_said_with_what_is_not_known() {
+        let nothing = ReviewCounts::default();
+        let hidden = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Suppressed)]);
+        let first = ScopeReason::NoPriorReview;
+        let gaps =
+            |reviewers, troubled_reviewers, skipped_files| ReviewGaps { reviewers, troubled_reviewers, skipped_files };
+        for (counts, gaps, reason, headline) in [
+            (&nothing, gaps(2, 0, 0), &first, "Nothing found"),
+            (&hidden, gaps(2, 0, 0), &first, "Nothing to show; 1 finding suppressed"),
+            (&nothing, gaps(0, 0, 0), &first, "No reviewer was asked: nothing is known about this change"),
+            (
+                &nothing,
+                gaps(1, 1, 0),
+                &first,
+                "Nothing found, but the review is incomplete: the only reviewer had problems",
+            ),
+            (
+                &hidden,
+                gaps(3, 1, 2),
+                &first,
+                "Nothing found, but the review is incomplete: 1 of 3 reviewers had problems, 2 files were not read",
+            ),
+            (&nothing, gaps(0, 0, 0), &ScopeReason::NoChangesSince(sha()), "Nothing new"),
+        ] {
+            assert_eq!(review_headline(counts, &gaps, reason), headline);
+        }
+        assert_eq!(gaps_in_words(&gaps(1, 0, 1)).as_deref(), Some("1 file was not read"));
+        assert_eq!(gaps_in_words(&gaps(1, 0, 0)), None);
+    }
+
+    #[test]
+    fn every_earlier_finding_is_accounted_for() {
+        let counts =
+            ReviewCounts::of(FindingStatus::ALL.iter().map(|status| one(*status, Severity::Minor, ShownAs::Inline)));
+        assert_eq!(
+            what_became_of_earlier(&counts).as_deref(),
+            Some("Earlier findings: 1 fixed, 1 still there, 1 moved, 1 back again, 1 dismissed.")
+        );
+        let new = ReviewCounts::of([one(FindingStatus::New, Severity::Minor, ShownAs::Inline)]);
+        assert_eq!(what_became_of_earlier(&new), None);
+        let hidden = |status| one(status, Severity::Minor, ShownAs::Suppressed);
+        let statuses = [FindingStatus::Same, FindingStatus::Dismissed, FindingStatus::New];
+        assert_eq!(
+            what_became_of_earlier(&ReviewCounts::of(statuses.map(hidden))).as_deref(),
+            Some("Earlier findings: 1 still there, 1 dismissed; 1 of them is hidden.")
+        );
+    }
+
+    #[test]
+    fn what_hides_findings_is_told() {
+        let hidden: Vec<HiddenBy> = [HiddenBy::Dismissal, HiddenBy::Dismissal, HiddenBy::Feedback, HiddenBy::Area]
+            .into_iter()
+            .chain((0..7).map(|at| HiddenBy::Pattern(format!("p{at}"))))
+            .chain([HiddenBy::Severity])
+            .collect();
+        let counts = ReviewCounts::of(hidden.iter().map(|by| CountedFinding {
+            hidden_by: Some(by),
+            ..one(FindingStatus::New, Severity::Minor, ShownAs::Suppressed)
+        }));
+        assert_eq!(
+            hidden_in_words(&counts).as_deref(),
+            Some(
+                "12 findings suppressed: 2 dismissed by people, 1 by feedback, 1 by the pattern \"p0\", 1 by the pattern \
+                 \"p1\", 1 by the pattern \"p2\", 1 by the pattern \"p3\", 1 by the pattern \"p4\", 1 outside of the \
+                 areas that are wanted, 1 below the least severity that is wanted, 2 by other patterns."
+            )
+        );
+        assert_eq!(hidden_in_words(&ReviewCounts::default()), None);
+    }
+
+    #[test]
+    fn the_details_in_words() {
+        for (reason, words) in [
+            (ScopeReason::NoPriorReview, "Full review: none was completed before."),
+            (ScopeReason::PriorShaUnreachable, "Full review: the commit that was reviewed last is gone."),
+            (ScopeReason::DiffComputationFailed, "Full review: git could not tell what came since the last one."),
+            (ScopeReason::FullRequested, "Full review, as asked for."),
+            (ScopeReason::IncrementalFrom(sha()), "Incremental review: what came since abc1234."),
+            (ScopeReason::NoChangesSince(sha()), "Incremental review: nothing changed since abc1234."),
+        ] {
+            assert_eq!(scope_in_words(&reason), words);
+        }
+        assert_eq!(coverage_in_words(5, 3, 12_345, 2), "3 of 5 changed files read, 12,345 lines; 2 skipped.");
+        assert_eq!(coverage_in_words(1, 1, 1, 0), "1 of 1 changed file read, 1 line.");
+        let patterns = |count| suppressed_patterns_in_words(count);
+        assert_eq!(patterns(3).as_deref(), Some("3 patterns auto-suppressed based on prior feedback"));
+        assert_eq!(
+            (patterns(1).as_deref(), patterns(0)),
+            (Some("1 pattern auto-suppressed based on prior feedback"), None)
+        );
+        assert_eq!(history_in_words(27, 38).as_deref(), Some("fixed 27 of 38 here"));
+        assert_eq!(history_in_words(0, 0), None);
+    }
+
+    fn any_finding() -> impl Strategy<Value = CountedFinding<'static>> {
+        (
+            proptest::sample::select(FindingStatus::ALL),
+            proptest::sample::select(Severity::ALL),
+            proptest::sample::select(ShownAs::ALL),
+        )
+            .prop_map(|(status, severity, shown)| one(status, severity, shown))
+    }
+
+    proptest! {
+        #[test]
+        fn every_finding_is_counted_once(findings in proptest::collection::vec(any_finding(), 0..30)) {
+            let counts = ReviewCounts::of(findings.iter().copied());
+            let fixed = counts.with_status(FindingStatus::Fixed);
+            prop_assert_eq!(counts.shown() + counts.suppressed + fixed, findings.len());
+            prop_assert_eq!(counts.by_severity.values().sum::<usize>(), counts.shown());
+            prop_assert_eq!(counts.by_status.values().sum::<usize>(), findings.len());
+        }
+
+        #[test]
+        fn a_review_with_gaps_never_reads_like_an_approval(
+            findings in proptest::collection::vec(any_finding(), 0..4),
+            (reviewers, troubled, skipped) in (0_usize..3, 0_usize..3, 0_usize..3),
+            reason in prop_oneof![Just(ScopeReason::NoPriorReview), Just(ScopeReason::NoChangesSince(sha()))],
+        ) {
+            let gaps = ReviewGaps { reviewers, troubled_reviewers: troubled.min(reviewers), skipped_files: skipped };
+            let counts = ReviewCounts::of(findings);
+            let headline = review_headline(&counts, &gaps, &reason);
+            if counts.shown() == 0 && gaps_in_words(&gaps).is_some() {
+                prop_assert!(headline.contains("incomplete") || headline.starts_with("No reviewer"), "{headline}");
+            }
+        }
+    }
+}

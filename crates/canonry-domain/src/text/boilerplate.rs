@@ -1,0 +1,467 @@
+//! Text that many items of a repository share: its issue templates, learnt from the items. It is nobody's content.
+
+use std::borrow::Cow;
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::LazyLock;
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+
+use crate::intent::sections::{COMMENT, TAG};
+use crate::intent::text_evidence::{first_chars, is_error_in_code, is_error_in_prose, is_frame};
+use crate::items::content::{normalise_text, raw_text};
+use crate::items::item::{Item, ItemNumber, ItemType};
+use crate::items::login::Login;
+use crate::text::template_text::{is_template, written_lines};
+
+/// The shared lines and titles of one type of item in one repository, as hashes: no text of a stranger is kept.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boilerplate {
+    lines: BTreeSet<u64>,
+    titles: BTreeSet<u64>,
+    /// Lines and titles of the repository's template files, former versions included.
+    #[serde(default)]
+    files: BTreeSet<u64>,
+}
+
+/// Learns the [`Boilerplate`] of a repository from its items.
+#[derive(Debug, Default)]
+pub struct BoilerplateLearner {
+    items: Vec<ItemDigest>,
+    /// How often a line was seen; counted only as far as it matters.
+    seen: HashMap<u64, usize>,
+    /// Lines that may be learnt by repetition: a pasted error may not.
+    teaching: HashSet<u64>,
+    /// Headings, labels and check-boxes among them, which are a template's even where they are its only line.
+    structure: HashSet<u64>,
+}
+
+#[derive(Debug)]
+struct ItemDigest {
+    number: ItemNumber,
+    author: Option<u64>,
+    title: u64,
+    lines: Vec<u64>,
+    has_comment: bool,
+}
+
+/// Characters of a body that are read. Five times what is compared, so that a long template leaves room for the report;
+/// behind this come logs of megabytes.
+const READ_LIMIT: usize = 40_000;
+/// Items of one period, by their numbers: a former template is learnt from the time when it was used.
+const PERIOD: usize = 200;
+/// In one period: so many items by so many people. People who report one problem write their own sentences, and errors
+/// that they paste do not teach.
+const SHARED_IN_PERIOD: Shared = Shared { items: 5, people: 4 };
+/// In all periods together: a template that one in two hundred uses.
+const SHARED_IN_ALL: Shared = Shared { items: 20, people: 15 };
+/// Titles over bodies with content: "App crashes on startup" may be five times the same problem.
+const SHARED_TITLE: Shared = Shared { items: 12, people: 8 };
+/// A template has several lines; one line that is a whole body is a text sent by several people.
+const LINES_OF_TEMPLATE: usize = 2;
+
+#[derive(Debug, Clone, Copy)]
+struct Shared {
+    items: usize,
+    people: usize,
+}
+
+impl BoilerplateLearner {
+    /// Reads one item; items come in the order of their numbers. An unknown author is nobody: such an item is never closed.
+    pub fn read(&mut self, number: ItemNumber, author: Option<&Login>, title: &str, body: &str) {
+        let text = normalise_lines(first_chars(body, READ_LIMIT));
+        let body = COMMENT.replace_all(&text, "");
+        let mut lines = Vec::new();
+        for line in body_lines(&body) {
+            let Some(key) = line.key() else { continue };
+            let seen = self.seen.entry(key).or_default();
+            *seen += 1;
+            // Looked at once, and only where it can matter: most lines are never written again.
+            if *seen == SHARED_IN_PERIOD.items && line.teaches() {
+                self.teaching.insert(key);
+                if is_template(line.text.trim()) {
+                    self.structure.insert(key);
+                }
+            }
+            lines.push(key);
+        }
+        lines.sort_unstable();
+        lines.dedup();
+        let author = author.map(|author| hash("", &author.as_str().to_lowercase()));
+        let has_comment = matches!(body, Cow::Owned(_));
+        self.items.push(ItemDigest { number, author, title: title_key(title), lines, has_comment });
+    }
+
+    pub fn learn(&self) -> Boilerplate {
+        let teaching = |item: &ItemDigest| -> Vec<u64> {
+            item.lines.iter().copied().filter(|line| self.teaching.contains(line)).collect()
+        };
+        let items: Vec<&ItemDigest> = self.items.iter().collect();
+        let repeated = shared_keys(&items, SHARED_IN_PERIOD, Some(SHARED_IN_ALL), teaching);
+        let of_template = |item: &ItemDigest| -> Vec<u64> {
+            let is_repeated = |line: &&u64| repeated.contains(line) || BUILT_IN.contains(line);
+            let mut lines: Vec<u64> = item.lines.iter().filter(is_repeated).copied().collect();
+            if lines.len() + usize::from(item.has_comment) < LINES_OF_TEMPLATE {
+                lines.retain(|line| self.structure.contains(line));
+            }
+            lines
+        };
+        let lines = shared_keys(&items, SHARED_IN_PERIOD, Some(SHARED_IN_ALL), of_template);
+        let is_shared = |line: &u64| lines.contains(line) || BUILT_IN.contains(line);
+        let empty: Vec<&ItemDigest> = self.items.iter().filter(|item| item.lines.iter().all(is_shared)).collect();
+        let title = |item: &ItemDigest| vec![item.title];
+        let mut titles = shared_keys(&empty, SHARED_IN_PERIOD, None, title);
+        titles.extend(shared_keys(&items, SHARED_TITLE, None, title));
+        Boilerplate { lines, titles, files: BTreeSet::new() }
+    }
+
+    /// The items of whose text something else is their own by `now` than by what was known before. Nothing was known when
+    /// the whole text was taken for theirs.
+    pub fn changed(&self, before: Option<&Boilerplate>, now: &Boilerplate) -> Vec<ItemNumber> {
+        let differs = |item: &&ItemDigest| match before {
+            None => {
+                item.has_comment
+                    || now.is_shared_title(item.title)
+                    || item.lines.iter().any(|line| now.is_shared(*line))
+            }
+            Some(before) => {
+                before.is_shared_title(item.title) != now.is_shared_title(item.title)
+                    || item.lines.iter().any(|line| before.is_shared(*line) != now.is_shared(*line))
+            }
+        };
+        self.items.iter().filter(differs).map(|item| item.number).collect()
+    }
+}
+
+impl Boilerplate {
+    /// An item with its own text only. Everything else, its content hash included, is as it was.
+    pub fn own(&self, item: &Item) -> Item {
+        Item { title: self.own_title(&item.title), body: self.own_body(&item.body), ..item.clone() }
+    }
+
+    /// Whether an item says anything of its own. A pull request is also what it changes.
+    pub fn leaves_content(&self, item: &Item) -> bool {
+        item.item_type == ItemType::Pr || has_content(&self.own_title(&item.title), &self.own_body(&item.body))
+    }
+
+    /// The title, unless many items have the same.
+    pub fn own_title(&self, title: &str) -> String {
+        if self.is_shared_title(title_key(title)) { String::new() } else { title.to_owned() }
+    }
+
+    /// The beginning of the body without comments to the author and shared lines. Code blocks that are empty then go too.
+    pub fn own_body(&self, body: &str) -> String {
+        let body = without_comments(body);
+        let mut own: Vec<&str> = Vec::new();
+        let mut fence_at = None;
+        for line in body_lines(&body) {
+            match (line.kind, fence_at) {
+                (LineKind::FenceBegins, _) => fence_at = Some(own.len()),
+                (LineKind::FenceEnds, Some(begins)) => {
+                    fence_at = None;
+                    if own[begins + 1..].iter().all(|line| line.is_empty()) {
+                        own.truncate(begins);
+                        continue;
+                    }
+                }
+                _ if line.key().is_some_and(|key| self.is_shared(key)) => continue,
+                _ => {}
+            }
+            let text = line.text.trim_end();
+            if !text.is_empty() || own.last().is_some_and(|before| !before.is_empty()) {
+                own.push(text);
+            }
+        }
+        if let Some(begins) = fence_at.filter(|begins| own[begins + 1..].iter().all(|line| line.is_empty())) {
+            own.truncate(begins);
+        }
+        own.join("\n").trim_matches('\n').trim_end().to_owned()
+    }
+
+    /// The text of an item that is embedded: its own, or only its title where it has nothing of its own.
+    pub fn embedded_text(&self, title: &str, body: &str) -> String {
+        let (own_title, own_body) = (self.own_title(title), self.own_body(body));
+        if has_content(&own_title, &own_body) { raw_text(&own_title, &own_body) } else { raw_text(title, "") }
+    }
+
+    /// Adds a template file, in Markdown: its lines and, of its front matter, the default title.
+    pub fn add_template(&mut self, text: &str) {
+        let text = normalise_lines(text);
+        let (front, body) = match FRONT_MATTER.captures(&text) {
+            Some(found) => (found.get(1).map_or("", |front| front.as_str()), &text[found[0].len()..]),
+            None => ("", text.as_str()),
+        };
+        let title = front.lines().find_map(|line| line.trim().strip_prefix("title:"));
+        if let Some(title) = title.map(|title| title.trim().trim_matches(['\'', '"'])) {
+            self.add_title(title);
+        }
+        self.files.extend(body_lines(&COMMENT.replace_all(body, "")).filter_map(|line| line.key()));
+    }
+
+    /// Adds the default title of a form.
+    pub fn add_title(&mut self, title: &str) {
+        self.files.insert(title_key(title));
+    }
+
+    /// The same with what the template files of another one have.
+    #[must_use]
+    pub fn with_files_of(mut self, other: &Self) -> Self {
+        self.files.extend(&other.files);
+        self
+    }
+
+    fn is_shared(&self, line: u64) -> bool {
+        self.lines.contains(&line) || self.files.contains(&line) || BUILT_IN.contains(&line)
+    }
+
+    fn is_shared_title(&self, title: u64) -> bool {
+        self.titles.contains(&title) || self.files.contains(&title)
+    }
+
+    /// Differs when the set does.
+    pub fn stamp(&self) -> u64 {
+        let all = self.lines.iter().chain(&[0]).chain(&self.titles).chain(&[0]).chain(&self.files);
+        all.fold(FNV_BASIS, |stamp, key| (stamp ^ key).wrapping_mul(FNV_PRIME))
+    }
+
+    /// Shared lines and titles that were learnt, or read from files.
+    pub fn len(&self) -> usize {
+        self.lines.len() + self.titles.len() + self.files.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Whether a text that is an item's own says anything: a word in the title beside its tags and what every report is
+/// called, or one in the body beside headings, check-boxes, links and pictures.
+pub fn has_content(title: &str, body: &str) -> bool {
+    let title = LINK.replace_all(title, " ").to_lowercase();
+    let title = LEADING_TAGS.replace(&title, "");
+    // "Issue 12" names something.
+    let is_number = |word: &str| word.chars().any(|character| character.is_ascii_digit());
+    let said = |word: &str| is_number(word) || is_word(word) && !GENERIC_TITLE.contains(&word);
+    let in_title = title.split(|character: char| !character.is_alphanumeric()).any(said);
+    in_title
+        || written_lines(body).iter().any(|(_, line)| {
+            let line = LINK.replace_all(line, " ");
+            line.split(|character: char| !character.is_alphanumeric()).any(is_word)
+        })
+}
+
+/// Two letters, or one of a script in which one is a word.
+fn is_word(word: &str) -> bool {
+    word.chars().filter(|character| character.is_alphabetic()).count() >= 2
+        || word.chars().any(|character| character.is_alphabetic() && character >= '\u{2e80}')
+}
+
+/// Keys that are shared in a period, or in all of them together.
+fn shared_keys(
+    items: &[&ItemDigest],
+    in_period: Shared,
+    in_all: Option<Shared>,
+    keys_of: impl Fn(&ItemDigest) -> Vec<u64>,
+) -> BTreeSet<u64> {
+    let mut shared = BTreeSet::new();
+    let mut learn = |items: &[&ItemDigest], needed: Shared| {
+        let mut seen: HashMap<u64, (usize, HashSet<u64>)> = HashMap::new();
+        for item in items {
+            let keys: BTreeSet<u64> = keys_of(item).into_iter().collect();
+            for key in keys {
+                let (count, people) = seen.entry(key).or_default();
+                *count += 1;
+                // More are not asked for, and a compiler's tracker has 50,000 items.
+                if people.len() < needed.people {
+                    people.extend(item.author);
+                }
+            }
+        }
+        let is_shared =
+            |(count, people): &(usize, HashSet<u64>)| *count >= needed.items && people.len() >= needed.people;
+        shared.extend(seen.into_iter().filter(|(_, seen)| is_shared(seen)).map(|(key, _)| key));
+    };
+    items.chunks(PERIOD).for_each(|period| learn(period, in_period));
+    if let Some(in_all) = in_all {
+        learn(items, in_all);
+    }
+    shared
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LineKind {
+    Prose,
+    FenceBegins,
+    Code,
+    FenceEnds,
+}
+
+struct BodyLine<'a> {
+    text: &'a str,
+    kind: LineKind,
+}
+
+impl BodyLine<'_> {
+    /// `None` for a line without letters and digits, and for a fence.
+    fn key(&self) -> Option<u64> {
+        let (kind, words) = match self.kind {
+            LineKind::Prose => ("", key_words(&self.bare())),
+            LineKind::Code => ("code", key_words(self.text)),
+            LineKind::FenceBegins | LineKind::FenceEnds => return None,
+        };
+        (!words.is_empty()).then(|| hash(kind, &words))
+    }
+
+    /// Whether it can be learnt by repetition: in code only what asks for something to be put there.
+    fn teaches(&self) -> bool {
+        let bare = self.bare();
+        if is_error_in_prose(&bare) || is_frame(&bare) {
+            return false;
+        }
+        if self.kind == LineKind::Code {
+            return PLACEHOLDER.is_match(self.text) || INSTRUCTION.is_match(&CODE_COMMENT.replace(self.text, ""));
+        }
+        let is_evidence = || is_error_in_code(&bare) || TECHNICAL.is_match(&LINK.replace_all(&bare, " "));
+        is_template(self.text.trim()) || INSTRUCTION.is_match(&bare) || !is_evidence()
+    }
+
+    /// Without tags, and without a list's bullet and a check-box.
+    fn bare(&self) -> String {
+        BULLET.replace(&TAG.replace_all(self.text, " "), "").into_owned()
+    }
+}
+
+/// The lines of a body whose comments are gone.
+fn body_lines(body: &str) -> impl Iterator<Item = BodyLine<'_>> {
+    let mut fence: Option<&str> = None;
+    body.lines().map(move |text| {
+        let bare = text.trim_start();
+        let kind = match fence {
+            Some(mark) if bare.starts_with(mark) => {
+                fence = None;
+                LineKind::FenceEnds
+            }
+            Some(_) => LineKind::Code,
+            None => {
+                fence = ["```", "~~~"].into_iter().find(|mark| bare.starts_with(mark));
+                if fence.is_some() { LineKind::FenceBegins } else { LineKind::Prose }
+            }
+        };
+        BodyLine { text, kind }
+    })
+}
+
+fn without_comments(body: &str) -> String {
+    COMMENT.replace_all(&normalise_lines(first_chars(body, READ_LIMIT)), "").into_owned()
+}
+
+fn normalise_lines(body: &str) -> String {
+    body.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn title_key(title: &str) -> u64 {
+    hash("title", &key_words(&normalise_text(title)))
+}
+
+/// Words in lower case: how a line is decorated says nothing.
+fn key_words(text: &str) -> String {
+    let mut words = String::with_capacity(text.len());
+    for word in text.split(|character: char| !character.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(word.chars().flat_map(char::to_lowercase));
+    }
+    words
+}
+
+const FNV_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+const FNV_PRIME: u64 = 0x0100_0000_01b3;
+
+/// FNV-1a. Whoever finds two lines of one hash only hides their own.
+fn hash(kind: &str, words: &str) -> u64 {
+    let bytes = kind.bytes().chain([0]).chain(words.bytes());
+    bytes.fold(FNV_BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(FNV_PRIME))
+}
+
+fn pattern(pattern: &str) -> Regex {
+    Regex::new(pattern).expect("invariant: the pattern is constant")
+}
+
+static FRONT_MATTER: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?s)^\s*---\n(.*?)\n---\s*(?:\n|\z)"));
+static LEADING_TAGS: LazyLock<Regex> =
+    LazyLock::new(|| pattern(r"^\s*(?:[^\w\[【]*[\[【][^\[\]【】]{1,40}[\]】]\s*[:：-]?\s*)+"));
+static LINK: LazyLock<Regex> = LazyLock::new(|| pattern(r"!\[[^\]]*\]\([^)]*\)|https?://\S+"));
+/// A list's bullet and a check-box, ticked or not.
+static BULLET: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:[-*+]\s+)?(?:\[[\sxX]?\]\s+)?"));
+static PLACEHOLDER: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*<[^<>]{1,80}>\s*$"));
+static CODE_COMMENT: LazyLock<Regex> = LazyLock::new(|| pattern(r"^\s*(?:#+|//+|--+|;+|%+|/\*+)\s*"));
+/// What speaks to the author, and may well name errors.
+static INSTRUCTION: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"(?xi) ^\W* (?: please | describe | paste | provide | include | insert | attach | explain | list | tell\ us | add
+            | write | enter | put | give | copy | fill | delete | remove | replace | run | use | make\ sure | let\ us | note\ that
+            | if\ (?: applicable | possible | relevant | any | there | this | the | you ) | a\ (?: clear | short | brief | concise )
+            | what | which | how | where | when | who | why | steps\ to | is\ (?: this | there | your | it ) | have\ you | did\ you
+            | do\ you | are\ you | can\ you | before\ you | e\.?g\b | for\ example | example | your ) \b
+            | \(e\.g\. | \be\.g\.\s | \byour\ (?: issue | bug | report | problem | log | logs | output | version | code | system )\b",
+    )
+});
+/// Names of code, and versions: which one it is tells reports apart.
+static TECHNICAL: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"::|\w\(\)|=>|->|[{}]|;\s*$|\b0x[0-9a-fA-F]+|[A-Za-z0-9]_[A-Za-z0-9]|[A-Za-z]:\\|\w=\w|[0-9]\.[0-9]")
+});
+
+/// What a report is called that nobody has given a title.
+const GENERIC_TITLE: [&str; 44] = [
+    "a",
+    "an",
+    "and",
+    "brief",
+    "bug",
+    "bugs",
+    "comment",
+    "default",
+    "describe",
+    "description",
+    "enhancement",
+    "enter",
+    "feature",
+    "fill",
+    "fix",
+    "for",
+    "help",
+    "here",
+    "hello",
+    "hi",
+    "idea",
+    "in",
+    "insert",
+    "issue",
+    "issues",
+    "me",
+    "my",
+    "new",
+    "of",
+    "please",
+    "problem",
+    "question",
+    "replace",
+    "report",
+    "request",
+    "short",
+    "suggestion",
+    "summary",
+    "test",
+    "the",
+    "this",
+    "title",
+    "untitled",
+    "your",
+];
+
+/// The templates that GitHub offers to every repository.
+static BUILT_IN: LazyLock<BTreeSet<u64>> = LazyLock::new(|| {
+    let text = include_str!("github_templates.md");
+    body_lines(text).filter_map(|line| line.key()).collect()
+});

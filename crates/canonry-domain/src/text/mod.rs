@@ -1,0 +1,20 @@
+//! Rules about text alone: Markdown, secrets, boilerplate, language, text enums, counts.
+
+pub(crate) mod answer_fence;
+pub(crate) mod answer_fields;
+pub(crate) mod boilerplate;
+pub(crate) mod counted;
+pub(crate) mod english;
+pub(crate) mod markdown;
+pub mod printable;
+pub(crate) mod secret_scan;
+pub(crate) mod shown_secrets;
+pub(crate) mod template_text;
+pub(crate) mod text_enum;
+
+pub use boilerplate::{Boilerplate, BoilerplateLearner, has_content};
+pub use counted::counted;
+pub use english::likely_english;
+pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
+pub use shown_secrets::{redact_shown, scan_shown_secrets};
+pub use text_enum::UnknownWord;
