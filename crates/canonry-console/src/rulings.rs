@@ -42,7 +42,7 @@ pub(crate) async fn rule(
     let kind: OverrideKind = form
         .needed("kind")?
         .parse()
-        .map_err(|unknown: canonry_domain::UnknownWord| PageError::BadForm(unknown.to_string()))?;
+        .map_err(|unknown: canonry_domain::UnknownText| PageError::BadForm(unknown.to_string()))?;
     let other = || form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm);
     let ruling = match kind {
         OverrideKind::Duplicate => Ruling::Duplicate(other()?),

@@ -1,5 +1,11 @@
 #![doc = include_str!("../README.md")]
 
+// `text_enum!` names this crate by its path, also inside of it.
+extern crate self as canonry_domain;
+
+#[doc(hidden)]
+pub use serde;
+
 mod close;
 mod duplicates;
 mod intent;

@@ -1,10 +1,8 @@
 //! What Canonry writes on items that it closes, reopens or points at.
 
-use serde::{Deserialize, Serialize};
-
 use crate::duplicates::score::Probability;
 use crate::items::item::{ItemNumber, ItemType};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// The label that Canonry sets. People's own label `duplicate` is never touched.
 pub const POSSIBLE_DUPLICATE: &str = "possible-duplicate";
@@ -32,17 +30,15 @@ pub struct ClosingText<'a> {
     pub template: Option<&'a str>,
 }
 
-/// Why a close is undone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum UndoReason {
-    NotDuplicate,
-    /// It is a duplicate, but of another item.
-    WrongTarget,
-    Other,
+text_enum! {
+    /// Why a close is undone.
+    pub enum UndoReason: "a reason to undo" {
+        NotDuplicate = "not-duplicate",
+        /// It is a duplicate, but of another item.
+        WrongTarget = "wrong-target",
+        Other = "other",
+    }
 }
-
-words!(UndoReason, "a reason to undo", NotDuplicate = "not-duplicate", WrongTarget = "wrong-target", Other = "other",);
 
 /// The comment that is written before an item is closed.
 ///

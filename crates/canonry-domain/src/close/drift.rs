@@ -13,72 +13,43 @@ use crate::items::content::ContentHash;
 use crate::items::item::{Item, ItemNumber, ItemState};
 use crate::items::login::Login;
 use crate::items::maintainers::Maintainers;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// What changed since a row was planned, or cannot be told any more.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DriftKind {
-    SourceEdited,
-    SourceClosed,
-    SourceReopened,
-    SourceAssigned,
-    SourceLocked,
-    HumanCommented,
-    TargetClosed,
-    TargetEdited,
-    /// The target was deleted, transferred or made a discussion.
-    TargetGone,
-    LabelAdded,
-    MaintainerChanged,
-    UnreadableState,
-    UnreadableText,
-    /// GitHub's answer does not tell whether it is locked.
-    UnreadableLocked,
-    UnreadableAssignees,
-    UnreadableLabels,
-    UnreadableMilestone,
-    UnreadableAuthor,
-    /// GitHub's answer does not tell whether it is a draft.
-    UnreadableDraft,
-    /// GitHub's answer does not tell when it was opened and changed.
-    UnreadableTimes,
-    UnreadableComments,
-    UnreadableTimeline,
-    /// GitHub's answer does not tell the reactions to its announcement.
-    UnreadableReactions,
-    /// GitHub's answer does not tell the one that stays open.
-    UnreadableTarget,
+text_enum! {
+    /// What changed since a row was planned, or cannot be told any more.
+    pub enum DriftKind: "a kind of drift" {
+        SourceEdited = "source_edited",
+        SourceClosed = "source_closed",
+        SourceReopened = "source_reopened",
+        SourceAssigned = "source_assigned",
+        SourceLocked = "source_locked",
+        HumanCommented = "human_commented",
+        TargetClosed = "target_closed",
+        TargetEdited = "target_edited",
+        /// The target was deleted, transferred or made a discussion.
+        TargetGone = "target_gone",
+        LabelAdded = "label_added",
+        MaintainerChanged = "maintainer_changed",
+        UnreadableState = "unreadable_state",
+        UnreadableText = "unreadable_text",
+        /// GitHub's answer does not tell whether it is locked.
+        UnreadableLocked = "unreadable_locked",
+        UnreadableAssignees = "unreadable_assignees",
+        UnreadableLabels = "unreadable_labels",
+        UnreadableMilestone = "unreadable_milestone",
+        UnreadableAuthor = "unreadable_author",
+        /// GitHub's answer does not tell whether it is a draft.
+        UnreadableDraft = "unreadable_draft",
+        /// GitHub's answer does not tell when it was opened and changed.
+        UnreadableTimes = "unreadable_times",
+        UnreadableComments = "unreadable_comments",
+        UnreadableTimeline = "unreadable_timeline",
+        /// GitHub's answer does not tell the reactions to its announcement.
+        UnreadableReactions = "unreadable_reactions",
+        /// GitHub's answer does not tell the one that stays open.
+        UnreadableTarget = "unreadable_target",
+    }
 }
-
-words!(
-    DriftKind,
-    "a kind of drift",
-    SourceEdited = "source_edited",
-    SourceClosed = "source_closed",
-    SourceReopened = "source_reopened",
-    SourceAssigned = "source_assigned",
-    SourceLocked = "source_locked",
-    HumanCommented = "human_commented",
-    TargetClosed = "target_closed",
-    TargetEdited = "target_edited",
-    TargetGone = "target_gone",
-    LabelAdded = "label_added",
-    MaintainerChanged = "maintainer_changed",
-    UnreadableState = "unreadable_state",
-    UnreadableText = "unreadable_text",
-    UnreadableLocked = "unreadable_locked",
-    UnreadableAssignees = "unreadable_assignees",
-    UnreadableLabels = "unreadable_labels",
-    UnreadableMilestone = "unreadable_milestone",
-    UnreadableAuthor = "unreadable_author",
-    UnreadableDraft = "unreadable_draft",
-    UnreadableTimes = "unreadable_times",
-    UnreadableComments = "unreadable_comments",
-    UnreadableTimeline = "unreadable_timeline",
-    UnreadableReactions = "unreadable_reactions",
-    UnreadableTarget = "unreadable_target",
-);
 
 impl DriftKind {
     /// What changed, as a person would say it.

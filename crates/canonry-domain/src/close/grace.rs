@@ -1,7 +1,5 @@
 //! The time in which people can object before an item is closed: whether there is one, and what ends it.
 
-use serde::{Deserialize, Serialize};
-
 use crate::close::plan::{has_protected_label, whose};
 use crate::duplicates::canonical::{PairItem, may_close_towards};
 use crate::duplicates::online_verdict::Verdict;
@@ -9,70 +7,43 @@ use crate::duplicates::score::Probability;
 use crate::duplicates::vague::is_too_vague;
 use crate::items::item::{Item, ItemState, ItemType, StateReason};
 use crate::items::maintainers::Maintainers;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// Why a grace ended without a close.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum GraceEnd {
-    Gone,
-    Closed,
-    Reopened,
-    /// A person ruled that the two are no duplicates.
-    NotDuplicate,
-    /// The settings no longer say that items are closed after a grace.
-    ModeChanged,
-    /// Too many people objected to closes in this repository.
-    Breaker,
-    Superseded,
-    CalledOff,
-    Edited,
-    /// A later look found the item to be no duplicate.
-    Withdrawn,
-    CommentDeleted,
-    Reaction,
-    HumanCommented,
-    LabelRemoved,
-    Assigned,
-    Milestoned,
-    LinkedPull,
-    /// The item has a label whose items are never closed.
-    Protected,
-    Pinned,
-    Locked,
-    /// The item that it would have been closed in favour of is not open any more.
-    TargetClosed,
-    /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
-    /// be closed as a duplicate of it.
-    Outranked,
+text_enum! {
+    /// Why a grace ended without a close.
+    pub enum GraceEnd: "an end of a grace" {
+        Gone = "gone",
+        Closed = "closed",
+        Reopened = "reopened",
+        /// A person ruled that the two are no duplicates.
+        NotDuplicate = "not_duplicate",
+        /// The settings no longer say that items are closed after a grace.
+        ModeChanged = "mode_changed",
+        /// Too many people objected to closes in this repository.
+        Breaker = "breaker",
+        Superseded = "superseded",
+        CalledOff = "called_off",
+        Edited = "edited",
+        /// A later look found the item to be no duplicate.
+        Withdrawn = "withdrawn",
+        CommentDeleted = "comment_deleted",
+        Reaction = "reaction",
+        HumanCommented = "human_commented",
+        LabelRemoved = "label_removed",
+        Assigned = "assigned",
+        Milestoned = "milestoned",
+        LinkedPull = "linked_pull",
+        /// The item has a label whose items are never closed.
+        Protected = "protected",
+        Pinned = "pinned",
+        Locked = "locked",
+        /// The item that it would have been closed in favour of is not open any more.
+        TargetClosed = "target_closed",
+        /// The item is older or more active than the one that it would have been closed as a duplicate of, or that one is to
+        /// be closed as a duplicate of it.
+        Outranked = "outranked",
+    }
 }
-
-words!(
-    GraceEnd,
-    "an end of a grace",
-    Gone = "gone",
-    Closed = "closed",
-    Reopened = "reopened",
-    NotDuplicate = "not_duplicate",
-    ModeChanged = "mode_changed",
-    Breaker = "breaker",
-    Superseded = "superseded",
-    CalledOff = "called_off",
-    Edited = "edited",
-    Withdrawn = "withdrawn",
-    CommentDeleted = "comment_deleted",
-    Reaction = "reaction",
-    HumanCommented = "human_commented",
-    LabelRemoved = "label_removed",
-    Assigned = "assigned",
-    Milestoned = "milestoned",
-    LinkedPull = "linked_pull",
-    Protected = "protected",
-    Pinned = "pinned",
-    Locked = "locked",
-    TargetClosed = "target_closed",
-    Outranked = "outranked",
-);
 
 impl GraceEnd {
     /// The reason as it is told under the item, after "because".

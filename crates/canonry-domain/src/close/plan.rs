@@ -13,19 +13,17 @@ use crate::duplicates::human_override::Rulings;
 use crate::duplicates::score::Probability;
 use crate::items::item::{Item, ItemNumber, ItemState};
 use crate::items::maintainers::Maintainers;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// What must be known of an item and its canonical before the item is closed. The target is the
-/// canonical either way.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetPolicy {
-    CanonicalOnly,
-    /// That, or two edges through one other item.
-    DirectFallback,
+text_enum! {
+    /// What must be known of an item and its canonical before the item is closed. The target is the
+    /// canonical either way.
+    pub enum TargetPolicy: "a target policy" {
+        CanonicalOnly = "canonical-only",
+        /// That, or two edges through one other item.
+        DirectFallback = "direct-fallback",
+    }
 }
-
-words!(TargetPolicy, "a target policy", CanonicalOnly = "canonical-only", DirectFallback = "direct-fallback",);
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanRules {

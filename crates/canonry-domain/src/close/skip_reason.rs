@@ -1,75 +1,47 @@
 //! Why a row of a plan does not close its item.
 
-use serde::{Deserialize, Serialize};
+use crate::text_enum;
 
-use crate::text::text_enum::words;
-
-/// Why a row of a plan does not close its item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum SkipReason {
-    NotOpen,
-    /// Its author or its assignees are unknown, so they might be maintainers.
-    UncertainMaintainerIdentity,
-    MaintainerAuthor,
-    MaintainerAssignee,
-    /// Nothing says that it is a duplicate of the canonical itself.
-    MissingAcceptedEdge,
-    LowConfidence,
-    /// Somebody works on it: a milestone, or an open pull request that fixes it.
-    InProgress,
-    Locked,
-    Pinned,
-    /// It has a label whose items are never closed.
-    ProtectedLabel,
-    /// A text changed after it was judged.
-    StaleEdge,
-    /// The canonical is not open, so nothing may be closed in favour of it.
-    UnsafeTarget,
-    /// A person reopened it, or a close of it was undone or objected to.
-    HumanReopened,
-    /// A person ruled that it is not a duplicate of another item of its cluster.
-    ConflictingOverride,
-    Objected,
-    /// A close of it is announced, and there is time left to object.
-    InGrace,
-    /// It, or the canonical, has no text of its own, only that of a template.
-    NoContent,
-    /// The judge that called it a duplicate has not proven itself in the repository.
-    UnprovenJudge,
-    /// As many items were closed today as may be without a person's approval.
-    DailyLimit,
-    /// A person excluded it from a plan, and nobody has lifted that.
-    Excluded,
-    /// A person ruled about its cluster after the plan was made.
-    RuledSince,
+text_enum! {
+    /// Why a row of a plan does not close its item.
+    pub enum SkipReason: "a reason to skip" {
+        NotOpen = "not_open",
+        /// Its author or its assignees are unknown, so they might be maintainers.
+        UncertainMaintainerIdentity = "uncertain_maintainer_identity",
+        MaintainerAuthor = "maintainer_author",
+        MaintainerAssignee = "maintainer_assignee",
+        /// Nothing says that it is a duplicate of the canonical itself.
+        MissingAcceptedEdge = "missing_accepted_edge",
+        LowConfidence = "low_confidence",
+        /// Somebody works on it: a milestone, or an open pull request that fixes it.
+        InProgress = "in_progress",
+        Locked = "locked",
+        Pinned = "pinned",
+        /// It has a label whose items are never closed.
+        ProtectedLabel = "protected_label",
+        /// A text changed after it was judged.
+        StaleEdge = "stale_edge",
+        /// The canonical is not open, so nothing may be closed in favour of it.
+        UnsafeTarget = "unsafe_target",
+        /// A person reopened it, or a close of it was undone or objected to.
+        HumanReopened = "human_reopened",
+        /// A person ruled that it is not a duplicate of another item of its cluster.
+        ConflictingOverride = "conflicting_override",
+        Objected = "objected",
+        /// A close of it is announced, and there is time left to object.
+        InGrace = "in_grace",
+        /// It, or the canonical, has no text of its own, only that of a template.
+        NoContent = "no_content",
+        /// The judge that called it a duplicate has not proven itself in the repository.
+        UnprovenJudge = "unproven_judge",
+        /// As many items were closed today as may be without a person's approval.
+        DailyLimit = "daily_limit",
+        /// A person excluded it from a plan, and nobody has lifted that.
+        Excluded = "excluded",
+        /// A person ruled about its cluster after the plan was made.
+        RuledSince = "ruled_since",
+    }
 }
-
-words!(
-    SkipReason,
-    "a reason to skip",
-    NotOpen = "not_open",
-    UncertainMaintainerIdentity = "uncertain_maintainer_identity",
-    MaintainerAuthor = "maintainer_author",
-    MaintainerAssignee = "maintainer_assignee",
-    MissingAcceptedEdge = "missing_accepted_edge",
-    LowConfidence = "low_confidence",
-    InProgress = "in_progress",
-    Locked = "locked",
-    Pinned = "pinned",
-    ProtectedLabel = "protected_label",
-    StaleEdge = "stale_edge",
-    UnsafeTarget = "unsafe_target",
-    HumanReopened = "human_reopened",
-    ConflictingOverride = "conflicting_override",
-    Objected = "objected",
-    InGrace = "in_grace",
-    NoContent = "no_content",
-    UnprovenJudge = "unproven_judge",
-    DailyLimit = "daily_limit",
-    Excluded = "excluded",
-    RuledSince = "ruled_since",
-);
 
 impl SkipReason {
     /// The reason as a person would say it.

@@ -1,12 +1,10 @@
 //! Whether a verdict about a new item is said on GitHub, and why not.
 
-use serde::{Deserialize, Serialize};
-
 use crate::duplicates::online_verdict::Verdict;
 use crate::duplicates::score::Similarity;
 use crate::duplicates::triage_mode::TriageMode;
 use crate::learning::threshold::CurrentThreshold;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// Whether a verdict is said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,28 +14,18 @@ pub enum Speaking {
     Silent(WhySilent),
 }
 
-/// Why a verdict is only recorded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum WhySilent {
-    Mode,
-    NotDuplicate,
-    /// The selected target has no score to hold against the threshold.
-    NoScore,
-    BelowThreshold,
-    /// Too many suggestions were wrong here, at every level.
-    FallenSilent,
+text_enum! {
+    /// Why a verdict is only recorded.
+    pub enum WhySilent: "a reason to be silent" {
+        Mode = "mode",
+        NotDuplicate = "not_duplicate",
+        /// The selected target has no score to hold against the threshold.
+        NoScore = "no_score",
+        BelowThreshold = "below_threshold",
+        /// Too many suggestions were wrong here, at every level.
+        FallenSilent = "fallen_silent",
+    }
 }
-
-words!(
-    WhySilent,
-    "a reason to be silent",
-    Mode = "mode",
-    NotDuplicate = "not_duplicate",
-    NoScore = "no_score",
-    BelowThreshold = "below_threshold",
-    FallenSilent = "fallen_silent",
-);
 
 /// Whether a verdict is said: in a mode that speaks, for both verdicts that name a target, from the threshold on.
 ///

@@ -1,32 +1,27 @@
 //! What the gates made of one candidate set.
 
-use serde::{Deserialize, Serialize};
-
 use crate::items::item::ItemNumber;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// What became of an evaluated candidate set.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionStatus {
-    /// An edge: the source is a duplicate of its target.
-    Accepted,
-    /// The judge said no, or a gate vetoed its yes.
-    Rejected,
-    Skipped,
+text_enum! {
+    /// What became of an evaluated candidate set.
+    pub enum DecisionStatus: "a decision's status" {
+        /// An edge: the source is a duplicate of its target.
+        Accepted = "accepted",
+        /// The judge said no, or a gate vetoed its yes.
+        Rejected = "rejected",
+        Skipped = "skipped",
+    }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DecisionOrigin {
-    /// `judge`, over stored candidate sets.
-    Batch,
-    Online,
-    Override,
+text_enum! {
+    pub enum DecisionOrigin: "a decision's origin" {
+        /// `judge`, over stored candidate sets.
+        Batch = "batch",
+        Online = "online",
+        Override = "override",
+    }
 }
-
-words!(DecisionStatus, "a decision's status", Accepted = "accepted", Rejected = "rejected", Skipped = "skipped");
-words!(DecisionOrigin, "a decision's origin", Batch = "batch", Online = "online", Override = "override");
 
 /// The gates' ruling: what becomes of a candidate set, and the gate that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,27 +7,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::items::item::{ItemNumber, ItemType};
 use crate::items::login::Login;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OverrideKind {
-    Duplicate,
-    NotDuplicate,
-    /// The item is the canonical of whatever cluster it is in.
-    Canonical,
-    /// The item is not to be closed as a duplicate of the other one, nor of anything in its cluster.
-    Excluded,
+text_enum! {
+    pub enum OverrideKind: "a kind of override" {
+        Duplicate = "duplicate",
+        NotDuplicate = "not_duplicate",
+        /// The item is the canonical of whatever cluster it is in.
+        Canonical = "canonical",
+        /// The item is not to be closed as a duplicate of the other one, nor of anything in its cluster.
+        Excluded = "excluded",
+    }
 }
-
-words!(
-    OverrideKind,
-    "a kind of override",
-    Duplicate = "duplicate",
-    NotDuplicate = "not_duplicate",
-    Canonical = "canonical",
-    Excluded = "excluded",
-);
 
 /// One ruling of a person, in force until it is removed or a later one of the same pair replaces it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,5 @@
 //! What is said about a new item: duplicate, maybe, or nothing.
 
-use serde::{Deserialize, Serialize};
-
 use crate::duplicates::bug_feature::bug_feature_mismatch;
 use crate::duplicates::decision::Ruled;
 use crate::duplicates::gates::named_candidate;
@@ -11,7 +9,7 @@ use crate::duplicates::score_gap::gap_too_small;
 use crate::items::item::{ItemNumber, ItemState};
 use crate::judge::answer::JudgeAnswer;
 use crate::judge::structure::{strict_shortfall, structural_veto};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// The least score of a target that may be called a duplicate, whatever the judge says.
 pub const STRONG_RETRIEVAL: f64 = 0.90;
@@ -19,24 +17,16 @@ pub const STRONG_RETRIEVAL: f64 = 0.90;
 /// The reason of a verdict that no usable answer of the judge stands behind.
 pub(crate) const NO_USABLE_ANSWER: &str = "invalid_judge_response";
 
-/// What a new item is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verdict {
-    Duplicate,
-    /// Perhaps one; a person should look.
-    MaybeDuplicate,
-    /// None.
-    NotDuplicate,
+text_enum! {
+    /// What a new item is called.
+    pub enum Verdict: "a verdict" {
+        Duplicate = "duplicate",
+        /// Perhaps one; a person should look.
+        MaybeDuplicate = "maybe_duplicate",
+        /// None.
+        NotDuplicate = "not_duplicate",
+    }
 }
-
-words!(
-    Verdict,
-    "a verdict",
-    Duplicate = "duplicate",
-    MaybeDuplicate = "maybe_duplicate",
-    NotDuplicate = "not_duplicate",
-);
 
 /// From where on a new item is called what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::duplicates::score::Probability;
 use crate::items::content::TEXT_LIMIT;
 use crate::items::item::{Item, ItemType};
 use crate::items::pull_changes::PullChanges;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// The shape of [`IntentCard`]; a stored card of another version is not read.
 pub const CARD_SCHEMA_VERSION: u32 = 1;
@@ -48,24 +48,15 @@ pub struct EvidenceFact {
     pub source: EvidenceSource,
 }
 
-/// The part of an item that a fact comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EvidenceSource {
-    Title,
-    Body,
-    Diff,
-    FileContext,
+text_enum! {
+    /// The part of an item that a fact comes from.
+    pub enum EvidenceSource: "a source of evidence" {
+        Title = "title",
+        Body = "body",
+        Diff = "diff",
+        FileContext = "file_context",
+    }
 }
-
-words!(
-    EvidenceSource,
-    "a source of evidence",
-    Title = "title",
-    Body = "body",
-    Diff = "diff",
-    FileContext = "file_context",
-);
 
 /// What a pull request changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,26 +68,16 @@ pub struct ChangeIntent {
     pub risk_notes: Vec<String>,
 }
 
-/// Who makes the cards.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Extractor {
-    Local,
-    OpenAi,
-    Anthropic,
-    Gemini,
-    Command,
+text_enum! {
+    /// Who makes the cards.
+    pub enum Extractor: "a provider" {
+        Local = "local",
+        OpenAi = "openai",
+        Anthropic = "anthropic",
+        Gemini = "gemini",
+        Command = "command",
+    }
 }
-
-words!(
-    Extractor,
-    "a provider",
-    Local = "local",
-    OpenAi = "openai",
-    Anthropic = "anthropic",
-    Gemini = "gemini",
-    Command = "command",
-);
 
 /// What a card is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::items::content::ContentHash;
 use crate::items::login::Login;
 use crate::items::pull_changes::PullChanges;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// An issue or a pull request as the store knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,53 +58,41 @@ pub struct Item {
     pub gone: Option<Gone>,
 }
 
-/// Issue or pull request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ItemType {
-    Issue,
-    Pr,
+text_enum! {
+    /// Issue or pull request.
+    pub enum ItemType: "a type" {
+        Issue = "issue",
+        Pr = "pr",
+    }
 }
 
-/// Open or closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ItemState {
-    Open,
-    Closed,
+text_enum! {
+    /// Open or closed.
+    pub enum ItemState: "a state" {
+        Open = "open",
+        Closed = "closed",
+    }
 }
 
-/// GitHub's reason for an item's state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StateReason {
-    Completed,
-    NotPlanned,
-    Duplicate,
-    /// Open again after it was closed.
-    Reopened,
+text_enum! {
+    /// GitHub's reason for an item's state.
+    pub enum StateReason: "a state reason" {
+        Completed = "completed",
+        NotPlanned = "not_planned",
+        Duplicate = "duplicate",
+        /// Open again after it was closed.
+        Reopened = "reopened",
+    }
 }
 
-/// Why an item is no longer in its repository.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Gone {
-    Deleted,
-    Transferred,
-    Converted,
+text_enum! {
+    /// Why an item is no longer in its repository.
+    pub enum Gone: "a way to be gone" {
+        Deleted = "deleted",
+        Transferred = "transferred",
+        Converted = "converted",
+    }
 }
-
-words!(ItemType, "a type", Issue = "issue", Pr = "pr");
-words!(ItemState, "a state", Open = "open", Closed = "closed");
-words!(
-    StateReason,
-    "a state reason",
-    Completed = "completed",
-    NotPlanned = "not_planned",
-    Duplicate = "duplicate",
-    Reopened = "reopened",
-);
-words!(Gone, "a way to be gone", Deleted = "deleted", Transferred = "transferred", Converted = "converted");
 
 impl ItemType {
     /// The one type that is meant, or both.

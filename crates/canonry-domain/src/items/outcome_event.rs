@@ -1,13 +1,12 @@
 //! What people did with an item, as an event with an id of its own.
 
 use jiff::{SignedDuration, Timestamp};
-use serde::{Deserialize, Serialize};
 
 use crate::items::item::{GithubId, Item, ItemNumber, ItemState, ItemType, StateReason};
 use crate::items::login::Login;
 use crate::items::named_duplicate::named_duplicate;
 use crate::items::repo_name::RepoName;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// One thing that happened to an issue. Events are only ever added: what became of the issue is
 /// derived from all of them.
@@ -37,54 +36,33 @@ pub struct OutcomeEvent {
     pub occurred_at: Timestamp,
 }
 
-/// What happened to an issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeKind {
-    Closed,
-    Reopened,
-    /// It got people's label `duplicate`.
-    Labeled,
-    Unlabeled,
-    Commented,
+text_enum! {
+    /// What happened to an issue.
+    pub enum OutcomeKind: "a kind of outcome event" {
+        Closed = "closed",
+        Reopened = "reopened",
+        /// It got people's label `duplicate`.
+        Labeled = "labeled",
+        Unlabeled = "unlabeled",
+        Commented = "commented",
+    }
 }
 
-words!(
-    OutcomeKind,
-    "a kind of outcome event",
-    Closed = "closed",
-    Reopened = "reopened",
-    Labeled = "labeled",
-    Unlabeled = "unlabeled",
-    Commented = "commented",
-);
-
-/// What the one behind an event is to the repository. The order is that of what is known: of two reports of one event
-/// the greater is taken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum EventBy {
-    /// Nobody can tell: a sync found it.
-    Unknown,
-    /// Another bot, such as one that closes stale issues.
-    Bot,
-    Canonry,
-    /// Canonry, for a plan's row that a person had approved.
-    Approved,
-    Person,
-    Maintainer,
+text_enum! {
+    /// What the one behind an event is to the repository. The order is that of what is known: of two reports of one event
+    /// the greater is taken.
+    pub enum EventBy: "who an event is by" {
+        /// Nobody can tell: a sync found it.
+        Unknown = "unknown",
+        /// Another bot, such as one that closes stale issues.
+        Bot = "bot",
+        Canonry = "canonry",
+        /// Canonry, for a plan's row that a person had approved.
+        Approved = "approved",
+        Person = "person",
+        Maintainer = "maintainer",
+    }
 }
-
-words!(
-    EventBy,
-    "who an event is by",
-    Unknown = "unknown",
-    Bot = "bot",
-    Canonry = "canonry",
-    Approved = "approved",
-    Person = "person",
-    Maintainer = "maintainer",
-);
 
 impl EventBy {
     /// Whether it was a program acting by itself, whose events are never evidence.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::duplicates::online_verdict::Verdict;
@@ -11,21 +11,19 @@ use crate::items::item::{ItemNumber, ItemType};
 use crate::learning::prediction::points;
 use crate::learning::reliability::{level_of, top_of};
 use crate::learning::share::Share;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// Points of a score that make one level here, as in the table of reliability.
 const LEVEL_WIDTH: u8 = 5;
 
-/// What a person says about two items that a verdict is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AdjudicationWord {
-    Same,
-    Different,
-    Unsure,
+text_enum! {
+    /// What a person says about two items that a verdict is about.
+    pub enum AdjudicationWord: "an answer to a sampled verdict" {
+        Same = "same",
+        Different = "different",
+        Unsure = "unsure",
+    }
 }
-
-words!(AdjudicationWord, "an answer to a sampled verdict", Same = "same", Different = "different", Unsure = "unsure",);
 
 impl AdjudicationWord {
     /// Whether it confirms a verdict; `None` when it says nothing.

@@ -9,7 +9,7 @@ use crate::items::item::ItemNumber;
 use crate::judge::structure::{Certainty, PathMatch, Relation, RootCauseMatch, ScopeRelation, Structure};
 use crate::text::answer_fence::unwrap_answer;
 use crate::text::answer_fields::{Fields, number, string, whole_number};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// Code points of the reasoning that are kept.
 pub const REASONING_LIMIT: usize = 240;
@@ -28,39 +28,24 @@ pub struct JudgeAnswer {
     pub structure: Structure,
 }
 
-/// Why a text is no answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InvalidAnswer {
-    /// It is not JSON, or there is text before it.
-    NotJson,
-    /// There is text after the JSON.
-    TrailingText,
-    UnknownKey,
-    MissingKey,
-    /// A value is not of its key's type, a word is not one of its key's words, or a key is there twice.
-    BadType,
-    OutOfRange,
-    TargetNotInSet,
-    NoTarget,
-    Refusal,
-    Empty,
+text_enum! {
+    /// Why a text is no answer.
+    pub enum InvalidAnswer: "a kind of invalid answer" {
+        /// It is not JSON, or there is text before it.
+        NotJson = "not_json",
+        /// There is text after the JSON.
+        TrailingText = "trailing_text",
+        UnknownKey = "unknown_key",
+        MissingKey = "missing_key",
+        /// A value is not of its key's type, a word is not one of its key's words, or a key is there twice.
+        BadType = "bad_type",
+        OutOfRange = "out_of_range",
+        TargetNotInSet = "target_not_in_set",
+        NoTarget = "no_target",
+        Refusal = "refusal",
+        Empty = "empty",
+    }
 }
-
-words!(
-    InvalidAnswer,
-    "a kind of invalid answer",
-    NotJson = "not_json",
-    TrailingText = "trailing_text",
-    UnknownKey = "unknown_key",
-    MissingKey = "missing_key",
-    BadType = "bad_type",
-    OutOfRange = "out_of_range",
-    TargetNotInSet = "target_not_in_set",
-    NoTarget = "no_target",
-    Refusal = "refusal",
-    Empty = "empty",
-);
 
 /// Reads an answer about these candidates.
 ///

@@ -5,53 +5,34 @@ use serde::{Deserialize, Serialize};
 use crate::duplicates::decision::{DecisionStatus, Ruled};
 use crate::duplicates::score::Probability;
 use crate::items::item::ItemNumber;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// How one judge's lane ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LaneStatus {
-    Accepted,
-    /// It said no, or a gate vetoed its yes.
-    Rejected,
-    /// Nothing could be decided: a vague source, a malformed answer.
-    Skipped,
-    Failed,
+text_enum! {
+    /// How one judge's lane ended.
+    pub enum LaneStatus: "a lane's status" {
+        Accepted = "accepted",
+        /// It said no, or a gate vetoed its yes.
+        Rejected = "rejected",
+        /// Nothing could be decided: a vague source, a malformed answer.
+        Skipped = "skipped",
+        Failed = "failed",
+    }
 }
 
-/// How two lanes compare, the strong one taken for the truth.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AuditClass {
-    Tp,
-    /// Only the cheap one accepts.
-    Fp,
-    /// Only the strong one accepts.
-    Fn,
-    Tn,
-    /// Both accept, but not the same target.
-    Conflict,
-    Incomplete,
+text_enum! {
+    /// How two lanes compare, the strong one taken for the truth.
+    pub enum AuditClass: "a class of an audit" {
+        Tp = "tp",
+        /// Only the cheap one accepts.
+        Fp = "fp",
+        /// Only the strong one accepts.
+        Fn = "fn",
+        Tn = "tn",
+        /// Both accept, but not the same target.
+        Conflict = "conflict",
+        Incomplete = "incomplete",
+    }
 }
-
-words!(
-    LaneStatus,
-    "a lane's status",
-    Accepted = "accepted",
-    Rejected = "rejected",
-    Skipped = "skipped",
-    Failed = "failed",
-);
-words!(
-    AuditClass,
-    "a class of an audit",
-    Tp = "tp",
-    Fp = "fp",
-    Fn = "fn",
-    Tn = "tn",
-    Conflict = "conflict",
-    Incomplete = "incomplete",
-);
 
 /// What one judge made of one candidate set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -2,76 +2,55 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// What the source is to its target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Relation {
-    SameInstance,
-    /// Something that came up because of the target.
-    RelatedFollowup,
-    PartialOverlap,
-    Different,
+text_enum! {
+    /// What the source is to its target.
+    pub enum Relation: "a relation" {
+        SameInstance = "same_instance",
+        /// Something that came up because of the target.
+        RelatedFollowup = "related_followup",
+        PartialOverlap = "partial_overlap",
+        Different = "different",
+    }
 }
 
-/// Whether one change would settle both.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RootCauseMatch {
-    Same,
-    Adjacent,
-    Different,
+text_enum! {
+    /// Whether one change would settle both.
+    pub enum RootCauseMatch: "a root cause match" {
+        Same = "same",
+        Adjacent = "adjacent",
+        Different = "different",
+    }
 }
 
-/// How far the source reaches, measured by the target.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ScopeRelation {
-    SameScope,
-    SourceSubset,
-    SourceSuperset,
-    PartialOverlap,
-    DifferentScope,
+text_enum! {
+    /// How far the source reaches, measured by the target.
+    pub enum ScopeRelation: "a scope relation" {
+        SameScope = "same_scope",
+        SourceSubset = "source_subset",
+        SourceSuperset = "source_superset",
+        PartialOverlap = "partial_overlap",
+        DifferentScope = "different_scope",
+    }
 }
 
-/// Whether both take the same way through the program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum PathMatch {
-    Same,
-    Different,
-    Unknown,
+text_enum! {
+    /// Whether both take the same way through the program.
+    pub enum PathMatch: "a path match" {
+        Same = "same",
+        Different = "different",
+        Unknown = "unknown",
+    }
 }
 
-/// Whether the judge stands by its answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Certainty {
-    Sure,
-    Unsure,
+text_enum! {
+    /// Whether the judge stands by its answer.
+    pub enum Certainty: "a certainty" {
+        Sure = "sure",
+        Unsure = "unsure",
+    }
 }
-
-words!(
-    Relation,
-    "a relation",
-    SameInstance = "same_instance",
-    RelatedFollowup = "related_followup",
-    PartialOverlap = "partial_overlap",
-    Different = "different",
-);
-words!(RootCauseMatch, "a root cause match", Same = "same", Adjacent = "adjacent", Different = "different");
-words!(
-    ScopeRelation,
-    "a scope relation",
-    SameScope = "same_scope",
-    SourceSubset = "source_subset",
-    SourceSuperset = "source_superset",
-    PartialOverlap = "partial_overlap",
-    DifferentScope = "different_scope",
-);
-words!(PathMatch, "a path match", Same = "same", Different = "different", Unknown = "unknown");
-words!(Certainty, "a certainty", Sure = "sure", Unsure = "unsure");
 
 /// The five structural keys of an answer; `None` is absent or null.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

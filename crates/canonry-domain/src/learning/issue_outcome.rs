@@ -10,7 +10,7 @@ use crate::items::item::{ItemNumber, StateReason};
 use crate::items::outcome_event::{EventBy, OutcomeEvent, OutcomeKind};
 use crate::learning::closing_evidence::{Found, evidence_of};
 use crate::learning::prediction::{Prediction, Truth};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// What people did with an issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -41,30 +41,19 @@ impl Outcome {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OutcomeEvidence {
-    /// The reason of the closing, or that Canonry closed it for a row that a person had approved.
-    StateReason,
-    /// People's label `duplicate`.
-    Label,
-    /// A comment by the closer or a maintainer around the closing.
-    ClosingComment,
-    Body,
-    Reopening,
-    Nothing,
+text_enum! {
+    pub enum OutcomeEvidence: "evidence of an outcome" {
+        /// The reason of the closing, or that Canonry closed it for a row that a person had approved.
+        StateReason = "state_reason",
+        /// People's label `duplicate`.
+        Label = "label",
+        /// A comment by the closer or a maintainer around the closing.
+        ClosingComment = "closing_comment",
+        Body = "body",
+        Reopening = "reopening",
+        Nothing = "nothing",
+    }
 }
-
-words!(
-    OutcomeEvidence,
-    "evidence of an outcome",
-    StateReason = "state_reason",
-    Label = "label",
-    ClosingComment = "closing_comment",
-    Body = "body",
-    Reopening = "reopening",
-    Nothing = "nothing",
-);
 
 /// What became of an issue, and what that rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

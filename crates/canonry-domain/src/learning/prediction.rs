@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::duplicates::score::Similarity;
 use crate::items::component::Component;
 use crate::items::item::ItemNumber;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// What a triage record predicted. It counts whether or not it was spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,25 +94,15 @@ impl Lesson {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LessonKind {
-    Confirmed,
-    FalsePositive,
-    Missed,
-    TrueNegative,
-    Unknown,
+text_enum! {
+    pub enum LessonKind: "a kind of outcome" {
+        Confirmed = "confirmed",
+        FalsePositive = "false_positive",
+        Missed = "missed",
+        TrueNegative = "true_negative",
+        Unknown = "unknown",
+    }
 }
-
-words!(
-    LessonKind,
-    "a kind of outcome",
-    Confirmed = "confirmed",
-    FalsePositive = "false_positive",
-    Missed = "missed",
-    TrueNegative = "true_negative",
-    Unknown = "unknown",
-);
 
 /// One entry of the log that thresholds are learned from: one triage record with its present outcome.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -8,27 +8,19 @@ use crate::learning::precision_target::precision_target;
 use crate::learning::prediction_tally::PredictionTally;
 use crate::learning::threshold::{CurrentThreshold, Threshold};
 use crate::learning::threshold_reason::ThresholdReason;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// A rule by which a threshold follows from outcomes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ThresholdRule {
-    /// The lowest level that is surely right often enough; silence where no level is.
-    PrecisionTarget,
-    /// 100 times the mean share of right predictions. It falls with every wrong one: a wrong bot becomes noisier.
-    BetaMean,
-    /// 100 times one minus that mean. It goes the right way, but not to any wanted precision.
-    BetaComplement,
+text_enum! {
+    /// A rule by which a threshold follows from outcomes.
+    pub enum ThresholdRule: "a learning rule" {
+        /// The lowest level that is surely right often enough; silence where no level is.
+        PrecisionTarget = "precision-target",
+        /// 100 times the mean share of right predictions. It falls with every wrong one: a wrong bot becomes noisier.
+        BetaMean = "beta-mean",
+        /// 100 times one minus that mean. It goes the right way, but not to any wanted precision.
+        BetaComplement = "beta-complement",
+    }
 }
-
-words!(
-    ThresholdRule,
-    "a learning rule",
-    PrecisionTarget = "precision-target",
-    BetaMean = "beta-mean",
-    BetaComplement = "beta-complement",
-);
 
 /// What a repository asks of its thresholds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

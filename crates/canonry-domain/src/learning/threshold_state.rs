@@ -12,7 +12,7 @@ use crate::learning::prediction_tally::{OutcomeCounts, PredictionTally};
 use crate::learning::threshold::CurrentThreshold;
 use crate::learning::threshold_reason::ThresholdReason;
 use crate::learning::threshold_rule::{ThresholdRule, ThresholdSettings, rule_on};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// Outcomes that a repository needs before its components are looked at one by one.
 const REPOSITORY_OUTCOMES: u64 = 100;
@@ -36,15 +36,13 @@ pub struct ThresholdState {
     pub reason: ThresholdReason,
 }
 
-/// Where a threshold comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ThresholdSource {
-    Configured,
-    Learned,
+text_enum! {
+    /// Where a threshold comes from.
+    pub enum ThresholdSource: "a source of a threshold" {
+        Configured = "configured",
+        Learned = "learned",
+    }
 }
-
-words!(ThresholdSource, "a source of a threshold", Configured = "configured", Learned = "learned");
 
 impl ThresholdState {
     fn of(settings: &ThresholdSettings, tally: &PredictionTally) -> Self {

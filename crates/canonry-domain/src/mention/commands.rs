@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::items::item::ItemNumber;
 use crate::items::login::Login;
 use crate::review::Fingerprint;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// The name by which Canonry is called unless a repository chose another one.
 pub const DEFAULT_HANDLE: &str = "canonry";
@@ -31,46 +31,28 @@ pub fn is_mention_answered(by: &Login, earlier: &[Login]) -> bool {
     own < ANSWERED_AN_HOUR && all < ANSWERED_AN_HOUR_IN_ALL
 }
 
-/// What a person can ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum MentionVerb {
-    /// Look at what is new in a pull request.
-    Review,
-    FullReview,
-    Pause,
-    Resume,
-    Why,
-    /// Never say a finding again about this code.
-    NotUseful,
-    FeedbackStatus,
-    FeedbackList,
-    FeedbackClear,
-    /// Undo the last clear of reactions.
-    FeedbackRestore,
-    DuplicateOf,
-    NotADuplicate,
-    Undo,
-    Help,
+text_enum! {
+    /// What a person can ask for.
+    pub enum MentionVerb: "a command" {
+        /// Look at what is new in a pull request.
+        Review = "review",
+        FullReview = "full review",
+        Pause = "pause",
+        Resume = "resume",
+        Why = "why",
+        /// Never say a finding again about this code.
+        NotUseful = "not useful",
+        FeedbackStatus = "feedback status",
+        FeedbackList = "feedback list",
+        FeedbackClear = "feedback clear",
+        /// Undo the last clear of reactions.
+        FeedbackRestore = "feedback restore",
+        DuplicateOf = "duplicate of",
+        NotADuplicate = "not a duplicate",
+        Undo = "undo",
+        Help = "help",
+    }
 }
-
-words!(
-    MentionVerb,
-    "a command",
-    Review = "review",
-    FullReview = "full review",
-    Pause = "pause",
-    Resume = "resume",
-    Why = "why",
-    NotUseful = "not useful",
-    FeedbackStatus = "feedback status",
-    FeedbackList = "feedback list",
-    FeedbackClear = "feedback clear",
-    FeedbackRestore = "feedback restore",
-    DuplicateOf = "duplicate of",
-    NotADuplicate = "not a duplicate",
-    Undo = "undo",
-    Help = "help",
-);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MentionCommand {

@@ -2,21 +2,17 @@
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
-
 use super::code::commit_sha::CommitSha;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// Whether a review reads everything or only what came since the last one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ReviewMode {
-    Full,
-    /// What was pushed since the last completed review.
-    Incremental,
+text_enum! {
+    /// Whether a review reads everything or only what came since the last one.
+    pub enum ReviewMode: "a mode of a review" {
+        Full = "full",
+        /// What was pushed since the last completed review.
+        Incremental = "incremental",
+    }
 }
-
-words!(ReviewMode, "a mode of a review", Full = "full", Incremental = "incremental");
 
 /// Why a review reads what it reads.
 #[derive(Debug, Clone, PartialEq, Eq)]

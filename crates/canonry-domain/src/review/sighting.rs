@@ -1,35 +1,22 @@
 //! What a run says about each finding of a pull request: what it is now, and what became of it.
 
-use serde::{Deserialize, Serialize};
-
 use super::finding::{Finding, Witness};
 use super::tracking::{Earlier, FileMaps, Tracked, Unseen};
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FindingStatus {
-    /// Nobody said it before.
-    New,
-    Same,
-    /// It is on another line or in another file.
-    Moved,
-    Fixed,
-    Reopened,
-    /// A person said no to it, and its code is what it was.
-    Dismissed,
+text_enum! {
+    pub enum FindingStatus: "a status of a finding" {
+        /// Nobody said it before.
+        New = "new",
+        Same = "same",
+        /// It is on another line or in another file.
+        Moved = "moved",
+        Fixed = "fixed",
+        Reopened = "reopened",
+        /// A person said no to it, and its code is what it was.
+        Dismissed = "dismissed",
+    }
 }
-
-words!(
-    FindingStatus,
-    "a status of a finding",
-    New = "new",
-    Same = "same",
-    Moved = "moved",
-    Fixed = "fixed",
-    Reopened = "reopened",
-    Dismissed = "dismissed",
-);
 
 /// A finding as one run leaves it.
 #[derive(Debug, Clone, PartialEq)]

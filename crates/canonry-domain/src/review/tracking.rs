@@ -4,15 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::{Deserialize, Serialize};
-
 use super::code::code_index::CodeIndex;
 use super::code::line_map::LineMap;
 use super::code::repo_path::RepoPath;
 use super::finding::{Finding, LineRange, ReviewerName};
 use super::fingerprint::PatternKey;
 use super::response::dismissal::Dismissal;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
 /// A finding of an earlier run.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,28 +36,17 @@ pub struct FileMaps {
     pub was_pushed: bool,
 }
 
-/// How a finding was recognised.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Found {
-    SameLine,
-    SameCode,
-    SamePlace,
-    OtherFile,
-    ToolsFingerprint,
-    ChangedLine,
+text_enum! {
+    /// How a finding was recognised.
+    pub enum Found: "a way to recognise a finding" {
+        SameLine = "same_line",
+        SameCode = "same_code",
+        SamePlace = "same_place",
+        OtherFile = "other_file",
+        ToolsFingerprint = "tools_fingerprint",
+        ChangedLine = "changed_line",
+    }
 }
-
-words!(
-    Found,
-    "a way to recognise a finding",
-    SameLine = "same_line",
-    SameCode = "same_code",
-    SamePlace = "same_place",
-    OtherFile = "other_file",
-    ToolsFingerprint = "tools_fingerprint",
-    ChangedLine = "changed_line",
-);
 
 /// An earlier finding and the one that it is now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

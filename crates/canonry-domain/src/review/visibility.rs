@@ -8,30 +8,21 @@ use super::category::Category;
 use super::confidence::Confidence;
 use super::response::feedback::is_protected;
 use super::severity::Severity;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// Where a finding is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ShownAs {
-    /// At its line, or on top of the summary when its line is not in the diff.
-    Inline,
-    /// In the details: its line is not in the diff, or there was no more room.
-    Details,
-    /// Folded away with the others that are not sure.
-    LowConfidence,
-    /// Not at all; it is counted and recorded.
-    Suppressed,
+text_enum! {
+    /// Where a finding is shown.
+    pub enum ShownAs: "a place of a finding" {
+        /// At its line, or on top of the summary when its line is not in the diff.
+        Inline = "inline",
+        /// In the details: its line is not in the diff, or there was no more room.
+        Details = "details",
+        /// Folded away with the others that are not sure.
+        LowConfidence = "low_confidence",
+        /// Not at all; it is counted and recorded.
+        Suppressed = "suppressed",
+    }
 }
-
-words!(
-    ShownAs,
-    "a place of a finding",
-    Inline = "inline",
-    Details = "details",
-    LowConfidence = "low_confidence",
-    Suppressed = "suppressed",
-);
 
 /// What hides a finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

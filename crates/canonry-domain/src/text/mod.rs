@@ -17,4 +17,4 @@ pub use counted::counted;
 pub use english::likely_english;
 pub use secret_scan::{FoundSecret, SecretKind, redact, scan_secrets};
 pub use shown_secrets::{redact_shown, scan_shown_secrets};
-pub use text_enum::UnknownWord;
+pub use text_enum::UnknownText;

@@ -1,54 +1,78 @@
-//! Enums whose values are stored, printed and read as one word each.
+//! Enums whose values are stored, printed and read as text.
 
-/// A word that names none of the known values.
+/// A text that names no value of an enum.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{word:?} is not {what}; it must be one of {known}")]
-pub struct UnknownWord {
-    word: String,
+#[error("{text:?} is not {what}; it must be one of {known}")]
+pub struct UnknownText {
+    text: String,
     what: &'static str,
     known: String,
 }
 
-impl UnknownWord {
-    /// The error for a word, with what was wanted and every value there is.
-    pub(crate) fn new(word: &str, what: &'static str, known: &[&str]) -> Self {
-        Self { word: word.chars().take(60).collect(), what, known: known.join(", ") }
+impl UnknownText {
+    pub fn new(text: &str, what: &'static str, known: &[&str]) -> Self {
+        Self { text: text.chars().take(60).collect(), what, known: known.join(", ") }
     }
 }
 
-/// Gives an enum its words: `ALL`, `as_str`, `FromStr`, `Display`.
-macro_rules! words {
-    ($name:ident, $what:literal, $($variant:ident = $word:literal),+ $(,)?) => {
+/// Defines an enum by its texts: `ALL`, `as_str`, `FromStr`, `Display` and serde, all by the same text.
+///
+/// ```
+/// canonry_domain::text_enum! {
+///     /// How sure we are.
+///     pub enum Sureness: "a sureness" {
+///         Sure = "sure",
+///         NotAtAll = "not_at_all",
+///     }
+/// }
+/// assert_eq!("not_at_all".parse(), Ok(Sureness::NotAtAll));
+/// assert_eq!("no".parse::<Sureness>().unwrap_err().to_string(), "\"no\" is not a sureness; it must be one of sure, not_at_all");
+/// ```
+#[macro_export]
+macro_rules! text_enum {
+    (
+        $(#[$meta:meta])*
+        $vis:vis enum $name:ident: $what:literal {
+            $($(#[$variant_meta:meta])* $variant:ident = $text:literal),+ $(,)?
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord,
+            $crate::serde::Serialize, $crate::serde::Deserialize,
+        )]
+        #[serde(crate = "::canonry_domain::serde")]
+        $vis enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $text)] $variant),+
+        }
+
         impl $name {
             /// Every value, in order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            $vis const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The word that is stored, printed and read.
-            pub const fn as_str(self) -> &'static str {
+            /// The text that is stored, printed and read.
+            $vis const fn as_str(self) -> &'static str {
                 match self {
-                    $(Self::$variant => $word),+
+                    $(Self::$variant => $text),+
                 }
             }
         }
 
-        impl std::str::FromStr for $name {
-            type Err = $crate::UnknownWord;
+        impl ::std::str::FromStr for $name {
+            type Err = $crate::UnknownText;
 
-            fn from_str(word: &str) -> Result<Self, Self::Err> {
-                Self::ALL
-                    .iter()
-                    .copied()
-                    .find(|value| value.as_str() == word)
-                    .ok_or_else(|| $crate::UnknownWord::new(word, $what, &[$($word),+]))
+            fn from_str(text: &str) -> ::std::result::Result<Self, Self::Err> {
+                match text {
+                    $($text => Ok(Self::$variant),)+
+                    unknown => Err($crate::UnknownText::new(unknown, $what, &[$($text),+])),
+                }
             }
         }
 
-        impl std::fmt::Display for $name {
-            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
                 formatter.pad(self.as_str())
             }
         }
     };
 }
-
-pub(crate) use words;

@@ -1,36 +1,31 @@
 //! A person's no to a finding, and how long it holds.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use crate::items::login::Login;
 use crate::items::maintainers::Maintainers;
 use crate::review::code::code_hash::CodeHash;
 use crate::review::finding::Finding;
 use crate::review::response::feedback::is_protected;
-use crate::text::text_enum::words;
+use crate::text_enum;
 
-/// In what way a person says no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DismissalKind {
-    WontFix,
-    Resolved,
-    NotUseful,
+text_enum! {
+    /// In what way a person says no.
+    pub enum DismissalKind: "a kind of dismissal" {
+        WontFix = "wont_fix",
+        Resolved = "resolved",
+        NotUseful = "not_useful",
+    }
 }
 
-words!(DismissalKind, "a kind of dismissal", WontFix = "wont_fix", Resolved = "resolved", NotUseful = "not_useful");
-
-/// As what a person says no.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Dismisser {
-    /// As the author of the pull request; it holds there and teaches nothing.
-    Author,
-    Maintainer,
+text_enum! {
+    /// As what a person says no.
+    pub enum Dismisser: "a person who may dismiss" {
+        /// As the author of the pull request; it holds there and teaches nothing.
+        Author = "author",
+        Maintainer = "maintainer",
+    }
 }
-
-words!(Dismisser, "a person who may dismiss", Author = "author", Maintainer = "maintainer");
 
 impl Dismisser {
     /// As what a person may say no on a pull request; `None` when they may not, or are no person.
