@@ -20,6 +20,7 @@ mod finding_verdict;
 mod findings;
 mod for_htmx;
 mod form;
+mod fresh_secrets;
 mod gate_simulation;
 mod gone_items;
 mod headers;
@@ -68,5 +69,6 @@ mod words;
 mod work_lists;
 
 pub use console::{AdminToken, ConsoleParts, OauthApp};
+pub use fresh_secrets::{form_key, fresh_token};
 pub use one_time_sign_in::OneTimeCodes;
 pub use routes::console_routes;

@@ -17,14 +17,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Arguments;
 use crate::commands::Command;
-use crate::context::Context;
-use crate::error_message::error_message;
-use crate::exit::Exit;
-use crate::json::document;
-use crate::logging;
-use crate::printable::one_line;
-use crate::report::{Report, envelope};
-use crate::run_id::RunId;
+use crate::options::run_id::RunId;
+use crate::output::error_message::error_message;
+use crate::output::exit::Exit;
+use crate::output::json::document;
+use crate::output::logging;
+use crate::output::printable::one_line;
+use crate::output::report::{Report, envelope};
+use crate::session::context::Context;
 
 /// Runs the program with these arguments, the first of which is its own name.
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Exit {

@@ -1,65 +1,24 @@
-//! The commands, one file each: its arguments, and the one function that it calls and prints.
+//! The commands, one file each in the groups that `--help` shows: its arguments, and the one function that it calls
+//! and prints.
 
 use anyhow::Result;
 
-use crate::context::Context;
-use crate::logging::LogFormat;
-use crate::report::Report;
+use crate::output::logging::LogFormat;
+use crate::output::report::Report;
+use crate::session::context::Context;
 
-mod analyze_intent;
-mod apply_close;
-mod backtest;
-mod calibrate;
-mod candidates;
-mod canonicalize;
-mod completions;
-mod config;
-mod dedupe;
-mod deliveries;
-mod demo;
-mod detect_new;
-mod doctor;
-mod embed;
-mod export;
-mod feedback;
-mod import;
-mod init;
-mod jobs;
-mod judge;
-mod judge_audit;
-mod maintainers;
-mod man;
-mod overrides;
-mod pause;
-mod plan;
-mod plan_close;
-mod purge;
-mod reference;
-mod refresh;
-mod report_audit;
-mod resume;
+mod operate;
 mod review;
-mod search;
-mod serve;
-mod show;
-mod show_grace;
-mod show_judgement;
-mod show_learning;
-mod simulate_learning;
-mod stats;
-mod sync;
-mod thresholds;
-mod trends;
-mod undo_close;
-mod why;
+mod start;
+mod triage;
 
 /// Lists the commands once: a line makes the variant that clap parses and the call that runs it.
 macro_rules! commands {
-    ($($variant:ident => $module:ident,)+) => {
+    ($($variant:ident => $group:ident::$module:ident,)+) => {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
         pub(crate) enum Command {
-            $($variant($module::Args),)+
+            $($variant($group::$module::Args),)+
         }
 
         impl Command {
@@ -84,7 +43,7 @@ macro_rules! commands {
             /// Does it.
             pub(crate) async fn run(self, context: &Context) -> Result<Report> {
                 match self {
-                    $(Self::$variant(args) => $module::run(args, context).await,)+
+                    $(Self::$variant(args) => $group::$module::run(args, context).await,)+
                 }
             }
         }
@@ -92,47 +51,47 @@ macro_rules! commands {
 }
 
 commands! {
-    Demo => demo,
-    Init => init,
-    Doctor => doctor,
-    Sync => sync,
-    Refresh => refresh,
-    Import => import,
-    Export => export,
-    Show => show,
-    AnalyzeIntent => analyze_intent,
-    Embed => embed,
-    Candidates => candidates,
-    Search => search,
-    Judge => judge,
-    Canonicalize => canonicalize,
-    PlanClose => plan_close,
-    Plan => plan,
-    ApplyClose => apply_close,
-    UndoClose => undo_close,
-    Override => overrides,
-    Dedupe => dedupe,
-    DetectNew => detect_new,
-    JudgeAudit => judge_audit,
-    ReportAudit => report_audit,
-    Backtest => backtest,
-    Thresholds => thresholds,
-    SimulateLearning => simulate_learning,
-    Calibrate => calibrate,
-    Review => review,
-    Why => why,
-    Feedback => feedback,
-    Stats => stats,
-    Trends => trends,
-    Maintainers => maintainers,
-    Pause => pause,
-    Resume => resume,
-    Serve => serve,
-    Deliveries => deliveries,
-    Jobs => jobs,
-    Purge => purge,
-    Config => config,
-    Completions => completions,
-    Man => man,
-    Reference => reference,
+    Demo => start::demo,
+    Init => start::init,
+    Doctor => start::doctor,
+    Sync => start::sync,
+    Refresh => start::refresh,
+    Import => start::import,
+    Export => start::export,
+    Show => triage::show,
+    AnalyzeIntent => triage::analyze_intent,
+    Embed => triage::embed,
+    Candidates => triage::candidates,
+    Search => triage::search,
+    Judge => triage::judge,
+    Canonicalize => triage::canonicalize,
+    PlanClose => triage::plan_close,
+    Plan => triage::plan,
+    ApplyClose => triage::apply_close,
+    UndoClose => triage::undo_close,
+    Override => triage::overrides,
+    Dedupe => triage::dedupe,
+    DetectNew => triage::detect_new,
+    JudgeAudit => triage::judge_audit,
+    ReportAudit => triage::report_audit,
+    Backtest => triage::backtest,
+    Thresholds => triage::thresholds,
+    SimulateLearning => triage::simulate_learning,
+    Calibrate => triage::calibrate,
+    Review => review::review,
+    Why => review::why,
+    Feedback => review::feedback,
+    Stats => review::stats,
+    Trends => review::trends,
+    Maintainers => operate::maintainers,
+    Pause => operate::pause,
+    Resume => operate::resume,
+    Serve => operate::serve,
+    Deliveries => operate::deliveries,
+    Jobs => operate::jobs,
+    Purge => operate::purge,
+    Config => start::config,
+    Completions => start::completions,
+    Man => start::man,
+    Reference => start::reference,
 }

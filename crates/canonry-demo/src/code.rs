@@ -1,0 +1,168 @@
+//! The code of the demo's brindle, as it is before the week and as people push it.
+
+/// What the default branch holds.
+pub(crate) const AT_FIRST: [(&str, &str); 6] = [
+    ("README.md", "# brindle\n\nLooks at tables in the terminal: CSV, Parquet, SQLite, Excel, JSON lines.\n"),
+    (EXPORT, EXPORT_BEFORE),
+    (EXPORT_TESTS, EXPORT_TESTS_BEFORE),
+    (TOUR, TOUR_BEFORE),
+    ("site/src/keys.ts", "export const keys = new Map([\n  [\"?\", \"help\"],\n  [\"H\", \"hide the column\"],\n]);\n"),
+    (
+        "site/src/search.ts",
+        "export function search(pages: string[], word: string): string[] {\n  return pages.filter((page) => page.includes(word));\n}\n",
+    ),
+];
+
+pub(crate) const EXPORT: &str = "crates/brindle-tui/src/export.rs";
+pub(crate) const EXPORT_TESTS: &str = "crates/brindle-tui/tests/export.rs";
+pub(crate) const TOUR: &str = "site/src/tour.ts";
+
+const EXPORT_BEFORE: &str = "\
+//! Writes the rows that are shown to a file.
+
+use std::io::{self, Write};
+
+pub fn export(rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
+    for row in rows {
+        write!(out, \"{}\\r\\n\", row.join(\",\"))?;
+    }
+    Ok(())
+}
+";
+
+const EXPORT_TESTS_BEFORE: &str = "\
+use brindle_tui::export::export;
+
+#[test]
+fn an_empty_table_is_an_empty_file() {
+    let mut out = Vec::new();
+    export(&[], &mut out).expect(\"written\");
+    assert!(out.is_empty());
+}
+";
+
+const TOUR_BEFORE: &str = "\
+export function nextStep(step: number, steps: number): number {
+  return Math.min(step + 1, steps - 1);
+}
+";
+
+/// The first push of the pull request about line ends: three things to say.
+pub(crate) const EXPORT_PUSHED: &str = "\
+//! Writes the rows that are shown to a file.
+
+use std::io::{self, Write};
+
+/// How lines end in a file that we write.
+fn line_end(from: Option<&str>) -> &'static str {
+    let found = dbg!(from.is_some_and(|text| text.contains(\"\\r\\n\")));
+    if found { \"\\r\\n\" } else { \"\\n\" }
+}
+
+pub fn export(rows: &[Vec<String>], from: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    let end = line_end(from);
+    for row in rows {
+        write!(out, \"{}{end}\", row.join(\",\"))?;
+    }
+    Ok(())
+}
+";
+
+pub(crate) const EXPORT_TESTS_PUSHED: &str = "\
+use brindle_tui::export::export;
+
+#[test]
+fn an_empty_table_is_an_empty_file() {
+    let mut out = Vec::new();
+    export(&[], None, &mut out).expect(\"written\");
+    assert!(out.is_empty());
+}
+
+#[test]
+#[ignore]
+fn a_file_from_windows_keeps_its_line_ends() {
+    let mut out = Vec::new();
+    export(&[vec![\"a\".to_owned()]], Some(\"x\\r\\n\"), &mut out).expect(\"written\");
+    assert_eq!(out, b\"a\\r\\n\");
+}
+";
+
+pub(crate) const TOUR_PUSHED: &str = "\
+export function nextStep(step: number, steps: number): number {
+  console.log(\"step\", step);
+  return Math.min(step + 1, steps - 1);
+}
+";
+
+/// The second push: the debugging code is gone, and the print stands further down.
+pub(crate) const EXPORT_FIXED: &str = "\
+//! Writes the rows that are shown to a file.
+
+use std::io::{self, Write};
+
+/// How lines end in a file that we write: as in the file that they come from.
+fn line_end(from: Option<&str>) -> &'static str {
+    if from.is_some_and(|text| text.contains(\"\\r\\n\")) { \"\\r\\n\" } else { \"\\n\" }
+}
+
+pub fn export(rows: &[Vec<String>], from: Option<&str>, out: &mut impl Write) -> io::Result<()> {
+    let end = line_end(from);
+    for row in rows {
+        write!(out, \"{}{end}\", row.join(\",\"))?;
+    }
+    Ok(())
+}
+";
+
+pub(crate) const TOUR_MOVED: &str = "\
+/** The tour has at least one step. */
+export function firstStep(): number {
+  return 0;
+}
+
+export function nextStep(step: number, steps: number): number {
+  console.log(\"step\", step);
+  return Math.min(step + 1, steps - 1);
+}
+";
+
+/// The third push touches nothing that anything was said about.
+pub(crate) const CHANGELOG: &str = "## Unreleased\n\n- `:export` writes the line ends of the file that is open.\n";
+
+/// A page of the site that prints, and a key of a bucket that somebody forgot in it. It is put together here so that
+/// nobody takes this file for a leak.
+pub(crate) fn keys_with_secret() -> String {
+    format!(
+        "export const keys = new Map([\n  [\"?\", \"help\"],\n  [\"H\", \"hide the column\"],\n]);\n\n\
+         const bucket = {{ key: \"AKIA{}\" }};\n\n\
+         export function pressed(key: string): string {{\n  console.log(key);\n  return keys.get(key) ?? bucket.key;\n}}\n",
+        "4Q7TZC2M5XWLR8NB"
+    )
+}
+
+pub(crate) const KEYS_WITHOUT_SECRET: &str = "\
+export const keys = new Map([
+  [\"?\", \"help\"],
+  [\"H\", \"hide the column\"],
+]);
+
+export function pressed(key: string): string {
+  console.log(key);
+  return keys.get(key) ?? \"\";
+}
+";
+
+pub(crate) const SEARCH_PRINTS: &str = "\
+export function search(pages: string[], word: string): string[] {
+  console.log(word, pages.length);
+  return pages.filter((page) => page.toLowerCase().includes(word.toLowerCase()));
+}
+";
+
+pub(crate) const THEME_PRINTS: &str = "\
+export function theme(): \"dark\" | \"light\" {
+  const dark = matchMedia(\"(prefers-color-scheme: dark)\").matches;
+  console.log(\"dark\", dark);
+  return dark ? \"dark\" : \"light\";
+}
+";

@@ -1,0 +1,142 @@
+//! `deliveries`: the webhooks that came, and what has become of them.
+
+use anyhow::{Result, bail};
+use canonry_domain::RepoName;
+use canonry_server::replay;
+use canonry_store::{Delivery, DeliveryFilter, DeliveryState, JobFilter};
+use serde_json::{Value, json};
+
+use crate::commands::operate::jobs::{job_document, jobs_table};
+use crate::output::printable::{block, one_line};
+use crate::output::report::Report;
+use crate::output::tables::table;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+
+/// List the webhooks that came, show one, or have one worked on again.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  canonry deliveries list --state dead\n  \
+        canonry deliveries show 72d3162e-cc78-11e3-81ab-4c9367dc0958\n  \
+        canonry deliveries replay 72d3162e-cc78-11e3-81ab-4c9367dc0958")]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// List deliveries, the latest first
+    List(ListArgs),
+    /// Show a delivery with its jobs and the body as it came
+    Show(OneArgs),
+    /// Queue a delivery again, whatever has become of it
+    Replay(OneArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct ListArgs {
+    /// Only those in this state: queued, done, dead or ignored
+    #[arg(long, value_name = "STATE")]
+    state: Option<DeliveryState>,
+    /// Only those of this event, such as issues
+    #[arg(long, value_name = "EVENT")]
+    event: Option<String>,
+    /// Only those about this repository
+    #[arg(long, value_name = "OWNER/NAME")]
+    repo: Option<RepoName>,
+    /// At most this many
+    #[arg(long, value_name = "N", default_value_t = 50)]
+    limit: u32,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+#[derive(Debug, clap::Args)]
+struct OneArgs {
+    /// GitHub's id of the delivery
+    #[arg(value_name = "ID")]
+    id: String,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    match args.action {
+        Action::List(args) => list(args).await,
+        Action::Show(args) => show(&args).await,
+        Action::Replay(args) => {
+            let store = args.database.open_known(context).await?;
+            replay(&store, &args.id, context.now).await?;
+            store.close().await;
+            Ok(Report::new(json!({ "queued": 1 }), format!("Queued the delivery {} again.\n", one_line(&args.id))))
+        }
+    }
+}
+
+async fn list(args: ListArgs) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let filter = DeliveryFilter { state: args.state, event: args.event, repo: args.repo, before: None };
+    let deliveries = store.deliveries(&filter, args.limit).await?;
+    store.close().await;
+    let text = if deliveries.is_empty() { "There are none.\n".to_owned() } else { shown(&deliveries) };
+    Ok(Report::new(json!({ "deliveries": deliveries.len() }), text)
+        .with("deliveries", deliveries.iter().map(document).collect::<Vec<_>>()))
+}
+
+async fn show(args: &OneArgs) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let Some(delivery) = store.delivery(&args.id).await? else {
+        bail!("there is no delivery {}; see `canonry deliveries list`", args.id);
+    };
+    let payload = store.delivery_payload(&args.id).await?;
+    let of_delivery = JobFilter { delivery: Some(args.id.clone()), ..JobFilter::default() };
+    let jobs = store.jobs(&of_delivery, u32::MAX).await?;
+    store.close().await;
+    let payload: Option<Value> = payload.as_deref().map(serde_json::from_str).transpose()?;
+    let mut text = shown(std::slice::from_ref(&delivery));
+    if !jobs.is_empty() {
+        text += &format!("\n{}\n", jobs_table(&jobs));
+    }
+    text += &match &payload {
+        Some(payload) => format!("\n{}\n", block(&serde_json::to_string_pretty(payload)?)),
+        None => "\nIts body was deleted 30 days after it was done.\n".to_owned(),
+    };
+    Ok(Report::new(json!({ "jobs": jobs.len() }), text)
+        .with("delivery", document(&delivery))
+        .with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>())
+        .with("payload", payload))
+}
+
+fn shown(deliveries: &[Delivery]) -> String {
+    let mut shown = table(["received", "id", "event", "about", "state", "reason"]);
+    for delivery in deliveries {
+        let event = match &delivery.action {
+            Some(action) => format!("{} {action}", delivery.event),
+            None => delivery.event.clone(),
+        };
+        let about = match (&delivery.repo, delivery.number) {
+            (Some(repo), Some(number)) => format!("{repo}#{number}"),
+            (Some(repo), None) => repo.to_string(),
+            (None, _) => String::new(),
+        };
+        let reason = delivery.reason.as_deref().map(one_line).unwrap_or_default();
+        let state = delivery.state.as_str().to_owned();
+        shown.add_row([
+            delivery.received_at.to_string(),
+            one_line(&delivery.id),
+            one_line(&event),
+            about,
+            state,
+            reason,
+        ]);
+    }
+    format!("{shown}\n")
+}
+
+fn document(delivery: &Delivery) -> Value {
+    json!({
+        "id": delivery.id, "event": delivery.event, "action": delivery.action, "repo": delivery.repo,
+        "number": delivery.number, "state": delivery.state.as_str(), "reason": delivery.reason,
+        "received_at": delivery.received_at, "finished_at": delivery.finished_at,
+    })
+}

@@ -1,0 +1,9 @@
+//! Running the service and looking after it.
+
+pub(crate) mod deliveries;
+pub(crate) mod jobs;
+pub(crate) mod maintainers;
+pub(crate) mod pause;
+pub(crate) mod purge;
+pub(crate) mod resume;
+pub(crate) mod serve;

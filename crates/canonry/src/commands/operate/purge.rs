@@ -1,0 +1,285 @@
+//! `purge`: deletes what is kept of a repository.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use canonry_domain::RepoName;
+use canonry_store::{BrakeKind, JobFilter, JobState, PurgePlace, Repo, RepoAccess, RepoId, Representation, Store};
+use canonry_triage::remove_indexes;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value, json};
+
+use crate::options::retrieval::present_snapshots_of;
+use crate::output::exit::Refused;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::{RepoOption, listed};
+
+/// Delete everything that is kept of a repository, or the vectors of one model.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Delete everything that is kept of a repository, or the vectors of one model.\n\n\
+        Its items, vectors, decisions, plans, rulings, reviews, webhooks with their bodies, jobs, what waited to be sent, \
+        what people did in the console, and the indexes on this machine's disk. Nothing on GitHub is changed. It cannot be \
+        taken back, and what people ruled is forgotten with the rest. A few rows go at a time, so that others are not \
+        held up; a purge that was stopped goes on when it is run again, and until then the repository is paused. It \
+        refuses while something of the repository is being closed or reopened, or a job about it runs.\n\n\
+        A service that still gets webhooks of the repository begins anew with the next one: remove the App or the \
+        webhook first. Backups are not touched.",
+    after_help = "Example:\n  canonry purge --repo octo/cat --dry-run\n  canonry purge --repo octo/cat --yes\n  \
+        canonry purge --repo octo/cat --vectors-of openai:text-embedding-3-small --yes"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only the vectors that this model made, as --dry-run names it; all else stays
+    #[arg(long, value_name = "MODEL")]
+    vectors_of: Option<String>,
+    /// Count what would be deleted, and delete nothing
+    #[arg(long, conflicts_with = "yes")]
+    dry_run: bool,
+    /// You want it deleted
+    #[arg(long)]
+    yes: bool,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// Rows, or items, that one transaction deletes with what hangs on them: about 10 ms at 10,000 items and at 40,000.
+const AT_ONCE: u32 = 100;
+/// The same for every purge: one that goes on after a kill need not wait for the lease of the one that was killed.
+const OWNER: &str = "purge";
+/// How long nobody else closes or reopens in the repository after this process was killed.
+const LEASE: SignedDuration = SignedDuration::from_secs(60);
+/// A third of it: two renewals may come late.
+const RENEWAL: Duration = Duration::from_secs(20);
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = match args.yes {
+        true => args.database.open_known(context).await?,
+        false => args.database.open_existing().await?,
+    };
+    let report = match &args.vectors_of {
+        Some(model) => purge_vectors(&args, model, &store, context).await,
+        None => purge_repo(&args, &store, context).await,
+    };
+    store.close().await;
+    report
+}
+
+async fn purge_repo(args: &Args, store: &Store, context: &Context) -> Result<Report> {
+    let asked = &args.repo.name;
+    let repo = store.repo(asked).await?;
+    let name = repo.as_ref().map_or(asked, |repo| &repo.name);
+    let kept = store.rows_about(name).await?;
+    let rows: u64 = kept.iter().map(|(_, rows)| rows).sum();
+    if repo.is_none() && rows == 0 {
+        return unknown(store, name).await;
+    }
+    let remarks = match &repo {
+        Some(repo) => watched(store, repo).await?,
+        None => Vec::new(),
+    };
+    if args.dry_run {
+        let models = match &repo {
+            Some(repo) => models_of(store, repo).await?,
+            None => Vec::new(),
+        };
+        let text = foretold(name, &kept, rows, &models, &remarks);
+        let models: Vec<Value> =
+            models.iter().map(|(model, vectors)| json!({ "model": model, "vectors": vectors })).collect();
+        return Ok(Report::new(json!({ "rows": rows }), text)
+            .of(name)
+            .with("dry_run", true)
+            .with("tables", by_table(&kept))
+            .with("models", models)
+            .with("remarks", remarks));
+    }
+    confirmed(args, name)?;
+    if let Some(repo) = &repo {
+        hold_back(store, repo).await?;
+    }
+    delete_all(store, name, repo.as_ref().map(|repo| repo.id), context).await?;
+    let indexes = remove_files(args, name, None)?;
+    let mut text = format!("Deleted {} about {name}", counted(rows, "row"));
+    if indexes > 0 {
+        text += &format!(", and {} on this machine's disk", counted_indexes(indexes));
+    }
+    text += ".\n";
+    text += &told(&remarks);
+    Ok(Report::new(json!({ "rows": rows, "indexes": indexes }), text)
+        .of(name)
+        .with("dry_run", false)
+        .with("tables", by_table(&kept))
+        .with("remarks", remarks))
+}
+
+async fn purge_vectors(args: &Args, model: &str, store: &Store, context: &Context) -> Result<Report> {
+    let repo = args.repo.find(store).await?;
+    let models = models_of(store, &repo).await?;
+    let Some(vectors) = models.iter().find(|(known, _)| known == model).map(|(_, vectors)| *vectors) else {
+        let known: Vec<&str> = models.iter().map(|(known, _)| known.as_str()).collect();
+        let known = if known.is_empty() { "nothing".to_owned() } else { known.join(" and ") };
+        bail!("no vectors of {} are by {model}; there are those of {known}; name one of them", repo.name);
+    };
+    let of = counted(vectors, "vector");
+    let report = |stats: Value, text: String| Report::new(stats, text).of(&repo.name).with("model", model);
+    if args.dry_run {
+        let text = format!(
+            "{of} of {name} are by {model}.\n\nNext: canonry purge --repo {name} --vectors-of {model} --yes\n",
+            name = repo.name
+        );
+        return Ok(report(json!({ "rows": vectors }), text).with("dry_run", true));
+    }
+    confirmed(args, &repo.name)?;
+    let bar = context.counter("transactions");
+    let mut after = Some(0);
+    while let Some(place) = after {
+        let begun = Instant::now();
+        after = store.purge_vectors(repo.id, model, place, AT_ONCE).await?;
+        bar.inc(1);
+        let_others_in(begun).await;
+    }
+    bar.finish_and_clear();
+    let indexes = remove_files(args, &repo.name, Some(model))?;
+    let text = format!("Deleted {of} of {} by {model}.\n", repo.name);
+    Ok(report(json!({ "rows": vectors, "indexes": indexes }), text).with("dry_run", false))
+}
+
+fn confirmed(args: &Args, name: &RepoName) -> Result<()> {
+    if args.yes {
+        return Ok(());
+    }
+    let of = args.vectors_of.as_ref().map(|model| format!(" --vectors-of {model}")).unwrap_or_default();
+    bail!(Refused(format!(
+        "nothing is deleted without --yes; see what is kept first: canonry purge --repo {name}{of} --dry-run"
+    )))
+}
+
+/// Keeps everybody else from closing, reopening and writing in a repository until it is gone, or refuses where
+/// somebody is at it.
+async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
+    // Counting may have taken long since the command began.
+    let (name, now) = (&repo.name, Timestamp::now());
+    let filter = JobFilter { state: Some(JobState::Running), repo: Some(name.clone()), ..JobFilter::default() };
+    let running = store.jobs(&filter, AT_ONCE).await?;
+    if let Some(job) = running.iter().find(|job| job.lease_until.is_some_and(|until| until > now)) {
+        bail!(Refused(format!(
+            "job {} ({}) about {name} runs; wait for its end (canonry jobs list --state running --repo {name}) or stop the \
+             service, then run this again",
+            job.id, job.kind
+        )));
+    }
+    if !store.take_close_lease(repo.id, OWNER, now, now + LEASE).await? {
+        let who = store.close_lease(repo.id).await?.map_or_else(|| "somebody".to_owned(), |lease| lease.owner);
+        bail!(Refused(format!("{who} is closing or reopening in {name} and has not ended; run this again then")));
+    }
+    // Stays when this process is killed: what is half deleted has forgotten rulings, and must not be acted upon.
+    let why = format!("a purge was begun and has not ended; it goes on with `canonry purge --repo {name} --yes`");
+    store.set_brake(repo.id, BrakeKind::Pause, None, &why, now).await?;
+    Ok(())
+}
+
+async fn delete_all(store: &Store, name: &RepoName, repo: Option<RepoId>, context: &Context) -> Result<()> {
+    let bar = context.counter("transactions");
+    let mut place = Some(PurgePlace::default());
+    let mut renewed = Instant::now();
+    while let Some(at) = place {
+        let begun = Instant::now();
+        if renewed.elapsed() >= RENEWAL
+            && let Some(repo) = repo
+        {
+            let now = Timestamp::now();
+            if !store.take_close_lease(repo, OWNER, now, now + LEASE).await? {
+                bail!("somebody else began to close in {name} while it was purged; run this again");
+            }
+            renewed = Instant::now();
+        }
+        place = store.purge_some(name, repo, at, AT_ONCE).await.with_context(|| {
+            format!("the purge of {name} was not ended; run `canonry purge --repo {name} --yes` again")
+        })?;
+        bar.inc(1);
+        let_others_in(begun).await;
+    }
+    bar.finish_and_clear();
+    Ok(())
+}
+
+/// Half of the time belongs to others: SQLite has one writer at a time, and does not let them queue up.
+async fn let_others_in(begun: Instant) {
+    tokio::time::sleep(begun.elapsed()).await;
+}
+
+fn remove_files(args: &Args, name: &RepoName, model: Option<&str>) -> Result<u64> {
+    let Some(folder) = present_snapshots_of(&args.database)? else { return Ok(0) };
+    remove_indexes(&folder, name, model).with_context(|| {
+        format!("the indexes of {name} in {} could not be removed; delete them there", folder.display())
+    })
+}
+
+async fn unknown(store: &Store, name: &RepoName) -> Result<Report> {
+    match store.repos().await?.as_slice() {
+        [] => bail!("nothing is kept of {name}: the database holds no repository"),
+        known => bail!("nothing is kept of {name}; check the name: the database knows {}", listed(known)),
+    }
+}
+
+/// What would make the repository come back, and what to do about it.
+async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
+    if repo.github_id.is_none() || store.repo_access(repo.id).await? != RepoAccess::Active {
+        return Ok(Vec::new());
+    }
+    Ok(vec![match store.repo_installation(repo.id).await? {
+        Some(installation) => format!(
+            "The App is installed on {name} (installation {id}): the next webhook begins anew. Remove it from the \
+             repository on GitHub first, then purge again.",
+            name = repo.name,
+            id = installation.0
+        ),
+        None => format!(
+            "Where webhooks of {} still reach a service on this database, the next one begins anew. Delete the webhook \
+             on GitHub first, then purge again.",
+            repo.name
+        ),
+    }])
+}
+
+/// The models that made vectors of a repository's items, each with how many.
+async fn models_of(store: &Store, repo: &Repo) -> Result<Vec<(String, u64)>> {
+    let mut models = store.embedding_models(repo.id, Representation::Raw).await?;
+    models.extend(store.embedding_models(repo.id, Representation::Intent).await?);
+    Ok(models)
+}
+
+fn by_table(kept: &[(&'static str, u64)]) -> Map<String, Value> {
+    kept.iter().map(|(table, rows)| ((*table).to_owned(), json!(rows))).collect()
+}
+
+fn foretold(
+    name: &RepoName,
+    kept: &[(&'static str, u64)],
+    rows: u64,
+    models: &[(String, u64)],
+    remarks: &[String],
+) -> String {
+    let mut shown = table(["table", "rows"]);
+    for (table, rows) in kept.iter().filter(|(_, rows)| *rows > 0) {
+        shown.add_row([(*table).to_owned(), rows.to_string()]);
+    }
+    let mut text = format!("{} about {name}:\n\n{shown}\n", counted(rows, "row"));
+    for (model, vectors) in models {
+        text += &format!("{} by {model}\n", counted(*vectors, "vector"));
+    }
+    text += &told(remarks);
+    text + &format!("\nNext: canonry purge --repo {name} --yes\n")
+}
+
+fn told(remarks: &[String]) -> String {
+    remarks.iter().map(|remark| format!("\n{remark}\n")).collect()
+}
+
+fn counted_indexes(count: u64) -> String {
+    if count == 1 { "1 index".to_owned() } else { format!("{count} indexes") }
+}

@@ -1,0 +1,38 @@
+//! `resume`: lets Canonry write to a repository again.
+
+use anyhow::Result;
+use serde_json::json;
+
+use crate::commands::operate::pause::{document, in_force};
+use crate::output::report::Report;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
+
+/// Go on after a pause, or after people objected to too many closes.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Go on after a pause, or after people objected to too many closes.\n\n\
+        Saying `/canonry resume` in a comment does the same.",
+    after_help = "Example:\n  canonry resume --repo octo/cat"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let lifted = in_force(&store, repo.id).await?;
+    store.lift_brakes(repo.id, None, context.now).await?;
+    store.close().await;
+    let text = match lifted.is_empty() {
+        true => format!("Nothing holds Canonry back in {}.\n", repo.name),
+        false => format!("Canonry writes to {} again.\n", repo.name),
+    };
+    let stats = json!({ "lifted": lifted.len() });
+    Ok(Report::new(stats, text).of(&repo.name).with("lifted", lifted.iter().map(document).collect::<Vec<_>>()))
+}

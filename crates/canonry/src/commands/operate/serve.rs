@@ -1,0 +1,285 @@
+//! `serve`: takes GitHub's webhooks in and works on what they ask for, until it is told to stop.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::{Context as _, Result, bail};
+use canonry_console::{ConsoleParts, console_routes};
+use canonry_github::{Clock, SystemClock};
+use canonry_server::{
+    Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
+    TrustedProxy, operations_routes, serve,
+};
+use canonry_store::{JobCaps, OpenOptions, Store};
+use canonry_triage::LlmPrices;
+use jiff::{SignedDuration, Timestamp};
+use serde_json::json;
+use tokio::net::TcpListener;
+use tokio::sync::Notify;
+use url::Url;
+
+use crate::options::chat::{Models, ProviderOptions, amount};
+use crate::options::retrieval::{EmbedderOptions, ModeOption, SourceOptions, snapshots_of};
+use crate::options::review_model::ReviewModelOptions;
+use crate::output::exit::WrongUsage;
+use crate::output::logging::LogFormat;
+use crate::output::report::Report;
+use crate::output::tables::counted;
+use crate::run::interruption;
+use crate::session::admin_token::{ADMIN_TOKEN, admin_token};
+use crate::session::console_secrets::{oauth_app, secret_of};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::detector_source::ServiceModels;
+use crate::session::github::{GithubOption, is_app};
+
+/// The variables that hold secrets. Never options: arguments are seen by every process.
+const WEBHOOK_SECRET: &str = "CANONRY_WEBHOOK_SECRET";
+const METRICS_TOKEN: &str = "CANONRY_METRICS_TOKEN";
+
+/// Connections to the database beside one for each worker: for webhooks, publishers, schedules and whoever asks.
+const OTHER_CONNECTIONS: u32 = 8;
+/// Leases last 20 seconds by each process's own clock.
+const MOST_SKEW: SignedDuration = SignedDuration::from_secs(10);
+/// From here on the clocks are worth a word.
+const SOME_SKEW: SignedDuration = SignedDuration::from_secs(2);
+
+/// Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of them.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Take in GitHub's webhooks, look at new items, review pull requests, and learn from what becomes of \
+        them.\n\n\
+        Point the App's webhook at http://HOST/webhooks/github and put its secret into CANONRY_WEBHOOK_SECRET. A \
+        webhook is answered once it is stored; a kill at any moment loses nothing. Each new issue and pull request is \
+        compared with the open ones. What happens then is up to the repository's .canonry.yml: in the mode shadow, \
+        which is the default, it is only recorded; in the mode suggest a comment and the label possible-duplicate are \
+        written where the score reaches the threshold. The threshold follows from what people then do with the \
+        issues; see `canonry thresholds` and `canonry show`.\n\n\
+        Pull requests are reviewed on the occasions that the file's review.triggers names: by Canonry's own rules, and by \
+        the reviewers llm and command where the file names them and these options say who they are. Commits are fetched \
+        with git into a folder under the system's own for temporary files, and removed with it.\n\n\
+        GITHUB_TOKEN, or CANONRY_APP_ID and CANONRY_APP_PRIVATE_KEY, are needed to read repositories and to write; \
+        without them what webhooks tell is recorded as in the mode shadow, and nothing is fetched or written.\n\n\
+        Any number of processes may serve one PostgreSQL database; one may serve a SQLite database. /healthz answers \
+        while the program lives, /readyz while the database can be written to too, /metrics tells Prometheus (without \
+        CANONRY_METRICS_TOKEN only on this machine, with it whoever shows it), and \
+        /api/repos/OWNER/NAME/triage/threshold-state tells what \
+        `canonry thresholds --json` tells, to GitHub tokens that may read the repository and to CANONRY_ADMIN_TOKEN.\n\n\
+        The console is at the same address. An operator signs in with CANONRY_ADMIN_TOKEN; where that is not set the first \
+        start makes a token and leaves it in the file admin-token, which only its user can read, beside a SQLite database \
+        or with PostgreSQL in the data folder; on a terminal it is shown once. Others sign in with GitHub when \
+        CANONRY_OAUTH_CLIENT_ID and CANONRY_OAUTH_CLIENT_SECRET are set, and see and do there what GitHub lets them: \
+        whoever may push to a repository is its maintainer.\n\n\
+        SIGTERM and Ctrl-C stop it: nothing new is taken in, and work in hand may end within 30 seconds.",
+    after_help = "Example:\n  CANONRY_WEBHOOK_SECRET=... GITHUB_TOKEN=... canonry serve --listen 0.0.0.0:8080\n  \
+        CANONRY_WEBHOOK_SECRET=... canonry serve --db postgres://canonry@db/canonry --provider anthropic \\\n    \
+        --input-price 3 --output-price 15 --monthly-cost 20"
+)]
+pub(crate) struct Args {
+    /// The address to listen at
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8080")]
+    listen: SocketAddr,
+    /// The address people reach the console at, when it is another one, such as https://HOST
+    #[arg(long, value_name = "URL", env = "CANONRY_PUBLIC_URL")]
+    public_url: Option<Url>,
+    /// A proxy before the service, by address or network such as 10.0.0.0/8, whose X-Forwarded-For is believed; may be
+    /// repeated
+    #[arg(long = "trusted-proxy", value_name = "CIDR", env = "CANONRY_TRUSTED_PROXIES", value_delimiter = ',')]
+    trusted_proxies: Vec<TrustedProxy>,
+    /// How many jobs this process does at once; with 0 it only takes webhooks in, for other processes to work on
+    #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(0..=64))]
+    workers: u32,
+    /// How many jobs of one repository run at once, all processes together; one of them is kept for webhooks
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    max_per_repo: u32,
+    /// How many jobs run at once, all processes together
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    max_jobs: u32,
+    /// How often a job is tried before it is given up
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    tries: u32,
+    /// What models may cost one repository in a calendar month, in US dollars; needs the two prices. A repository can
+    /// ask for less in its .canonry.yml
+    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
+    monthly_cost: Option<f64>,
+    /// What a million tokens cost that the model reads, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires = "output_price")]
+    input_price: Option<f64>,
+    /// What a million tokens cost that the model writes, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires = "input_price")]
+    output_price: Option<f64>,
+    /// How the log on stderr is written: json (an object a line) or text
+    #[arg(long, value_name = "FORMAT", value_enum, default_value = "json", hide_possible_values = true)]
+    log_format: LogFormat,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    mode: ModeOption,
+    #[command(flatten)]
+    embedder: EmbedderOptions,
+    #[command(flatten)]
+    provider: ProviderOptions,
+    #[command(flatten)]
+    review: ReviewModelOptions,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+impl Args {
+    pub(crate) const fn log_format(&self) -> LogFormat {
+        self.log_format
+    }
+
+    fn prices(&self) -> Option<LlmPrices> {
+        self.input_price.zip(self.output_price).map(|(input, output)| LlmPrices { input, output })
+    }
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let Some(secret) = secret_of(WEBHOOK_SECRET) else {
+        bail!(
+            "{WEBHOOK_SECRET} is not set; put the secret of the App's webhook into it, without which nobody's word can be trusted. \
+             No App yet? Put any long random text into it: /setup makes the App and tells the real one"
+        );
+    };
+    let models = args.provider.models(args.source.source())?;
+    let reviewers = args.review.parts(args.prices(), args.provider.patience)?;
+    if args.monthly_cost.is_some() && !models.are_hosted() && reviewers.llm.is_none() {
+        let words = "--monthly-cost is for models that cost something; name one with --provider, --extractor or \
+            --review-provider";
+        bail!(WrongUsage(words.to_owned()));
+    }
+    if (models.are_hosted() || reviewers.llm.is_some()) && args.prices().is_none() {
+        tracing::warn!(
+            "the models' prices are not known: a repository whose .canonry.yml sets budget.monthlyCostUsd gets no model; \
+             name them with --input-price and --output-price"
+        );
+    }
+    let stop = interruption()?;
+    let connections = OpenOptions { connections: args.workers + OTHER_CONNECTIONS };
+    let store = args.database.open_with(connections, context).await?;
+    if let Some(skew) = store.clock_skew(Timestamp::now()).await? {
+        check_clock(skew)?;
+    }
+    let listener = TcpListener::bind(args.listen).await.with_context(|| {
+        format!("the address {} cannot be listened at; name another one with --listen", args.listen)
+    })?;
+    let address = listener.local_addr()?;
+    let (parts, schedules) = parts(&args, models, reviewers, &store, address).await?;
+    let caps = JobCaps { per_repo: args.max_per_repo, in_all: args.max_jobs };
+    let options = ServiceOptions {
+        secret,
+        workers: args.workers,
+        caps,
+        tries: args.tries,
+        schedules,
+        trusted_proxies: args.trusted_proxies,
+    };
+    tracing::info!(%address, run_id = %context.run_id, workers = args.workers, "listening at http://{address}");
+    let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, stop).await?;
+    store.close().await;
+    let mut text = format!("Stopped after {}.\n", counted(served.tries, "job"));
+    if !served.drained {
+        text += "Some work did not end in time; it is begun again by whoever runs next.\n";
+    }
+    Ok(Report::new(json!({ "jobs": served.tries, "drained": served.drained }), text))
+}
+
+/// What the service is made of, and what it does by the clock.
+async fn parts(
+    args: &Args,
+    models: Models,
+    reviewers: ReviewParts,
+    store: &Store,
+    address: SocketAddr,
+) -> Result<(ServeParts, Schedules)> {
+    let console_url = args.public_url.clone().map_or_else(|| Url::parse(&format!("http://{address}")), Ok)?;
+    let github = args.github.service_client()?;
+    let (is_app, clock): (bool, Arc<dyn Clock>) = (is_app(), Arc::new(SystemClock));
+    let schedules = match (&github, is_app) {
+        (None, _) => {
+            tracing::warn!("without GITHUB_TOKEN or an App everything is only recorded, as in the mode shadow");
+            Schedules::Alone
+        }
+        (Some(_), true) => Schedules::App,
+        (Some(_), false) => Schedules::Token,
+    };
+    let detectors = ServiceModels {
+        models,
+        remote_embedder: args.embedder.unless_local(store).await?,
+        local_embedder: OnceLock::new(),
+        snapshots: snapshots_of(&args.database)?,
+    };
+    let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let console = console_routes(ConsoleParts {
+        store: store.clone(),
+        github: github.clone(),
+        github_api: args.github.api().clone(),
+        clock: Arc::clone(&clock),
+        oauth: oauth_app()?,
+        public_url: args.public_url.clone(),
+        admin_token: admin_token(store, &args.database, &console_url).await?,
+        form_key: canonry_console::form_key(store).await?,
+        one_time_codes: None,
+        wake_worker: Arc::clone(&wake_worker),
+        wake_publisher: Arc::clone(&wake_publisher),
+        version: env!("CARGO_PKG_VERSION"),
+    });
+    let routes = operations_routes(Operations {
+        store: store.clone(),
+        github: github.clone(),
+        github_api: args.github.api().clone(),
+        clock: Arc::clone(&clock),
+        metrics: metrics.clone(),
+        metrics_token: secret_of(METRICS_TOKEN),
+        admin_token: secret_of(ADMIN_TOKEN),
+    })
+    .merge(console);
+    let writes = github.is_some();
+    let service = Arc::new(Service::new(ServiceParts {
+        store: store.clone(),
+        github,
+        is_app,
+        detectors: Arc::new(detectors),
+        reviewers,
+        clock,
+        monthly_cost: args.monthly_cost,
+        prices: args.prices(),
+        retrieval: args.mode.mode,
+        wake_publisher: Arc::clone(&wake_publisher),
+    }));
+    let publisher = writes.then(|| Arc::clone(&service) as Arc<dyn Publish>);
+    Ok((ServeParts { handler: service, metrics, publisher, wake_publisher, wake_worker, routes }, schedules))
+}
+
+/// Processes whose clocks differ take each other's jobs for abandoned. Each is compared with the database's clock.
+fn check_clock(skew: SignedDuration) -> Result<()> {
+    let seconds = skew.abs().as_secs();
+    if skew.abs() > MOST_SKEW {
+        bail!("this machine's clock and the database's differ by {seconds} seconds; set both by a time server (NTP)");
+    }
+    if skew.abs() > SOME_SKEW {
+        tracing::warn!(seconds, "this machine's clock and the database's differ; set both by a time server (NTP)");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::check_clock;
+
+    #[test]
+    fn a_clock_that_is_too_far_off_is_refused() {
+        for seconds in [0, 3, -3, 10, -10] {
+            check_clock(SignedDuration::from_secs(seconds)).expect("near enough");
+        }
+        for seconds in [11, -11] {
+            let refused = check_clock(SignedDuration::from_secs(seconds)).expect_err("too far off").to_string();
+            assert!(refused.starts_with("this machine's clock and the database's differ by 11 seconds"), "{refused}");
+        }
+    }
+}

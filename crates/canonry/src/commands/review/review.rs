@@ -1,0 +1,390 @@
+//! `review`: findings of rules, tools and models on a change, each said once.
+
+mod asked_change;
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use canonry_config::{RepoConfig, ReviewSettings};
+use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs};
+use canonry_domain::{ItemNumber, Login, RepoName};
+use canonry_models::Embedder;
+use canonry_review::output::{self, Excerpts};
+use canonry_review::{Git, Outcome, ReportedFinding, ReviewReport, ReviewRequest, review};
+use canonry_store::Store;
+use indicatif::ProgressStyle;
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use self::asked_change::{Asked, Local};
+use crate::options::retrieval::EmbedderOptions;
+use crate::options::reviewers::ReviewerOptions;
+use crate::output::exit::{Exit, WrongUsage};
+use crate::output::file::OutputFile;
+use crate::output::json::harmless;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::table;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::github::{GithubOption, has_credentials};
+use crate::session::local_clone::LocalClone;
+use crate::session::published_pull::WhatWasPublished;
+
+/// Review a change in a local clone: what rules, linters and models find, each said once.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Review a change in a local clone: what rules, linters and models find, each said once.\n\n\
+        The change is what lies between --base and --head since they parted. Without --head it is the present branch \
+        together with the uncommitted changes of tracked files; nothing in the clone is changed. Findings of all \
+        reviewers are followed from one review to the next: through moved lines and renamed files, until their code is \
+        fixed. A second review of the same branch or pull request reads only the files that changed since the first; \
+        --full reads everything again.\n\n\
+        It needs no account and no key: the reviewer builtin is part of the program, and reports of linters are taken with \
+        --sarif and --rdjson. The settings are those of .canonry.yml at the base, so that a change cannot silence its own \
+        review. CRITICAL findings are always shown, whatever settings and reactions say.\n\n\
+        With --pr and GITHUB_TOKEN the review is published there: findings at their lines, one summary that later reviews \
+        edit, and the ends of threads whose findings are gone. Base and head are then the pull request's own, fetched where \
+        the clone does not have them, and the settings are those of the default branch. Said again, nothing is said twice; \
+        --no-publish writes nothing.\n\n\
+        With --fail-on it ends with status 5 when a finding of at least that severity stands that is neither hidden, nor \
+        dismissed, nor folded away as unsure; what a tool says about lines that the change does not touch does not count, \
+        unless it is shown on top. Status 3 says that the review is stored, but a reviewer could not be heard.",
+    after_help = "Example:\n  canonry review --base main\n  \
+        canonry review --base origin/main --sarif lint.sarif --fail-on major\n  \
+        GITHUB_TOKEN=… canonry review --repo octo/cat --pr 12\n  \
+        canonry review --pr 12 --no-publish --format code-scanning --output canonry.sarif\n  \
+        ANTHROPIC_API_KEY=… canonry review --reviewer builtin llm --provider anthropic"
+)]
+pub(crate) struct Args {
+    /// The repository [default: the GitHub repository of the clone's remote, else local/FOLDER]
+    #[arg(id = "repo", long, value_name = "OWNER/NAME")]
+    repo: Option<RepoName>,
+    /// The pull request that the change is of [default: none; findings are followed by branch]
+    #[arg(long, value_name = "NUMBER")]
+    pr: Option<ItemNumber>,
+    /// What the change is to be merged into: a branch, a tag or a commit [default: the remote's default branch, else main
+    /// or master]
+    #[arg(long, value_name = "REV")]
+    base: Option<String>,
+    /// The last commit of the change [default: the present one, and the uncommitted changes of tracked files; the pull
+    /// request's where the review is published]
+    #[arg(long, value_name = "REV")]
+    head: Option<String>,
+    /// A folder of the clone
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    work_tree: PathBuf,
+    /// Read everything, also what did not change since the last review
+    #[arg(long)]
+    full: bool,
+    /// Who wrote the change; where review.skipAuthors names them, nothing is reviewed [default: as the database knows it]
+    #[arg(long, value_name = "LOGIN")]
+    author: Option<Login>,
+    /// The settings file [default: .canonry.yml at the base; of the default branch where the review is published]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Store the review, and write nothing to GitHub
+    #[arg(long)]
+    no_publish: bool,
+    /// End with status 5 when a finding of at least this severity stands: minor, medium, major, critical or never
+    #[arg(long, value_name = "SEVERITY", default_value = "never", value_enum, hide_possible_values = true)]
+    fail_on: FailOn,
+    /// How the result is written: text, json (as with --json), sarif (everything, with baselineState and suppressions),
+    /// code-scanning (SARIF with what stands, for GitHub's code scanning) or rdjsonl
+    #[arg(long, value_name = "FORMAT", value_enum, hide_possible_values = true)]
+    format: Option<Format>,
+    /// Write the result into this file, and a summary to the standard output
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    reviewers: ReviewerOptions,
+    #[command(flatten)]
+    embedder: EmbedderOptions,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    Text,
+    Json,
+    Sarif,
+    CodeScanning,
+    Rdjsonl,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum FailOn {
+    Minor,
+    Medium,
+    Major,
+    Critical,
+    Never,
+}
+
+impl FailOn {
+    fn severity(self) -> Option<Severity> {
+        match self {
+            Self::Minor => Some(Severity::Minor),
+            Self::Medium => Some(Severity::Medium),
+            Self::Major => Some(Severity::Major),
+            Self::Critical => Some(Severity::Critical),
+            Self::Never => None,
+        }
+    }
+}
+
+impl Args {
+    /// Whether stdout is to hold the JSON document without `--json`.
+    pub(crate) fn prints_json(&self) -> bool {
+        self.format == Some(Format::Json) && self.output.is_none()
+    }
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    if context.json && args.output.is_none() && args.format.is_some_and(|format| format != Format::Json) {
+        let words = "--json and --format name two formats for one output; leave one out, or name a file with --output";
+        bail!(WrongUsage(words.to_owned()));
+    }
+    let llm = args.reviewers.llm()?;
+    let publishes = args.pr.filter(|_| !args.no_publish && has_credentials());
+    let clone = match LocalClone::find(&args.work_tree).await {
+        Ok(clone) => Some(clone),
+        // A pull request that is named in full needs no clone.
+        Err(error) if error.is::<WrongUsage>() || publishes.is_none() || args.repo.is_none() => return Err(error),
+        Err(_) => None,
+    };
+    let file = || args.output.as_deref().map(|path| OutputFile::create(path, &context.run_id.to_string())).transpose();
+    // Whatever is wrong with the clone or the options is told before anything is opened or made.
+    let (store, file, asked) = match (publishes, &clone) {
+        (Some(number), clone) => {
+            let (file, store) = (file()?, args.database.open(context).await?);
+            let asked = Asked::on_github(&args, clone.as_ref(), &store, number, context).await?;
+            (store, file, asked)
+        }
+        (None, Some(clone)) => {
+            let local = Local::find(&args, clone, context).await?;
+            let (file, store) = (file()?, args.database.open(context).await?);
+            let asked = Asked::in_clone(&args, clone, local, &store, context).await?;
+            (store, file, asked)
+        }
+        (None, None) => unreachable!("invariant: a clone is only missing where a review is published"),
+    };
+    if let Some(author) = &asked.author
+        && is_skipped(&asked.settings.review, author)
+    {
+        store.close().await;
+        return skipped(&asked.repo.name, author, &asked.subject, file);
+    }
+    let mut notes = asked.notes.clone();
+    let reviewers = args.reviewers.choose(&asked.settings.review)?;
+    let embedder = embedder(&args.embedder, &store, &asked.settings, &mut notes).await?;
+    let request = ReviewRequest {
+        repo: asked.repo.id,
+        name: &asked.repo.name,
+        subject: &asked.subject,
+        repository: &asked.repository,
+        root: clone.as_ref().and_then(LocalClone::root),
+        base: &asked.base,
+        base_branch: asked.pull.as_ref().filter(|pull| pull.base == asked.base).map(|pull| pull.base_branch.as_str()),
+        head: &asked.head,
+        asked_at: context.now,
+        requested: true,
+        full: args.full,
+        settings: &asked.settings,
+        notes: &notes,
+        reviewers: &reviewers,
+        llm_budget: args.reviewers.budget(),
+        owner: &context.run_id.to_string(),
+    };
+    let clock = || canonry_domain::whole_micros(Timestamp::now());
+    let bar = context.counter("reviewing");
+    bar.set_style(ProgressStyle::with_template("{spinner} {msg} ({elapsed})").expect("invariant: a constant template"));
+    bar.enable_steady_tick(std::time::Duration::from_millis(120));
+    let handle = &asked.settings.mentions.handle;
+    if let Some(pull) = &asked.pull {
+        pull.begin(handle).await?;
+    }
+    let outcome = review(&store, &request, llm.as_ref(), embedder.as_deref(), &clock).await;
+    let subject = &asked.subject;
+    let report = match outcome {
+        Ok(Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report)) => report,
+        Ok(Outcome::Superseded { .. }) => bail!(
+            "a newer review of {subject} took over before this one ended, and nothing of this one is stored; run it again \
+             to review what is there now"
+        ),
+        Ok(Outcome::Busy { until }) => bail!(
+            "another review of {subject} is under way (it holds until {until} unless it says otherwise); wait for it, or run \
+             this one again then"
+        ),
+        Err(error) => {
+            if let Some(pull) = &asked.pull {
+                pull.could_not(handle, &format!("failed to {error}"), &context.run_id.to_string()).await;
+            }
+            return Err(anyhow!("failed to {error}"));
+        }
+    };
+    let published = match &asked.pull {
+        Some(pull) => Some(pull.publish(handle, &report).await?),
+        None => None,
+    };
+    bar.finish_and_clear();
+    store.close().await;
+    let result = Presented { report: &report, published, service_is_off: asked.service_is_off };
+    present(&result, &args, asked.repository.git(), file, context).await
+}
+
+fn is_skipped(settings: &ReviewSettings, author: &Login) -> bool {
+    settings.skip_authors.iter().any(|skipped| skipped.parse::<Login>().is_ok_and(|skipped| skipped == *author))
+}
+
+fn skipped(repo: &RepoName, author: &Login, subject: &ReviewSubject, file: Option<OutputFile>) -> Result<Report> {
+    // An empty result would read as a review without findings.
+    drop(file);
+    let why = format!("review.skipAuthors names {author}");
+    let text = format!("Nothing was reviewed of {subject}: {why}.\n");
+    Ok(Report::new(json!({ "reviews": 0 }), text)
+        .of(repo)
+        .with("run", Value::Null)
+        .with("findings", json!([]))
+        .with("counts", json!({}))
+        .with("skipped", why))
+}
+
+/// Who turns findings into vectors for the memory; a review does without where none is to be had.
+async fn embedder(
+    options: &EmbedderOptions,
+    store: &Store,
+    settings: &RepoConfig,
+    notes: &mut Vec<String>,
+) -> Result<Option<Box<dyn Embedder>>> {
+    if !settings.knowledge.retrieval.enabled {
+        return Ok(None);
+    }
+    match options.embedder(store).await {
+        Ok(embedder) => Ok(Some(embedder)),
+        Err(error) if error.is::<WrongUsage>() => Err(error),
+        Err(error) => {
+            notes.push(format!("earlier findings are not looked up: {error}"));
+            Ok(None)
+        }
+    }
+}
+
+/// What a review came to.
+struct Presented<'a> {
+    report: &'a ReviewReport,
+    published: Option<WhatWasPublished>,
+    service_is_off: Option<&'static str>,
+}
+
+async fn present(
+    presented: &Presented<'_>,
+    args: &Args,
+    git: &Git,
+    file: Option<OutputFile>,
+    context: &Context,
+) -> Result<Report> {
+    let Presented { report, published, service_is_off } = presented;
+    let excerpts = Excerpts::read(git, report).await.unwrap_or_default();
+    let mut words = output::text(report, &excerpts, terminal_width());
+    if let Some(published) = published {
+        words += &format!("\n{}\n", published.words);
+    }
+    if let Some(why) = service_is_off {
+        words += &format!("\n{why}\n");
+    }
+    let format = args.format.unwrap_or(if context.json { Format::Json } else { Format::Text });
+    let exit = match (exit(report, args.fail_on), published) {
+        (Exit::Done, Some(published)) => published.exit,
+        (exit, _) => exit,
+    };
+    let document = |text: String| {
+        let Value::Object(keys) = output::json(report) else {
+            unreachable!("invariant: a review is an object");
+        };
+        let report = Report::new(stats(report), text).of(&report.repo).ending(exit);
+        let report = report.with("published", published.as_ref().map(|published| &published.json));
+        let report = match service_is_off {
+            Some(why) => report.with("service_reviews", why),
+            None => report,
+        };
+        keys.into_iter().fold(report, |report, (key, value)| report.with(&key, value))
+    };
+    let formatted = match format {
+        Format::Text => words.clone(),
+        Format::Json => {
+            let envelope = document(String::new()).envelope(context);
+            format!("{}\n", serde_json::to_string_pretty(&envelope)?)
+        }
+        Format::Sarif => format!("{}\n", serde_json::to_string_pretty(&output::sarif(report))?),
+        Format::CodeScanning => format!("{}\n", serde_json::to_string_pretty(&output::code_scanning(report))?),
+        Format::Rdjsonl => output::rdjsonl(report),
+    };
+    let (Some(mut file), Some(path)) = (file, args.output.as_deref()) else {
+        if format == Format::Rdjsonl {
+            tell_gaps(report);
+        }
+        return Ok(document(if format == Format::Text { words } else { harmless(&formatted) }));
+    };
+    let written = if format == Format::Text {
+        anstream::adapter::strip_str(&formatted).to_string()
+    } else {
+        harmless(&formatted)
+    };
+    file.write_all(written.as_bytes()).with_context(|| format!("the file {} cannot be written", path.display()))?;
+    file.finish()?;
+    Ok(document(summary(&words, path)))
+}
+
+/// Lines of findings have no place for what is missing, and whoever reads them from a pipe does not see the exit status.
+fn tell_gaps(report: &ReviewReport) {
+    for reviewer in &report.reviewers {
+        for problem in &reviewer.problems {
+            let (name, problem) = (one_line(&reviewer.name), one_line(problem));
+            // Whoever closed it does not want to know.
+            let _ = writeln!(anstream::stderr(), "canonry: {name}: {problem}");
+        }
+    }
+}
+
+fn summary(words: &str, path: &Path) -> String {
+    format!("{words}\nWritten to {}.\n", path.display())
+}
+
+fn stats(report: &ReviewReport) -> Value {
+    let counts = output::counts(report);
+    json!({
+        "reviews": 1,
+        "findings": report.findings.len() - counts.with_status(FindingStatus::Fixed),
+        "shown": counts.shown(),
+        "suppressed": counts.suppressed,
+        "new": counts.with_status(FindingStatus::New),
+        "fixed": counts.with_status(FindingStatus::Fixed),
+        "files_read": report.coverage.files_read,
+        "lines_read": report.coverage.lines_read,
+    })
+}
+
+fn exit(report: &ReviewReport, fail_on: FailOn) -> Exit {
+    let fails = |least| report.findings.iter().any(|one| stands(one) && one.sighting.finding.severity >= least);
+    if fail_on.severity().is_some_and(fails) {
+        return Exit::Findings;
+    }
+    let is_troubled = report.reviewers.iter().any(|reviewer| !reviewer.problems.is_empty());
+    if is_troubled { Exit::SomeFailed } else { Exit::Done }
+}
+
+/// Whether a finding may fail a build: it is open, and shown at its line, or would be if there were more room.
+fn stands(one: &ReportedFinding) -> bool {
+    let open = !matches!(one.sighting.status, FindingStatus::Fixed | FindingStatus::Dismissed);
+    open && (one.shown == ShownAs::Inline || (one.shown == ShownAs::Details && one.grounded))
+}
+
+/// The columns that there are; where nobody looks, as many as are read easily.
+fn terminal_width() -> usize {
+    table([]).width().map_or(100, usize::from)
+}

@@ -1,0 +1,200 @@
+//! The change that a review is asked for: one in a clone, or a pull request on GitHub.
+
+use anyhow::{Context as _, Result, bail};
+use canonry_config::{MAX_FILE_BYTES, RepoConfig, SETTINGS_FILE, parse_bytes};
+use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_domain::{ItemNumber, ItemType, Login, RepoName};
+use canonry_github::GitHub;
+use canonry_review::{ReadSettings, Repository, read_settings};
+use canonry_server::ReviewFolder;
+use canonry_store::{Repo, Store};
+
+use super::Args;
+use crate::commands::start::config;
+use crate::output::exit::WrongUsage;
+use crate::session::context::Context;
+use crate::session::local_clone::LocalClone;
+use crate::session::published_pull::PublishedPull;
+
+const NOT_PUBLISHED: &str = "nothing was written to GitHub, because GITHUB_TOKEN is not set; --no-publish says the same \
+    without this note";
+
+/// Said beside a review that somebody asked for all the same.
+const SERVICE_IS_OFF: &str = "review.enabled is not true in .canonry.yml: the service reviews no pull request here.";
+
+/// What is to be reviewed, and by which settings.
+pub(super) struct Asked {
+    pub(super) repo: Repo,
+    pub(super) subject: ReviewSubject,
+    pub(super) repository: Repository,
+    pub(super) base: CommitSha,
+    pub(super) head: CommitSha,
+    pub(super) settings: RepoConfig,
+    pub(super) notes: Vec<String>,
+    pub(super) author: Option<Login>,
+    pub(super) pull: Option<PublishedPull>,
+    /// What the file says about the service's reviews, where it does not want them.
+    pub(super) service_is_off: Option<&'static str>,
+    _fetched: Option<ReviewFolder>,
+}
+
+/// What is known of a change in a clone before anything else is looked at.
+pub(super) struct Local {
+    base: CommitSha,
+    head: CommitSha,
+    subject: ReviewSubject,
+    settings: ReadSettings,
+    name: RepoName,
+    notes: Vec<String>,
+}
+
+impl Local {
+    pub(super) async fn find(args: &Args, clone: &LocalClone, context: &Context) -> Result<Self> {
+        let base = match &args.base {
+            Some(name) => clone.commit("--base", name).await?,
+            None => clone.default_base().await?,
+        };
+        let mut notes = Vec::new();
+        let head = match &args.head {
+            Some(name) => clone.commit("--head", name).await?,
+            None => {
+                let head = clone.head_with_changes(&context.run_id.to_string()).await?;
+                notes.extend(head.notes);
+                head.sha
+            }
+        };
+        let subject = match args.pr {
+            Some(number) => ReviewSubject::Pull(number),
+            None => clone.subject(args.head.as_deref(), &head, &mut notes).await,
+        };
+        let settings = match settings_file(args)? {
+            Some(settings) => settings,
+            None => read_settings(clone.git(), &base).await,
+        };
+        // Wrong options are told before anything is opened.
+        args.reviewers.choose(&settings.config.review)?;
+        let name = repo_name(args, Some(clone)).await?;
+        Ok(Self { base, head, subject, settings, name, notes })
+    }
+}
+
+impl Asked {
+    /// A change in a clone, which nobody else is told of.
+    pub(super) async fn in_clone(
+        args: &Args,
+        clone: &LocalClone,
+        local: Local,
+        store: &Store,
+        context: &Context,
+    ) -> Result<Self> {
+        let Local { base, head, subject, settings, name, mut notes } = local;
+        notes.extend(settings.notes);
+        if args.pr.is_some() && !args.no_publish {
+            notes.push(NOT_PUBLISHED.to_owned());
+        }
+        let repo = store.ensure_repo(&name, context.now).await?;
+        let author = author(args, store, &repo).await?;
+        // Without a file nobody has decided anything, and nothing here is public.
+        let service_is_off = (settings.has_file && !settings.config.review.enabled).then_some(SERVICE_IS_OFF);
+        let (repository, settings) = (Repository::Local(clone.git().clone()), settings.config);
+        Ok(Self {
+            repo,
+            subject,
+            repository,
+            base,
+            head,
+            settings,
+            notes,
+            author,
+            pull: None,
+            service_is_off,
+            _fetched: None,
+        })
+    }
+
+    /// A pull request, which is told what is found. Its head is GitHub's; what a clone has beyond that is nobody's yet.
+    pub(super) async fn on_github(
+        args: &Args,
+        clone: Option<&LocalClone>,
+        store: &Store,
+        number: ItemNumber,
+        context: &Context,
+    ) -> Result<Self> {
+        let name = repo_name(args, clone).await?;
+        let github = args.github.client(&context.counter("GitHub"))?;
+        let pull = PublishedPull::find(store, github.clone(), &name, number, context.now).await?;
+        let clone_for = |option: &str| {
+            clone.ok_or_else(|| WrongUsage(format!("{option} names a commit of a clone; go to one, or leave it out")))
+        };
+        if let Some(head) = &args.head {
+            let head = clone_for("--head")?.commit("--head", head).await?;
+            if head != pull.head {
+                bail!(
+                    "--head is {}, and the head of {} #{number} on GitHub is {}; push or fetch first, or review with \
+                     --no-publish",
+                    head.short(),
+                    pull.repo.name,
+                    pull.head.short()
+                );
+            }
+        }
+        let base = match &args.base {
+            Some(base) => clone_for("--base")?.commit("--base", base).await?,
+            None => pull.base.clone(),
+        };
+        let settings = match settings_file(args)? {
+            Some(settings) => settings,
+            None => live_settings(&github, &pull.repo.name).await?,
+        };
+        let folder = ReviewFolder::make().context("no temporary folder can be made")?;
+        let repository = pull.repository(clone, &base, &folder.path().join("git")).await?;
+        Ok(Self {
+            repo: pull.repo.clone(),
+            subject: ReviewSubject::Pull(number),
+            repository,
+            base,
+            head: pull.head.clone(),
+            service_is_off: (!settings.config.review.enabled).then_some(SERVICE_IS_OFF),
+            settings: settings.config,
+            notes: settings.notes,
+            author: args.author.clone().or_else(|| pull.author.clone()),
+            pull: Some(pull),
+            _fetched: Some(folder),
+        })
+    }
+}
+
+async fn repo_name(args: &Args, clone: Option<&LocalClone>) -> Result<RepoName> {
+    match (&args.repo, clone) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, Some(clone)) => Ok(clone.repo_name().await),
+        (None, None) => bail!(WrongUsage("name the repository with --repo OWNER/NAME".to_owned())),
+    }
+}
+
+/// The settings of the default branch: what a pull request brings does not count for its own review.
+async fn live_settings(github: &GitHub, repo: &RepoName) -> Result<ReadSettings> {
+    let Some(file) = github.default_branch_file(repo, SETTINGS_FILE, MAX_FILE_BYTES).await? else {
+        return Ok(ReadSettings::default());
+    };
+    let parsed = parse_bytes(file.text.as_bytes());
+    let notes = parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect();
+    Ok(ReadSettings { config: parsed.config, notes, has_file: true })
+}
+
+fn settings_file(args: &Args) -> Result<Option<ReadSettings>> {
+    let Some(file) = &args.config else { return Ok(None) };
+    let parsed =
+        config::read(file)?.with_context(|| format!("there is no settings file {}; check its name", file.display()))?;
+    let notes = parsed.problems.iter().map(|problem| format!("{}, {problem}", file.display())).collect();
+    Ok(Some(ReadSettings { config: parsed.config, notes, has_file: true }))
+}
+
+/// Who wrote the change: as somebody says, or as the corpus knows the pull request.
+async fn author(args: &Args, store: &Store, repo: &Repo) -> Result<Option<Login>> {
+    if args.author.is_some() {
+        return Ok(args.author.clone());
+    }
+    let Some(number) = args.pr else { return Ok(None) };
+    Ok(store.item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author))
+}

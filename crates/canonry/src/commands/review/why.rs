@@ -1,0 +1,143 @@
+//! `why`: the story of each finding near a line.
+
+use std::path::Path;
+use std::str::FromStr;
+
+use anyhow::Result;
+use canonry_domain::ItemNumber;
+use canonry_domain::review::{Finding, LineRange, RepoPath, ReviewSubject};
+use canonry_review::FindingLife;
+use serde_json::json;
+
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::local_clone::LocalClone;
+use crate::session::reviewed_repo::ReviewedRepoOption;
+
+/// Explain each finding near a line: who said it, what became of it, how sure Canonry is, what hides it.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Explain each finding near a line: who said it, what became of it, how sure Canonry is, what hides it.\n\n\
+        Findings of all reviews count that are, as far as the last review of their branch or pull request knows, at most \
+        three lines away, and those about the file as a whole; without a line, every finding of the file.",
+    after_help = "Example:\n  canonry why src/main.rs:41\n  canonry why src/main.rs --repo octo/cat --pr 12 --json"
+)]
+pub(crate) struct Args {
+    /// The file, from the top of the repository or from here, and the line
+    #[arg(value_name = "PATH:LINE")]
+    place: Place,
+    #[command(flatten)]
+    repo: ReviewedRepoOption,
+    /// Only findings of this pull request
+    #[arg(long, value_name = "NUMBER", conflicts_with = "branch")]
+    pr: Option<ItemNumber>,
+    /// Only findings of this branch
+    #[arg(long, value_name = "NAME")]
+    branch: Option<String>,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    path: RepoPath,
+    line: Option<u32>,
+}
+
+impl FromStr for Place {
+    type Err = String;
+
+    /// `PATH`, `PATH:LINE`, or `PATH:LINE:COLUMN` as compilers write it.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = |text: &str| text.parse::<u32>().ok().filter(|line| *line > 0);
+        let (mut path, mut line) = (text, None);
+        for _ in 0..2 {
+            let Some((before, after)) = path.rsplit_once(':') else { break };
+            let Some(found) = number(after) else { break };
+            (path, line) = (before, Some(found));
+        }
+        let path = RepoPath::new(path).map_err(|error| error.to_string())?;
+        Ok(Self { path, line })
+    }
+}
+
+/// So many findings of a file are looked at, and so many lines away counts as near.
+const MOST: u32 = 1000;
+const NEAR: u32 = 3;
+
+pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let repo = args.repo.find(&store).await?;
+    let subject = args.pr.map(ReviewSubject::Pull).or(args.branch.map(ReviewSubject::Branch));
+    let mut found = store.findings_in_file(repo.id, &args.place.path, MOST).await?;
+    if found.is_empty()
+        && let Some(path) = path_from_the_top(&args.place.path).await
+    {
+        found = store.findings_in_file(repo.id, &path, MOST).await?;
+    }
+    let near = found
+        .into_iter()
+        .filter(|one| is_near(&one.finding, args.place.line))
+        .filter(|one| subject.as_ref().is_none_or(|subject| one.subject == *subject));
+    let patterns = store.pattern_feedback(repo.id).await?;
+    let mut stories = Vec::new();
+    for finding in near {
+        stories.push(FindingLife::read(&store, finding, &patterns).await?);
+    }
+    store.close().await;
+    let text = if stories.is_empty() {
+        nothing(&args.place, &repo.name.to_string())
+    } else {
+        stories.iter().map(FindingLife::in_words).collect::<Vec<_>>().join("\n")
+    };
+    Ok(Report::new(json!({ "findings": stories.len() }), text)
+        .of(&repo.name)
+        .with("findings", stories.iter().map(FindingLife::document).collect::<Vec<_>>()))
+}
+
+/// What a path means to who stands in a folder of a clone.
+async fn path_from_the_top(path: &RepoPath) -> Option<RepoPath> {
+    let folder = LocalClone::find(Path::new(".")).await.ok()?.folder_in_it()?;
+    RepoPath::new(&format!("{folder}/{path}")).ok()
+}
+
+fn nothing(place: &Place, repo: &str) -> String {
+    let path = one_line(place.path.as_str());
+    match place.line {
+        Some(line) => {
+            format!("No review of {repo} found anything near line {line} of {path}.\n\nNext: canonry why {path}\n")
+        }
+        None => format!(
+            "No review of {repo} found anything in {path}; the path is the one from the top of the repository.\n"
+        ),
+    }
+}
+
+fn is_near(finding: &Finding, line: Option<u32>) -> bool {
+    let (Some(lines), Some(line)) = (finding.lines, line) else { return true };
+    lines.overlaps(LineRange { first: line.saturating_sub(NEAR).max(1), last: line.saturating_add(NEAR) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Place;
+
+    #[test]
+    fn places_as_people_and_compilers_write_them() {
+        for (text, path, line) in [
+            ("src/a.rs:41", "src/a.rs", Some(41)),
+            ("./src/a.rs:41:7", "src/a.rs", Some(41)),
+            ("src/a.rs", "src/a.rs", None),
+            ("odd:name.rs", "odd:name.rs", None),
+            ("odd:name.rs:3", "odd:name.rs", Some(3)),
+        ] {
+            let place: Place = text.parse().expect(text);
+            assert_eq!((place.path.as_str(), place.line), (path, line), "{text}");
+        }
+        for text in ["", ":3", "../up.rs:3"] {
+            assert!(text.parse::<Place>().is_err(), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! `sync`: what GitHub has, brought into the store.
+
+use anyhow::{Result, anyhow};
+use canonry_domain::{RepoName, Since};
+use canonry_triage::{
+    ActorsReport, OutcomesReport, SweepReport, SyncFailure, SyncOptions, SyncReport, own_login, read_templates,
+    resolve_actors, sweep, sync, sync_outcomes,
+};
+use comfy_table::CellAlignment;
+use indicatif::ProgressBar;
+use serde_json::{Map, Value, json};
+
+use crate::options::item_filter::ItemFilterOptions;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::github::GithubOption;
+use crate::session::known_repo::RepoOption;
+
+/// Bring in everything that GitHub has and the database has not.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Bring in everything that GitHub has and the database has not.\n\n\
+        The first run reads the whole repository, a hundred items with each request; later ones read what changed \
+        since. A run that was interrupted goes on where it stopped.",
+    after_help = "Example:\n  GITHUB_TOKEN=… canonry sync --repo octo/cat\n  canonry sync --repo octo/cat --since 30d --dry-run"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    #[command(flatten)]
+    filter: ItemFilterOptions,
+    /// Only items that changed since then: a number of days such as 30d, or a date such as 2026-02-01
+    #[arg(long, value_name = "SINCE")]
+    since: Option<Since>,
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Then look for what the issues that people closed as duplicates are duplicates of, and for who closed those that
+    /// were triaged; a request for each
+    #[arg(long, conflicts_with = "dry_run")]
+    outcomes: bool,
+    /// Then look for items that were deleted, moved away or made discussions
+    #[arg(long, conflicts_with = "dry_run")]
+    sweep: bool,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let bar = context.counter("items from GitHub");
+    let github = args.github.client(&bar)?;
+    let store = if args.dry_run { args.database.open_existing().await? } else { args.database.open(context).await? };
+    let options = SyncOptions {
+        item_type: args.filter.item_type(),
+        state: args.filter.state(),
+        since: args.since.map(|since| since.moment(context.now)),
+        only_new: false,
+        dry_run: args.dry_run,
+    };
+    let done = sync(&store, &github, &args.repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
+    let done = done.map_err(|failure| stopped(&failure))?;
+    // The name it has now: the former one leads there only until somebody takes it.
+    let name = done.repo.clone().unwrap_or_else(|| args.repo.name.clone());
+    // Template files belong to what issues are compared by; where they cannot be read, they are learned from the issues.
+    if !args.dry_run
+        && done.inserted > 0
+        && let Some(repo) = store.repo(&name).await?
+        && let Err(error) = read_templates(&store, &github, &repo, context.now).await
+    {
+        tracing::info!(%error, "the template files could not be read");
+    }
+    let mut more = Further::default();
+    if args.outcomes {
+        begin(&bar, "outcomes from GitHub");
+        more.outcomes =
+            Some(sync_outcomes(&store, &github, &name, &mut |so_far| bar.set_position(so_far.asked)).await?);
+        if let Some(repo) = store.repo(&name).await? {
+            let own = own_login(&github).await?;
+            more.actors = Some(resolve_actors(&store, &github, &repo, own.as_ref(), context.now).await?);
+        }
+    }
+    if args.sweep {
+        begin(&bar, "items that are still there");
+        more.sweep = Some(sweep(&store, &github, &name, &mut |listed| bar.set_position(listed)).await?);
+    }
+    bar.finish_and_clear();
+    store.close().await;
+    Ok(report(&done, &name, args.dry_run, &more))
+}
+
+fn begin(bar: &ProgressBar, what: &str) {
+    bar.set_message(what.to_owned());
+    bar.set_position(0);
+}
+
+/// What a run that ended early is reported as: the cause, and what is kept.
+pub(crate) fn stopped(failure: &SyncFailure) -> anyhow::Error {
+    match failure.so_far.fetched {
+        0 => anyhow!("{}", failure.cause),
+        kept => anyhow!("{} ({} came in before that and stay)", failure.cause, counted(kept, "item")),
+    }
+}
+
+/// What was done behind the sync itself.
+#[derive(Debug, Default)]
+pub(crate) struct Further {
+    outcomes: Option<OutcomesReport>,
+    actors: Option<ActorsReport>,
+    sweep: Option<SweepReport>,
+}
+
+/// What a run did, for `sync` and `refresh`.
+pub(crate) fn report(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> Report {
+    let mut stats = Map::new();
+    let counts = [
+        ("fetched", done.fetched),
+        ("inserted", done.inserted),
+        ("updated", done.updated),
+        ("content_changed", done.content_changed),
+        ("unchanged", done.unchanged),
+        ("pages", done.pages),
+    ];
+    let outcomes = more.outcomes.iter().flat_map(|outcomes| {
+        [
+            ("outcomes_asked", outcomes.asked),
+            ("outcomes_learned", outcomes.learned.len() as u64),
+            ("outcomes_gone", outcomes.gone),
+        ]
+    });
+    let actors =
+        more.actors.iter().flat_map(|actors| [("actors_asked", actors.asked), ("actors_resolved", actors.resolved)]);
+    let sweep = more.sweep.iter().flat_map(|sweep| {
+        [("swept", sweep.checked), ("gone", sweep.gone.len() as u64), ("back", sweep.back.len() as u64)]
+    });
+    for (counter, count) in counts.into_iter().chain(outcomes).chain(actors).chain(sweep) {
+        stats.insert(counter.to_owned(), json!(count));
+    }
+    let mut report = Report::new(stats, text(done, name, dry_run, more))
+        .of(name)
+        .with("dry_run", dry_run)
+        .with("not_modified", done.not_modified)
+        .with("renamed_from", &done.renamed_from);
+    if let Some(outcomes) = &more.outcomes {
+        let learned =
+            outcomes.learned.iter().map(|(number, target)| json!({ "number": number, "duplicate_of": target }));
+        report = report.with("learned", learned.collect::<Vec<Value>>());
+    }
+    if let Some(sweep) = &more.sweep {
+        let gone = sweep.gone.iter().map(|(number, how)| json!({ "number": number, "gone": how }));
+        report = report.with("gone", gone.collect::<Vec<Value>>());
+    }
+    report
+}
+
+fn text(done: &SyncReport, name: &RepoName, dry_run: bool, more: &Further) -> String {
+    let mut text = String::new();
+    if let Some(former) = &done.renamed_from {
+        text.push_str(&format!("{former} is now called {name}.\n"));
+    }
+    if done.inserted + done.updated == 0 {
+        text.push_str(&format!("Nothing new in {name}.\n"));
+    } else {
+        let mood = if dry_run { "would come" } else { "came" };
+        text.push_str(&format!("{} of {name} {mood} from GitHub.\n", counted(done.fetched, "item")));
+        let mut counts = table(["new", "changed", "as before"]);
+        counts.add_row([done.inserted, done.updated, done.unchanged]);
+        for column in counts.column_iter_mut() {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        text.push_str(&format!("{}\n", counts.trim_fmt()));
+    }
+    if let Some(outcomes) = &more.outcomes {
+        text.push_str(&format!(
+            "\nIssues closed as duplicates of something unknown: {}; learned: {}.\n",
+            outcomes.asked,
+            outcomes.learned.len()
+        ));
+        for (number, target) in &outcomes.learned {
+            text.push_str(&format!("  #{number} is a duplicate of #{target}\n"));
+        }
+    }
+    if let Some(actors) = more.actors.as_ref().filter(|actors| actors.asked > 0) {
+        text.push_str(&format!(
+            "\nTriaged issues that nobody knew who had closed or reopened: {}; known now: {}.\n",
+            actors.asked, actors.resolved
+        ));
+    }
+    if let Some(sweep) = &more.sweep {
+        text.push_str(&format!("\nOf {}, {} left the repository.\n", counted(sweep.checked, "item"), sweep.gone.len()));
+        for (number, how) in &sweep.gone {
+            text.push_str(&format!("  #{number} {how}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,202 @@
+//! `apply-close`: carries a reviewed plan out.
+
+use std::io::Write as _;
+
+use anyhow::{Context as _, Result, bail};
+use canonry_config::{MAX_FILE_BYTES, Parsed, RepoConfig, SETTINGS_FILE, parse_bytes};
+use canonry_domain::ApplyForecast;
+use canonry_github::GitHub;
+use canonry_github::outbox::Outbox;
+use canonry_store::{BrakeKind, CloseRunId, Repo, Store};
+use canonry_triage::{
+    ApplyError, ApplyOptions, CloseReport, PlanForecast, ReportedRow, RowResult, age_of_plan, applied_before,
+    apply_close, forecast_apply,
+};
+use serde_json::{Value, json};
+
+use crate::commands::triage::plan::run_number;
+use crate::commands::triage::plan_close::{MaintainersAge, know_maintainers};
+use crate::output::exit::{Exit, Refused};
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::run::release_leases_when_stopped;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::github::GithubOption;
+use crate::session::known_repo::RunRepoOption;
+use crate::session::repo_settings::SettingsOption;
+
+/// Close the duplicates of a plan on GitHub.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Close the duplicates of a plan on GitHub.\n\n\
+        Both items of a row are read again right before each write; a row whose items have changed since it was planned \
+        is skipped with the reason. Each item gets one comment that names the other one, what both share and how to \
+        object. It can be stopped anywhere and run again: nothing is commented or closed twice. `canonry undo-close` \
+        takes it back.",
+    after_help = "Example:\n  canonry apply-close --repo octo/cat --run 7 --yes\n  \
+        canonry apply-close --repo octo/cat --run 7 --yes --approved-only"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RunRepoOption,
+    /// The plan, as `canonry plan-close` names it
+    #[arg(long, value_name = "N", value_parser = run_number)]
+    run: CloseRunId,
+    /// You have read the plan
+    #[arg(long)]
+    yes: bool,
+    /// Only rows that were approved with `canonry plan approve`
+    #[arg(long)]
+    approved_only: bool,
+    #[command(flatten)]
+    settings: SettingsOption,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store, args.run).await?;
+    if !args.yes {
+        bail!(Refused(format!(
+            "nothing is closed without --yes; read the plan first: canonry plan show --repo {} --run {}",
+            repo.name, args.run
+        )));
+    }
+    if let Some(done) = applied_before(&store, &repo, args.run, args.approved_only).await? {
+        store.close().await;
+        return Ok(report(&repo, &done, "Closed", args.run));
+    }
+    let bar = context.counter("rows");
+    let github = args.github.client(&bar)?;
+    let config = match &args.settings.file {
+        Some(file) => {
+            let bytes = std::fs::read(file)
+                .with_context(|| format!("the settings file {} cannot be read; check its name", file.display()))?;
+            parse_bytes(&bytes)
+        }
+        None => live_settings(&github, &repo).await?,
+    };
+    // A run that is no plan of this repository is told before anything else.
+    if store.close_run(args.run).await?.is_some_and(|run| run.repo.id == repo.id) {
+        know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
+    }
+    let outbox = Outbox::open(store.clone(), github.clone(), rand::random()).await?;
+    let run_id = context.run_id.to_string();
+    let options = ApplyOptions {
+        plan: args.run,
+        approved_only: args.approved_only,
+        config: &config,
+        run_id: &run_id,
+        most_rows: None,
+        ordered_at: context.now,
+    };
+    if !context.quiet && can_begin(&store, &repo, args.run, context).await? {
+        let max_per_day = config.config.close.max_per_day;
+        let forecast = forecast_apply(&store, &repo, args.run, max_per_day, context.now).await?;
+        let words = announced(&forecast, args.approved_only, max_per_day);
+        bar.suspend(|| writeln!(anstream::stderr().lock(), "{words}"))?;
+    }
+    let mut on_row = |_: &ReportedRow| bar.inc(1);
+    release_leases_when_stopped(&store);
+    let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
+    bar.finish_and_clear();
+    store.close().await;
+    match done {
+        Err(ApplyError::Refused(words)) => bail!(Refused(words)),
+        done => Ok(report(&repo, &done?, "Closed", args.run)),
+    }
+}
+
+/// Whether the apply will begin: what is refused is not announced.
+async fn can_begin(store: &Store, repo: &Repo, run: CloseRunId, context: &Context) -> Result<bool> {
+    let Some(plan) = store.close_run(run).await?.filter(|plan| plan.repo.id == repo.id) else { return Ok(false) };
+    let is_good = age_of_plan(store, &plan, context.now).await?.refusal(run).is_none();
+    Ok(is_good && store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_none())
+}
+
+/// What is about to be closed, and what is kept back.
+fn announced(forecast: &PlanForecast, approved_only: bool, max_per_day: u32) -> String {
+    let ApplyForecast { closes, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
+    let mut words = format!("Closing {}.", counted(closes, "item"));
+    if kept_back > 0 {
+        words += &format!(
+            " Kept back: {}. At most {max_per_day} a day are closed without a person's approval, and {} were today.",
+            counted(kept_back, "item"),
+            forecast.closed_today
+        );
+    }
+    if forecast.left.ruled_since > 0 {
+        let rows = counted(forecast.left.ruled_since, "item");
+        words += &format!(" Left open: {rows}. Somebody ruled about their cluster after the plan was made.");
+    }
+    words
+}
+
+/// The settings file of the repository's default branch; without one, the defaults.
+pub(crate) async fn live_settings(github: &GitHub, repo: &Repo) -> Result<Parsed> {
+    match github.default_branch_file(&repo.name, SETTINGS_FILE, MAX_FILE_BYTES).await {
+        Ok(Some(file)) => Ok(parse_bytes(file.text.as_bytes())),
+        Ok(None) => Ok(Parsed { config: RepoConfig::default(), problems: Vec::new() }),
+        // A protected label may be in it.
+        Err(error) => bail!(Refused(format!(
+            "the settings {SETTINGS_FILE} of {} cannot be read ({error}), and nothing is closed by guesses; try again",
+            repo.name
+        ))),
+    }
+}
+
+/// What a run did; `word` says what it did to an item.
+pub(crate) fn report(repo: &Repo, done: &CloseReport, word: &str, run: CloseRunId) -> Report {
+    let stats = json!({
+        "attempted": done.attempted, "applied": done.applied, "skipped": done.skipped, "failed": done.failed,
+    });
+    let report = Report::new(stats, text(done, word, run, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("run", run.get())
+        .with("remarks", &done.remarks)
+        .with("items", done.rows.iter().map(row).collect::<Vec<_>>());
+    // What is left was kept from being done by a pause, and waits for the same command.
+    if done.failed > 0 || done.unreached > 0 { report.ending(Exit::SomeFailed) } else { report }
+}
+
+fn row(row: &ReportedRow) -> Value {
+    json!({ "number": row.number, "type": row.item_type, "result": row.result.as_str(), "reason": row.reason })
+}
+
+fn text(done: &CloseReport, word: &str, run: CloseRunId, repo: &str) -> String {
+    let mut text = format!("{word} {}", counted(done.applied, "item"));
+    for (count, what) in [(done.skipped, "skipped"), (done.failed, "failed")] {
+        if count > 0 {
+            text += &format!(", {count} {what}");
+        }
+    }
+    text += ".\n";
+    let already = done.rows.len() as u64 - done.attempted;
+    if already > 0 {
+        text += &format!("{} done before.\n", counted(already, "row"));
+    }
+    let told: Vec<&ReportedRow> = done.rows.iter().filter(|row| row.result != RowResult::Applied).collect();
+    if !told.is_empty() {
+        let mut shown = table(["item", "result", "why"]);
+        for row in told {
+            let why = row.reason.as_deref().map(one_line).unwrap_or_default();
+            shown.add_row([format!("{} #{}", row.item_type, row.number), row.result.as_str().to_owned(), why]);
+        }
+        text += &format!("\n{shown}\n");
+    }
+    for remark in &done.remarks {
+        text += &format!("{}\n", one_line(remark));
+    }
+    if done.failed > 0 {
+        text += "\nRunning it again goes on with what has not ended.\n";
+    }
+    if word == "Closed" && done.applied > 0 {
+        text += &format!("\nTake it back with: canonry undo-close --repo {repo} --run {run}\n");
+    }
+    text
+}

@@ -1,0 +1,81 @@
+//! `canonicalize`: every cluster of duplicates, and which of its items stays open.
+
+use anyhow::Result;
+use canonry_domain::ItemType;
+use canonry_triage::{CanonicalizeReport, ClusterLine, canonicalize};
+use serde_json::{Value, json};
+
+use crate::options::item_filter::{OneOrAll, one_or_all};
+use crate::options::retrieval::SourceOptions;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::counted;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
+
+/// List every cluster of duplicates, which of its items stays open, and why.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "List every cluster of duplicates, which of its items stays open, and why.\n\n\
+        The choice is kept: it changes only when a person rules otherwise, when the item is closed while another is \
+        open, or when it leaves the cluster.",
+    after_help = "Example:\n  canonry canonicalize --repo octo/cat\n  canonry canonicalize --repo octo/cat --type pr --json"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items of this type: issue, pr or all
+    #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
+    item_type: OneOrAll<ItemType>,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let done = canonicalize(&store, &repo, args.item_type.one(), args.source.source(), context.now).await?;
+    store.close().await;
+    let members: usize = done.clusters.iter().map(|cluster| cluster.members.len()).sum();
+    let stats = json!({ "clusters": done.clusters.len(), "members": members, "stored": done.stored });
+    Ok(Report::new(stats, text(&done, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("clusters", done.clusters.iter().map(cluster_document).collect::<Vec<_>>()))
+}
+
+pub(crate) fn cluster_document(cluster: &ClusterLine) -> Value {
+    let details = |member: &canonry_triage::ClusterMember| json!({ "number": member.number, "state": member.state, "title": member.title });
+    json!({
+        "type": cluster.item_type,
+        "canonical": cluster.canonical,
+        "because": cluster.because,
+        "members": cluster.members.iter().map(|member| member.number).collect::<Vec<_>>(),
+        "items": cluster.members.iter().map(details).collect::<Vec<_>>(),
+    })
+}
+
+fn text(done: &CanonicalizeReport, repo: &str) -> String {
+    if done.clusters.is_empty() {
+        return format!("No two items are known to be duplicates.\n\nNext: canonry judge --repo {repo}\n");
+    }
+    let bold = anstyle::Style::new().bold();
+    let mut text = format!("{} of duplicates.\n", counted(done.clusters.len() as u64, "cluster"));
+    for cluster in &done.clusters {
+        let word = cluster.item_type.in_words();
+        text += &format!("\n{bold}{word} #{}{bold:#} stays open: {}\n", cluster.canonical, cluster.because);
+        for member in &cluster.members {
+            let mark = if member.number == cluster.canonical { '*' } else { ' ' };
+            text += &format!("  {mark} #{:<7} {:<7} {}\n", member.number, member.state, one_line(&member.title));
+        }
+    }
+    if !done.stored {
+        text += &format!(
+            "\nThe choice is not kept yet: nobody knows who maintains {repo}, and maintainers' items come first.\n\
+             Next: canonry maintainers refresh --repo {repo}\n"
+        );
+    }
+    text
+}

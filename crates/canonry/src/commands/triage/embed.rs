@@ -1,0 +1,76 @@
+//! `embed`: vectors for a repository's items.
+
+use anyhow::{Result, anyhow};
+use canonry_triage::{EmbedOptions, embed};
+use serde_json::json;
+
+use crate::options::item_filter::ItemFilterOptions;
+use crate::options::retrieval::{EmbedderOptions, SourceOptions};
+use crate::output::exit::Exit;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::counted;
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
+
+/// Turn the items' texts into vectors, which is what they are compared by.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Turn the items' texts into vectors, which is what they are compared by.\n\n\
+        The local embedder is part of this program: no download, no key, no network. Vectors are stored batch by \
+        batch; with --only-changed, a run that was interrupted goes on where it stopped.",
+    after_help = "Example:\n  canonry embed --repo octo/cat --only-changed\n  OPENAI_API_KEY=… canonry embed --repo octo/cat --embedder openai"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items whose text changed since this model embedded them, or that it never did
+    #[arg(long)]
+    only_changed: bool,
+    #[command(flatten)]
+    filter: ItemFilterOptions,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    embedder: EmbedderOptions,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let embedder = args.embedder.embedder(&store).await?;
+    let options = EmbedOptions {
+        source: args.source.source(),
+        item_type: args.filter.item_type(),
+        state: args.filter.state(),
+        only_changed: args.only_changed,
+    };
+    let bar = context.counter("items embedded");
+    let done =
+        embed(&store, &*embedder, &repo, options, context.now, &mut |so_far| bar.set_position(so_far.embedded)).await;
+    bar.finish_and_clear();
+    store.close().await;
+    let done = done.map_err(|failure| anyhow!("{failure}"))?;
+    let mut text =
+        format!("Embedded {} of {} with {}.\n", counted(done.embedded, "text"), repo.name, embedder.model_id());
+    if done.without_card > 0 {
+        let count = counted(done.without_card, "item");
+        text += &format!("{count} had no card of the present text: run `canonry analyze-intent --only-changed`.\n");
+    }
+    for (number, message) in &done.refused {
+        text += &format!("#{number} was left out: {}\n", one_line(message));
+    }
+    let stats = json!({
+        "discovered": done.discovered,
+        "embedded": done.embedded,
+        "without_card": done.without_card,
+        "failed": done.refused.len(),
+    });
+    let errors: Vec<_> =
+        done.refused.iter().map(|(number, message)| json!({ "number": number, "message": message })).collect();
+    let exit = if errors.is_empty() { Exit::Done } else { Exit::SomeFailed };
+    Ok(Report::new(stats, text).of(&repo.name).with("model", embedder.model_id()).with("errors", errors).ending(exit))
+}

@@ -1,0 +1,178 @@
+//! `judge`: which of its candidates is each item the same as?
+
+use anyhow::Result;
+use canonry_domain::{DecisionStatus, ItemType, Probability};
+use canonry_triage::{DecisionLine, JudgeOptions, JudgeReport, judge};
+use serde_json::{Value, json};
+
+use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
+use crate::options::item_filter::{OneOrAll, one_or_all};
+use crate::options::retrieval::SourceOptions;
+use crate::output::exit::Exit;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
+use crate::session::repo_settings::edge_settings;
+
+/// Judge whether each open item is a duplicate of one of its candidates.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Judge whether each open item is a duplicate of one of its candidates.\n\n\
+        The newest candidate set of each open item is judged, then every answer passes the same gates, whoever gave \
+        it; the first gate that stands against it is stored as the reason. What was judged before is not asked again. \
+        The local judge weighs the evidence in this program: no key, no network. Models get the text without secrets \
+        that Canonry recognises; their keys come from OPENAI_API_KEY, ANTHROPIC_API_KEY and GEMINI_API_KEY.",
+    after_help = "Example:\n  canonry judge --repo octo/cat\n  \
+        ANTHROPIC_API_KEY=… canonry judge --repo octo/cat --provider anthropic --max-calls 500\n  \
+        canonry judge --repo octo/cat --provider command --model 'llm prompt'"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items of this type: issue, pr or all
+    #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
+    item_type: OneOrAll<ItemType>,
+    /// The least confidence of an accepted edge, 0 to 1
+    #[arg(long, value_name = "CONFIDENCE", default_value = "0.85", value_parser = probability)]
+    min_edge: Probability,
+    /// Also judge sets whose item has changed since
+    #[arg(long)]
+    allow_stale: bool,
+    /// Ask again about what is judged already; a new edge takes the place of the old one
+    #[arg(long)]
+    rejudge: bool,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    provider: ProviderOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+/// Reads a probability from the command line.
+pub(crate) fn probability(text: &str) -> Result<Probability, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not a number between 0 and 1"))?;
+    Probability::new(number).map_err(|error| error.to_string())
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let model = args.provider.model()?;
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let options = JudgeOptions {
+        item_type: args.item_type.one(),
+        source: args.source.source(),
+        min_edge: args.min_edge,
+        allow_stale: args.allow_stale,
+        rejudge: args.rejudge,
+        joining: None,
+        workers: args.limits.workers(),
+        budget: args.limits.budget(),
+        config_hash: edge_settings(args.min_edge),
+        run_id: context.run_id.to_string(),
+    };
+    let bar = context.counter("items judged");
+    let mut progress = |so_far: &JudgeReport| bar.set_position(so_far.decisions.len() as u64);
+    let judge_is = judge_of(args.provider.provider, model.as_deref());
+    let done = judge(&store, &repo, judge_is, &options, context.now, &mut progress).await;
+    bar.finish_and_clear();
+    store.close().await;
+    let done = done?;
+    let report = Report::new(stats(&done), text(&done, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("provider", judge_is.provider())
+        .with("model", judge_is.model_id())
+        .with("stopped", done.stopped.as_deref())
+        .with("decisions", done.decisions.iter().map(decision).collect::<Vec<_>>())
+        .with(
+            "errors",
+            done.errors.iter().map(crate::commands::triage::analyze_intent::failed_item).collect::<Vec<_>>(),
+        );
+    Ok(if done.failed > 0 || done.stopped.is_some() { report.ending(Exit::SomeFailed) } else { report })
+}
+
+pub(crate) fn stats(done: &JudgeReport) -> Value {
+    json!({
+        "discovered_candidate_sets": done.discovered,
+        "judged": done.judged,
+        "reused_answers": done.reused,
+        "accepted_edges": done.accepted,
+        "rejected_edges": done.rejected,
+        "skipped_existing_edge": done.skipped_existing_edge,
+        "skipped_no_candidates": done.skipped_no_candidates,
+        "skipped_vague": done.skipped_vague,
+        "skipped_no_content": done.skipped_no_content,
+        "stale_sets_used": done.stale_sets_used,
+        "invalid_responses": done.invalid,
+        "failed": done.failed,
+        "calls": done.calls,
+        "cost_usd": done.cost_usd,
+    })
+}
+
+fn decision(line: &DecisionLine) -> Value {
+    json!({
+        "number": line.number,
+        "type": line.item_type,
+        "target": line.target,
+        "model_is_duplicate": line.model_is_duplicate,
+        "final_status": line.status.as_str(),
+        "veto_reason": line.reason,
+        "confidence": line.confidence,
+        "reasoning": line.reasoning,
+        "reused": line.reused,
+    })
+}
+
+/// The edges that a person sees at once.
+const SHOWN: usize = 15;
+
+fn text(done: &JudgeReport, repo: &str) -> String {
+    if done.discovered == 0 {
+        return format!("No open item has a fresh candidate set.\n\nNext: canonry candidates --repo {repo}\n");
+    }
+    let mut text = format!(
+        "Judged {}: {}, {}.\n",
+        counted(done.judged, "item"),
+        counted(done.accepted, "duplicate"),
+        format_args!("{} not", done.rejected)
+    );
+    let skipped = [
+        (done.skipped_no_candidates, "had no candidate"),
+        (done.skipped_vague, "said too little to be compared"),
+        (done.skipped_no_content, "were unfilled templates"),
+        (done.skipped_existing_edge, "were known duplicates already"),
+        (done.invalid, "got an answer that cannot be used"),
+        (done.failed, "got no answer; run it again to ask once more"),
+    ];
+    for (count, why) in skipped.into_iter().filter(|(count, _)| *count > 0) {
+        text.push_str(&format!("  {count} {why}\n"));
+    }
+    if let Some(why) = &done.stopped {
+        text.push_str(&format!("Stopped early: {why}. Running it again goes on from here.\n"));
+    }
+    let accepted: Vec<&DecisionLine> =
+        done.decisions.iter().filter(|line| line.status == DecisionStatus::Accepted).collect();
+    if !accepted.is_empty() {
+        let mut shown = table(["item", "duplicate of", "confidence", "why"]);
+        for line in accepted.iter().take(SHOWN) {
+            shown.add_row([
+                format!("{} #{}", line.item_type, line.number),
+                line.target.map_or_else(String::new, |target| format!("#{target}")),
+                line.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get())),
+                one_line(line.reasoning.as_deref().unwrap_or("a person said so")),
+            ]);
+        }
+        text.push_str(&format!("\n{shown}\n"));
+        if accepted.len() > SHOWN {
+            text.push_str(&format!("and {} more\n", accepted.len() - SHOWN));
+        }
+        text.push_str(&format!("\nNext: canonry plan-close --repo {repo}\n"));
+    }
+    text
+}

@@ -1,0 +1,22 @@
+//! Finding duplicates, judging, closing, and learning from the outcome.
+
+pub(crate) mod analyze_intent;
+pub(crate) mod apply_close;
+pub(crate) mod backtest;
+pub(crate) mod calibrate;
+pub(crate) mod candidates;
+pub(crate) mod canonicalize;
+pub(crate) mod dedupe;
+pub(crate) mod detect_new;
+pub(crate) mod embed;
+pub(crate) mod judge;
+pub(crate) mod judge_audit;
+pub(crate) mod overrides;
+pub(crate) mod plan;
+pub(crate) mod plan_close;
+pub(crate) mod report_audit;
+pub(crate) mod search;
+pub(crate) mod show;
+pub(crate) mod simulate_learning;
+pub(crate) mod thresholds;
+pub(crate) mod undo_close;

@@ -1,0 +1,275 @@
+//! `plan-close`: which items would be closed in favour of which, for a person to review.
+
+use anyhow::{Result, bail};
+use canonry_config::config_hash;
+use canonry_domain::{ItemType, Probability, SkipReason, TargetPolicy};
+use canonry_store::{CloseRunId, MaintainerSource, Repo, Store};
+use canonry_triage::{
+    JudgeOptions, PlanError, PlanOptions, PlanReport, PlannedRow, counts_for_a_plan, plan_close, plan_rules,
+    refresh_maintainers, row_document,
+};
+use serde_json::{Value, json};
+
+use crate::commands::triage::analyze_intent::failed_item;
+use crate::commands::triage::judge::probability;
+use crate::options::chat::{LimitOptions, ProviderOptions, judge_of};
+use crate::options::item_filter::{OneOrAll, one_or_all};
+use crate::options::retrieval::SourceOptions;
+use crate::output::exit::{Exit, Refused};
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::github::GithubOption;
+use crate::session::known_repo::RepoOption;
+use crate::session::repo_settings::SettingsOption;
+
+/// Plan which duplicates to close in favour of which item; nothing is closed.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Plan which duplicates to close in favour of which item; nothing is closed.\n\n\
+        Every item of a cluster but the one that stays open gets a row: closed in favour of that one, or left alone \
+        with the reason. Review the plan with `canonry plan`, then carry it out with `canonry apply-close`. Approvals of \
+        an earlier plan are kept where nothing changed about the pair, exclusions until somebody lifts them. Items of \
+        maintainers, items that a person reopened and items with a protected label are never closed.",
+    after_help = "Example:\n  canonry plan-close --repo octo/cat --dry-run\n  canonry plan-close --repo octo/cat\n  \
+        canonry plan-close --repo octo/cat --judge-missing --provider anthropic"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Only items of this type: issue, pr or all
+    #[arg(long = "type", value_name = "TYPE", default_value = "all", value_parser = one_or_all::<ItemType>)]
+    item_type: OneOrAll<ItemType>,
+    /// The least confidence with which an item is closed, 0 to 1 [default: 0.90, or as the settings say]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
+    min_close: Option<Probability>,
+    /// What must have been judged: canonical-only (the item and the one that stays open) or direct-fallback (or through
+    /// one item between them) [default: canonical-only, or as the settings say]
+    #[arg(long, value_name = "POLICY")]
+    target_policy: Option<TargetPolicy>,
+    /// Ask the judge about exactly the pairs that are missing
+    #[arg(long, conflicts_with = "dry_run")]
+    judge_missing: bool,
+    /// Show the plan without storing it
+    #[arg(long)]
+    dry_run: bool,
+    /// The least confidence of an edge that --judge-missing accepts, 0 to 1 [default: 0.85, or as the settings say]
+    #[arg(long, value_name = "CONFIDENCE", value_parser = probability)]
+    min_edge: Option<Probability>,
+    #[command(flatten)]
+    source: SourceOptions,
+    #[command(flatten)]
+    provider: ProviderOptions,
+    #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
+    settings: SettingsOption,
+    #[command(flatten)]
+    github: GithubOption,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
+    let model = args.provider.model()?;
+    let store = args.database.open_known(context).await?;
+    let repo = args.repo.find(&store).await?;
+    let mut config = args.settings.for_plan(&args.github, &repo).await?;
+    if let Some(min_close) = args.min_close {
+        config.close.min_close = min_close.get();
+    }
+    let rules = plan_rules(&config, args.target_policy)?;
+    know_maintainers(&store, &repo, &args.github, MaintainersAge::OfToday, context).await?;
+    let options = PlanOptions {
+        item_type: args.item_type.one(),
+        source: args.source.source(),
+        rules,
+        dry_run: args.dry_run,
+        config_hash: config_hash(&config).to_string(),
+        run_id: context.run_id.to_string(),
+    };
+    let judging = JudgeOptions {
+        item_type: options.item_type,
+        source: options.source,
+        min_edge: args.min_edge.map_or_else(|| Probability::new(config.close.min_edge), Ok)?,
+        allow_stale: false,
+        rejudge: false,
+        joining: None,
+        workers: args.limits.workers(),
+        budget: args.limits.budget(),
+        config_hash: options.config_hash.clone(),
+        run_id: options.run_id.clone(),
+    };
+    let judge = args.judge_missing.then(|| (judge_of(args.provider.provider, model.as_deref()), &judging));
+    let planned = plan_close(&store, &repo, judge, &options, context.now).await;
+    store.close().await;
+    report(&repo, planned)
+}
+
+/// A plan, or why there is none.
+pub(crate) fn report(repo: &Repo, planned: Result<PlanReport, PlanError>) -> Result<Report> {
+    let planned = match planned {
+        Err(error @ PlanError::NoMaintainers(_)) => bail!(Refused(error.to_string())),
+        planned => planned?,
+    };
+    let report = Report::new(stats(&planned), text(&planned, &repo.name.to_string()))
+        .of(&repo.name)
+        .with("plan", json!({ "id": planned.plan.map(CloseRunId::get) }))
+        .with("stopped", planned.judged.stopped.as_deref())
+        .with("errors", planned.judged.errors.iter().map(failed_item).collect::<Vec<_>>())
+        .with("items", planned.rows.iter().map(row_document).collect::<Vec<_>>());
+    let some_failed = planned.judged.failed > 0 || planned.judged.stopped.is_some();
+    Ok(if some_failed { report.ending(Exit::SomeFailed) } else { report })
+}
+
+/// How old a list of maintainers from GitHub may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MaintainersAge {
+    /// A day: enough to plan by.
+    OfToday,
+    /// It is asked for again: somebody may have become a maintainer since the plan.
+    Now,
+}
+
+/// Sees to it that the maintainers are known: a list that was set stands; one from GitHub is asked for again when it is
+/// old. When GitHub does not answer, nothing is planned.
+pub(crate) async fn know_maintainers(
+    store: &Store,
+    repo: &Repo,
+    github: &GithubOption,
+    age: MaintainersAge,
+    context: &Context,
+) -> Result<()> {
+    let known = store.maintainers(repo.id).await?;
+    let counts = known.as_ref().is_some_and(|list| match age {
+        MaintainersAge::OfToday => counts_for_a_plan(list, context.now),
+        MaintainersAge::Now => list.source == MaintainerSource::Set,
+    });
+    if counts {
+        return Ok(());
+    }
+    let name = &repo.name;
+    let Ok(client) = github.client(&context.counter("collaborators")) else {
+        let why = match known {
+            Some(list) => format!("the list of who maintains {name} is of {}", list.written_at),
+            None => format!("nobody knows who maintains {name}"),
+        };
+        bail!(Refused(format!(
+            "{why}, and maintainers' items are never closed; set GITHUB_TOKEN and run `canonry maintainers refresh --repo {name}`, \
+             or name them with `canonry maintainers set --repo {name} LOGIN…`"
+        )));
+    };
+    if let Err(error) = refresh_maintainers(store, &client, name).await {
+        bail!(Refused(format!(
+            "GitHub does not say who maintains {name} ({error}), and maintainers' items are never closed; try again, \
+             or name them with `canonry maintainers set --repo {name} LOGIN…`"
+        )));
+    }
+    Ok(())
+}
+
+fn stats(planned: &PlanReport) -> Value {
+    let mut skipped = serde_json::Map::new();
+    for reason in planned.rows.iter().filter_map(|row| row.skip) {
+        let count = skipped.get(reason.as_str()).and_then(Value::as_u64).unwrap_or_default();
+        skipped.insert(reason.as_str().to_owned(), json!(count + 1));
+    }
+    json!({
+        "clusters": planned.clusters,
+        "considered": planned.rows.len(),
+        "close": planned.rows.iter().filter(|row| row.skip.is_none()).count(),
+        "skip": planned.rows.iter().filter(|row| row.skip.is_some()).count(),
+        "skipped_by_reason": skipped,
+        "missing_pairs": planned.missing_pairs,
+        "judged_pairs": planned.judged.judged,
+        "accepted_pairs": planned.judged.accepted,
+        "failed_pairs": planned.judged.failed,
+    })
+}
+
+fn text(planned: &PlanReport, repo: &str) -> String {
+    if planned.rows.is_empty() {
+        return format!(
+            "There is nothing to close: no two items are known to be duplicates.\n\n\
+             What was decided about an item, and why: canonry show --repo {repo} --number N\n"
+        );
+    }
+    let closes = planned.rows.iter().filter(|row| row.skip.is_none()).count() as u64;
+    let skips = planned.rows.len() as u64 - closes;
+    let mut text = match planned.plan {
+        Some(plan) => format!("Plan {}: ", plan.get()),
+        None => "A plan that is not stored: ".to_owned(),
+    };
+    text += &format!("{} to close, {skips} left open.\n\n{}\n", counted(closes, "item"), rows_table(&planned.rows));
+    if planned.missing_pairs > 0 {
+        let pairs = counted(planned.missing_pairs, "row");
+        text += &format!("\nOf these, {pairs} lack an edge to the item that stays open");
+        text += match planned.judged.judged {
+            0 => "; --judge-missing asks about exactly those pairs.\n",
+            _ => ", also after the judge was asked about exactly those pairs.\n",
+        };
+    }
+    if planned.judged.failed > 0 {
+        let why = planned.judged.errors.first().map(|failed| one_line(&failed.message)).unwrap_or_default();
+        let pairs = counted(planned.judged.failed, "pair");
+        text += &format!("The judge gave no answer about {pairs} ({why}); run it again to ask once more.\n");
+    }
+    if let Some(why) = &planned.judged.stopped {
+        text += &format!("Not all missing pairs were asked about: {why}.\n");
+    }
+    if let Some(plan) = planned.plan.filter(|_| closes > 0) {
+        let plan = plan.get();
+        text += &format!(
+            "\nNothing is closed yet. Next:\n  canonry plan exclude --repo {repo} --run {plan} --item N…   leave a row out\n  \
+             canonry apply-close --repo {repo} --run {plan} --yes        carry it out\n"
+        );
+    }
+    text
+}
+
+/// The rows as a table that a maintainer can read: what is closed first.
+pub(crate) fn rows_table(rows: &[PlannedRow]) -> comfy_table::Table {
+    let mut ordered: Vec<&PlannedRow> = rows.iter().collect();
+    ordered.sort_by_key(|row| (row.skip.is_some(), row.item_type, row.target, row.number));
+    let mut shown = table(["item", "", "in favour of", "sure", "why"]);
+    for row in ordered {
+        let by = row.approved_by.as_ref().map(|by| format!(" by {}", one_line(by.as_str()))).unwrap_or_default();
+        let action = match (row.skip, row.approved) {
+            (Some(_), _) => "leave".to_owned(),
+            (None, Some(false)) => format!("excluded{by}"),
+            (None, Some(true)) if by.is_empty() => "close ✓".to_owned(),
+            (None, Some(true)) => format!("close ✓ approved{by}"),
+            (None, None) => "close".to_owned(),
+        };
+        let why = match row.skip {
+            Some(SkipReason::Excluded) => {
+                let since = row.approved_at.map(|at| format!(" on {}", at.strftime("%-d %b %Y"))).unwrap_or_default();
+                format!("excluded{}{since}", if by.is_empty() { " by a person" } else { &by })
+            }
+            Some(reason) => reason.in_words().to_owned(),
+            None => row.evidence.facts.first().or(row.evidence.reasoning.as_ref()).cloned().unwrap_or_default(),
+        };
+        let why = row.result.as_ref().map_or(why, Clone::clone);
+        shown.add_row([
+            format!("#{} {}", row.number, short(&row.title)),
+            action,
+            format!("#{} {}", row.target, short(&row.target_title)),
+            row.confidence.map_or_else(String::new, |confidence| format!("{:.2}", confidence.get())),
+            one_line(&why),
+        ]);
+    }
+    shown
+}
+
+/// The beginning of a title, harmless for a terminal.
+fn short(title: &str) -> String {
+    const SHOWN: usize = 40;
+    let line = one_line(title);
+    if line.chars().count() <= SHOWN {
+        return line;
+    }
+    let cut: String = line.chars().take(SHOWN - 1).collect();
+    format!("{}…", cut.trim_end())
+}

@@ -1,0 +1,196 @@
+//! `thresholds`: from which score on Canonry speaks, and why.
+
+use anyhow::Result;
+use canonry_domain::{Component, CurrentThreshold, ThresholdRule, ThresholdSource, ThresholdState, Thresholds};
+use canonry_server::{ReportedAdjustment, ReportedThreshold, ThresholdReport, threshold_report};
+use serde_json::{Value, json};
+
+use crate::output::exit::Exit;
+use crate::output::printable::one_line;
+use crate::output::report::Report;
+use crate::output::tables::{counted, table};
+use crate::session::context::Context;
+use crate::session::database::DatabaseOption;
+use crate::session::known_repo::RepoOption;
+
+/// Show from which score on Canonry speaks about new issues, and why.
+#[derive(Debug, clap::Args)]
+#[command(
+    long_about = "Show from which score on Canonry speaks about new issues, and why.\n\n\
+        The threshold follows from what people did with the issues that Canonry looked at: right suggestions may lower \
+        it, wrong ones raise it, and where no level is right often enough Canonry says nothing and goes on recording. A \
+        component (a label `area/…` or `component/…`) has a threshold of its own once it has 20 outcomes and the \
+        repository 100. `canonry show` tells what each issue taught.\n\n\
+        With --check everything is computed again from the recorded events; a difference to what is stored ends with \
+        status 1.",
+    after_help = "Example:\n  canonry thresholds --repo octo/cat\n  canonry thresholds --repo octo/cat --check --json"
+)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    repo: RepoOption,
+    /// Compute everything again from the recorded events, and compare
+    #[arg(long)]
+    check: bool,
+    #[command(flatten)]
+    database: DatabaseOption,
+}
+
+pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
+    let store = args.database.open_existing().await?;
+    let repo = args.repo.find(&store).await?;
+    let found = threshold_report(&store, &repo).await?;
+    let checked = if args.check { Some(store.checked_thresholds(repo.id).await?) } else { None };
+    store.close().await;
+    let differences = checked.as_ref().map(|checked| differences(&checked.stored, &checked.recomputed));
+    let older_rules = checked.as_ref().is_some_and(|checked| checked.older_rules);
+    let mut text = in_words(&repo.name.to_string(), &found);
+    if let Some(differences) = &differences {
+        text += &checked_in_words(differences, older_rules);
+    }
+    let report = Report::new(found.stats(), text)
+        .of(&repo.name)
+        .with("settings", found.settings)
+        .with("thresholds", &found.thresholds)
+        .with("adjustments", &found.adjustments);
+    let Some(differences) = differences else { return Ok(report) };
+    let shown: Vec<Value> = differences.iter().map(Difference::document).collect();
+    let exit = if differences.is_empty() { Exit::Done } else { Exit::Failed };
+    let check = json!({ "same": differences.is_empty(), "older_rules": older_rules, "differences": shown });
+    Ok(report.with("check", check).ending(exit))
+}
+
+/// A threshold that is stored and computed differently; one of the two may be missing.
+struct Difference<'a> {
+    component: Option<&'a Component>,
+    stored: Option<&'a ThresholdState>,
+    computed: Option<&'a ThresholdState>,
+}
+
+impl Difference<'_> {
+    fn document(&self) -> Value {
+        json!({ "component": self.component, "stored": self.stored, "computed": self.computed })
+    }
+}
+
+fn differences<'a>(stored: &'a Thresholds, computed: &'a Thresholds) -> Vec<Difference<'a>> {
+    let repository =
+        Difference { component: None, stored: Some(&stored.repository), computed: Some(&computed.repository) };
+    let names: std::collections::BTreeSet<&Component> =
+        stored.components.keys().chain(computed.components.keys()).collect();
+    let components = names.into_iter().map(|name| Difference {
+        component: Some(name),
+        stored: stored.components.get(name),
+        computed: computed.components.get(name),
+    });
+    std::iter::once(repository).chain(components).filter(|one| one.stored != one.computed).collect()
+}
+
+fn in_words(repo: &str, report: &ThresholdReport) -> String {
+    let settings = &report.settings;
+    let Some(own) = report.thresholds.first() else { return String::new() };
+    let bold = anstyle::Style::new().bold();
+    let (holds, end) = match own.current {
+        CurrentThreshold::From(threshold) => (format!("In {repo} the threshold is {threshold}"), ""),
+        CurrentThreshold::Silent => (
+            format!("Canonry has fallen silent in {repo}: too many of its suggestions were wrong"),
+            "; it goes on recording",
+        ),
+    };
+    let source = match own.source {
+        ThresholdSource::Configured => "as configured".to_owned(),
+        ThresholdSource::Learned => {
+            format!("learned from {}; {} is configured", counted(own.total, "outcome"), settings.configured)
+        }
+    };
+    let rule = match settings.rule {
+        ThresholdRule::PrecisionTarget => format!(
+            "The rule precision-target wants {:.0} % of suggestions to be right.",
+            settings.wanted_precision.get() * 100.0
+        ),
+        other => format!("The rule is {other}."),
+    };
+    let mut text = format!("{bold}{holds}{bold:#} ({source}{end}). {rule}\n{}\n", silence(report));
+    let mut shown = table(["", "threshold", "", "outcomes", "right", "wrong", "missed", "rightly quiet"]);
+    for row in &report.thresholds {
+        shown.add_row([
+            name(row.component.as_ref()),
+            row.current.to_string(),
+            row.source.to_string(),
+            row.total.to_string(),
+            row.confirmed.to_string(),
+            row.false_positives.to_string(),
+            row.missed.to_string(),
+            row.true_negatives.to_string(),
+        ]);
+    }
+    text += &format!("{}\n\nWhy:\n", shown.trim_fmt());
+    for row in &report.thresholds {
+        text += &why(row);
+    }
+    if !report.adjustments.is_empty() {
+        text += "\nMoves of more than 5 points, newest first:\n";
+        for one in &report.adjustments {
+            text += &moved(one);
+        }
+    }
+    text
+}
+
+/// Where nothing is said any more, and what can be done about it.
+fn silence(report: &ThresholdReport) -> String {
+    let silent: Vec<&ReportedThreshold> =
+        report.thresholds.iter().filter(|row| row.current == CurrentThreshold::Silent).collect();
+    let components: Vec<String> =
+        silent.iter().filter_map(|row| row.component.as_ref()).map(|one| one_line(one.as_str())).collect();
+    let about = match components.as_slice() {
+        [] if silent.is_empty() => return String::new(),
+        [] => String::new(),
+        named => format!("It says nothing about issues of {}. ", named.join(", ")),
+    };
+    format!(
+        "{about}`canonry show` tells what each issue taught; a lower triage.learning.targetPrecision or another \
+         triage.learning.rule in .canonry.yml makes Canonry speak again.\n"
+    )
+}
+
+fn name(component: Option<&Component>) -> String {
+    component.map_or_else(|| "all issues".to_owned(), |component| one_line(component.as_str()))
+}
+
+fn why(row: &ReportedThreshold) -> String {
+    format!("  {}: {}\n", name(row.component.as_ref()), row.reason)
+}
+
+fn moved(one: &ReportedAdjustment) -> String {
+    format!(
+        "  {}  {}: {} → {} after {} (α {:.1}, β {:.1})\n",
+        one.at,
+        name(one.component.as_ref()),
+        one.previous_threshold,
+        one.new_threshold,
+        counted(one.sample_count, "outcome"),
+        one.alpha,
+        one.beta,
+    )
+}
+
+fn checked_in_words(differences: &[Difference<'_>], older_rules: bool) -> String {
+    if differences.is_empty() {
+        return "\nComputed again from all events: the same.\n".to_owned();
+    }
+    let mut text = "\nComputed again from all events, these differ from what is stored:\n".to_owned();
+    for one in differences {
+        let state = |state: Option<&ThresholdState>| {
+            state.map_or_else(
+                || "none".to_owned(),
+                |state| format!("{} after {}", state.current, counted(state.counts.total, "outcome")),
+            )
+        };
+        text += &format!("  {}: stored {}, computed {}\n", name(one.component), state(one.stored), state(one.computed));
+    }
+    if older_rules {
+        text += "What is stored was learned by an older version of Canonry; the next command that writes, such as \
+            `canonry sync` or `canonry serve`, learns it anew.\n";
+    }
+    text
+}

@@ -1,0 +1,185 @@
+//! The options of commands that ask a model: which one, how often, and for how much.
+
+use anyhow::{Result, anyhow, bail};
+use canonry_domain::Extractor;
+use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, CommandSettings, RemoteChat, Thinking};
+use canonry_triage::{EmbedSource, IntentExtractor, Judge, LlmBudget, LlmLimits, LlmPrices};
+
+use crate::output::exit::WrongUsage;
+use crate::session::model_patience::ModelPatience;
+
+/// Who judges.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct ProviderOptions {
+    /// Who judges: local (in this program), openai (any compatible service), anthropic, gemini or command (a program)
+    #[arg(long, value_name = "PROVIDER", default_value = "local")]
+    pub(crate) provider: Extractor,
+    /// The model [default: the provider's usual one]; for command, the program and its arguments, parted by spaces
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) model: Option<String>,
+    /// Where the model is [default: the provider's own service]
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+    /// How long a model may think before it answers: low, medium or high [default: as the model does by itself]
+    #[arg(long, value_name = "EFFORT")]
+    pub(crate) thinking: Option<Thinking>,
+    #[command(flatten)]
+    pub(crate) patience: ModelPatience,
+}
+
+/// What may be asked and spent.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct LimitOptions {
+    /// How many questions are under way at once
+    #[arg(long, value_name = "COUNT", default_value = "4", value_parser = clap::value_parser!(u8).range(1..=64))]
+    workers: u8,
+    /// Stop after so many questions
+    #[arg(long, value_name = "COUNT")]
+    max_calls: Option<u64>,
+    /// Stop before more than this is spent, in US dollars; needs the two prices
+    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
+    max_cost: Option<f64>,
+    /// What a million tokens cost that the model reads, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires = "output_price")]
+    input_price: Option<f64>,
+    /// What a million tokens cost that the model writes, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires = "input_price")]
+    output_price: Option<f64>,
+}
+
+pub(crate) fn amount(text: &str) -> Result<f64, String> {
+    let number: f64 = text.parse().map_err(|_| format!("{text:?} is not an amount of money"))?;
+    if number.is_finite() && number >= 0.0 { Ok(number) } else { Err(format!("{text:?} is not an amount of money")) }
+}
+
+impl LimitOptions {
+    /// How many questions are under way at once.
+    pub(crate) fn workers(self) -> usize {
+        usize::from(self.workers)
+    }
+
+    /// What the whole run may ask and spend.
+    pub(crate) fn budget(self) -> LlmBudget {
+        let prices = self.input_price.zip(self.output_price).map(|(input, output)| LlmPrices { input, output });
+        LlmBudget::new(LlmLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices })
+    }
+}
+
+impl ProviderOptions {
+    /// The model that judges; `None` for the judge in this program.
+    pub(crate) fn model(&self) -> Result<Option<Box<dyn ChatModel>>> {
+        let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
+        chat_model("--provider", self.provider, model, base_url, self.thinking, self.patience)
+    }
+}
+
+/// The models of a command that makes cards and judges.
+pub(crate) struct Models {
+    judge: Option<Box<dyn ChatModel>>,
+    extractor: Option<Box<dyn ChatModel>>,
+    provider: Extractor,
+    source: EmbedSource,
+}
+
+impl ProviderOptions {
+    /// The judge's model and, where a model makes the cards that are compared, that one.
+    ///
+    /// There is one --model and one --base-url, so that two providers would each be given the other's: a key could end
+    /// up at the wrong address.
+    pub(crate) fn models(&self, source: EmbedSource) -> Result<Models> {
+        let kind = match source {
+            EmbedSource::Intent(kind) if kind != Extractor::Local => kind,
+            _ => return Ok(Models { judge: self.model()?, extractor: None, provider: self.provider, source }),
+        };
+        let named = self.model.is_some() || self.base_url.is_some();
+        if named && self.provider != kind && self.provider != Extractor::Local {
+            let words = "--model and --base-url name one model, and --provider and --extractor two; use the same for both, \
+                or make the cards first with `canonry analyze-intent`";
+            bail!(WrongUsage(words.to_owned()));
+        }
+        if self.provider == Extractor::Local && self.thinking.is_some() {
+            bail!(WrongUsage("--thinking is for a model that judges; name one with --provider".to_owned()));
+        }
+        let judge = if self.provider == Extractor::Local { None } else { self.model()? };
+        let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
+        let extractor = chat_model("--extractor", kind, model, base_url, None, self.patience)?;
+        Ok(Models { judge, extractor, provider: self.provider, source })
+    }
+}
+
+impl Models {
+    pub(crate) fn judge(&self) -> Judge<'_> {
+        judge_of(self.provider, self.judge.as_deref())
+    }
+
+    /// Whether a model judges or makes cards that is not in this program.
+    pub(crate) fn are_hosted(&self) -> bool {
+        self.judge.is_some() || self.extractor.is_some()
+    }
+
+    /// Whether one of them is a program, which does not tell what it costs.
+    pub(crate) fn ask_a_program(&self) -> bool {
+        let extracts = self.extractor.is_some() && self.source == EmbedSource::Intent(Extractor::Command);
+        extracts || self.judge.is_some() && self.provider == Extractor::Command
+    }
+
+    /// Who makes the cards, where cards are compared.
+    pub(crate) fn extractor(&self) -> Option<IntentExtractor<'_>> {
+        match (self.source, &self.extractor) {
+            (EmbedSource::Raw, _) => None,
+            (EmbedSource::Intent(extractor), Some(model)) => {
+                Some(IntentExtractor::Model { extractor, model: &**model })
+            }
+            (EmbedSource::Intent(_), None) => Some(IntentExtractor::Local),
+        }
+    }
+}
+
+/// The judge that a model is, or the one in this program.
+pub(crate) fn judge_of(provider: Extractor, model: Option<&dyn ChatModel>) -> Judge<'_> {
+    model.map_or(Judge::Local, |model| Judge::Model { provider, model })
+}
+
+/// The model that the options name; `None` for what needs none. `option` is the one that chooses.
+pub(crate) fn chat_model(
+    option: &str,
+    kind: Extractor,
+    model: Option<&str>,
+    base_url: Option<&str>,
+    thinking: Option<Thinking>,
+    patience: ModelPatience,
+) -> Result<Option<Box<dyn ChatModel>>> {
+    let provider = match kind {
+        Extractor::Local => {
+            if model.is_some() || base_url.is_some() || thinking.is_some() {
+                let words = format!("--model, --base-url and --thinking are for models; name one with {option}");
+                bail!(WrongUsage(words));
+            }
+            return Ok(None);
+        }
+        Extractor::Command => {
+            if base_url.is_some() || thinking.is_some() {
+                let words = "a program has no --base-url and no --thinking; name it with --model 'PROGRAM ARGUMENTS'";
+                bail!(WrongUsage(words.to_owned()));
+            }
+            let mut settings = CommandSettings::from_line(model.unwrap_or_default())
+                .ok_or_else(|| WrongUsage("name the program with --model 'PROGRAM ARGUMENTS'".to_owned()))?;
+            patience.apply_to_program(&mut settings);
+            return Ok(Some(Box::new(CommandChat::new(settings))));
+        }
+        Extractor::OpenAi => ChatProvider::OpenAi,
+        Extractor::Anthropic => ChatProvider::Anthropic,
+        Extractor::Gemini => ChatProvider::Gemini,
+    };
+    let mut settings = ChatSettings::from_environment(provider);
+    if let Some(model) = model {
+        model.clone_into(&mut settings.model);
+    }
+    if let Some(base_url) = base_url {
+        base_url.clone_into(&mut settings.base_url);
+    }
+    settings.thinking = thinking;
+    patience.apply(&mut settings);
+    let model = RemoteChat::new(settings).map_err(|error| anyhow!("failed to {error}"))?;
+    Ok(Some(Box::new(model)))
+}

@@ -1,0 +1,8 @@
+//! Options that several commands share.
+
+pub(crate) mod chat;
+pub(crate) mod item_filter;
+pub(crate) mod retrieval;
+pub(crate) mod review_model;
+pub(crate) mod reviewers;
+pub(crate) mod run_id;

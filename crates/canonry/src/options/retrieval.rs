@@ -1,0 +1,230 @@
+//! The options of commands that compare texts: who embeds, which parts count, where the index is kept.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::{Result, bail};
+use canonry_domain::{Extractor, ItemType};
+use canonry_models::{Embedder, LocalEmbedder, Provider, RemoteEmbedder, RemoteSettings};
+use canonry_retrieval::RetrievalMode;
+use canonry_store::{DatabaseUrl, Repo, Representation, Store};
+use canonry_triage::{EmbedSource, Neighbourhood};
+use etcetera::BaseStrategy as _;
+
+use crate::output::exit::WrongUsage;
+use crate::session::database::{DatabaseOption, create_private_folder};
+use crate::session::model_patience::EmbedPatience;
+
+/// Who turns texts into vectors.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EmbedderOptions {
+    /// Who turns texts into vectors: local (in this program), openai (any compatible service), voyage or gemini
+    #[arg(long, value_name = "EMBEDDER", default_value = "local")]
+    embedder: EmbedderKind,
+    /// The remote embedder's model [default: the provider's usual one]
+    #[arg(long, value_name = "MODEL")]
+    embed_model: Option<String>,
+    /// Where a remote embedder is [default: the provider's own service]
+    #[arg(long, value_name = "URL")]
+    embed_base_url: Option<String>,
+    #[command(flatten)]
+    patience: EmbedPatience,
+}
+
+/// Which parts of retrieval count.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct ModeOption {
+    /// What counts: hybrid (vectors and words), dense (vectors) or lexical (words)
+    #[arg(id = "retrieval", long = "retrieval", value_name = "MODE", default_value = "hybrid")]
+    pub(crate) mode: RetrievalMode,
+}
+
+/// Which text items are compared by.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct SourceOptions {
+    /// What is compared: raw (title and body) or intent (cards, see `canonry analyze-intent`) [default: intent where a
+    /// model makes the cards, else raw]
+    #[arg(long, value_name = "SOURCE", value_enum, hide_possible_values = true)]
+    source: Option<SourceWord>,
+    /// Whose cards: local, openai, anthropic, gemini or command
+    #[arg(long, value_name = "EXTRACTOR", default_value = "local")]
+    extractor: Extractor,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum SourceWord {
+    Raw,
+    Intent,
+}
+
+impl SourceOptions {
+    pub(crate) fn source(self) -> EmbedSource {
+        let by_default = if self.extractor == Extractor::Local { SourceWord::Raw } else { SourceWord::Intent };
+        match self.source.unwrap_or(by_default) {
+            SourceWord::Raw => EmbedSource::Raw,
+            SourceWord::Intent => EmbedSource::Intent(self.extractor),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy)]
+enum EmbedderKind {
+    Local,
+    Remote(Provider),
+}
+
+impl FromStr for EmbedderKind {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Ok(match word {
+            "local" => Self::Local,
+            "openai" => Self::Remote(Provider::OpenAi),
+            "voyage" => Self::Remote(Provider::Voyage),
+            "gemini" => Self::Remote(Provider::Gemini),
+            _ => return Err(format!("{word:?} is not an embedder; it must be one of local, openai, voyage, gemini")),
+        })
+    }
+}
+
+impl EmbedderOptions {
+    /// The embedder, with the calibration that was fitted for it, if one was.
+    pub(crate) async fn embedder(&self, store: &Store) -> Result<Box<dyn Embedder>> {
+        match self.unless_local(store).await? {
+            Some(remote) => Ok(remote),
+            None => Ok(Box::new(LocalEmbedder::load()?)),
+        }
+    }
+
+    /// The same; `None` for the local one, which takes memory and is loaded by whoever needs it.
+    pub(crate) async fn unless_local(&self, store: &Store) -> Result<Option<Box<dyn Embedder>>> {
+        let EmbedderKind::Remote(provider) = self.embedder else {
+            if self.embed_model.is_some() || self.embed_base_url.is_some() {
+                let words = "--embed-model and --embed-base-url are for remote embedders; name one with --embedder";
+                bail!(WrongUsage(words.to_owned()));
+            }
+            return Ok(None);
+        };
+        let mut settings = RemoteSettings::from_environment(provider);
+        if let Some(model) = &self.embed_model {
+            settings.model.clone_from(model);
+        }
+        if let Some(base_url) = &self.embed_base_url {
+            settings.base_url.clone_from(base_url);
+        }
+        self.patience.apply(&mut settings);
+        let embedder = RemoteEmbedder::new(settings.clone())?;
+        let Some(stored) = store.calibration(embedder.model_id()).await? else {
+            return Ok(Some(Box::new(embedder)));
+        };
+        settings.calibration = serde_json::from_value(stored)?;
+        Ok(Some(Box::new(RemoteEmbedder::new(settings)?)))
+    }
+}
+
+impl EmbedderOptions {
+    /// A remote embedder, for what makes sense with those only.
+    pub(crate) async fn remote(&self, store: &Store) -> Result<Box<dyn Embedder>> {
+        if matches!(self.embedder, EmbedderKind::Local) {
+            let words = "the local model brings its own calibration; name a remote one with --embedder openai, voyage or gemini";
+            bail!(WrongUsage(words.to_owned()));
+        }
+        self.embedder(store).await
+    }
+}
+
+/// Loads the items of a type for comparing, or says what to do first.
+pub(crate) async fn neighbourhood(
+    store: &Store,
+    repo: &Repo,
+    item_type: ItemType,
+    embedder: &dyn Embedder,
+    source: EmbedSource,
+    database: &DatabaseOption,
+) -> Result<Neighbourhood> {
+    let key = source.key(embedder.model_id());
+    let snapshots = snapshots_of(database)?;
+    let calibration = embedder.calibration().clone();
+    Ok(Neighbourhood::load(store, repo, item_type, key, calibration, snapshots.as_deref()).await?)
+}
+
+/// Refuses to compare by vectors where nothing has one, and says what to run.
+pub(crate) async fn require_vectors(
+    store: &Store,
+    repo: &Repo,
+    embedder: &dyn Embedder,
+    mode: RetrievalMode,
+    neighbourhoods: &[Neighbourhood],
+) -> Result<()> {
+    let embedded: usize = neighbourhoods.iter().map(Neighbourhood::embedded).sum();
+    let items: usize = neighbourhoods.iter().map(|neighbourhood| neighbourhood.rows().len()).sum();
+    if mode == RetrievalMode::Lexical || items == 0 {
+        return Ok(());
+    }
+    if embedded > 0 {
+        // Nine in ten, as `detect-new` requires. Fewer are no mistake while `embed` runs, but what they miss must be told.
+        if embedded * 10 < items * 9 {
+            tracing::warn!(
+                "only {embedded} of {items} items of {name} are embedded by {model}, and the others are not found; run `canonry embed --repo {name}{by}`",
+                name = repo.name,
+                model = embedder.model_id(),
+                by = options_of(embedder.model_id()),
+            );
+        }
+        return Ok(());
+    }
+    let others = store.embedding_models(repo.id, Representation::Raw).await?;
+    let others: Vec<String> = others.into_iter().map(|(model, _)| model).collect();
+    let others =
+        if others.is_empty() { String::new() } else { format!(" (it is embedded by {})", others.join(" and ")) };
+    bail!(
+        "nothing of {name} is embedded by {model} yet{others}; run `canonry embed --repo {name}{by}` first, or use --retrieval lexical",
+        name = repo.name,
+        model = embedder.model_id(),
+        by = options_of(embedder.model_id()),
+    )
+}
+
+/// The options that name a model again.
+fn options_of(model: &str) -> String {
+    match model.split_once(':') {
+        Some((provider, model)) if provider != "local" => format!(" --embedder {provider} --embed-model {model}"),
+        _ => String::new(),
+    }
+}
+
+/// Where the indexes of a database are kept between runs.
+pub(crate) fn snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
+    Ok(snapshot_folder(&database.choose()?.url))
+}
+
+/// The same, where any index was ever kept; nothing is made.
+pub(crate) fn present_snapshots_of(database: &DatabaseOption) -> Result<Option<PathBuf>> {
+    Ok(snapshot_place(&database.choose()?.url).filter(|folder| folder.is_dir()))
+}
+
+/// The folder for indexes, made when it is not there. `None` when that cannot be; then every run builds its index.
+fn snapshot_folder(url: &DatabaseUrl) -> Option<PathBuf> {
+    let folder = snapshot_place(url)?;
+    create_private_folder(&folder).ok()?;
+    // One that an earlier version made is open to all. It may be another's who lets us write; that is theirs to decide.
+    #[cfg(unix)]
+    let _ = std::fs::set_permissions(&folder, std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    Some(folder)
+}
+
+/// Where indexes are kept between runs: beside a SQLite database, in the cache folder for PostgreSQL.
+fn snapshot_place(url: &DatabaseUrl) -> Option<PathBuf> {
+    Some(match url {
+        DatabaseUrl::Sqlite(file) => {
+            let mut name = file.file_name()?.to_owned();
+            name.push(".index");
+            file.with_file_name(name)
+        }
+        DatabaseUrl::Postgres(_) => {
+            let place: String =
+                url.to_string().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+            etcetera::choose_base_strategy().ok()?.cache_dir().join("canonry").join(place)
+        }
+    })
+}

@@ -1,0 +1,138 @@
+//! The options of `review` that say who reviews.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use canonry_config::ReviewSettings;
+use canonry_domain::Extractor;
+use canonry_models::chat::Thinking;
+use canonry_review::reviewers::CommandReviewer;
+use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer, TokenPrices};
+use canonry_review::{ReviewerChoice, choose_reviewers};
+
+use crate::options::chat::{amount, chat_model};
+use crate::output::exit::WrongUsage;
+use crate::session::model_patience::ModelPatience;
+
+/// Who reviews.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Reviewers")]
+pub(crate) struct ReviewerOptions {
+    /// Who reviews beside the reports, several at once if you like: builtin, llm, command [default: nobody where there are
+    /// reports, else review.reviewers of .canonry.yml, which is builtin unless it says otherwise]
+    #[arg(long = "reviewer", value_name = "REVIEWER", num_args = 1.., value_delimiter = ',', value_enum, hide_possible_values = true)]
+    reviewers: Vec<ReviewerWord>,
+    /// Reports of other tools in SARIF 2.1.0
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    sarif: Vec<PathBuf>,
+    /// Reports of other tools in the Reviewdog Diagnostic Format, one document or lines
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    rdjson: Vec<PathBuf>,
+    /// A program that reviews: it and its arguments, parted by spaces, without quotes and without a shell. It gets the diff on its standard input and answers in
+    /// SARIF, in rdjson or with {"findings": […]}
+    #[arg(long, value_name = "PROGRAM")]
+    command: Option<String>,
+    /// Whose model reads the change as the reviewer llm: openai (any compatible service), anthropic, gemini or command (a
+    /// program)
+    #[arg(long, value_name = "PROVIDER")]
+    provider: Option<Extractor>,
+    /// The model [default: the provider's usual one]; for the provider command, the program and its arguments
+    #[arg(long, value_name = "MODEL", requires = "provider")]
+    model: Option<String>,
+    /// Where the model is [default: the provider's own service]
+    #[arg(long, value_name = "URL", requires = "provider")]
+    base_url: Option<String>,
+    /// How long the model may think before it answers: low, medium or high [default: as the model does by itself]
+    #[arg(long, value_name = "EFFORT", requires = "provider")]
+    thinking: Option<Thinking>,
+    #[command(flatten)]
+    patience: ModelPatience,
+    /// Ask the model at most so often
+    #[arg(long, value_name = "COUNT", requires = "provider", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    max_calls: Option<u32>,
+    /// Stop asking the model before more than this is spent, in US dollars; needs the two prices
+    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "input_price", "output_price"])]
+    max_cost: Option<f64>,
+    /// What a million tokens cost that the model reads, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "output_price"])]
+    input_price: Option<f64>,
+    /// What a million tokens cost that the model writes, in US dollars
+    #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["provider", "input_price"])]
+    output_price: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum ReviewerWord {
+    Builtin,
+    Llm,
+    Command,
+}
+
+impl ReviewerOptions {
+    /// The model that reads the change, if one is named.
+    pub(crate) fn llm(&self) -> Result<Option<LlmReviewer>> {
+        let Some(provider) = self.provider else {
+            if self.reviewers.contains(&ReviewerWord::Llm) {
+                bail!(WrongUsage(
+                    "name the model of the reviewer llm with --provider, such as --provider anthropic".to_owned()
+                ));
+            }
+            return Ok(None);
+        };
+        if provider == Extractor::Local {
+            let words = "no model in this program reads changes; its own rules are the reviewer builtin, and a model is named \
+                with --provider openai, anthropic, gemini or command";
+            bail!(WrongUsage(words.to_owned()));
+        }
+        let (model, base_url) = (self.model.as_deref(), self.base_url.as_deref());
+        let model = chat_model("--provider", provider, model, base_url, self.thinking, self.patience)?;
+        Ok(model.map(|model| LlmReviewer::new(Arc::from(model))))
+    }
+
+    /// What the model may be asked and cost.
+    pub(crate) fn budget(&self) -> LlmReviewBudget {
+        let usual = LlmReviewBudget::default();
+        LlmReviewBudget {
+            calls: self.max_calls.unwrap_or(usual.calls),
+            cost_usd: self.max_cost.or(usual.cost_usd),
+            prices: self.input_price.zip(self.output_price).map(|(input, output)| TokenPrices { input, output }),
+            ..usual
+        }
+    }
+
+    /// Who reviews, by these options and the repository's settings.
+    pub(crate) fn choose(&self, settings: &ReviewSettings) -> Result<Vec<ReviewerChoice>> {
+        let at_hand = self.at_hand()?;
+        if self.reviewers.is_empty() {
+            let has_reports = !self.sarif.is_empty() || !self.rdjson.is_empty();
+            return Ok(if has_reports { at_hand } else { choose_reviewers(settings, &at_hand) });
+        }
+        let mut chosen = Vec::new();
+        if self.reviewers.contains(&ReviewerWord::Builtin) {
+            chosen.push(ReviewerChoice::Builtin);
+        }
+        chosen.extend(at_hand);
+        Ok(chosen)
+    }
+
+    /// What was named here and therefore counts, whatever the settings say.
+    fn at_hand(&self) -> Result<Vec<ReviewerChoice>> {
+        let mut at_hand = Vec::new();
+        if self.provider.is_some() {
+            at_hand.push(ReviewerChoice::Llm);
+        }
+        at_hand.extend(self.sarif.iter().cloned().map(ReviewerChoice::Sarif));
+        at_hand.extend(self.rdjson.iter().cloned().map(ReviewerChoice::Rdjson));
+        match self.command.as_deref().map(CommandReviewer::from_line) {
+            Some(Some(program)) => at_hand.push(ReviewerChoice::Command(program)),
+            None if !self.reviewers.contains(&ReviewerWord::Command) => {}
+            Some(None) | None => {
+                bail!(WrongUsage(
+                    "name the program of the reviewer command with --command 'PROGRAM ARGUMENTS'".to_owned()
+                ))
+            }
+        }
+        Ok(at_hand)
+    }
+}

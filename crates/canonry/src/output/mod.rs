@@ -1,0 +1,10 @@
+//! What a command prints, and how it ends.
+
+pub(crate) mod error_message;
+pub(crate) mod exit;
+pub(crate) mod file;
+pub(crate) mod json;
+pub(crate) mod logging;
+pub(crate) mod printable;
+pub(crate) mod report;
+pub(crate) mod tables;

@@ -1,0 +1,32 @@
+//! What every command is given: the time, the run's id, and how much to say.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use jiff::Timestamp;
+
+use crate::options::run_id::RunId;
+
+/// The edge at which time and chance enter.
+#[derive(Debug)]
+pub(crate) struct Context {
+    /// When the run began.
+    pub(crate) now: Timestamp,
+    pub(crate) run_id: RunId,
+    /// The command's words, such as `maintainers set`.
+    pub(crate) command: String,
+    /// Whether stdout is to hold one JSON document.
+    pub(crate) json: bool,
+    /// Whether a person asked for more than usual.
+    pub(crate) verbose: bool,
+    /// Whether stderr is to hold errors only.
+    pub(crate) quiet: bool,
+}
+
+impl Context {
+    /// A line on stderr that counts up; nothing is drawn unless a person looks at a terminal.
+    pub(crate) fn counter(&self, what: &str) -> ProgressBar {
+        let target = if self.quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let style = ProgressStyle::with_template("{spinner} {msg}: {human_pos} ({per_sec}, {elapsed})")
+            .expect("invariant: a constant template");
+        ProgressBar::with_draw_target(None, target).with_style(style).with_message(what.to_owned())
+    }
+}

@@ -1,0 +1,48 @@
+//! The models of a service, which it owns for as long as it runs.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use canonry_models::{Embedder, LocalEmbedder};
+use canonry_server::DetectorSource;
+use canonry_triage::Detectors;
+
+use crate::options::chat::Models;
+
+/// Who embeds, extracts and judges for the service.
+pub(crate) struct ServiceModels {
+    /// The judge and, where cards are compared, who makes them.
+    pub(crate) models: Models,
+    /// A remote embedder; `None` for the local one.
+    pub(crate) remote_embedder: Option<Box<dyn Embedder>>,
+    /// The local embedder, once the first text wants a vector: a process that only takes webhooks in stays small.
+    pub(crate) local_embedder: OnceLock<LocalEmbedder>,
+    pub(crate) snapshots: Option<PathBuf>,
+}
+
+impl DetectorSource for ServiceModels {
+    fn detectors(&self) -> Detectors<'_> {
+        let embedder: &dyn Embedder = match &self.remote_embedder {
+            Some(remote) => &**remote,
+            None => self
+                .local_embedder
+                .get_or_init(|| LocalEmbedder::load().expect("invariant: the model that is compiled in can be read")),
+        };
+        Detectors {
+            // The service asks with its own client.
+            github: None,
+            embedder,
+            extractor: self.models.extractor(),
+            judge: self.models.judge(),
+            snapshots: self.snapshots.as_deref(),
+        }
+    }
+
+    fn is_hosted(&self) -> bool {
+        self.models.are_hosted()
+    }
+
+    fn counts_tokens(&self) -> bool {
+        !self.models.ask_a_program()
+    }
+}

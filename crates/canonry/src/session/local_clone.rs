@@ -1,0 +1,276 @@
+//! The clone that a person stands in: which repository it is of, which branch it is on, what is not committed yet.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use canonry_domain::RepoName;
+use canonry_domain::review::{CommitSha, ReviewSubject};
+use canonry_review::{CommitsError, Git, GitError};
+use sha2::{Digest as _, Sha256};
+
+use crate::output::exit::WrongUsage;
+
+/// A clone with a history. Nothing in it is ever changed: neither branches nor the index nor files.
+#[derive(Debug)]
+pub(crate) struct LocalClone {
+    git: Git,
+    /// The top of its files; `None` for a bare repository.
+    root: Option<PathBuf>,
+    folder: PathBuf,
+}
+
+/// What is reviewed: a commit, and what is to be told about it.
+#[derive(Debug)]
+pub(crate) struct Head {
+    pub(crate) sha: CommitSha,
+    pub(crate) notes: Vec<String>,
+}
+
+impl LocalClone {
+    /// The clone in this folder, or above it.
+    pub(crate) async fn find(folder: &Path) -> Result<Self> {
+        if !folder.is_dir() {
+            bail!(WrongUsage(format!("there is no folder {}; name a clone with --work-tree", folder.display())));
+        }
+        let git = Git::new(folder);
+        match ask(&git, "look for a repository", &["rev-parse", "--git-dir"]).await {
+            Ok(_) => {}
+            Err(GitError::Refused { said, .. }) if said.contains("not a git repository") => bail!(
+                "{} is in no git repository; go to a clone, or name one with --work-tree DIR",
+                folder.canonicalize().unwrap_or_else(|_| folder.to_owned()).display()
+            ),
+            Err(error) => return Err(failed(&error)),
+        }
+        let top = ask(&git, "find the top of the clone", &["rev-parse", "--show-toplevel"]).await.ok();
+        let root = top.filter(|top| !top.is_empty()).map(PathBuf::from);
+        // Git is asked from the top: paths in its answers and globs then mean the same wherever a person stands.
+        let git = root.as_deref().map_or(git, Git::new);
+        Ok(Self { git, root, folder: folder.to_owned() })
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// The top of its files; `None` for a bare repository.
+    pub(crate) fn root(&self) -> Option<&Path> {
+        self.root.as_deref()
+    }
+
+    /// Where in it a person stands; `None` at its top.
+    pub(crate) fn folder_in_it(&self) -> Option<String> {
+        let (folder, root) = (self.folder.canonicalize().ok()?, self.root.as_deref()?.canonicalize().ok()?);
+        let below = folder.strip_prefix(root).ok()?.to_str()?;
+        (!below.is_empty()).then(|| below.to_owned())
+    }
+
+    /// The repository on GitHub that it is a clone of, or `local/FOLDER-` and some digits that tell it from other clones
+    /// in folders of that name: what was learned in one must not be told in another.
+    pub(crate) async fn repo_name(&self) -> RepoName {
+        for remote in self.remotes().await {
+            let url = ask(&self.git, "read a remote's address", &["remote", "get-url", "--", &remote]).await;
+            if let Some(name) = url.ok().and_then(|url| name_on_github(&url)) {
+                return name;
+            }
+        }
+        let folder = self.root.as_deref().unwrap_or(&self.folder);
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        local_name(&name, &folder.to_string_lossy())
+    }
+
+    /// The remotes: `origin` first, which is where a clone comes from.
+    async fn remotes(&self) -> Vec<String> {
+        let listed = ask(&self.git, "list remotes", &["remote"]).await.unwrap_or_default();
+        let mut remotes: Vec<String> = listed.lines().map(str::to_owned).collect();
+        remotes.sort_by_key(|remote| remote != "origin");
+        remotes
+    }
+
+    /// The commit that a name stands for, or what to do about it.
+    pub(crate) async fn commit(&self, option: &str, name: &str) -> Result<CommitSha> {
+        match self.git.commit(name).await {
+            Ok(sha) => Ok(sha),
+            Err(CommitsError::Unknown { name }) => {
+                bail!("the clone has no commit {name:?}; fetch it with `git fetch`, or name another one with {option}")
+            }
+            Err(error) => Err(anyhow!("failed to {error}")),
+        }
+    }
+
+    /// The branch that changes are merged into: what the remote says, else `main` or `master`.
+    pub(crate) async fn default_base(&self) -> Result<CommitSha> {
+        for name in ["refs/remotes/origin/HEAD", "main", "origin/main", "master", "origin/master"] {
+            match self.git.commit(name).await {
+                Ok(sha) => return Ok(sha),
+                Err(CommitsError::Unknown { .. }) => {}
+                Err(error) => return Err(anyhow!("failed to {error}")),
+            }
+        }
+        bail!(WrongUsage(
+            "there is no branch main or master here; name what the change is compared with by --base REV".to_owned()
+        ))
+    }
+
+    /// What a review is about: the branch of the head. A commit that is on none has a review of its own.
+    pub(crate) async fn subject(&self, head: Option<&str>, sha: &CommitSha, notes: &mut Vec<String>) -> ReviewSubject {
+        let asked = ["rev-parse", "--symbolic-full-name", "--end-of-options", head.unwrap_or("HEAD")];
+        let full = ask(&self.git, "find the branch", &asked).await.unwrap_or_default();
+        // `--end-of-options` itself is printed by some versions of git.
+        let full = full.lines().last().unwrap_or_default();
+        if let Some(branch) = full.strip_prefix("refs/heads/") {
+            return ReviewSubject::Branch(branch.to_owned());
+        }
+        if let Some((_, branch)) = full.strip_prefix("refs/remotes/").and_then(|rest| rest.split_once('/')) {
+            return ReviewSubject::Branch(branch.to_owned());
+        }
+        notes.push(
+            "the head is on no branch, so that this review stands alone; name the pull request with --pr, \
+             or the branch with --head, to follow findings across pushes"
+                .to_owned(),
+        );
+        ReviewSubject::Branch(sha.short().to_owned())
+    }
+
+    /// The present commit together with the uncommitted changes of tracked files, as a commit that no branch knows.
+    /// `mark` keeps two runs apart, and nobody can guess it.
+    pub(crate) async fn head_with_changes(&self, mark: &str) -> Result<Head> {
+        let sha = match self.git.commit("HEAD").await {
+            Ok(sha) => sha,
+            Err(CommitsError::Unknown { .. }) => bail!("the clone has no commit yet; commit something first"),
+            Err(error) => return Err(anyhow!("failed to {error}")),
+        };
+        let mut notes = Vec::new();
+        if self.root.is_none() {
+            return Ok(Head { sha, notes });
+        }
+        let changed = match self.stashed(mark).await {
+            Ok(made) if made.is_empty() => None,
+            Ok(made) => made.parse::<CommitSha>().ok(),
+            Err(error) => {
+                notes.push(format!("uncommitted changes are not part of this review: {error}"));
+                None
+            }
+        };
+        if changed.is_some() {
+            notes.push("uncommitted changes of tracked files are part of this review".to_owned());
+        }
+        let others = ["ls-files", "--others", "--exclude-standard", "--directory", "--no-empty-directory", "-z"];
+        let untracked = ask(&self.git, "list untracked files", &others).await.unwrap_or_default();
+        match untracked.split_terminator('\0').count() {
+            0 => {}
+            1 => notes.push("one untracked file or folder is not part of it; `git add` it first".to_owned()),
+            count => notes.push(format!("{count} untracked files or folders are not part of it; `git add` them first")),
+        }
+        Ok(Head { sha: changed.unwrap_or(sha), notes })
+    }
+
+    /// A commit of what is not committed yet; empty when there is nothing. It makes objects only: branches, the stash and
+    /// the files stay as they are, and so does the index, of which git is given a copy that it may write anew.
+    async fn stashed(&self, mark: &str) -> Result<String> {
+        let index = ask(&self.git, "find the index", &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
+        let index = index.await.map_err(|error| failed(&error))?;
+        let copy = IndexCopy(std::env::temp_dir().join(format!("canonry-{mark}.index")));
+        tokio::fs::copy(&index, &copy.0).await.context("the index cannot be read")?;
+        // What a clone's settings name as filters would be run on its files.
+        let git = self.git.without_filters().await.map_err(|error| failed(&error))?.with_index(&copy.0);
+        ask(&git, "read the uncommitted changes", &["stash", "create"]).await.map_err(|error| failed(&error))
+    }
+}
+
+/// A file that goes away with its owner.
+struct IndexCopy(PathBuf);
+
+impl Drop for IndexCopy {
+    fn drop(&mut self) {
+        // A leftover in the temporary folder harms nobody.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+async fn ask(git: &Git, what: &'static str, arguments: &[&str]) -> Result<String, GitError> {
+    Ok(String::from_utf8_lossy(&git.ask(what, arguments).await?).trim_end_matches(['\n', '\r']).to_owned())
+}
+
+fn failed(error: &GitError) -> anyhow::Error {
+    anyhow!("failed to {error}")
+}
+
+/// The repository that a remote's address names, where the address is one of GitHub.
+fn name_on_github(address: &str) -> Option<RepoName> {
+    let address = address.trim();
+    let (host, path) = match address.split_once("://") {
+        Some((_, rest)) => {
+            let (host, path) = rest.split_once('/')?;
+            // Who signs in, and a port, are no part of the name.
+            let host = host.rsplit_once('@').map_or(host, |(_, host)| host);
+            (host.split(':').next().unwrap_or(host), path)
+        }
+        None => {
+            let (host, path) = address.split_once(':')?;
+            (host.rsplit_once('@').map_or(host, |(_, host)| host), path)
+        }
+    };
+    let host = host.to_ascii_lowercase();
+    // An enterprise's own GitHub is named so by custom, and hosted ones end with ghe.com.
+    let on_github = host == "github.com"
+        || host.starts_with("github.")
+        || host.ends_with(".github.com")
+        || host.ends_with(".ghe.com");
+    let path = path.trim_matches('/');
+    let path = path.strip_suffix(".git").unwrap_or(path);
+    path.parse().ok().filter(|_| on_github)
+}
+
+/// `local/FOLDER`, with what a repository's name cannot hold replaced.
+fn local_name(folder: &str, path: &str) -> RepoName {
+    let fits = |character: char| character.is_ascii_alphanumeric() || matches!(character, '-' | '_' | '.');
+    let name: String = folder.chars().take(90).map(|character| if fits(character) { character } else { '-' }).collect();
+    let name = if name.chars().all(|character| character == '.') { "clone" } else { &name };
+    let digest = Sha256::digest(path.as_bytes());
+    let digits: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    format!("local/{name}-{digits}").parse().expect("invariant: made of what a name may hold")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{local_name, name_on_github};
+
+    #[test]
+    fn addresses_of_github_name_a_repository() {
+        for (address, name) in [
+            ("https://github.com/octo/cat.git", Some("octo/cat")),
+            ("https://github.com/octo/cat/", Some("octo/cat")),
+            ("https://x-access-token:ghs_abc@github.com/octo/cat", Some("octo/cat")),
+            ("git@github.com:octo/cat.git", Some("octo/cat")),
+            ("ssh://git@ssh.github.com:443/octo/cat.git", Some("octo/cat")),
+            ("https://github.example.com/octo/cat", Some("octo/cat")),
+            ("https://octo.ghe.com/octo/cat.git", Some("octo/cat")),
+            ("https://gitlab.com/octo/cat.git", None),
+            ("https://notgithub.com/octo/cat.git", None),
+            ("https://github.com/octo", None),
+            ("https://github.com/octo/cat/tree/main", None),
+            ("../cat.git", None),
+            ("/srv/git/cat.git", None),
+            ("file:///srv/github.com/cat.git", None),
+            ("", None),
+        ] {
+            assert_eq!(name_on_github(address).map(|name| name.to_string()).as_deref(), name, "{address}");
+        }
+    }
+
+    #[test]
+    fn every_folder_has_a_name() {
+        for (folder, name) in [
+            ("cat", "local/cat-a3d9ac"),
+            ("my clone (2)", "local/my-clone--2--a3d9ac"),
+            ("猫", "local/--a3d9ac"),
+            ("..", "local/clone-a3d9ac"),
+            ("", "local/clone-a3d9ac"),
+        ] {
+            assert_eq!(local_name(folder, "/srv").to_string(), name, "{folder}");
+        }
+        assert_eq!(local_name(&"x".repeat(300), "/srv").name().len(), 97);
+        assert_ne!(local_name("cat", "/one/cat"), local_name("cat", "/other/cat"));
+    }
+}
