@@ -13,8 +13,8 @@ use subtle::ConstantTimeEq as _;
 use tokio::sync::Notify;
 use url::Url;
 
-use crate::one_time_sign_in::OneTimeCodes;
-use crate::roles::Roles;
+use crate::sign_in::one_time_codes::OneTimeCodes;
+use crate::sign_in::roles::Roles;
 
 pub struct ConsoleParts {
     pub store: Store,

@@ -6,12 +6,11 @@ use axum::Router;
 use axum::middleware::{from_fn, from_fn_with_state};
 
 use crate::console::{Console, ConsoleParts};
-use crate::errors::{PageError, in_their_frame};
-use crate::for_htmx::for_htmx;
-use crate::headers::harden;
-use crate::{
-    adjudication, assets, audits, clusters, findings, house, learning, patterns, plans, reviews, story, theme,
-};
+use crate::layout::errors::{PageError, in_their_frame};
+use crate::layout::headers::harden;
+use crate::layout::htmx::for_htmx;
+use crate::layout::{assets, theme};
+use crate::{admin, clusters, home, items, learning, plans, reviews, sign_in};
 
 /// The console's pages, to be merged with the service's other routes.
 pub fn console_routes(parts: ConsoleParts) -> Router {
@@ -20,16 +19,14 @@ pub fn console_routes(parts: ConsoleParts) -> Router {
         .merge(assets::routes())
         .merge(theme::routes())
         .fallback(nothing)
-        .merge(adjudication::routes())
-        .merge(audits::routes())
-        .merge(clusters::routes())
-        .merge(house::routes())
+        .merge(admin::routes())
+        .merge(clusters::map::routes())
+        .merge(home::routes())
+        .merge(items::routes())
         .merge(learning::routes())
-        .merge(findings::routes())
-        .merge(patterns::routes())
-        .merge(plans::routes())
+        .merge(plans::list::routes())
         .merge(reviews::routes())
-        .merge(story::routes())
+        .merge(sign_in::sign_in_page::routes())
         .layer(from_fn_with_state(Arc::clone(&console), in_their_frame))
         .layer(from_fn(for_htmx))
         .layer(from_fn_with_state(Arc::clone(&console), harden))

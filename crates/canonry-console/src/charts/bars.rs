@@ -2,7 +2,7 @@
 
 use crate::charts::Svg;
 use crate::charts::axes::{Plot, nothing, open, put};
-use crate::words::thousands;
+use crate::layout::formatting::thousands;
 
 /// One stretch of time.
 pub(crate) struct Bar {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::charts::Svg;
 use crate::charts::axes::{Plot, inside, nothing, open, percent_marks, put};
-use crate::words::percent;
+use crate::layout::formatting::percent;
 
 /// What held from a moment on, and what it rested on.
 #[derive(Debug, Clone, Copy)]

@@ -4,7 +4,7 @@ use canonry_domain::{AuditTally, Share};
 
 use crate::charts::Svg;
 use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
-use crate::words::percent;
+use crate::layout::formatting::percent;
 
 /// What an audit comes to: as stored, with many gates, and with those that were chosen.
 pub(crate) struct Sweep<'a> {

@@ -1,0 +1,100 @@
+//! What people did about a repository in the console, and who.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::get;
+use canonry_store::{ConsoleAction, RepoId};
+use jiff::Timestamp;
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{self, When, when};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, holds, number, sift, word};
+use crate::sign_in::visit::ReaderOf;
+
+/// Rows that one page of a search looks at.
+const LOOKED_AT: u32 = 5_000;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/r/{owner}/{name}/deeds", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "admin/activity.html")]
+struct ActivityPage {
+    page: Page,
+    path: String,
+    by: String,
+    text: String,
+    activity: Vec<ActivityLine>,
+    pager: Pager,
+}
+
+/// Something that somebody did.
+pub(crate) struct ActivityLine {
+    pub(crate) who: String,
+    pub(crate) action: String,
+    pub(crate) subject: String,
+    pub(crate) at: When,
+}
+
+impl ActivityPage {
+    fn is_filtered(&self) -> bool {
+        !self.by.is_empty() || !self.text.is_empty()
+    }
+}
+
+/// The latest activity, for a page that has more to tell.
+pub(crate) async fn latest(console: &Console, repo: RepoId, count: u32) -> Result<Vec<ActivityLine>, PageError> {
+    let activity = console.store.console_actions(repo, count).await?;
+    Ok(activity.into_iter().map(|action| line(action, console.now())).collect())
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (by, text) = (word(&query, "by").trim_start_matches('@'), word(&query, "text"));
+    let before = number(&query, "before");
+    let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
+    let activity = console.store.console_action_pages(at.repo.id, before, looked_at + 1).await?;
+    let fits = |action: &ConsoleAction| {
+        (by.is_empty() || is_by(action, by)) && holds(&format!("{} {}", action.action, action.subject), text)
+    };
+    let found = sift(activity, looked_at, PAGE, fits, |action| action.id);
+    let path = format!("{}/deeds", repo_path(&at.repo));
+    let next = found.next.map(|id| ("before", id.to_string()));
+    html(&ActivityPage {
+        page: at.page(&console, "Done in the console", Section::Settings),
+        pager: Pager::new("Pages of deeds", &path, &[("by", by), ("text", text)], before.is_none(), next)
+            .stopped(found.stopped_after),
+        by: by.to_owned(),
+        text: text.to_owned(),
+        activity: found.rows.into_iter().map(|action| line(action, console.now())).collect(),
+        path,
+    })
+}
+
+fn line(action: ConsoleAction, now: Timestamp) -> ActivityLine {
+    ActivityLine {
+        who: formatting::by(action.by.as_ref()),
+        at: when(action.at, now),
+        action: action.action,
+        subject: action.subject,
+    }
+}
+
+fn is_by(action: &ConsoleAction, asked: &str) -> bool {
+    match &action.by {
+        Some(by) => by.as_str().eq_ignore_ascii_case(asked.trim_start_matches('@')),
+        None => ["operator", "the operator"].iter().any(|word| word.eq_ignore_ascii_case(asked)),
+    }
+}

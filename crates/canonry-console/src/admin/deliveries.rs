@@ -1,0 +1,296 @@
+//! Webhooks as they came, what became of each, and doing one again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use canonry_domain::{GithubId, ItemNumber, RepoName};
+use canonry_server::{ReplayError, replay, repo_id_of};
+use canonry_store::{Delivery, DeliveryFilter, DeliveryState, JobFilter, JobId, Repo};
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use crate::admin::jobs::of_whose;
+use crate::admin::work_lists::{Work, WorkList};
+use crate::console::Console;
+use crate::layout::badge;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::form::Form;
+use crate::layout::formatting::{Badge, When, when};
+use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, in_path, place, place_in};
+use crate::sign_in::visit::{At, MaintainerOf, OperatorOnly, SignedIn, Visit};
+
+/// A body is shown up to here: GitHub's largest are 25 MB.
+const LONGEST_BODY: usize = 200_000;
+const DELIVERIES: Work = Work {
+    title: "Deliveries",
+    section: Section::Deliveries,
+    tail: "/deliveries",
+    command: "canonry deliveries list",
+    options: &["state", "event"],
+    label: "Pages of deliveries",
+    filters: &["state", "event"],
+};
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/deliveries", get(of_all))
+        .route("/deliveries/{id}", get(one))
+        .route("/deliveries/{id}/replay", post(again))
+        .route("/r/{owner}/{name}/deliveries", get(of_repo))
+}
+
+#[derive(Template)]
+#[template(path = "admin/deliveries.html")]
+struct DeliveriesPage {
+    page: Page,
+    path: String,
+    state: String,
+    event: String,
+    repo: String,
+    is_of_repo: bool,
+    rows: Vec<Row>,
+    pager: Pager,
+}
+
+struct Row {
+    href: String,
+    event: String,
+    repo: Option<String>,
+    number: Option<ItemNumber>,
+    state: Badge,
+    reason: Option<String>,
+    at: When,
+}
+
+impl DeliveriesPage {
+    fn is_filtered(&self) -> bool {
+        !self.state.is_empty() || !self.event.is_empty() || !self.repo.is_empty()
+    }
+}
+
+#[derive(Template)]
+#[template(path = "admin/delivery.html")]
+struct DeliveryPage {
+    page: Page,
+    id: String,
+    href: String,
+    event: String,
+    repo: Option<(String, String)>,
+    number: Option<ItemNumber>,
+    state: Badge,
+    reason: Option<String>,
+    received: When,
+    finished: Option<When>,
+    jobs: Vec<(JobId, Badge)>,
+    can_replay: bool,
+    is_operator: bool,
+    body: Option<Body>,
+}
+
+/// What came, for operators who ask for it.
+enum Body {
+    Whole(String),
+    Beginning(String),
+    Gone,
+}
+
+async fn of_all(
+    State(console): State<Arc<Console>>,
+    OperatorOnly(visit): OperatorOnly,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    list(&console, WorkList::of_all(&DELIVERIES, &console, &visit, &query), None).await
+}
+
+async fn of_repo(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    list(&console, WorkList::of_repo(&DELIVERIES, &console, &at, &query), Some(&at)).await
+}
+
+async fn list(console: &Console, list: WorkList<'_>, of: Option<&At>) -> Result<Response, PageError> {
+    let before: Option<(Timestamp, String)> = place_in(list.word("before"));
+    let state: Option<DeliveryState> = list.word("state").parse().ok();
+    let is_first = before.is_none();
+    let filter = DeliveryFilter {
+        state,
+        event: Some(list.word("event").to_owned()).filter(|event| !event.is_empty()),
+        repo: list.repo.parse::<RepoName>().ok(),
+        before,
+    };
+    let mut deliveries = console.store.deliveries(&filter, PAGE + 1).await?;
+    let more = cut(&mut deliveries, PAGE);
+    let last = deliveries.last().filter(|_| more).map(|last| place(last.received_at, &last.id));
+    if let Some(at) = of {
+        deliveries = about(console, at, deliveries).await?;
+    }
+    html(&DeliveriesPage {
+        state: state.map(DeliveryState::as_str).unwrap_or_default().to_owned(),
+        event: list.word("event").to_owned(),
+        repo: list.chosen_repo().to_owned(),
+        is_of_repo: list.is_of_repo,
+        rows: deliveries.into_iter().map(|delivery| row(console, delivery)).collect(),
+        pager: list.pager(is_first, last),
+        page: list.page,
+        path: list.path,
+    })
+}
+
+fn row(console: &Console, delivery: Delivery) -> Row {
+    Row {
+        event: event(&delivery),
+        href: delivery_path(&delivery.id),
+        repo: delivery.repo.as_ref().map(ToString::to_string),
+        number: delivery.number,
+        state: badge::delivery(delivery.state),
+        reason: delivery.reason,
+        at: when(delivery.received_at, console.now()),
+    }
+}
+
+/// Those that are about the repository itself: its name may have been another's when they came.
+async fn about(console: &Console, at: &At, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
+    if at.visit.session.is_operator {
+        return Ok(deliveries);
+    }
+    let mut own = Vec::new();
+    for delivery in deliveries {
+        if is_told_of(&at.repo, repo_id(console, &delivery.id).await?) {
+            own.push(delivery);
+        }
+    }
+    Ok(own)
+}
+
+/// Whether a delivery that tells of this id is about the repository. When its body was thrown away it tells of none, and nobody
+/// knows whose it was, unless the repository itself is known by its name alone.
+fn is_told_of(repo: &Repo, told: Option<GithubId>) -> bool {
+    repo.github_id == told
+}
+
+/// GitHub's id of the repository that a delivery is about: its job goes by that, and its body says so.
+async fn repo_id(console: &Console, id: &str) -> Result<Option<GithubId>, PageError> {
+    let filter = JobFilter { delivery: Some(id.to_owned()), ..JobFilter::default() };
+    if let Some(told) = console.store.jobs(&filter, 1).await?.first().and_then(repo_id_of) {
+        return Ok(Some(told));
+    }
+    let body = console.store.delivery_payload(id).await?;
+    let told: Option<About> = body.and_then(|body| serde_json::from_str(&body).ok());
+    Ok(told.and_then(|told| told.repository).map(|repository| GithubId(repository.id)))
+}
+
+/// What is needed of a body.
+#[derive(Deserialize)]
+struct About {
+    repository: Option<Told>,
+}
+
+#[derive(Deserialize)]
+struct Told {
+    id: i64,
+}
+
+/// The repository that a delivery is about, if this person may look after it.
+async fn whose(
+    console: &Console,
+    visit: &Visit,
+    delivery: &Delivery,
+    is_action: bool,
+) -> Result<Option<At>, PageError> {
+    let id = repo_id(console, &delivery.id).await?;
+    let at = of_whose(console, visit, id, delivery.repo.as_ref(), is_action).await?;
+    match at {
+        Some(at) if !visit.session.is_operator && !is_told_of(&at.repo, id) => Err(PageError::NotFound),
+        at => Ok(at),
+    }
+}
+
+pub(crate) fn delivery_path(id: &str) -> String {
+    format!("/deliveries/{}", in_path(id))
+}
+
+/// `issues opened`.
+fn event(delivery: &Delivery) -> String {
+    match &delivery.action {
+        Some(action) => format!("{} {action}", delivery.event),
+        None => delivery.event.clone(),
+    }
+}
+
+async fn one(
+    State(console): State<Arc<Console>>,
+    SignedIn(visit): SignedIn,
+    Path(id): Path<String>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let delivery = console.store.delivery(&id).await?.ok_or(PageError::NotFound)?;
+    let at = whose(&console, &visit, &delivery, false).await?;
+    let (now, is_operator) = (console.now(), visit.session.is_operator);
+    let page = match &at {
+        Some(at) => at.page(&console, "Delivery", Section::Deliveries),
+        None => visit.page(&console, "Delivery", Section::Deliveries),
+    };
+    let filter = JobFilter { delivery: Some(id.clone()), ..JobFilter::default() };
+    let jobs = console.store.jobs(&filter, 9).await?;
+    let body = match is_operator && query.contains_key("body") {
+        true => Some(body(console.store.delivery_payload(&id).await?)),
+        false => None,
+    };
+    html(&DeliveryPage {
+        page: page.cli(format!("canonry deliveries show {id}")),
+        event: event(&delivery),
+        repo: at.as_ref().map(|at| (at.repo.name.to_string(), repo_path(&at.repo))),
+        number: delivery.number,
+        state: badge::delivery(delivery.state),
+        reason: delivery.reason,
+        received: when(delivery.received_at, now),
+        finished: delivery.finished_at.map(|at| when(at, now)),
+        jobs: jobs.into_iter().map(|job| (job.id, badge::job(job.state))).collect(),
+        can_replay: delivery.state != DeliveryState::Queued,
+        is_operator,
+        body,
+        href: delivery_path(&id),
+        id,
+    })
+}
+
+fn body(stored: Option<String>) -> Body {
+    let Some(text) = stored else { return Body::Gone };
+    let text = match serde_json::from_str::<serde_json::Value>(&text) {
+        Ok(value) => serde_json::to_string_pretty(&value).unwrap_or(text),
+        Err(_) => text,
+    };
+    match text.char_indices().nth(LONGEST_BODY) {
+        Some((end, _)) => Body::Beginning(text[..end].to_owned()),
+        None => Body::Whole(text),
+    }
+}
+
+async fn again(
+    State(console): State<Arc<Console>>,
+    SignedIn(visit): SignedIn,
+    Path(id): Path<String>,
+    _: Form,
+) -> Result<Response, PageError> {
+    let delivery = console.store.delivery(&id).await?.ok_or(PageError::NotFound)?;
+    let at = whose(&console, &visit, &delivery, true).await?;
+    visit.record(&console, at.map(|at| at.repo.id), "replay delivery", &id).await?;
+    let here = delivery_path(&id);
+    match replay(&console.store, &id, console.now()).await {
+        Ok(()) => {
+            console.wake_worker.notify_one();
+            Ok(back_to(&here, "The delivery is queued again."))
+        }
+        Err(ReplayError::Store(error)) => Err(error.into()),
+        Err(error) => Err(PageError::BadForm(error.to_string())),
+    }
+}

@@ -1,0 +1,238 @@
+//! What holds in a repository: its own file as last read, its brakes, rulings and maintainers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::get;
+use canonry_config::{SETTINGS_FILE, to_yaml};
+use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, month_of};
+use canonry_store::{Brake, BrakeKind, MaintainerSource};
+use jiff::Timestamp;
+
+use crate::admin::activity;
+use crate::admin::activity::ActivityLine;
+use crate::console::Console;
+use crate::layout::badge;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{Badge, When, dollars, item_path, when};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, number, sift, word};
+use crate::sign_in::visit::ReaderOf;
+
+/// What people did and pulled, newest first: so many of each.
+const LATEST: u32 = 12;
+/// Rulings that one page of a search looks at.
+const RULINGS_LOOKED_AT: u32 = 5_000;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/r/{owner}/{name}/settings", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "admin/settings.html")]
+struct SettingsPage {
+    page: Page,
+    path: String,
+    can_maintain: bool,
+    file: &'static str,
+    fetched: Fetched,
+    lines: Vec<FileLine>,
+    problems: Vec<String>,
+    in_force: String,
+    brakes: Vec<BrakeLine>,
+    brake_pager: Pager,
+    rulings: Vec<RulingLine>,
+    asked: AskedRulings,
+    pager: Pager,
+    repo: String,
+    /// Who they are is for those alone whom GitHub shows it to.
+    maintainers: Option<Maintainers>,
+    objections: u64,
+    spent: String,
+    budget: String,
+    activity: Vec<ActivityLine>,
+}
+
+struct AskedRulings {
+    kind: Option<OverrideKind>,
+    by: String,
+    item: String,
+}
+
+impl AskedRulings {
+    fn of(query: &HashMap<String, String>) -> Self {
+        Self {
+            kind: word(query, "kind").parse().ok(),
+            by: word(query, "by").trim_start_matches('@').to_owned(),
+            item: word(query, "item").trim_start_matches('#').to_owned(),
+        }
+    }
+
+    fn is_filtered(&self) -> bool {
+        self.kind.is_some() || !self.by.is_empty() || !self.item.is_empty()
+    }
+
+    fn is_kind(&self, word: &str) -> bool {
+        self.kind.is_some_and(|kind| kind.as_str() == word)
+    }
+
+    fn fits(&self, ruling: &Override) -> bool {
+        let names = |item: ItemNumber| item.to_string() == self.item;
+        self.kind.is_none_or(|kind| ruling.kind == kind)
+            && (self.by.is_empty()
+                || ruling.created_by.as_ref().is_some_and(|by| by.as_str().eq_ignore_ascii_case(&self.by)))
+            && (self.item.is_empty() || names(ruling.item) || ruling.other.is_some_and(names))
+    }
+}
+
+/// What is known of the file.
+enum Fetched {
+    Never,
+    Outdated,
+    At(When),
+}
+
+struct FileLine {
+    number: usize,
+    text: String,
+    is_wrong: bool,
+}
+
+struct BrakeLine {
+    kind: &'static str,
+    why: String,
+    set_by: String,
+    set_at: When,
+    lifted: Option<(String, When)>,
+}
+
+struct RulingLine {
+    id: i64,
+    words: &'static str,
+    item: (ItemNumber, String),
+    other: Option<(ItemNumber, String)>,
+    note: Option<String>,
+    by: String,
+    at: When,
+}
+
+struct Maintainers {
+    source: Badge,
+    is_set: bool,
+    logins: Vec<String>,
+    at: When,
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (store, repo, now) = (&console.store, at.repo.id, console.now());
+    let path = repo_path(&at.repo);
+    let stored = store.repo_settings(repo).await?;
+    let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
+    let parsed = canonry_config::parse(&text);
+    let here = format!("{path}/settings");
+    let (asked, before) = (AskedRulings::of(&query), number(&query, "rulings"));
+    let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
+    let rulings = store.override_pages(repo, before, looked_at + 1).await?;
+    let rulings = sift(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
+    let kind = asked.kind.map(OverrideKind::as_str).unwrap_or_default();
+    let kept = [("kind", kind), ("by", asked.by.as_str()), ("item", asked.item.as_str())];
+    let next = rulings.next.map(|id| ("rulings", id.to_string()));
+    let pager = Pager::new("Pages of rulings", &here, &kept, before.is_none(), next).in_section("rulings");
+    let before = number(&query, "brakes");
+    let mut brakes = store.brake_pages(repo, before, LATEST + 1).await?;
+    let more = cut(&mut brakes, LATEST);
+    let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
+    let list = if at.can_maintain() { store.maintainers(repo).await? } else { None };
+    let maintainers = list.map(|list| Maintainers {
+        source: badge::maintainers(list.source),
+        is_set: list.source == MaintainerSource::Set,
+        logins: list.logins.iter().map(|login| format!("@{login}")).collect(),
+        at: when(list.written_at, now),
+    });
+    html(&SettingsPage {
+        page: at.page(&console, "Settings", Section::Settings),
+        can_maintain: at.can_maintain(),
+        file: SETTINGS_FILE,
+        fetched: match &stored {
+            None => Fetched::Never,
+            Some(stored) if stored.fetched_at == Timestamp::UNIX_EPOCH => Fetched::Outdated,
+            Some(stored) => Fetched::At(when(stored.fetched_at, now)),
+        },
+        lines: file_lines(&text, &parsed.problems),
+        problems: parsed.problems.iter().map(ToString::to_string).collect(),
+        in_force: to_yaml(&parsed.config),
+        brakes: brakes.into_iter().map(|brake| brake_line(brake, now)).collect(),
+        brake_pager: Pager::new("Pages of brakes", &here, &[], before.is_none(), next).of_section("brakes"),
+        rulings: rulings.rows.into_iter().map(|ruling| ruling_line(&path, ruling, now)).collect(),
+        asked,
+        pager: pager.stopped(rulings.stopped_after),
+        repo: at.repo.name.to_string(),
+        maintainers,
+        objections: store.objections_since(repo, now - BREAKER_WINDOW).await?,
+        spent: dollars(store.spent_since(repo, month_of(now)).await?),
+        budget: match parsed.config.budget.monthly_cost_usd {
+            own if own > 0.0 => {
+                let lacks_prices = store.last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
+                let unheld =
+                    "; no model is asked, because the service was started without --input-price and --output-price";
+                format!("{}{}", dollars(own), if lacks_prices { unheld } else { "" })
+            }
+            _ => "0, which sets no limit of its own".to_owned(),
+        },
+        activity: activity::latest(&console, repo, LATEST).await?,
+        path,
+    })
+}
+
+fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<FileLine> {
+    let line = |(number, text): (usize, &str)| FileLine {
+        number,
+        text: text.to_owned(),
+        is_wrong: problems.iter().any(|problem| problem.line == number),
+    };
+    (1..).zip(text.lines()).map(line).collect()
+}
+
+fn brake_line(brake: Brake, now: Timestamp) -> BrakeLine {
+    let who = |by: Option<canonry_domain::Login>| {
+        by.map_or_else(|| "Canonry or an operator".to_owned(), |by| format!("@{by}"))
+    };
+    BrakeLine {
+        kind: match brake.kind {
+            BrakeKind::Pause => "pause",
+            BrakeKind::Breaker => "breaker",
+        },
+        why: brake.why,
+        set_by: who(brake.set_by),
+        set_at: when(brake.set_at, now),
+        lifted: brake.lifted_at.map(|at| (who(brake.lifted_by), when(at, now))),
+    }
+}
+
+fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingLine {
+    let kind: ItemType = ruling.item_type;
+    let linked = |number: ItemNumber| (number, item_path(path, kind, number));
+    RulingLine {
+        id: ruling.id,
+        words: match ruling.kind {
+            OverrideKind::Duplicate => "is a duplicate of",
+            OverrideKind::NotDuplicate => "is not a duplicate of",
+            OverrideKind::Canonical => "stands for its cluster",
+            OverrideKind::Excluded => "is excluded: not to be closed as a duplicate of",
+        },
+        item: linked(ruling.item),
+        other: ruling.other.map(linked),
+        note: ruling.note,
+        by: ruling.created_by.map(|login| format!("@{login}")).unwrap_or_default(),
+        at: when(ruling.created_at, now),
+    }
+}

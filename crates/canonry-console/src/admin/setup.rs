@@ -1,0 +1,152 @@
+//! Making the GitHub App with one click, and telling its secrets once.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_SECURITY_POLICY, SET_COOKIE};
+use axum::response::Response;
+use axum::routing::get;
+use canonry_domain::Login;
+use canonry_github::{GitHub, app_manifest, created_app, web_address};
+use serde::Deserialize;
+use subtle::ConstantTimeEq as _;
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::headers::policy_with_forms_to;
+use crate::layout::page::{Page, Section, html};
+use crate::sign_in::github_round_trip::{Pending, forget, keep, pending_of, random_text};
+use crate::sign_in::visit::OperatorOnly;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/setup", get(show)).route("/setup/created", get(created))
+}
+
+#[derive(Template)]
+#[template(path = "admin/setup.html")]
+struct SetupPage {
+    page: Page,
+    is_app: bool,
+    organization: String,
+    offer: Option<Offer>,
+}
+
+/// What the button sends to GitHub.
+struct Offer {
+    action: String,
+    manifest: String,
+    readable: String,
+}
+
+#[derive(Template)]
+#[template(path = "admin/app_created.html")]
+struct CreatedPage {
+    page: Page,
+    slug: String,
+    install: String,
+    variables: String,
+    key: String,
+}
+
+#[derive(Deserialize)]
+struct Asked {
+    organization: Option<String>,
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    OperatorOnly(visit): OperatorOnly,
+    Query(asked): Query<Asked>,
+) -> Result<Response, PageError> {
+    let state = random_text();
+    let web = web_address(&console.github_api);
+    let organization = asked.organization.as_deref().map(str::trim).filter(|name| !name.is_empty());
+    let organization = match organization {
+        Some(name) => Some(name.parse::<Login>().map_err(|error| PageError::BadForm(error.to_string()))?),
+        None => None,
+    };
+    let offer = console.public_url.as_ref().map(|public| {
+        let manifest = app_manifest(public);
+        let mut action = web.clone();
+        if let Ok(mut path) = action.path_segments_mut() {
+            path.pop_if_empty();
+            if let Some(name) = &organization {
+                path.extend(["organizations", name.as_str()]);
+            }
+            path.extend(["settings", "apps", "new"]);
+        }
+        action.query_pairs_mut().append_pair("state", &state);
+        let readable = serde_json::to_string_pretty(&manifest).unwrap_or_default();
+        Offer { action: action.to_string(), manifest: manifest.to_string(), readable }
+    });
+    let mut answer = html(&SetupPage {
+        page: visit.page(&console, "Make the GitHub App", Section::None),
+        is_app: console.github.as_ref().is_some_and(GitHub::is_app),
+        organization: organization.map(|name| name.to_string()).unwrap_or_default(),
+        offer,
+    })?;
+    let pending = Pending { state, verifier: String::new(), then: "/setup".to_owned(), at: console.now() };
+    let headers = answer.headers_mut();
+    headers.append(SET_COOKIE, keep(&console, &pending));
+    // The one page whose form goes elsewhere.
+    let policy = policy_with_forms_to(&web.origin().ascii_serialization());
+    if let Ok(policy) = HeaderValue::from_str(&policy) {
+        headers.insert(CONTENT_SECURITY_POLICY, policy);
+    }
+    Ok(answer)
+}
+
+#[derive(Deserialize)]
+struct Made {
+    code: Option<String>,
+    state: Option<String>,
+}
+
+/// Takes the browser back from GitHub, which made the App: its secrets are fetched, shown, and kept nowhere.
+async fn created(
+    State(console): State<Arc<Console>>,
+    OperatorOnly(visit): OperatorOnly,
+    headers: axum::http::HeaderMap,
+    Query(made): Query<Made>,
+) -> Result<Response, PageError> {
+    let told = made.state.as_deref().unwrap_or_default();
+    let pending = pending_of(&headers, &console);
+    if !pending.is_some_and(|pending| pending.state.as_bytes().ct_eq(told.as_bytes()).into()) {
+        let problem = "this was not begun in this browser, or more than ten minutes ago; go to /setup and begin again";
+        return Err(PageError::BadForm(problem.to_owned()));
+    }
+    let code =
+        made.code.ok_or_else(|| PageError::BadForm("GitHub sent no code; go to /setup and begin again".to_owned()))?;
+    let app = created_app(&console.github_api, &code).await.map_err(|error| PageError::Github(error.to_string()))?;
+    visit.record(&console, None, "make the GitHub App", &app.slug).await?;
+    let webhook_secret = app.webhook_secret();
+    let variables = [
+        ("CANONRY_APP_ID", app.id.to_string()),
+        ("CANONRY_WEBHOOK_SECRET", webhook_secret.map(|secret| secret.expose().to_owned()).unwrap_or_default()),
+        ("CANONRY_OAUTH_CLIENT_ID", app.client_id.clone()),
+        ("CANONRY_OAUTH_CLIENT_SECRET", app.client_secret().expose().to_owned()),
+        ("CANONRY_APP_PRIVATE_KEY_PATH", "canonry.pem".to_owned()),
+    ];
+    let mut answer = html(&CreatedPage {
+        page: visit.page(&console, "The App is made", Section::None),
+        install: install_address(&console, &app.slug),
+        slug: app.slug.clone(),
+        variables: variables.map(|(name, value)| format!("{name}={value}")).join("\n"),
+        key: app.private_key().expose().to_owned(),
+    })?;
+    answer.headers_mut().append(SET_COOKIE, forget(&console));
+    Ok(answer)
+}
+
+/// Follows from the API's own address and never from an answer.
+fn install_address(console: &Console, slug: &str) -> String {
+    let mut url = web_address(&console.github_api);
+    if let Ok(mut path) = url.path_segments_mut() {
+        path.pop_if_empty().extend(["apps", slug, "installations", "new"]);
+    }
+    url.to_string()
+}

@@ -1,0 +1,82 @@
+//! What the lists of jobs and of deliveries share: each is of everything, for operators, or of one repository.
+
+use std::collections::HashMap;
+
+use crate::console::Console;
+use crate::layout::formatting::is_plain;
+use crate::layout::page::{Page, Section, repo_path};
+use crate::layout::paging::{Pager, word};
+use crate::sign_in::visit::{At, Visit};
+
+pub(crate) struct Work {
+    pub(crate) title: &'static str,
+    pub(crate) section: Section,
+    pub(crate) tail: &'static str,
+    /// The command that lists it, and those of its options that are filters of the page.
+    pub(crate) command: &'static str,
+    pub(crate) options: &'static [&'static str],
+    pub(crate) label: &'static str,
+    pub(crate) filters: &'static [&'static str],
+}
+
+pub(crate) struct WorkList<'a> {
+    pub(crate) page: Page,
+    pub(crate) path: String,
+    /// The name of the repository that it is of, if of one.
+    pub(crate) repo: String,
+    /// Whether its address says so, and not a filter.
+    pub(crate) is_of_repo: bool,
+    work: &'static Work,
+    query: &'a HashMap<String, String>,
+}
+
+impl<'a> WorkList<'a> {
+    pub(crate) fn of_all(
+        work: &'static Work,
+        console: &Console,
+        visit: &Visit,
+        query: &'a HashMap<String, String>,
+    ) -> Self {
+        let (page, path) = (visit.page(console, work.title, work.section), work.tail.to_owned());
+        Self::new(work, page, path, word(query, "repo").to_owned(), false, query)
+    }
+
+    pub(crate) fn of_repo(work: &'static Work, console: &Console, at: &At, query: &'a HashMap<String, String>) -> Self {
+        let path = format!("{}{}", repo_path(&at.repo), work.tail);
+        Self::new(work, at.page(console, work.title, work.section), path, at.repo.name.to_string(), true, query)
+    }
+
+    fn new(
+        work: &'static Work,
+        page: Page,
+        path: String,
+        repo: String,
+        is_of_repo: bool,
+        query: &'a HashMap<String, String>,
+    ) -> Self {
+        // Words of strangers stay out of what somebody may copy into a shell; a name is one of GitHub's.
+        let options = work.options.iter().map(|option| (*option, word(query, option)));
+        let options = options.chain([("repo", repo.as_str())]);
+        let mut command = work.command.to_owned();
+        for (option, word) in options.filter(|(_, word)| is_plain(word)) {
+            command.push_str(&format!(" --{option} {word}"));
+        }
+        Self { page: page.cli(command), path, repo, is_of_repo, work, query }
+    }
+
+    pub(crate) fn word(&self, name: &str) -> &'a str {
+        word(self.query, name)
+    }
+
+    /// The repository as a filter, which it is only where the address does not say it.
+    pub(crate) fn chosen_repo(&self) -> &str {
+        if self.is_of_repo { "" } else { &self.repo }
+    }
+
+    /// The way through the list, if the next page begins behind `next`.
+    pub(crate) fn pager(&self, is_first: bool, next: Option<String>) -> Pager {
+        let mut kept: Vec<(&str, &str)> = self.work.filters.iter().map(|name| (*name, self.word(name))).collect();
+        kept.push(("repo", self.chosen_repo()));
+        Pager::new(self.work.label, &self.path, &kept, is_first, next.map(|next| ("before", next)))
+    }
+}

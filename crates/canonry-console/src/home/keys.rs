@@ -1,0 +1,145 @@
+//! The keys, all on one page.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::State;
+use axum::http::HeaderMap;
+use axum::response::Response;
+use axum::routing::get;
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::page::{Page, Section, html};
+use crate::layout::theme::Theme;
+use crate::sign_in::cookies::theme_of;
+use crate::sign_in::visit::SignedIn;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/help/keys", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "home/keys.html")]
+struct KeysPage {
+    page: Page,
+    groups: &'static [Group],
+}
+
+struct Group {
+    heading: &'static str,
+    keys: &'static [(&'static [&'static str], &'static str)],
+}
+
+/// Each of them presses a control that can be seen.
+const GROUPS: &[Group] = &[
+    Group {
+        heading: "Everywhere",
+        keys: &[
+            (&["?"], "this page"),
+            (&["/"], "the first filter"),
+            (&["Esc"], "leave a field"),
+            (&["g", "o"], "overview"),
+        ],
+    },
+    Group {
+        heading: "In a repository",
+        keys: &[
+            (&["g", "h"], "summary"),
+            (&["g", "i"], "items"),
+            (&["g", "c"], "duplicates"),
+            (&["g", "p"], "plans"),
+            (&["g", "l"], "learning"),
+            (&["g", "a"], "audits"),
+            (&["g", "q"], "adjudicate"),
+            (&["g", "r"], "reviews"),
+            (&["g", "f"], "findings"),
+            (&["g", "t"], "patterns"),
+            (&["g", "j"], "jobs"),
+            (&["g", "d"], "deliveries"),
+            (&["g", "s"], "settings"),
+        ],
+    },
+    Group {
+        heading: "Lists",
+        keys: &[
+            (&["j"], "next row"),
+            (&["k"], "previous row"),
+            (&["Enter"], "open the row"),
+            (&["n"], "next page"),
+            (&["p"], "first page"),
+        ],
+    },
+    Group {
+        heading: "Reviewing a plan",
+        keys: &[
+            (&["j"], "next row, with both texts"),
+            (&["k"], "previous row"),
+            (&["a"], "approve"),
+            (&["x"], "exclude"),
+            (&["u"], "take the word back"),
+            (&["d"], "both texts line by line, or side by side"),
+            (&["A"], "the field that confirms applying"),
+        ],
+    },
+    Group {
+        heading: "Adjudicating",
+        keys: &[
+            (&["1"], "the same problem"),
+            (&["2"], "different problems"),
+            (&["3"], "cannot tell"),
+            (&["s"], "skip"),
+            (&["n"], "begin again, after the last one"),
+        ],
+    },
+    Group { heading: "Simulating gates", keys: &[(&["r"], "all gates as they were")] },
+];
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    headers: HeaderMap,
+    visit: Result<SignedIn, PageError>,
+) -> Result<Response, PageError> {
+    let page = match visit {
+        Ok(SignedIn(visit)) => visit.page(&console, "Keys", Section::None),
+        // Anybody may read them.
+        Err(_) => Page { theme: Theme::of(theme_of(&headers).as_deref()), ..Page::bare("Keys") },
+    };
+    html(&KeysPage { page, groups: GROUPS })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::{Path, PathBuf};
+
+    use super::GROUPS;
+
+    fn templates(folder: &Path) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("it can be listed").path();
+            if path.is_dir() { found.extend(templates(&path)) } else { found.push(path) }
+        }
+        found
+    }
+
+    /// A key that no page tells of is one that nobody finds, and one that presses nothing is a lie.
+    #[test]
+    fn the_keys_are_those_of_the_pages() {
+        let told: BTreeSet<&str> = GROUPS
+            .iter()
+            .flat_map(|group| group.keys)
+            .filter(|(keys, _)| keys.len() == 1)
+            .map(|(keys, _)| keys[0])
+            .collect();
+        let mut pressed: BTreeSet<String> = ["/", "Esc", "j", "k", "Enter"].map(str::to_owned).into();
+        for path in templates(&Path::new(env!("CARGO_MANIFEST_DIR")).join("templates")) {
+            let text = std::fs::read_to_string(&path).expect("text");
+            let keys = text.split("data-key=\"").skip(1).filter_map(|rest| rest.split('"').next());
+            pressed.extend(keys.map(str::to_owned));
+        }
+        assert_eq!(told, pressed.iter().map(String::as_str).collect());
+    }
+}

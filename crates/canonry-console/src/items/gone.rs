@@ -1,0 +1,50 @@
+//! Items that are gone from GitHub: their texts stay stored, and are for maintainers alone.
+
+use canonry_domain::{Item, ItemNumber, ItemType};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::sign_in::visit::At;
+
+/// What readers see in place of a title.
+pub(crate) const GONE: &str = "(gone from GitHub)";
+
+impl At {
+    /// Whether the item's texts are kept from whoever asks. Deleting is how people take back what should not be read, and
+    /// what was transferred may be in a private repository now.
+    pub(crate) fn hides(&self, item: &Item) -> bool {
+        item.gone.is_some() && !self.can_maintain()
+    }
+
+    /// The stored items with these numbers, without the texts that are hidden.
+    pub(crate) async fn items(
+        &self,
+        console: &Console,
+        item_type: ItemType,
+        numbers: &[ItemNumber],
+    ) -> Result<Vec<Item>, PageError> {
+        let mut items = console.store.items_by_number(self.repo.id, item_type, numbers).await?;
+        for item in items.iter_mut().filter(|item| self.hides(item)) {
+            GONE.clone_into(&mut item.title);
+            item.body.clear();
+        }
+        Ok(items)
+    }
+
+    /// Takes the titles away that are hidden from whoever asks.
+    pub(crate) async fn hide_titles<'a>(
+        &self,
+        console: &Console,
+        titles: impl Iterator<Item = (ItemNumber, &'a mut String)>,
+    ) -> Result<(), PageError> {
+        if self.can_maintain() {
+            return Ok(());
+        }
+        // Issues and pull requests have no number in common.
+        let gone = console.store.gone_numbers(self.repo.id).await?;
+        for (_, title) in titles.filter(|(number, _)| gone.binary_search(number).is_ok()) {
+            GONE.clone_into(title);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,350 @@
+//! An item's story: what Canonry found, why, what it did, and what people made of it.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use canonry_domain::printable::one_line;
+use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Override, redact};
+use canonry_store::{
+    BrakeKind, CandidateSet, Grace, ItemClose, OutboxEntry, Representation, StoredDecision, StoredTriageRecord,
+};
+use canonry_triage::{evidence_text, shared_evidence, stored_boilerplate};
+use jiff::Timestamp;
+
+use crate::admin::repo_settings::settings_of;
+use crate::clusters::map::cluster_link;
+use crate::console::Console;
+use crate::items::rulings;
+use crate::items::state::Sentence;
+use crate::items::timeline::{self as timeline, CloseLine, Event, GraceLine, RulingLine, WriteLine};
+use crate::items::triage_run::{Look, World, of_decision, of_record};
+use crate::items::verdict::{Facts, verdict};
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{When, capital, item_path, when};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::cut;
+use crate::reviews::review_page::web;
+use crate::sign_in::visit::{At, ReaderOf};
+
+/// A text with more lines, or more characters, begins folded up.
+const LONG_LINES: usize = 40;
+const LONG_TEXT: usize = 3_000;
+/// How much of each list is shown: more than ever happens to one item, unless something goes wrong.
+const MOST_CLOSES: u32 = 40;
+const MOST_LOOKS: usize = 30;
+const MOST_WRITES: usize = 60;
+const MEMBERS_SHOWN: u32 = 13;
+/// Facts that both texts share: a person reads a few.
+const FACTS: usize = 6;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/r/{owner}/{name}/issues/{number}", get(issue))
+        .route("/r/{owner}/{name}/pulls/{number}", get(pull))
+        .route("/r/{owner}/{name}/items/{type}/{number}/rule", post(rulings::rule))
+        .route("/r/{owner}/{name}/rulings/{id}/remove", post(rulings::remove))
+        .route("/r/{owner}/{name}/graces/{id}/cancel", post(rulings::cancel_grace))
+}
+
+#[derive(Template)]
+#[template(path = "items/item_page.html")]
+struct StoryPage {
+    page: Page,
+    path: String,
+    kind: &'static str,
+    type_word: &'static str,
+    number: ItemNumber,
+    title: String,
+    state: &'static str,
+    state_class: &'static str,
+    author: Option<String>,
+    opened: Option<When>,
+    comments: u64,
+    labels: Vec<String>,
+    url: Option<String>,
+    body: String,
+    is_long: bool,
+    is_paused: bool,
+    verdict: Sentence,
+    target_story: String,
+    target_title: String,
+    facts: Vec<String>,
+    main: Vec<Look>,
+    earlier: Vec<Look>,
+    cluster: Option<ClusterBox>,
+    said: Vec<Event>,
+    graces: Vec<GraceLine>,
+    closes: Vec<CloseLine>,
+    had_closes: bool,
+    writes: Vec<WriteLine>,
+    had_writes: bool,
+    had_looks: bool,
+    events: Vec<Event>,
+    outcome: Option<(String, String)>,
+    rulings: Vec<RulingLine>,
+    can_maintain: bool,
+}
+
+struct ClusterBox {
+    href: String,
+    canonical: ItemNumber,
+    is_canonical: bool,
+    is_open: bool,
+    members: u64,
+    shown: Vec<MemberLine>,
+    left_out: u64,
+}
+
+struct MemberLine {
+    number: ItemNumber,
+    story: String,
+    title: String,
+    is_open: bool,
+    is_canonical: bool,
+}
+
+async fn issue(
+    console: State<Arc<Console>>,
+    at: ReaderOf,
+    path: Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    show(&console, &at.0, &path, ItemType::Issue).await
+}
+
+async fn pull(
+    console: State<Arc<Console>>,
+    at: ReaderOf,
+    path: Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    show(&console, &at.0, &path, ItemType::Pr).await
+}
+
+/// Everything that is stored about one item.
+struct Known {
+    item: Item,
+    records: Vec<StoredTriageRecord>,
+    decisions: Vec<StoredDecision>,
+    sets: Vec<CandidateSet>,
+    graces: Vec<Grace>,
+    closes: Vec<ItemClose>,
+    had_closes: bool,
+    writes: Vec<OutboxEntry>,
+    rulings: Vec<(Override, Option<Timestamp>)>,
+    cluster: Option<(Representation, ItemNumber, u64)>,
+}
+
+async fn show(
+    console: &Console,
+    at: &At,
+    path: &HashMap<String, String>,
+    item_type: ItemType,
+) -> Result<Response, PageError> {
+    let number = path.get("number").and_then(|number| number.parse::<ItemNumber>().ok()).ok_or(PageError::NotFound)?;
+    let known = load(console, at, item_type, number).await?;
+    let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
+    let others = others(console, at, &known).await?;
+    let config = settings_of(console, repo).await?.config;
+    let world = World {
+        path: &path,
+        item_type,
+        others: &others,
+        tells_of_gone: at.can_maintain(),
+        min_edge: config.close.min_edge,
+        now,
+    };
+    let (main, earlier) = looks(&known, &world);
+    let in_force: Vec<Override> =
+        known.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();
+    let (events, outcome) = match item_type {
+        ItemType::Issue => (store.outcome_events(repo, number).await?, store.issue_outcome(repo, number).await?),
+        ItemType::Pr => (Vec::new(), None),
+    };
+    let (state, state_class) = state_of(&known.item);
+    let verdict = verdict(&Facts {
+        item: &known.item,
+        state,
+        others: &others,
+        events: &events,
+        rulings: &in_force,
+        closes: &known.closes,
+        graces: &known.graces,
+        decisions: &known.decisions,
+        records: &known.records,
+        cluster: known.cluster.map(|(_, canonical, members)| (canonical, members)),
+        now,
+    });
+    let target = verdict.target.and_then(|target| others.get(&target));
+    let boilerplate = stored_boilerplate(store, &at.repo, item_type).await?;
+    let own = |item: &Item| evidence_text(&boilerplate.own(item));
+    let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&known.item), &own(target)));
+    let actions = store.triage_actions_of(repo, item_type, number).await?;
+    let item = &known.item;
+    let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
+    html(&StoryPage {
+        page: at.page(console, &format!("#{number} {}", one_line(&item.title)), Section::Items).cli(command),
+        kind: item_type.in_words(),
+        type_word: item_type.as_str(),
+        number,
+        title: item.title.clone(),
+        state,
+        state_class,
+        author: item.author.as_ref().map(ToString::to_string),
+        opened: item.created_at.map(|at| when(at, now)),
+        comments: u64::from(item.comments) + u64::from(item.review_comments),
+        labels: item.labels.clone(),
+        url: item
+            .url
+            .clone()
+            .filter(|url| web(console).is_some() && (url.starts_with("https://") || url.starts_with("http://"))),
+        is_long: item.body.lines().count() > LONG_LINES || item.body.chars().count() > LONG_TEXT,
+        body: item.body.clone(),
+        is_paused: store.brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
+        target_story: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
+        target_title: target.map(|target| target.title.clone()).unwrap_or_default(),
+        facts: facts.iter().flatten().take(FACTS).map(|fact| capital(&redact(&fact.to_string()))).collect(),
+        verdict,
+        main,
+        earlier,
+        cluster: cluster_box(console, at, &known).await?,
+        said: actions.iter().map(|action| timeline::said(action, now)).collect(),
+        graces: known.graces.iter().map(|grace| timeline::grace(grace, now)).collect(),
+        closes: known.closes.iter().map(|close| timeline::close(close, now)).collect(),
+        had_closes: known.had_closes,
+        writes: known.writes.iter().rev().take(MOST_WRITES).map(|entry| timeline::write(entry, now)).collect(),
+        had_writes: known.writes.len() > MOST_WRITES,
+        had_looks: known.records.len() > MOST_LOOKS || known.decisions.len() > MOST_LOOKS,
+        events: timeline::events(&events, now),
+        outcome: outcome.as_ref().map(timeline::outcome),
+        rulings: known.rulings.iter().rev().map(|ruled| timeline::ruling(ruled, number, now)).collect(),
+        can_maintain: at.can_maintain(),
+        path,
+    })
+}
+
+async fn load(console: &Console, at: &At, item_type: ItemType, number: ItemNumber) -> Result<Known, PageError> {
+    let (store, repo) = (&console.store, at.repo.id);
+    let item = store.item(repo, item_type, number).await?.filter(|item| !at.hides(item)).ok_or(PageError::NotFound)?;
+    let mut cluster = None;
+    for representation in [Representation::Raw, Representation::Intent] {
+        let of = store.canonicals_of(repo, item_type, representation, &[number]).await?;
+        if let Some(canonical) = of.get(&number) {
+            let row = store.cluster_row(repo, item_type, representation, *canonical).await?;
+            cluster = Some((representation, *canonical, row.map_or(0, |row| row.members)));
+            break;
+        }
+    }
+    let mut closes = store.closes_of_item(repo, item_type, number, MOST_CLOSES + 1).await?;
+    let had_closes = cut(&mut closes, MOST_CLOSES);
+    Ok(Known {
+        records: store.triage_records_of(repo, item_type, number).await?,
+        decisions: store.decisions_of(repo, item_type, number).await?,
+        sets: store.candidate_sets(repo, item_type, number).await?,
+        graces: store.graces_of(repo, item_type, number).await?,
+        closes,
+        had_closes,
+        writes: store.outbox_entries(repo, number).await?,
+        rulings: store.overrides_ever(repo, item_type, number).await?,
+        cluster,
+        item,
+    })
+}
+
+/// The items that the story names, as they are now.
+async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<ItemNumber, Item>, PageError> {
+    let records = known.records.iter().take(MOST_LOOKS);
+    let decisions = known.decisions.iter().take(MOST_LOOKS);
+    let shown = |decision: &StoredDecision| known.sets.iter().find(|set| decision.candidate_set == Some(set.id));
+    let mut numbers: Vec<ItemNumber> = records
+        .flat_map(|stored| stored.record.candidates.iter().map(|one| one.number).chain(stored.record.target))
+        .chain(decisions.clone().flat_map(|one| one.candidates.iter().map(|one| one.number).chain(one.target)))
+        .chain(known.decisions.iter().filter(|one| is_edge(one)).filter_map(|one| one.target))
+        .chain(decisions.filter_map(shown).flat_map(|set| set.members.iter().map(|member| member.number)))
+        .chain(known.graces.iter().map(|grace| grace.target))
+        .chain(known.closes.iter().filter_map(|close| close.row.target))
+        .chain(known.rulings.iter().flat_map(|(ruled, _)| std::iter::once(ruled.item).chain(ruled.other)))
+        .chain(known.cluster.map(|(_, canonical, _)| canonical))
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    let items = at.items(console, known.item.item_type, &numbers).await?;
+    Ok(items.into_iter().map(|item| (item.number, item)).collect())
+}
+
+/// The looks that count, in the order of time, and the others, newest first. An edge in force counts more than what was
+/// looked at since; one that a grace led to is told together with what announced it.
+fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
+    let edge = known.decisions.iter().find(|one| is_edge(one));
+    let newest = known.records.first().map(|stored| stored.id);
+    let announced = newest.filter(|_| edge.is_some_and(|edge| edge.origin == DecisionOrigin::Online));
+    let first = known.records.len().saturating_sub(1);
+    let records = known.records.iter().enumerate().take(MOST_LOOKS);
+    let records = records.map(|(at, stored)| (Some(stored.id) == announced, of_record(stored, at == first, world)));
+    let decisions = known.decisions.iter().take(MOST_LOOKS);
+    let decisions =
+        decisions.map(|one| (edge.is_some_and(|edge| edge.id == one.id), of_decision(one, &known.sets, world)));
+    let mut all: Vec<(bool, Look)> = records.chain(decisions).collect();
+    all.sort_by_key(|(_, look)| std::cmp::Reverse(look.at));
+    if edge.is_none()
+        && let Some((counts, _)) = all.first_mut()
+    {
+        *counts = true;
+    }
+    let (mut main, earlier): (Vec<_>, Vec<_>) = all.into_iter().partition(|(counts, _)| *counts);
+    main.reverse();
+    let looks = |all: Vec<(bool, Look)>| all.into_iter().map(|(_, look)| look).collect();
+    (looks(main), looks(earlier))
+}
+
+fn is_edge(decision: &StoredDecision) -> bool {
+    decision.status == DecisionStatus::Accepted && decision.superseded_at.is_none()
+}
+
+async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option<ClusterBox>, PageError> {
+    let Some((representation, canonical, members)) = known.cluster else { return Ok(None) };
+    let (store, repo, path) = (&console.store, at.repo.id, repo_path(&at.repo));
+    let item_type = known.item.item_type;
+    let first = store.cluster_members(repo, item_type, representation, canonical, None, MEMBERS_SHOWN).await?;
+    let numbers: Vec<ItemNumber> =
+        first.into_iter().map(|(number, _)| number).filter(|number| *number != known.item.number).collect();
+    let items = at.items(console, item_type, &numbers).await?;
+    let shown: Vec<MemberLine> = items
+        .into_iter()
+        .map(|item| MemberLine {
+            number: item.number,
+            story: item_path(&path, item_type, item.number),
+            title: item.title,
+            is_open: item.state == ItemState::Open,
+            is_canonical: item.number == canonical,
+        })
+        .collect();
+    Ok(Some(ClusterBox {
+        href: cluster_link(&path, item_type, canonical, representation),
+        canonical,
+        is_canonical: canonical == known.item.number,
+        is_open: known.item.state == ItemState::Open,
+        members,
+        left_out: members.saturating_sub(1 + shown.len() as u64),
+        shown,
+    }))
+}
+
+fn state_of(item: &Item) -> (&'static str, &'static str) {
+    match (item.gone, item.state) {
+        (Some(gone), _) => (gone.as_str(), "bad"),
+        (None, _) if item.merged => ("merged", "info"),
+        (None, ItemState::Open) if item.draft => ("draft", "mute"),
+        (None, ItemState::Open) => ("open", "good"),
+        (None, ItemState::Closed) => match item.state_reason {
+            Some(canonry_domain::StateReason::Duplicate) => ("closed as a duplicate", "mute"),
+            Some(canonry_domain::StateReason::Completed) => ("closed as done", "mute"),
+            Some(canonry_domain::StateReason::NotPlanned) => ("closed as not planned", "mute"),
+            _ => ("closed", "mute"),
+        },
+    }
+}

@@ -1,0 +1,203 @@
+//! Issues and pull requests, newest first, with what was said about each.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::get;
+use canonry_domain::{ItemNumber, ItemState, ItemType, Lesson, Outcome, Verdict};
+use canonry_store::{ItemLine, ItemPageFilter, ItemPlace, LatestTriage, Representation, StoredOutcome};
+
+use crate::clusters::map::cluster_link;
+use crate::console::Console;
+use crate::layout::badge;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{Badge, When, item_path, score, when};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, word};
+use crate::sign_in::visit::{At, ReaderOf};
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/r/{owner}/{name}/items", get(show))
+}
+
+#[derive(Template)]
+#[template(path = "items/list.html")]
+struct ItemsPage<'a> {
+    page: Page,
+    path: String,
+    filter: ItemPageFilter<'a>,
+    /// A number that somebody looked for and that is no item.
+    missing: Option<String>,
+    rows: Vec<Row>,
+    pager: Pager,
+}
+
+struct Row {
+    number: ItemNumber,
+    title: String,
+    href: String,
+    kind: &'static str,
+    state: Badge,
+    author: String,
+    labels: Vec<String>,
+    verdict: Option<Badge>,
+    score: String,
+    target: Option<(ItemNumber, String)>,
+    cluster: Option<(ItemNumber, String)>,
+    outcome: Option<&'static str>,
+    updated: Option<When>,
+}
+
+impl ItemsPage<'_> {
+    fn is_filtered(&self) -> bool {
+        self.filter != ItemPageFilter::default()
+    }
+
+    fn has_type(&self, word: &str) -> bool {
+        self.filter.item_type.is_some_and(|kind| kind.as_str() == word)
+    }
+
+    fn has_state(&self, word: &str) -> bool {
+        self.filter.state.is_some_and(|state| state.as_str() == word)
+    }
+
+    fn has_verdict(&self, word: &str) -> bool {
+        self.filter.verdict.is_some_and(|verdict| verdict.as_str() == word)
+    }
+
+    fn has_cluster(&self, word: &str) -> bool {
+        self.filter.clustered == Some(word == "yes") && (word == "yes" || word == "no")
+    }
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let path = repo_path(&at.repo);
+    let number = Some(word(&query, "number").trim_start_matches('#')).filter(|told| !told.is_empty());
+    if let Some(told) = number
+        && let Some(found) = find(&console, &at, told).await?
+    {
+        return Ok(Redirect::to(&found).into_response());
+    }
+    // A word that is no filter is as if it were not there: an old link still leads to a list.
+    let word = |name: &str| word(&query, name);
+    let filter = ItemPageFilter {
+        item_type: word("type").parse::<ItemType>().ok(),
+        state: word("state").parse::<ItemState>().ok(),
+        verdict: word("verdict").parse::<Verdict>().ok(),
+        clustered: match word("cluster") {
+            "yes" => Some(true),
+            "no" => Some(false),
+            _ => None,
+        },
+        title: word("title"),
+        label: word("label"),
+        author: word("author").trim_start_matches('@'),
+    };
+    let before: Option<ItemPlace> = word("before").parse().ok();
+    let found = console.store.item_pages(at.repo.id, filter, before, PAGE).await?;
+    let kept = ["type", "state", "verdict", "cluster", "title", "label", "author"].map(|name| (name, word(name)));
+    let next = found.next.map(|place| ("before", place.to_string()));
+    html(&ItemsPage {
+        rows: rows(&console, &at, found.lines).await?,
+        missing: number.map(str::to_owned),
+        filter,
+        pager: Pager::new("Pages of items", &format!("{path}/items"), &kept, before.is_none(), next)
+            .stopped(found.stopped_after),
+        page: at.page(&console, "Items", Section::Items).cli(command(&at, filter)),
+        path,
+    })
+}
+
+/// The command that writes the same items, as far as it knows the filters.
+fn command(at: &At, filter: ItemPageFilter<'_>) -> String {
+    let option = |name: &str, word: Option<&str>| word.map(|word| format!(" --{name} {word}")).unwrap_or_default();
+    let item_type = option("type", filter.item_type.map(ItemType::as_str));
+    let state = option("state", filter.state.map(ItemState::as_str));
+    format!("canonry export --repo {}{item_type}{state}", at.repo.name)
+}
+
+async fn find(console: &Console, at: &At, told: &str) -> Result<Option<String>, PageError> {
+    let Ok(number) = told.parse::<ItemNumber>() else { return Ok(None) };
+    for item_type in [ItemType::Issue, ItemType::Pr] {
+        if console.store.item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
+            return Ok(Some(item_path(&repo_path(&at.repo), item_type, number)));
+        }
+    }
+    Ok(None)
+}
+
+/// What is known beside each of the lines.
+#[derive(Default)]
+struct Known {
+    triage: BTreeMap<ItemNumber, LatestTriage>,
+    canonicals: BTreeMap<ItemNumber, ItemNumber>,
+    outcomes: BTreeMap<ItemNumber, StoredOutcome>,
+}
+
+async fn rows(console: &Console, at: &At, lines: Vec<ItemLine>) -> Result<Vec<Row>, PageError> {
+    let (issues, pulls) =
+        (known(console, at, ItemType::Issue, &lines).await?, known(console, at, ItemType::Pr, &lines).await?);
+    let path = repo_path(&at.repo);
+    let row = |line: ItemLine| {
+        let known = if line.item_type == ItemType::Issue { &issues } else { &pulls };
+        let said = known.triage.get(&line.number);
+        let story = |number: ItemNumber| (number, item_path(&path, line.item_type, number));
+        Row {
+            href: story(line.number).1,
+            kind: if line.item_type == ItemType::Issue { "issue" } else { "pull request" },
+            state: badge::item(&line),
+            author: line.author.as_ref().map(|login| format!("@{login}")).unwrap_or_default(),
+            verdict: said.map(|said| badge::verdict(said.verdict)),
+            score: said.and_then(|said| said.target_score).map(|similar| score(similar.get())).unwrap_or_default(),
+            target: said.and_then(|said| said.target).map(story),
+            cluster: known
+                .canonicals
+                .get(&line.number)
+                .map(|canonical| (*canonical, cluster_link(&path, line.item_type, *canonical, Representation::Raw))),
+            outcome: known.outcomes.get(&line.number).and_then(outcome_words),
+            updated: line.updated_at.or(line.created_at).map(|at| when(at, console.now())),
+            number: line.number,
+            title: line.title,
+            labels: line.labels,
+        }
+    };
+    Ok(lines.into_iter().map(row).collect())
+}
+
+async fn known(console: &Console, at: &At, item_type: ItemType, lines: &[ItemLine]) -> Result<Known, PageError> {
+    let of_type = lines.iter().filter(|line| line.item_type == item_type);
+    let numbers: Vec<ItemNumber> = of_type.map(|line| line.number).collect();
+    if numbers.is_empty() {
+        return Ok(Known::default());
+    }
+    let (store, repo) = (&console.store, at.repo.id);
+    Ok(Known {
+        triage: store.latest_triage(repo, item_type, &numbers).await?,
+        canonicals: store.canonicals_of(repo, item_type, Representation::Raw, &numbers).await?,
+        outcomes: match item_type {
+            ItemType::Issue => store.outcomes_of(repo, &numbers).await?,
+            ItemType::Pr => BTreeMap::new(),
+        },
+    })
+}
+
+/// What people did with an issue, and whether Canonry had it right.
+fn outcome_words(stored: &StoredOutcome) -> Option<&'static str> {
+    Some(match (&stored.lesson, &stored.outcome.outcome) {
+        (Lesson::Confirmed { .. }, _) => "people agreed",
+        (Lesson::FalsePositive { .. }, _) => "people disagreed",
+        (Lesson::Missed { .. }, _) => "a duplicate that was missed",
+        (_, Outcome::Duplicate { .. }) => "closed as a duplicate",
+        (Lesson::TrueNegative, _) => "no duplicate, as said",
+        _ => return None,
+    })
+}

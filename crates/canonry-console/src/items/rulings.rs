@@ -1,0 +1,176 @@
+//! What maintainers rule about items, and graces that they call off.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::Response;
+use canonry_domain::{ItemNumber, ItemType, OverrideKind};
+use canonry_server::queue_cancel_grace;
+use canonry_store::{GraceState, NewOverride, Representation, StoreError};
+use canonry_triage::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::form::Form;
+use crate::layout::formatting::item_path;
+use crate::layout::page::{back_to, repo_path};
+use crate::layout::paging::{number_in, own_path, part_in};
+use crate::sign_in::visit::{At, MaintainerOf};
+
+/// Characters of a note that are kept.
+const NOTE_LIMIT: usize = 500;
+
+/// Rules that an item is a duplicate, is none, or is the one to stay open.
+pub(crate) async fn rule(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let (item_type, number): (ItemType, ItemNumber) = (part_in(&path, "type")?, part_in(&path, "number")?);
+    // A cluster's page lets its members be chosen from.
+    let number = match form.one("item") {
+        Some(chosen) => {
+            let chosen: ItemNumber = chosen.parse().map_err(PageError::BadForm)?;
+            in_cluster(&console, &at, item_type, number, chosen).await?;
+            chosen
+        }
+        None => number,
+    };
+    let note: Option<String> = form.one("note").map(|note| note.chars().take(NOTE_LIMIT).collect());
+    let kind: OverrideKind = form
+        .needed("kind")?
+        .parse()
+        .map_err(|unknown: canonry_domain::UnknownText| PageError::BadForm(unknown.to_string()))?;
+    let other = || form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm);
+    let ruling = match kind {
+        OverrideKind::Duplicate => Ruling::Duplicate(other()?),
+        OverrideKind::NotDuplicate => Ruling::NotDuplicate(other()?),
+        OverrideKind::Canonical => Ruling::Canonical,
+        OverrideKind::Excluded => Ruling::Excluded(other()?),
+    };
+    at.record(&console, "rule", &format!("{item_type}/{number} {kind}")).await?;
+    let said = ruled(&console, &at, item_type, number, ruling, note.as_deref()).await?;
+    let story = item_path(&repo_path(&at.repo), item_type, number);
+    let then = form.one("then").map_or(story.as_str(), |then| own_path(Some(then)));
+    Ok(back_to(then, &said))
+}
+
+/// Refuses an item that is no member of the cluster whose page the form is on: where that has many pages its number is
+/// typed, and the page would say that this cluster changed when another one did.
+async fn in_cluster(
+    console: &Console,
+    at: &At,
+    item_type: ItemType,
+    canonical: ItemNumber,
+    chosen: ItemNumber,
+) -> Result<(), PageError> {
+    if chosen == canonical {
+        return Ok(());
+    }
+    for representation in [Representation::Raw, Representation::Intent] {
+        let of = console.store.canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
+        if of.get(&chosen) == Some(&canonical) {
+            return Ok(());
+        }
+    }
+    Err(PageError::BadForm(format!("#{chosen} is not in the cluster of #{canonical}; rule it on its own page")))
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Ruling {
+    Duplicate(ItemNumber),
+    NotDuplicate(ItemNumber),
+    Canonical,
+    Excluded(ItemNumber),
+}
+
+async fn ruled(
+    console: &Console,
+    at: &At,
+    item_type: ItemType,
+    number: ItemNumber,
+    ruling: Ruling,
+    note: Option<&str>,
+) -> Result<String, PageError> {
+    let (store, now) = (&console.store, console.now());
+    let statement = Statement { note, by: at.visit.login() };
+    Ok(match ruling {
+        Ruling::Duplicate(other) => {
+            rule_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            format!(
+                "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
+            )
+        }
+        Ruling::NotDuplicate(other) => {
+            rule_not_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
+        }
+        Ruling::Excluded(other) => {
+            rule_excluded(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
+        }
+        Ruling::Canonical => {
+            let (kind, by) = (OverrideKind::Canonical, at.visit.login());
+            let new = NewOverride { item_type, kind, item: number, other: None, note, by };
+            store.add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
+            format!("#{number} is the one that stays open in its cluster. Bring the map up to date to see it there.")
+        }
+    })
+}
+
+/// What a person can mend is told to them.
+fn refused(error: RulingError) -> PageError {
+    match error {
+        RulingError::Itself => PageError::BadForm(RulingError::Itself.to_string()),
+        RulingError::Store(StoreError::UnknownItem { item_type, number }) => {
+            PageError::BadForm(format!("there is no {} #{number} here", item_type.in_words()))
+        }
+        RulingError::Store(error) => PageError::Store(error),
+    }
+}
+
+pub(crate) async fn remove(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let id = number_in(&path, "id")?;
+    // The id may be another repository's: nothing is done there, and nothing is written down.
+    let newest = console.store.override_pages(at.repo.id, id.checked_add(1), 1).await?;
+    let is_removed = newest.first().is_some_and(|ruling| ruling.id == id) && {
+        at.record(&console, "remove ruling", &id.to_string()).await?;
+        console.store.remove_override(at.repo.id, id, console.now()).await?
+    };
+    let said = if is_removed { "The ruling no longer holds." } else { "There is no such ruling in force." };
+    let settings = format!("{}/settings", repo_path(&at.repo));
+    Ok(back_to(form.one("then").map_or(settings.as_str(), |then| own_path(Some(then))), said))
+}
+
+/// Has the close called off that an item waits for. The service does it, and edits the comment that announced it, if any.
+pub(crate) async fn cancel_grace(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let found = console.store.grace(number_in(&path, "id")?).await?;
+    let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;
+    let story = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
+    let list = form.one("then").map(|then| own_path(Some(then)));
+    let back = list.unwrap_or(&story);
+    if grace.state != GraceState::Waiting {
+        return Ok(back_to(back, "Nothing waits to be closed any more."));
+    }
+    at.record(&console, "cancel grace", &format!("{}/{}", grace.item_type, grace.number)).await?;
+    queue_cancel_grace(&console.store, &at.repo, grace.item_type, grace.number, at.visit.login(), console.now())
+        .await?;
+    console.wake_worker.notify_one();
+    let said = match list {
+        Some(_) => format!("The close of #{} is to be called off; it leaves the list when it was.", grace.number),
+        None => "The close is to be called off; this page tells when it was.".to_owned(),
+    };
+    Ok(back_to(back, &said))
+}

@@ -1,0 +1,518 @@
+//! How an item stands: its state beside what Canonry did to it, was going to do, and takes it for.
+//!
+//! Whatever is told about a close, a grace or an edge is told together with the state that the item has now, so that the
+//! sentence and the badge above it never say different things.
+
+use canonry_domain::{
+    EventBy, GraceEnd, Item, ItemNumber, ItemState, OutcomeEvent, OutcomeKind, SkipReason, StateReason,
+};
+use canonry_store::GraceState;
+use jiff::Timestamp;
+
+use crate::items::timeline::{ECHO, why_it_ended};
+use crate::layout::formatting::{score, when};
+
+/// The sentence: words, the other item, more words.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Sentence {
+    pub(crate) class: &'static str,
+    pub(crate) before: String,
+    pub(crate) target: Option<ItemNumber>,
+    pub(crate) after: String,
+}
+
+impl Sentence {
+    pub(crate) fn about(
+        class: &'static str,
+        before: impl Into<String>,
+        target: ItemNumber,
+        after: impl Into<String>,
+    ) -> Self {
+        Self { class, before: before.into(), target: Some(target), after: after.into() }
+    }
+
+    pub(crate) fn alone(class: &'static str, words: impl Into<String>) -> Self {
+        Self { class, before: words.into(), ..Self::default() }
+    }
+}
+
+/// The item's state, with the badge's words for one that is not open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Now {
+    Open,
+    Closed(&'static str),
+}
+
+impl Now {
+    pub(crate) const fn of(state: ItemState, badge: &'static str) -> Self {
+        match state {
+            ItemState::Open => Self::Open,
+            ItemState::Closed => Self::Closed(badge),
+        }
+    }
+
+    /// What ends a sentence that says nothing of the state itself.
+    pub(crate) fn end(self) -> String {
+        match self {
+            Self::Open => ".".to_owned(),
+            Self::Closed(how) => format!("; it is {how} now."),
+        }
+    }
+
+    /// What is settled asks nobody for anything and praises nobody.
+    pub(crate) const fn class(self, if_open: &'static str) -> &'static str {
+        match self {
+            Self::Open => if_open,
+            Self::Closed(_) => "mute",
+        }
+    }
+}
+
+/// The last close that Canonry carried out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LastClose<'a> {
+    pub(crate) target: ItemNumber,
+    pub(crate) at: Timestamp,
+    pub(crate) approved: Option<Option<&'a str>>,
+    pub(crate) since: Since,
+}
+
+/// What became of a close.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Since {
+    /// It is what the item's state comes from.
+    Stands,
+    /// It was undone, or people opened the item again at once.
+    TakenBack(Timestamp),
+    /// People opened the item again, whatever they did to it then.
+    OpenedAgain,
+    /// Nothing tells of a reopening, and yet the state is not the one that the close left.
+    Changed,
+}
+
+impl Since {
+    /// `events` are the item's; of a pull request there are none.
+    pub(crate) fn of(item: &Item, closed_at: Timestamp, back: Option<Timestamp>, events: &[OutcomeEvent]) -> Self {
+        if let Some(back) = back {
+            return Self::TakenBack(back);
+        }
+        // The result is stored some time after GitHub closed the item, and a person may have been quicker.
+        let by_people = |event: &OutcomeEvent| {
+            event.kind == OutcomeKind::Reopened
+                && !matches!(event.by, EventBy::Canonry | EventBy::Approved)
+                && event.occurred_at >= closed_at - ECHO
+        };
+        if item.state == ItemState::Open || events.iter().any(by_people) {
+            return Self::OpenedAgain;
+        }
+        let is_other_reason = matches!(item.state_reason, Some(StateReason::Completed | StateReason::NotPlanned));
+        let is_later = item.closed_at.is_some_and(|at| at > closed_at + ECHO);
+        if item.merged || is_other_reason || is_later { Self::Changed } else { Self::Stands }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Announced<'a> {
+    pub(crate) target: ItemNumber,
+    pub(crate) due_at: Timestamp,
+    pub(crate) state: GraceState,
+    /// Why it ended without a close.
+    pub(crate) reason: &'a str,
+}
+
+/// An edge that nothing has superseded.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct JudgedEdge {
+    pub(crate) target: ItemNumber,
+    pub(crate) confidence: Option<f64>,
+    pub(crate) texts: Texts,
+    /// The canonical of the item's cluster, where that is another one: the edge leads to it through others.
+    pub(crate) canonical: Option<ItemNumber>,
+}
+
+/// Which text is another one than the judge read: an edge counts for those alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Texts {
+    AsJudged,
+    OwnChanged,
+    OtherChanged,
+    BothChanged,
+    OtherGone,
+}
+
+impl Texts {
+    /// `other` is whether the other text is the same, of an item that is still there.
+    pub(crate) const fn new(is_own_same: bool, other: Option<bool>) -> Self {
+        match (is_own_same, other) {
+            (_, None) => Self::OtherGone,
+            (true, Some(true)) => Self::AsJudged,
+            (false, Some(true)) => Self::OwnChanged,
+            (true, Some(false)) => Self::OtherChanged,
+            (false, Some(false)) => Self::BothChanged,
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Standing<'a> {
+    pub(crate) now: Now,
+    pub(crate) close: Option<LastClose<'a>>,
+    /// The one that waits, or else the last one.
+    pub(crate) grace: Option<Announced<'a>>,
+    pub(crate) edge: Option<JudgedEdge>,
+    pub(crate) at: Timestamp,
+}
+
+impl Standing<'_> {
+    /// What was done and is in force, or is going to be done: nothing weighs more.
+    pub(crate) fn done(&self) -> Option<Sentence> {
+        match (self.now, self.close, self.grace) {
+            (Now::Closed(_), Some(close), _) if matches!(close.since, Since::Stands | Since::Changed) => {
+                Some(self.closed(close))
+            }
+            (_, _, Some(grace)) if grace.state == GraceState::Waiting => Some(self.waiting(grace)),
+            _ => None,
+        }
+    }
+
+    /// What was taken back or called off, and then what the item is taken for.
+    pub(crate) fn history(&self) -> Option<Sentence> {
+        match (self.close, self.grace, self.edge) {
+            (Some(close), ..) => Some(self.closed(close)),
+            (None, Some(grace), _) if matches!(grace.state, GraceState::Cancelled | GraceState::Refused) => {
+                Some(self.ended(grace))
+            }
+            (None, _, edge) => edge.map(|edge| self.taken_for(edge)),
+        }
+    }
+
+    fn closed(&self, close: LastClose<'_>) -> Sentence {
+        let ago = |at| when(at, self.at).in_words();
+        let (class, after) = match (self.now, close.since) {
+            (Now::Closed(_), Since::Stands) => {
+                let by = match close.approved {
+                    Some(Some(by)) => format!(", as {by} had approved"),
+                    Some(None) => ", as a person had approved".to_owned(),
+                    None => String::new(),
+                };
+                ("info", format!(" {}{by}.", ago(close.at)))
+            }
+            (Now::Closed(how), Since::Changed) => {
+                ("mute", format!(" {}, and somebody has changed that since: it is {how} now.", ago(close.at)))
+            }
+            (Now::Closed(how), Since::TakenBack(back)) => {
+                ("mute", format!(", and that was taken back {}; it is {how} now.", ago(back)))
+            }
+            (Now::Closed(how), Since::OpenedAgain) => {
+                ("mute", format!(", and people opened it again; it is {how} now."))
+            }
+            (Now::Open, Since::TakenBack(back)) => ("good", format!(", and that was taken back {}.", ago(back))),
+            (Now::Open, Since::Stands | Since::Changed | Since::OpenedAgain) => {
+                ("good", ", and people opened it again.".to_owned())
+            }
+        };
+        Sentence::about(class, "Canonry closed it as a duplicate of ", close.target, after)
+    }
+
+    fn waiting(&self, grace: Announced<'_>) -> Sentence {
+        let due = when(grace.due_at, self.at).in_words();
+        let (before, after) = match (self.now, grace.due_at > self.at) {
+            (Now::Open, true) => {
+                ("It will be closed as a duplicate of ", format!(" {due}, unless somebody objects before that."))
+            }
+            (Now::Open, false) => (
+                "It will be closed as a duplicate of ",
+                format!("; its time was over {due}, and Canonry closes it as soon as nothing holds that back."),
+            ),
+            (Now::Closed(how), _) => (
+                "It was going to be closed as a duplicate of ",
+                format!(", and is {how} already: nothing is left to do."),
+            ),
+        };
+        Sentence::about(self.now.class("warn"), before, grace.target, after)
+    }
+
+    fn ended(&self, grace: Announced<'_>) -> Sentence {
+        let why = why_it_ended(grace.reason);
+        let ended = if grace.state == GraceState::Refused { "was not done" } else { "was called off" };
+        let after = match (self.now, keeps_open(grace.reason)) {
+            (Now::Open, true) => format!(", and stays open because {why}."),
+            (Now::Open, false) => format!(", which {ended} because {why}; it is open now."),
+            (Now::Closed(how), _) if grace.reason == GraceEnd::Closed.as_str() => {
+                format!(", and somebody else closed it first: it is {how} now.")
+            }
+            (Now::Closed(how), _) => format!(", which {ended} because {why}; it is {how} now."),
+        };
+        Sentence::about(self.now.class("good"), "It was going to be closed as a duplicate of ", grace.target, after)
+    }
+
+    fn taken_for(&self, edge: JudgedEdge) -> Sentence {
+        let sure = edge.confidence.map(score);
+        let no_longer = |changed: &str| {
+            let sure = sure.as_ref().map(|sure| format!(" with a confidence of {sure}")).unwrap_or_default();
+            let after = match self.now {
+                Now::Open => format!("{sure}; {changed} since, so that does not count until it is judged again."),
+                Now::Closed(how) => format!("{sure}; {changed} since, so that does not count, and it is {how} now."),
+            };
+            (self.now.class("warn"), "Canonry took it for a duplicate of ", after)
+        };
+        let (class, before, after) = match edge.texts {
+            Texts::AsJudged => {
+                let sure = sure.as_ref().map_or_else(String::new, |sure| {
+                    format!(": the judge’s confidence is {sure}, and every gate let it pass")
+                });
+                (self.now.class("info"), "Canonry takes it for a duplicate of ", format!("{sure}{}", self.now.end()))
+            }
+            Texts::OwnChanged => no_longer("its text has changed"),
+            Texts::OtherChanged => no_longer("the other one’s text has changed"),
+            Texts::BothChanged => no_longer("both texts have changed"),
+            Texts::OtherGone => no_longer("the other one has left the repository"),
+        };
+        let through = edge.canonical.map(|canonical| format!(" Its cluster’s canonical is #{canonical}."));
+        Sentence::about(class, before, edge.target, format!("{after}{}", through.unwrap_or_default()))
+    }
+}
+
+/// Whether the end of a grace may be the reason why an item is open: some say that it was not, or that it is still to be
+/// closed.
+fn keeps_open(reason: &str) -> bool {
+    !matches!(reason.parse(), Ok(GraceEnd::Closed | GraceEnd::Gone))
+        && !matches!(reason.parse(), Ok(SkipReason::NotOpen | SkipReason::InGrace))
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{
+        ContentVersion, EventBy, GraceEnd, Item, ItemNumber, ItemState, ItemType, OutcomeEvent, OutcomeKind,
+        SkipReason, StateReason, content_hash,
+    };
+    use canonry_store::GraceState;
+    use jiff::{SignedDuration, Timestamp};
+
+    use super::{Announced, JudgedEdge, LastClose, Now, Sentence, Since, Standing, Texts};
+    use crate::items::timeline::why_it_ended;
+
+    const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+    fn now() -> Timestamp {
+        Timestamp::from_second(1_800_000_000).expect("in range")
+    }
+
+    fn number(number: i64) -> ItemNumber {
+        ItemNumber::new(number).expect("positive")
+    }
+
+    fn told(sentence: &Sentence) -> String {
+        let target = sentence.target.map(|target| format!("#{target}")).unwrap_or_default();
+        format!("{}{target}{}", sentence.before, sentence.after)
+    }
+
+    /// Every state × every close × every grace with every end × every edge.
+    fn everything() -> Vec<Standing<'static>> {
+        let states = [
+            Now::Open,
+            Now::Closed("closed"),
+            Now::Closed("closed as a duplicate"),
+            Now::Closed("closed as done"),
+            Now::Closed("closed as not planned"),
+            Now::Closed("merged"),
+        ];
+        let close = |since, approved| LastClose { target: number(33), at: now() - HOUR * 96, approved, since };
+        let closes = [
+            None,
+            Some(close(Since::Stands, None)),
+            Some(close(Since::Stands, Some(Some("mona")))),
+            Some(close(Since::TakenBack(now() - HOUR), Some(None))),
+            Some(close(Since::OpenedAgain, None)),
+            Some(close(Since::Changed, None)),
+        ];
+        let grace = |state, reason| Some(Announced { target: number(88), due_at: now() - HOUR, state, reason });
+        let waiting = |due_at| Some(Announced { target: number(88), due_at, state: GraceState::Waiting, reason: "" });
+        let mut graces = vec![None, waiting(now() + HOUR), waiting(now() - HOUR), grace(GraceState::Closed, "")];
+        for state in [GraceState::Cancelled, GraceState::Refused] {
+            graces.extend(GraceEnd::ALL.iter().map(|end| grace(state, end.as_str())));
+            graces.extend(SkipReason::ALL.iter().map(|skip| grace(state, skip.as_str())));
+            graces.extend(["", "GitHub answered 403", "drift:label_added"].map(|reason| grace(state, reason)));
+        }
+        let edge = |texts| Some(JudgedEdge { target: number(21), confidence: Some(0.93), texts, canonical: None });
+        let edges = [
+            None,
+            edge(Texts::AsJudged),
+            edge(Texts::OwnChanged),
+            edge(Texts::OtherChanged),
+            edge(Texts::BothChanged),
+            edge(Texts::OtherGone),
+        ];
+        let mut all = Vec::new();
+        for now_is in states {
+            for close in closes {
+                for grace in &graces {
+                    all.extend(edges.map(|edge| Standing { now: now_is, close, grace: *grace, edge, at: now() }));
+                }
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn no_sentence_contradicts_the_state_or_blames_canonry() {
+        for standing in everything() {
+            let Some(sentence) = standing.done().or_else(|| standing.history()) else {
+                let is_silent = standing.grace.is_none_or(|grace| grace.state == GraceState::Closed);
+                assert!(standing.close.is_none() && is_silent && standing.edge.is_none(), "{standing:?}");
+                continue;
+            };
+            // Why a grace ended may speak of other items and other times.
+            let why = why_it_ended(standing.grace.map_or("", |grace| grace.reason));
+            let told = told(&sentence).replace(&why, "WHY");
+            let holds = |words: &str| told.contains(words);
+            match standing.now {
+                Now::Open => {
+                    for never in ["is closed", "is merged", "already"] {
+                        assert!(!holds(never), "{told}");
+                    }
+                    let no_reasons = [
+                        "it was closed by somebody else",
+                        "it left the repository",
+                        "it is not open",
+                        "its close is announced, and comes by itself",
+                    ];
+                    assert!(!holds("stays open because WHY") || !no_reasons.contains(&why.as_str()), "{told} {why}");
+                }
+                Now::Closed(how) => {
+                    for never in ["stays open", "will be closed", "closes it as soon", "until it is judged", "is open"]
+                    {
+                        assert!(!holds(never), "{told}");
+                    }
+                    let stands = standing.close.is_some_and(|close| close.since == Since::Stands);
+                    assert!(stands || holds(&format!(" {how} now.")) || holds(&format!(" is {how} already")), "{told}");
+                    assert!(!matches!(sentence.class, "good" | "warn"), "{told}");
+                }
+            }
+            if holds("Canonry closed it") {
+                let is_over = standing.now == Now::Open || standing.close.expect("a close").since != Since::Stands;
+                let is_told = holds("opened it again") || holds("taken back") || holds("changed that since");
+                assert_eq!(is_told, is_over, "{told}");
+            }
+            if let Some(edge) = standing.edge.filter(|_| told.contains("#21")) {
+                assert_eq!(holds("does not count"), edge.texts != Texts::AsJudged, "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_close_that_was_announced_is_told_with_what_came_first() {
+        let ended = |now_is, state, reason| {
+            let grace = Announced { target: number(88), due_at: now(), state, reason };
+            let standing = Standing { now: now_is, close: None, grace: Some(grace), edge: None, at: now() };
+            told(&standing.history().expect("a sentence"))
+        };
+        let (cancelled, refused) = (GraceState::Cancelled, GraceState::Refused);
+        let begins = "It was going to be closed as a duplicate of #88, ";
+        for (now_is, state, reason, expected) in [
+            (Now::Open, cancelled, "edited", "and stays open because it was edited."),
+            (Now::Open, refused, "", "and stays open because a second look was not sure enough."),
+            (
+                Now::Open,
+                cancelled,
+                "closed",
+                "which was called off because it was closed by somebody else; it is open now.",
+            ),
+            (Now::Open, refused, "not_open", "which was not done because it is not open; it is open now."),
+            (
+                Now::Closed("closed as a duplicate"),
+                cancelled,
+                "closed",
+                "and somebody else closed it first: it is closed as a duplicate now.",
+            ),
+            (
+                Now::Closed("closed as done"),
+                cancelled,
+                "human_commented",
+                "which was called off because somebody commented; it is closed as done now.",
+            ),
+        ] {
+            assert_eq!(ended(now_is, state, reason), format!("{begins}{expected}"));
+        }
+    }
+
+    fn item(state: ItemState, state_reason: Option<StateReason>, closed_at: Option<Timestamp>) -> Item {
+        Item {
+            item_type: ItemType::Issue,
+            number: number(91),
+            github_id: None,
+            title: String::new(),
+            body: String::new(),
+            state,
+            state_reason,
+            merged: false,
+            draft: false,
+            author: None,
+            assignees: None,
+            has_milestone: None,
+            locked: None,
+            labels: Vec::new(),
+            comments: 0,
+            review_comments: 0,
+            created_at: None,
+            updated_at: None,
+            closed_at,
+            url: None,
+            duplicate_of: None,
+            changes: None,
+            content_hash: content_hash(ItemType::Issue, "", ""),
+            content_version: ContentVersion::FIRST,
+            last_synced_at: None,
+            gone: None,
+        }
+    }
+
+    fn event(kind: OutcomeKind, by: EventBy, occurred_at: Timestamp) -> OutcomeEvent {
+        OutcomeEvent {
+            delivery_id: String::new(),
+            number: number(91),
+            kind,
+            state_reason: None,
+            actor: None,
+            by,
+            duplicate_of: None,
+            in_body: None,
+            comment: None,
+            labels: None,
+            cluster: Vec::new(),
+            occurred_at,
+        }
+    }
+
+    #[test]
+    fn a_close_stands_while_nobody_did_anything_else() {
+        let (closed, duplicate) = (ItemState::Closed, Some(StateReason::Duplicate));
+        let (at, second) = (now(), SignedDuration::from_secs(1));
+        let reopened = |by, at| [event(OutcomeKind::Reopened, by, at)];
+        let since = |item: &Item, back, events: &[OutcomeEvent]| Since::of(item, at, back, events);
+        let as_left = item(closed, duplicate, None);
+        assert_eq!(since(&as_left, None, &[]), Since::Stands);
+        assert_eq!(since(&item(closed, None, Some(at - second)), None, &[]), Since::Stands);
+        for (by, when, expected) in [
+            (EventBy::Person, at + HOUR, Since::OpenedAgain),
+            (EventBy::Maintainer, at - second, Since::OpenedAgain),
+            (EventBy::Unknown, at + HOUR, Since::OpenedAgain),
+            (EventBy::Person, at - HOUR, Since::Stands),
+            (EventBy::Canonry, at + HOUR, Since::Stands),
+        ] {
+            assert_eq!(since(&as_left, None, &reopened(by, when)), expected, "{by} {when}");
+        }
+        assert_eq!(since(&as_left, None, &[event(OutcomeKind::Labeled, EventBy::Person, at + HOUR)]), Since::Stands);
+        for changed in [
+            item(closed, Some(StateReason::Completed), None),
+            item(closed, Some(StateReason::NotPlanned), None),
+            item(closed, duplicate, Some(at + HOUR)),
+            Item { merged: true, ..item(closed, None, None) },
+        ] {
+            assert_eq!(since(&changed, None, &[]), Since::Changed, "{changed:?}");
+            assert_eq!(since(&changed, None, &reopened(EventBy::Person, at + HOUR)), Since::OpenedAgain);
+            assert_eq!(since(&changed, Some(at), &[]), Since::TakenBack(at));
+        }
+        assert_eq!(since(&item(ItemState::Open, None, None), None, &[]), Since::OpenedAgain);
+    }
+}

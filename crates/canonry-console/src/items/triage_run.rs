@@ -1,0 +1,316 @@
+//! One look at an item: what it was compared with, what the judge said, and gate by gate what came of it.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{
+    DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Structure, Verdict, ordered_scores,
+};
+use canonry_retrieval::ranked_by;
+use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRecord};
+use jiff::Timestamp;
+
+use crate::items::gates::{Compared, GateLine, decision_gates, verdict_gates};
+use crate::items::judge_part::Heard;
+use crate::layout::formatting::{When, item_path, judge_in_words, score, when};
+
+/// What a look is told with.
+pub(crate) struct World<'a> {
+    pub(crate) path: &'a str,
+    pub(crate) item_type: ItemType,
+    pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
+    /// Whether the texts of what is gone from GitHub may be told.
+    pub(crate) tells_of_gone: bool,
+    /// The least confidence of an edge, as the repository's settings have it now.
+    pub(crate) min_edge: f64,
+    pub(crate) now: Timestamp,
+}
+
+impl World<'_> {
+    /// Whether one of these items is hidden: a judge's words tell of its text.
+    fn hides_any(&self, mut numbers: impl Iterator<Item = ItemNumber>) -> bool {
+        let is_gone = |number| self.others.get(&number).is_some_and(|item| item.gone.is_some());
+        !self.tells_of_gone && numbers.any(is_gone)
+    }
+}
+
+/// A look, ready for the page.
+pub(crate) struct Look {
+    pub(crate) at: Timestamp,
+    pub(crate) when: When,
+    pub(crate) occasion: &'static str,
+    pub(crate) badge: &'static str,
+    pub(crate) class: &'static str,
+    pub(crate) superseded: Option<When>,
+    pub(crate) compared: String,
+    pub(crate) part_names: Vec<&'static str>,
+    pub(crate) candidates: Vec<CandidateLine>,
+    pub(crate) judge: Option<JudgeLine>,
+    /// Why the judge is not heard, where it is not.
+    pub(crate) without_answer: String,
+    pub(crate) gates: Vec<GateLine>,
+}
+
+pub(crate) struct CandidateLine {
+    pub(crate) number: ItemNumber,
+    pub(crate) story: String,
+    pub(crate) title: String,
+    pub(crate) state: String,
+    pub(crate) score: String,
+    pub(crate) width: f64,
+    pub(crate) parts: Vec<PartBar>,
+    pub(crate) is_target: bool,
+    pub(crate) unseen: Option<&'static str>,
+    pub(crate) ranked_by: Option<String>,
+}
+
+pub(crate) struct PartBar {
+    pub(crate) words: String,
+    pub(crate) width: f64,
+}
+
+pub(crate) struct JudgeLine {
+    pub(crate) said: String,
+    pub(crate) confidence: Option<String>,
+    pub(crate) reasoning: String,
+    pub(crate) who: String,
+    pub(crate) prompt_version: i64,
+    pub(crate) structure: Vec<(&'static str, String)>,
+    pub(crate) answer: Option<String>,
+}
+
+/// The parts of a score that are shown, each with its word.
+const PARTS: [(&str, &str); 6] = [
+    ("dense", "Meaning"),
+    ("lexical", "Words"),
+    ("title", "Title"),
+    ("evidence", "Evidence"),
+    ("paths", "Files"),
+    ("diff", "Changes"),
+];
+
+/// What gates compare.
+const SIMILARITY: &str = "similarity";
+
+/// What was found when the item was new, or looked at anew.
+pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &World<'_>) -> Look {
+    let record = &stored.record;
+    let (badge, class) = match record.verdict {
+        Verdict::Duplicate => ("duplicate", "info"),
+        Verdict::MaybeDuplicate => ("maybe a duplicate", "warn"),
+        Verdict::NotDuplicate => ("no duplicate found", "good"),
+    };
+    let scores: Vec<(ItemNumber, f64)> =
+        record.candidates.iter().filter(|one| one.judged).map(|one| (one.number, one.score.get())).collect();
+    let parts: Vec<&BTreeMap<String, f64>> = record.candidates.iter().map(|one| &one.parts).collect();
+    let similarities: Vec<f64> = record.candidates.iter().map(|one| one.score.get()).collect();
+    let shown = ordered_scores(&similarities);
+    let part_names = names_of(&parts, shown != similarities);
+    let candidates = record
+        .candidates
+        .iter()
+        .zip(shown)
+        .map(|(one, shown)| {
+            let unseen = match (one.judged, one.state) {
+                (true, _) => None,
+                (false, ItemState::Closed) => Some("closed, so it is never a target"),
+                (false, ItemState::Open) => Some("not near enough to be judged"),
+            };
+            candidate(
+                world,
+                (one.number, shown, one.score.get()),
+                &one.parts,
+                Some(one.state),
+                record.target,
+                unseen,
+                &part_names,
+            )
+        })
+        .collect();
+    let hides = world.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
+    let heard = Heard::of_record(stored);
+    let judge = (heard == Heard::Answer).then(|| JudgeLine {
+        said: said(record.is_duplicate, record.target),
+        confidence: record.confidence.map(|sure| score(sure.get())),
+        reasoning: if hides { String::new() } else { record.reasoning.clone() },
+        who: who(&record.provider, &record.model),
+        prompt_version: record.prompt_version,
+        structure: Vec::new(),
+        answer: None,
+    });
+    let compared = Compared {
+        target: record.target,
+        confidence: record.confidence.map(|sure| sure.get()),
+        scores: &scores,
+        nearest: record.candidates.first().map(|one| (one.number, one.score.get())),
+        structure: None,
+        min_edge: world.min_edge,
+    };
+    let fallback = record
+        .source_fallback_reason
+        .as_deref()
+        .map(|why| format!(", as the intent card could not be used ({})", why.replace('_', " ")));
+    Look {
+        at: stored.created_at,
+        when: when(stored.created_at, world.now),
+        occasion: if is_first { "When it was new" } else { "Looked at anew" },
+        badge,
+        class,
+        superseded: None,
+        compared: format!(
+            "{}{}; vectors of {}",
+            by(record.effective_source),
+            fallback.unwrap_or_default(),
+            record.embed_model
+        ),
+        part_names: part_names.iter().map(|(_, word)| *word).collect(),
+        candidates,
+        judge,
+        without_answer: heard.without_answer(),
+        gates: verdict_gates(record.verdict, &record.reason, &compared),
+    }
+}
+
+/// What was decided about the item among its candidates.
+pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], world: &World<'_>) -> Look {
+    let (badge, class) = match decision.status {
+        DecisionStatus::Accepted => ("taken for a duplicate", "info"),
+        DecisionStatus::Rejected => ("no duplicate found", "good"),
+        DecisionStatus::Skipped => ("nothing decided", "mute"),
+    };
+    let occasion = match decision.origin {
+        DecisionOrigin::Batch => "When the repository was judged",
+        DecisionOrigin::Online => "When its grace was over",
+        DecisionOrigin::Override => "By a person’s ruling",
+    };
+    let set = sets.iter().find(|set| decision.candidate_set == Some(set.id));
+    let nothing = BTreeMap::new();
+    let parts_of = |number: ItemNumber| {
+        set.and_then(|set| set.members.iter().find(|member| member.number == number))
+            .map_or(&nothing, |member| &member.parts)
+    };
+    let scores: Vec<(ItemNumber, f64)> = decision.candidates.iter().map(|one| (one.number, one.score.get())).collect();
+    // What was settled before the judge was asked has no candidates of its own.
+    let shown: Vec<(ItemNumber, f64)> = match (scores.is_empty(), set) {
+        (true, Some(set)) => set.members.iter().map(|member| (member.number, member.score)).collect(),
+        _ => scores.clone(),
+    };
+    let similarities: Vec<f64> = shown.iter().map(|(_, alike)| *alike).collect();
+    let in_order = ordered_scores(&similarities);
+    let parts: Vec<&BTreeMap<String, f64>> = shown.iter().map(|(number, _)| parts_of(*number)).collect();
+    let part_names = names_of(&parts, in_order != similarities);
+    let unseen = scores.is_empty().then_some("the judge was not asked");
+    let candidates = shown
+        .iter()
+        .zip(in_order)
+        .map(|((number, alike), score)| {
+            let scores = (*number, score, *alike);
+            candidate(world, scores, parts_of(*number), None, decision.target, unseen, &part_names)
+        })
+        .collect();
+    let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
+    let heard = Heard::of_decision(decision);
+    let is_duplicate = decision.model_is_duplicate.unwrap_or(decision.status == DecisionStatus::Accepted);
+    let judge = (heard == Heard::Answer).then(|| JudgeLine {
+        said: said(is_duplicate, decision.target),
+        confidence: decision.confidence.map(|sure| score(sure.get())),
+        reasoning: decision.reasoning.clone().filter(|_| !hides).unwrap_or_default(),
+        who: who(&decision.provider, &decision.model),
+        prompt_version: decision.prompt_version,
+        structure: decision.structure.as_ref().map(structure_words).unwrap_or_default(),
+        answer: decision.answer.clone().filter(|answer| !answer.is_empty() && !hides),
+    });
+    let compared = Compared {
+        target: decision.target,
+        confidence: decision.confidence.map(|sure| sure.get()),
+        scores: &scores,
+        nearest: shown.first().copied(),
+        structure: decision.structure.as_ref(),
+        min_edge: world.min_edge,
+    };
+    Look {
+        at: decision.created_at,
+        when: when(decision.created_at, world.now),
+        occasion,
+        badge,
+        class,
+        superseded: decision.superseded_at.map(|at| when(at, world.now)),
+        compared: by(decision.representation).to_owned(),
+        part_names: part_names.iter().map(|(_, word)| *word).collect(),
+        candidates,
+        judge,
+        without_answer: heard.without_answer(),
+        gates: decision_gates(decision.origin, decision.status, decision.reason.as_deref(), &compared),
+    }
+}
+
+fn by(representation: Representation) -> &'static str {
+    match representation {
+        Representation::Raw => "compared by title and body",
+        Representation::Intent => "compared by intent cards",
+    }
+}
+
+/// The parts that at least one candidate has.
+/// The parts that are known of any. The similarity is among them where it contradicts the order, so that the score is another.
+fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'static str, &'static str)> {
+    let known = PARTS.into_iter().filter(|(name, _)| all.iter().any(|parts| parts.contains_key(*name)));
+    with_similarity.then_some((SIMILARITY, "Similarity")).into_iter().chain(known).collect()
+}
+
+fn candidate(
+    world: &World<'_>,
+    (number, shown, alike): (ItemNumber, f64, f64),
+    parts: &BTreeMap<String, f64>,
+    state_then: Option<ItemState>,
+    target: Option<ItemNumber>,
+    unseen: Option<&'static str>,
+    part_names: &[(&'static str, &'static str)],
+) -> CandidateLine {
+    let item = world.others.get(&number);
+    let state = match (state_then, item.map(|item| item.state)) {
+        (Some(then), Some(now)) if then != now => format!("{then} then, {now} now"),
+        (Some(state), _) | (None, Some(state)) => state.to_string(),
+        (None, None) => "not known".to_owned(),
+    };
+    let part = |name: &str| if name == SIMILARITY { Some(alike) } else { parts.get(name).copied() };
+    let bar = |(name, _): &(&'static str, &'static str)| match part(name) {
+        Some(value) => PartBar { words: score(value), width: value.clamp(0.0, 1.0) * 100.0 },
+        None => PartBar { words: "–".to_owned(), width: 0.0 },
+    };
+    CandidateLine {
+        number,
+        story: item_path(world.path, world.item_type, number),
+        title: item.map(|item| item.title.clone()).unwrap_or_default(),
+        state,
+        score: score(shown),
+        width: shown.clamp(0.0, 1.0) * 100.0,
+        parts: part_names.iter().map(bar).collect(),
+        is_target: target == Some(number),
+        unseen,
+        ranked_by: ranked_by(parts.iter().map(|(name, value)| (name.as_str(), *value))),
+    }
+}
+
+fn said(is_duplicate: bool, target: Option<ItemNumber>) -> String {
+    match (is_duplicate, target) {
+        (true, Some(target)) => format!("Yes: the same as #{target}."),
+        (true, None) => "Yes, and named nothing that was before it.".to_owned(),
+        (false, _) => "No: none of these is the same thing.".to_owned(),
+    }
+}
+
+fn who(provider: &str, model: &str) -> String {
+    let name = judge_in_words(provider, model);
+    if provider == "local" { format!("{name}, which weighs the evidence and asks no model") } else { name }
+}
+
+fn structure_words(structure: &Structure) -> Vec<(&'static str, String)> {
+    let keys = [
+        ("What the two are to each other", structure.relation.map(|one| one.as_str())),
+        ("Root cause", structure.root_cause_match.map(|one| one.as_str())),
+        ("How far it reaches", structure.scope_relation.map(|one| one.as_str())),
+        ("Way through the program", structure.path_match.map(|one| one.as_str())),
+        ("Certainty", structure.certainty.map(|one| one.as_str())),
+    ];
+    keys.into_iter().filter_map(|(key, word)| Some((key, word?.replace('_', " ")))).collect()
+}

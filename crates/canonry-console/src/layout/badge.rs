@@ -1,0 +1,89 @@
+//! The states of repositories, items, jobs and deliveries, each a word with a colour.
+
+use canonry_config::TriageMode;
+use canonry_domain::{CurrentThreshold, ItemState, ThresholdSource, Verdict};
+use canonry_store::{DeliveryState, ItemLine, JobState, MaintainerSource, RepoAccess};
+
+use crate::layout::formatting::Badge;
+
+/// How far Canonry goes in a repository.
+pub(crate) fn mode(mode: TriageMode) -> Badge {
+    match mode {
+        TriageMode::Off => Badge::new("", "off"),
+        TriageMode::Shadow => Badge::new("", "shadow"),
+        TriageMode::Suggest => Badge::new("info", "suggest"),
+        TriageMode::Grace => Badge::new("good", "grace"),
+    }
+}
+
+/// Whether Canonry may work on a repository; nothing to say where it may.
+pub(crate) fn access(access: RepoAccess) -> Option<Badge> {
+    match access {
+        RepoAccess::Active => None,
+        RepoAccess::Removed => Some(Badge::new("bad", "not reachable")),
+        RepoAccess::Suspended => Some(Badge::new("bad", "suspended")),
+        RepoAccess::Archived => Some(Badge::new("", "archived")),
+        RepoAccess::Deleted => Some(Badge::new("bad", "deleted")),
+    }
+}
+
+pub(crate) fn brakes(is_paused: bool, breaker_is_out: bool) -> Vec<Badge> {
+    let paused = is_paused.then(|| Badge::new("warn", "paused"));
+    let breaker = breaker_is_out.then(|| Badge::new("bad", "breaker is out"));
+    paused.into_iter().chain(breaker).collect()
+}
+
+pub(crate) fn job(state: JobState) -> Badge {
+    match state {
+        JobState::Queued => Badge::new("info", "queued"),
+        JobState::Running => Badge::new("info", "running"),
+        JobState::Done => Badge::new("good", "done"),
+        JobState::Dead => Badge::new("bad", "given up"),
+    }
+}
+
+pub(crate) fn delivery(state: DeliveryState) -> Badge {
+    match state {
+        DeliveryState::Queued => Badge::new("info", "queued"),
+        DeliveryState::Done => Badge::new("good", "done"),
+        DeliveryState::Dead => Badge::new("bad", "given up"),
+        DeliveryState::Ignored => Badge::new("", "ignored"),
+    }
+}
+
+pub(crate) fn item(line: &ItemLine) -> Badge {
+    match (line.state, line.merged, line.draft) {
+        (ItemState::Open, _, true) => Badge::new("", "draft"),
+        (ItemState::Open, _, false) => Badge::new("good", "open"),
+        (ItemState::Closed, true, _) => Badge::new("info", "merged"),
+        (ItemState::Closed, false, _) => Badge::new("", "closed"),
+    }
+}
+
+pub(crate) fn verdict(verdict: Verdict) -> Badge {
+    match verdict {
+        Verdict::Duplicate => Badge::new("warn", "duplicate"),
+        Verdict::MaybeDuplicate => Badge::new("info", "maybe"),
+        Verdict::NotDuplicate => Badge::new("", "not a duplicate"),
+    }
+}
+
+/// From which score on Canonry speaks: `85, learned`.
+pub(crate) fn threshold(current: CurrentThreshold, source: ThresholdSource) -> String {
+    let source = match source {
+        ThresholdSource::Configured => "configured",
+        ThresholdSource::Learned => "learned",
+    };
+    match current.threshold() {
+        Some(threshold) => format!("{}, {source}", threshold.get()),
+        None => format!("silent, {source}"),
+    }
+}
+
+/// Where a list of maintainers comes from.
+pub(crate) fn maintainers(source: MaintainerSource) -> Badge {
+    match source {
+        MaintainerSource::Set => Badge::new("info", "set by hand"),
+        MaintainerSource::Github => Badge::new("", "from GitHub"),
+    }
+}

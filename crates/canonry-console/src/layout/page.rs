@@ -1,0 +1,212 @@
+//! What all pages have in common: title, navigation, who looks, and how they become an answer.
+
+use std::fmt;
+
+use askama::Template;
+use askama::filters::HtmlSafe;
+use axum::http::header::{CONTENT_TYPE, SET_COOKIE, VARY};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use canonry_store::Repo;
+
+use crate::layout::assets;
+use crate::layout::errors::PageError;
+use crate::layout::theme::Theme;
+use crate::sign_in::cookies::keep_flash;
+
+/// Where in the console a page is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Section {
+    Overview,
+    Repository,
+    Items,
+    Clusters,
+    Plans,
+    Learning,
+    Adjudicate,
+    Audits,
+    Reviews,
+    Findings,
+    Patterns,
+    Jobs,
+    Deliveries,
+    Settings,
+    None,
+}
+
+pub(crate) struct Place {
+    pub(crate) words: &'static str,
+    pub(crate) href: String,
+    /// The second key of `g …`.
+    pub(crate) key: &'static str,
+    pub(crate) is_here: bool,
+}
+
+/// The repository that a page is about.
+#[derive(Debug, Clone)]
+pub(crate) struct RepoHead {
+    pub(crate) owner: String,
+    pub(crate) name: String,
+    /// `/r/owner/name`.
+    pub(crate) path: String,
+    pub(crate) can_maintain: bool,
+}
+
+impl RepoHead {
+    pub(crate) fn new(repo: &Repo, can_maintain: bool) -> Self {
+        Self {
+            owner: repo.name.owner().to_owned(),
+            name: repo.name.name().to_owned(),
+            path: repo_path(repo),
+            can_maintain,
+        }
+    }
+}
+
+pub(crate) fn repo_path(repo: &Repo) -> String {
+    format!("/r/{}/{}", repo.name.owner(), repo.name.name())
+}
+
+/// The frame of a page; the field `page` of every template that extends `layout.html`.
+#[derive(Debug, Clone)]
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) section: Section,
+    pub(crate) theme: Theme,
+    /// Who is signed in, in words; nobody on the sign-in page and on errors.
+    pub(crate) who: Option<String>,
+    pub(crate) is_operator: bool,
+    pub(crate) repo: Option<RepoHead>,
+    pub(crate) flash: Option<String>,
+    /// The command that tells or does the same; what it needs to be told stands in capitals. Many pages have none.
+    pub(crate) command: Option<String>,
+    /// Seconds after which a browser without scripts loads the page again.
+    pub(crate) refresh: Option<u32>,
+    pub(crate) version: &'static str,
+    pub(crate) here: String,
+    pub(crate) csrf: String,
+}
+
+impl Page {
+    /// A page of somebody who is not signed in.
+    pub(crate) fn bare(title: &str) -> Self {
+        Self {
+            title: title.to_owned(),
+            section: Section::None,
+            theme: Theme::Auto,
+            who: None,
+            is_operator: false,
+            repo: None,
+            flash: None,
+            command: None,
+            refresh: None,
+            version: "",
+            here: "/".to_owned(),
+            csrf: String::new(),
+        }
+    }
+
+    /// Names the command that tells or does the same.
+    pub(crate) fn cli(mut self, command: impl Into<String>) -> Self {
+        self.command = Some(command.into());
+        self
+    }
+
+    /// Whether who looks may change what Canonry does in the repository.
+    pub(crate) fn can_maintain(&self) -> bool {
+        self.repo.as_ref().is_some_and(|repo| repo.can_maintain)
+    }
+
+    /// The hidden field of every form that changes something.
+    pub(crate) fn csrf_field(&self) -> CsrfField<'_> {
+        CsrfField(&self.csrf)
+    }
+
+    pub(crate) fn places(&self) -> Vec<Place> {
+        let mut places = vec![self.place("Overview", "/".to_owned(), "o", Section::Overview)];
+        if self.is_operator && self.repo.is_none() {
+            places.push(self.place("Jobs", "/jobs".to_owned(), "j", Section::Jobs));
+            places.push(self.place("Deliveries", "/deliveries".to_owned(), "d", Section::Deliveries));
+        }
+        places
+    }
+
+    pub(crate) fn repo_places(&self) -> Vec<Place> {
+        let Some(repo) = &self.repo else {
+            return Vec::new();
+        };
+        let mut places = Vec::new();
+        let mut add = |words, tail: &str, key, section| {
+            places.push(self.place(words, format!("{}{tail}", repo.path), key, section));
+        };
+        add("Summary", "", "h", Section::Repository);
+        add("Items", "/items", "i", Section::Items);
+        add("Duplicates", "/clusters", "c", Section::Clusters);
+        add("Plans", "/plans", "p", Section::Plans);
+        add("Learning", "/learning", "l", Section::Learning);
+        add("Audits", "/audits", "a", Section::Audits);
+        if repo.can_maintain {
+            add("Adjudicate", "/adjudicate", "q", Section::Adjudicate);
+        }
+        add("Reviews", "/reviews", "r", Section::Reviews);
+        add("Findings", "/findings", "f", Section::Findings);
+        add("Patterns", "/patterns", "t", Section::Patterns);
+        if repo.can_maintain {
+            add("Jobs", "/jobs", "j", Section::Jobs);
+            add("Deliveries", "/deliveries", "d", Section::Deliveries);
+        }
+        add("Settings", "/settings", "s", Section::Settings);
+        places
+    }
+
+    fn place(&self, words: &'static str, href: String, key: &'static str, section: Section) -> Place {
+        Place { words, href, key, is_here: self.section == section }
+    }
+
+    pub(crate) fn css(&self) -> &'static str {
+        assets::css()
+    }
+
+    pub(crate) fn js(&self) -> &'static str {
+        assets::js()
+    }
+
+    pub(crate) fn htmx(&self) -> &'static str {
+        assets::htmx()
+    }
+
+    pub(crate) fn icon(&self) -> &'static str {
+        assets::icon()
+    }
+}
+
+/// `<input type=hidden name=csrf …>`.
+pub(crate) struct CsrfField<'a>(&'a str);
+
+impl fmt::Display for CsrfField<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Base64 for addresses: nothing in it needs escaping.
+        write!(formatter, r#"<input type="hidden" name="csrf" value="{}">"#, self.0)
+    }
+}
+
+impl HtmlSafe for CsrfField<'_> {}
+
+/// The answer with a page, or a part of one.
+pub(crate) fn html(template: &impl Template) -> Result<Response, PageError> {
+    html_with(StatusCode::OK, template).map_err(PageError::Render)
+}
+
+pub(crate) fn html_with(status: StatusCode, template: &impl Template) -> Result<Response, askama::Error> {
+    let kind = HeaderValue::from_static("text/html; charset=utf-8");
+    // The same address answers htmx with a part of the page.
+    let vary = HeaderValue::from_static("HX-Request");
+    Ok((status, [(CONTENT_TYPE, kind), (VARY, vary)], template.render()?).into_response())
+}
+
+/// Leads to a page after a deed, which says in one sentence what happened.
+pub(crate) fn back_to(path: &str, flash: &str) -> Response {
+    let mut answer = Redirect::to(path).into_response();
+    answer.headers_mut().append(SET_COOKIE, keep_flash(flash));
+    answer
+}

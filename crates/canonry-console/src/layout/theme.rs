@@ -1,0 +1,59 @@
+//! Light, dark, or as the system likes it.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::header::SET_COOKIE;
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::post;
+
+use crate::console::Console;
+use crate::layout::form::OpenForm;
+use crate::layout::paging::own_path;
+use crate::sign_in::cookies::keep_theme;
+
+/// What somebody likes to look at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Theme {
+    Auto,
+    Light,
+    Dark,
+}
+
+impl Theme {
+    pub(crate) fn of(word: Option<&str>) -> Self {
+        match word {
+            Some("light") => Self::Light,
+            Some("dark") => Self::Dark,
+            _ => Self::Auto,
+        }
+    }
+
+    /// The word in the cookie and on the page.
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Light => "light",
+            Self::Dark => "dark",
+        }
+    }
+
+    /// What the switch offers: from the system's to the two, and round.
+    pub(crate) const fn next(self) -> Self {
+        match self {
+            Self::Auto => Self::Dark,
+            Self::Dark => Self::Light,
+            Self::Light => Self::Auto,
+        }
+    }
+}
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new().route("/theme", post(choose))
+}
+
+async fn choose(form: OpenForm) -> Response {
+    let mut answer = Redirect::to(own_path(form.one("then"))).into_response();
+    answer.headers_mut().append(SET_COOKIE, keep_theme(Theme::of(form.one("theme")).as_str()));
+    answer
+}

@@ -1,0 +1,442 @@
+//! Sampled verdicts that people confirm or refute: one case at a time, what Canonry said hidden until they have spoken.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use canonry_domain::{AdjudicationWord, Item, ItemNumber, ItemState, PeoplesWord, Verdict, VerdictShare};
+use canonry_store::{Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, SampleProgress};
+use jiff::Timestamp;
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::form::Form;
+use crate::layout::formatting::{When, by, counted, item_path, percent, score, share, when};
+use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::paging::{Pager, cut, link, number, number_in};
+use crate::sign_in::visit::{At, MaintainerOf};
+
+/// Cases of a sample, unless somebody asks for more or fewer.
+const USUAL_SIZE: usize = 40;
+/// The most that one draw takes: a day's work.
+const MOST: usize = 200;
+/// Samples that are listed at once.
+const SAMPLES: u32 = 10;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/r/{owner}/{name}/adjudicate", get(show))
+        .route("/r/{owner}/{name}/adjudicate/draw", post(draw))
+        .route("/r/{owner}/{name}/adjudicate/{id}", get(show_one).post(answer))
+}
+
+/// Which cases are worked through, and how: links and forms keep it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Queue {
+    filter: AdjudicationFilter,
+    /// Shows the verdict before the answer.
+    shows_verdict: bool,
+}
+
+impl Queue {
+    /// From the fields of a link or a form. What cannot be read is as if it were not there.
+    fn of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
+        let kind = match field("from") {
+            Some("verdicts") => Some(AdjudicationKind::Triage),
+            Some("edges") => Some(AdjudicationKind::Edge),
+            _ => None,
+        };
+        let seed = field("seed").and_then(|seed| seed.parse().ok());
+        Self { filter: AdjudicationFilter { seed, kind }, shows_verdict: field("blind") == Some("0") }
+    }
+
+    fn from_query(query: &HashMap<String, String>) -> Self {
+        Self::of(|name| query.get(name).map(|text| text.trim()))
+    }
+
+    fn fields(&self) -> [(&'static str, String); 3] {
+        [
+            ("seed", self.filter.seed.map(|seed| seed.to_string()).unwrap_or_default()),
+            ("from", self.filter.kind.map_or("", from_word).to_owned()),
+            ("blind", if self.shows_verdict { "0".to_owned() } else { String::new() }),
+        ]
+    }
+
+    fn link(&self, path: &str, more: &[(&str, &str)]) -> String {
+        let fields = self.fields();
+        let mut pairs: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        pairs.extend(more);
+        link(path, &pairs)
+    }
+}
+
+const fn from_word(kind: AdjudicationKind) -> &'static str {
+    match kind {
+        AdjudicationKind::Triage => "verdicts",
+        AdjudicationKind::Edge => "edges",
+    }
+}
+
+#[derive(Template)]
+#[template(path = "learning/adjudication.html")]
+struct AdjudicationPage {
+    page: Page,
+    path: String,
+    here: String,
+    case: Option<Case>,
+    answered: Option<Said>,
+    is_blind: bool,
+    shows_verdict: bool,
+    other_mode: String,
+    fields: Vec<(&'static str, String)>,
+    seed: String,
+    from: &'static str,
+    is_filtered: bool,
+    begin_again: String,
+    after: Option<i64>,
+    samples: Vec<SampleRow>,
+    pager: Pager,
+    waiting: u64,
+    all: u64,
+    done: u64,
+    precision: Option<String>,
+    next_seed: i64,
+    usual_size: usize,
+    most: usize,
+}
+
+/// A case that waits for an answer, or whose answer may be changed.
+struct Case {
+    id: i64,
+    kind: &'static str,
+    sides: [Side; 2],
+    verdict: Option<Said>,
+    skip: String,
+    action: String,
+    seed: i64,
+}
+
+/// One of the two items.
+struct Side {
+    href: String,
+    number: ItemNumber,
+    title: String,
+    text: String,
+    facts: String,
+    is_stored: bool,
+}
+
+/// What Canonry had said about a case, and what a person said.
+struct Said {
+    href: String,
+    number: ItemNumber,
+    target: ItemNumber,
+    canonry: String,
+    person: Option<&'static str>,
+    agrees: Option<bool>,
+    by: Option<String>,
+}
+
+struct SampleRow {
+    seed: i64,
+    href: String,
+    drawn: When,
+    cases: u64,
+    answered: u64,
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (store, queue) = (&console.store, Queue::from_query(&query));
+    let after = number(&query, "after");
+    let case = store.next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
+    let answered = match number(&query, "answered") {
+        Some(id) => store.adjudication(at.repo.id, AdjudicationId::of(id)).await?.filter(|one| one.answer.is_some()),
+        None => None,
+    };
+    let samples = number(&query, "samples").map(AdjudicationId::of);
+    page(&console, &at, Shown { case, answered, is_blind: !queue.shows_verdict, after, queue, samples }).await
+}
+
+async fn show_one(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let queue = Queue::from_query(&query);
+    let case = console.store.adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
+    // What was answered is shown with its verdict: the person has seen it already.
+    let is_blind = !queue.shows_verdict && case.answer.is_none();
+    let shown = Shown { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
+    page(&console, &at, shown).await
+}
+
+/// What the page is to show.
+struct Shown {
+    case: Option<Adjudication>,
+    answered: Option<Adjudication>,
+    is_blind: bool,
+    after: Option<i64>,
+    queue: Queue,
+    /// The last sample of the page before.
+    samples: Option<AdjudicationId>,
+}
+
+async fn page(console: &Console, at: &At, shown: Shown) -> Result<Response, PageError> {
+    let Shown { case, answered, is_blind, after, queue, samples: before } = shown;
+    let (path, now) = (repo_path(&at.repo), console.now());
+    let here = format!("{path}/adjudicate");
+    let totals = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
+    let newest = console.store.adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
+    let next_seed = newest.iter().map(|sample| sample.seed).max().unwrap_or(0).saturating_add(1);
+    let mut samples = match before {
+        None => newest,
+        Some(_) => console.store.adjudication_samples(at.repo.id, before, SAMPLES + 1).await?,
+    };
+    let has_more = cut(&mut samples, SAMPLES);
+    let next = samples.last().filter(|_| has_more).map(|last| ("samples", last.newest.get().to_string()));
+    let kept = queue.fields();
+    let kept = kept.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let pager = Pager::new("Pages of samples", &here, &kept, before.is_none(), next).of_section("samples");
+    let case = match case {
+        Some(case) => Some(side_by_side(console, at, case, is_blind, queue).await?),
+        None => None,
+    };
+    let other = Queue { shows_verdict: is_blind, ..queue };
+    let fields = queue.fields().into_iter().filter(|(_, value)| !value.is_empty());
+    let precision = totals.precision();
+    html(&AdjudicationPage {
+        page: at
+            .page(console, "Adjudicate", Section::Adjudicate)
+            .cli(format!("canonry report-audit --repo {}", at.repo.name)),
+        shows_verdict: queue.shows_verdict,
+        other_mode: other.link(&here, &[]),
+        fields: fields.collect(),
+        seed: queue.filter.seed.map(|seed| seed.to_string()).unwrap_or_default(),
+        from: queue.filter.kind.map_or("", from_word),
+        is_filtered: queue.filter != AdjudicationFilter::default(),
+        begin_again: queue.link(&here, &[]),
+        answered: answered.as_ref().map(|one| said(one, &path)),
+        is_blind,
+        after,
+        next_seed,
+        samples: samples.iter().map(|sample| sample_row(sample, &here, now)).collect(),
+        pager,
+        waiting: totals.waiting,
+        all: totals.answered + totals.waiting,
+        done: totals.answered,
+        precision: (precision.all() > 0).then(|| share(precision)),
+        usual_size: USUAL_SIZE,
+        most: MOST,
+        case,
+        path,
+        here,
+    })
+}
+
+async fn side_by_side(
+    console: &Console,
+    at: &At,
+    one: Adjudication,
+    is_blind: bool,
+    queue: Queue,
+) -> Result<Case, PageError> {
+    let path = repo_path(&at.repo);
+    let numbers = [one.case.number, one.case.target];
+    let items = console.store.items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
+    let side = |number: ItemNumber| {
+        let item = items.iter().find(|item| item.number == number);
+        side(item, number, item_path(&path, one.case.item_type, number), is_blind, console.now())
+    };
+    let id = one.id.get();
+    Ok(Case {
+        id,
+        kind: match one.kind {
+            AdjudicationKind::Triage => "what was said about a new item",
+            AdjudicationKind::Edge => "an edge of the duplicate map",
+        },
+        sides: numbers.map(side),
+        verdict: (!is_blind).then(|| said(&one, &path)),
+        skip: queue.link(&format!("{path}/adjudicate"), &[("after", &id.to_string())]),
+        action: format!("{path}/adjudicate/{id}"),
+        seed: one.seed,
+    })
+}
+
+fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, now: Timestamp) -> Side {
+    let Some(item) = item else {
+        let text = "This item is not stored any more. Skip the case, or say that it cannot be told.".to_owned();
+        return Side { href, number, title: String::new(), text, facts: String::new(), is_stored: false };
+    };
+    let mut facts: Vec<String> = item.author.iter().map(|author| format!("by @{author}")).collect();
+    // Whether it was closed tells what became of it, which would answer for whoever is asked.
+    if !is_blind {
+        facts.push(if item.state == ItemState::Open { "open" } else { "closed" }.to_owned());
+    }
+    facts.extend(item.created_at.map(|at| format!("opened {}", when(at, now).in_words())));
+    Side {
+        href,
+        number,
+        title: item.title.clone(),
+        text: if item.body.trim().is_empty() { "(no text)".to_owned() } else { item.body.clone() },
+        facts: facts.join(", "),
+        is_stored: true,
+    }
+}
+
+fn said(one: &Adjudication, path: &str) -> Said {
+    let verdict = match one.case.verdict {
+        Verdict::Duplicate => "a duplicate",
+        Verdict::MaybeDuplicate => "maybe a duplicate",
+        Verdict::NotDuplicate => "no duplicate, this being its nearest neighbour",
+    };
+    let at = one.case.score.map_or_else(String::new, |value| format!(", score {}", score(value.get())));
+    let answer = one.answer.as_ref();
+    Said {
+        href: format!("{path}/adjudicate/{}", one.id.get()),
+        number: one.case.number,
+        target: one.case.target,
+        canonry: format!("{verdict}{at}"),
+        person: answer.map(|answer| word_words(answer.word)),
+        agrees: answer.and_then(|answer| answer.word.confirms(one.case.verdict)),
+        by: answer.map(|answer| by(answer.by.as_ref())),
+    }
+}
+
+const fn word_words(word: AdjudicationWord) -> &'static str {
+    match word {
+        AdjudicationWord::Same => "the same problem",
+        AdjudicationWord::Different => "different problems",
+        AdjudicationWord::Unsure => "cannot be told",
+    }
+}
+
+fn sample_row(sample: &SampleProgress, here: &str, now: Timestamp) -> SampleRow {
+    let SampleProgress { seed, drawn_at, cases, answered, .. } = *sample;
+    SampleRow { seed, href: link(here, &[("seed", &seed.to_string())]), drawn: when(drawn_at, now), cases, answered }
+}
+
+async fn draw(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    form: Form,
+) -> Result<Response, PageError> {
+    let number = |name: &str, what: &str| {
+        form.needed(name)?.parse::<i64>().map_err(|_| PageError::BadForm(format!("{what} must be a whole number")))
+    };
+    let (seed, size) = (number("seed", "the seed")?, number("size", "the size")?);
+    let size = usize::try_from(size).ok().filter(|size| (1..=MOST).contains(size));
+    let size = size.ok_or_else(|| PageError::BadForm(format!("a sample has 1 to {MOST} cases")))?;
+    let (kind, from) = match form.one("from") {
+        Some("edges") => (AdjudicationKind::Edge, "edges"),
+        _ => (AdjudicationKind::Triage, "verdicts"),
+    };
+    let subject = format!("{size} {from}, seed {seed}");
+    at.record(&console, "draw-sample", &subject).await?;
+    let drawn = console.store.draw_adjudications(at.repo.id, kind, seed, size, console.now()).await?;
+    let flash = match (drawn, kind) {
+        (0, AdjudicationKind::Triage) => {
+            "Nothing new was drawn: this sample is drawn already, or no new item was triaged yet.".to_owned()
+        }
+        (0, AdjudicationKind::Edge) => {
+            "Nothing new was drawn: this sample is drawn already, or the duplicate map has no edge yet.".to_owned()
+        }
+        (drawn, _) => format!("{} drawn with seed {seed}.", counted(drawn, "case")),
+    };
+    Ok(back_to(&format!("{}/adjudicate", repo_path(&at.repo)), &flash))
+}
+
+async fn answer(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+    form: Form,
+) -> Result<Response, PageError> {
+    let id = id_of(&path)?;
+    let word: AdjudicationWord = form
+        .needed("word")?
+        .parse()
+        .map_err(|_| PageError::BadForm("the answer must be same, different or unsure".to_owned()))?;
+    let here = format!("{}/adjudicate", repo_path(&at.repo));
+    let queue = Queue::of(|name| form.one(name));
+    console.store.adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    at.record(&console, "adjudicate", &format!("case {}: {word}", id.get())).await?;
+    if !console.store.adjudicate(at.repo.id, id, word, at.visit.login(), console.now()).await? {
+        return Ok(back_to(
+            &queue.link(&here, &[]),
+            "Somebody else has answered this case; their answer stays. Here is the next one.",
+        ));
+    }
+    let answered = id.get().to_string();
+    // What was passed over before this case stays behind.
+    let after = form.one("after").unwrap_or_default();
+    let next = queue.link(&here, &[("answered", &answered), ("after", after)]);
+    Ok(Redirect::to(&next).into_response())
+}
+
+fn id_of(path: &HashMap<String, String>) -> Result<AdjudicationId, PageError> {
+    number_in(path, "id").map(AdjudicationId::of)
+}
+
+/// What people said about verdicts, as a lane beside the judges'; for the pages of audits.
+pub(crate) struct PeoplesLane {
+    pub(crate) answered: u64,
+    pub(crate) waiting: u64,
+    pub(crate) unsure: u64,
+    pub(crate) rows: Vec<PeoplesRow>,
+}
+
+/// One verdict, or one level of it.
+pub(crate) struct PeoplesRow {
+    pub(crate) words: String,
+    pub(crate) is_level: bool,
+    pub(crate) confirmed: u64,
+    pub(crate) refuted: u64,
+    pub(crate) unsure: Option<u64>,
+    pub(crate) precision: String,
+    pub(crate) between: String,
+}
+
+impl PeoplesLane {
+    /// The lane of what the answers add up to.
+    pub(crate) fn of(people: &PeoplesWord) -> Self {
+        Self {
+            answered: people.answered,
+            waiting: people.waiting,
+            unsure: people.unsure,
+            rows: people.verdicts.iter().flat_map(rows_of).collect(),
+        }
+    }
+}
+
+fn rows_of(one: &VerdictShare) -> Vec<PeoplesRow> {
+    let words = match one.verdict {
+        Verdict::Duplicate => "called a duplicate",
+        Verdict::MaybeDuplicate => "called a maybe",
+        Verdict::NotDuplicate => "called no duplicate",
+    };
+    let row = |words: String, share: canonry_domain::Share, unsure: Option<u64>| {
+        let interval = share.interval();
+        PeoplesRow {
+            words,
+            is_level: unsure.is_none(),
+            confirmed: share.right,
+            refuted: share.wrong,
+            unsure,
+            precision: share.value().map_or_else(|| "–".to_owned(), percent),
+            between: format!("{} and {}", percent(interval.low), percent(interval.high)),
+        }
+    };
+    let mut rows = vec![row(words.to_owned(), one.share, Some(one.unsure))];
+    rows.extend(one.levels.iter().map(|level| row(format!("score {} to {}", level.from, level.to), level.share, None)));
+    rows
+}

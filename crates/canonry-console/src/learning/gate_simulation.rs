@@ -1,0 +1,308 @@
+//! What an audit would have been with tighter gates: what the sliders say, and what the page says of it.
+
+use std::fmt::Write as _;
+
+use canonry_domain::{
+    AuditClass, AuditItem, AuditTally, ItemNumber, ItemType, RepoName, Similarity, Simulation, TighterGates,
+    changed_by, simulate_audit, sweep_audit,
+};
+use canonry_store::AuditedItem;
+use serde::Deserialize;
+
+use crate::charts::Svg;
+use crate::charts::sweep::{Sweep, precision_of, recall_of, sweep};
+use crate::layout::formatting::{item_path, percent, score, share};
+use crate::layout::paging::{PAGE, Pager, cut};
+use crate::plans::selection::{read_item, write_item};
+
+/// The ends of the sliders that leave a gate as it was.
+pub(crate) const ANY_SCORE: f64 = 0.5;
+const ANY_GAP: f64 = 0.0;
+/// The widest gap that can be asked for: more than that hardly any choice has.
+pub(crate) const WIDEST_GAP: f64 = 0.25;
+
+/// What the sliders say. Each gate comes as a number, as a slider, and as what both were when the page was made:
+/// whichever of the two was moved counts.
+#[derive(Deserialize, Default)]
+pub(crate) struct Sliders {
+    score: Option<String>,
+    score_at: Option<String>,
+    score_was: Option<String>,
+    rank: Option<String>,
+    rank_at: Option<String>,
+    rank_was: Option<String>,
+    gap: Option<String>,
+    gap_at: Option<String>,
+    gap_was: Option<String>,
+    /// The last item of the page before.
+    after: Option<String>,
+}
+
+impl Sliders {
+    /// The gates that they ask for; the ends leave a gate as it was.
+    pub(crate) fn gates(&self, last_rank: u32) -> TighterGates {
+        let score = moved(&self.score, &self.score_at, &self.score_was).filter(|score| *score > ANY_SCORE);
+        let rank = moved(&self.rank, &self.rank_at, &self.rank_was).filter(|rank| *rank >= 1.0);
+        let gap = moved(&self.gap, &self.gap_at, &self.gap_was).filter(|gap| *gap > ANY_GAP);
+        TighterGates {
+            max_rank: rank.map(|rank| rank as u32).filter(|rank| *rank < last_rank),
+            min_score: score.and_then(|score| Similarity::clamped(score).ok()),
+            min_gap: gap.map(|gap| gap.min(1.0)),
+        }
+    }
+}
+
+/// The number where it was changed, else the slider; none where neither is a number.
+fn moved(number: &Option<String>, slider: &Option<String>, was: &Option<String>) -> Option<f64> {
+    let read = |text: &Option<String>| {
+        text.as_deref().and_then(|text| text.trim().parse::<f64>().ok()).filter(|value| value.is_finite())
+    };
+    let (number, slider, was) = (read(number), read(slider), read(was));
+    if number.is_some() && (number != was || slider.is_none()) { number } else { slider.or(number) }
+}
+
+/// An audit with some gates, in words.
+pub(crate) struct Simulated {
+    pub(crate) is_tighter: bool,
+    pub(crate) score: f64,
+    pub(crate) score_words: String,
+    pub(crate) rank: u32,
+    pub(crate) rank_words: String,
+    pub(crate) gap: f64,
+    pub(crate) gap_words: String,
+    pub(crate) precision: (String, String),
+    pub(crate) recall: (String, String),
+    pub(crate) classes: Vec<ClassRow>,
+    pub(crate) plot: Svg,
+    pub(crate) points: Vec<PointRow>,
+    pub(crate) changes: Vec<ChangeRow>,
+    pub(crate) pager: Pager,
+    pub(crate) changed: usize,
+    pub(crate) command: String,
+}
+
+/// How often one class occurs.
+pub(crate) struct ClassRow {
+    pub(crate) words: &'static str,
+    pub(crate) stored: u64,
+    pub(crate) with: u64,
+    pub(crate) change: String,
+}
+
+/// The audit with usual gates.
+pub(crate) struct PointRow {
+    pub(crate) gates: String,
+    pub(crate) precision: String,
+    pub(crate) recall: String,
+}
+
+/// An item whose class changes.
+pub(crate) struct ChangeRow {
+    pub(crate) href: String,
+    pub(crate) number: i64,
+    pub(crate) target: Option<(String, i64)>,
+    pub(crate) score: String,
+    pub(crate) before: &'static str,
+    pub(crate) after: &'static str,
+    pub(crate) is_better: bool,
+}
+
+/// The last rank that any candidate has: a gate there changes nothing.
+pub(crate) fn last_rank(audited: &[AuditedItem]) -> u32 {
+    let ranks = audited.iter().flat_map(|item| &item.item.candidates).map(|candidate| candidate.rank);
+    ranks.max().unwrap_or(0).max(2)
+}
+
+/// The audit with these gates, beside what is stored.
+pub(crate) fn simulated(
+    audited: &[AuditedItem],
+    sliders: &Sliders,
+    last_rank: u32,
+    path: &str,
+    repo: &RepoName,
+    id: i64,
+) -> Simulated {
+    let gates = sliders.gates(last_rank);
+    let items: Vec<AuditItem> = audited.iter().map(|audited| audited.item.clone()).collect();
+    let stored = simulate_audit(&items, TighterGates::default()).tally;
+    let with = simulate_audit(&items, gates).tally;
+    let swept = sweep_audit(&items);
+    let others: Vec<AuditTally> = swept.iter().map(|one| one.tally).collect();
+    let changes = changed_by(&items, gates);
+    let after = sliders.after.as_deref().and_then(read_item);
+    let place = |audited: &AuditedItem| (audited.number, audited.item_type.as_str());
+    let behind = after.map(|(item_type, number)| (number, item_type.as_str()));
+    let rest = changes.iter().filter(|change| behind.is_none_or(|behind| place(&audited[change.index]) > behind));
+    let mut listed: Vec<_> = rest.take(PAGE as usize + 1).collect();
+    let next = cut(&mut listed, PAGE).then(|| listed.last().map(|last| &audited[last.index])).flatten();
+    let next = next.map(|last| (last.item_type, last.number));
+    Simulated {
+        is_tighter: gates != TighterGates::default(),
+        score: gates.min_score.map_or(ANY_SCORE, Similarity::get),
+        score_words: gates.min_score.map_or_else(|| "any".to_owned(), |least| score(least.get())),
+        rank: gates.max_rank.unwrap_or(last_rank),
+        rank_words: gates.max_rank.map_or_else(|| "any".to_owned(), |rank| rank.to_string()),
+        gap: gates.min_gap.unwrap_or(ANY_GAP),
+        gap_words: gates.min_gap.map_or_else(|| "any".to_owned(), |gap| format!("{gap:.3}")),
+        precision: (share(precision_of(&stored)), share(precision_of(&with))),
+        recall: (share(recall_of(&stored)), share(recall_of(&with))),
+        classes: class_rows(&stored, &with),
+        plot: sweep(&Sweep { others: &others, stored, chosen: with }),
+        points: swept.iter().filter(|one| one.tally.precision.is_some()).map(point_row).collect(),
+        changes: listed
+            .iter()
+            .map(|change| change_row(&audited[change.index], change.before, change.after, path))
+            .collect(),
+        pager: pager(&format!("{path}/audits/{id}"), &gates, after.is_none(), next),
+        changed: changes.len(),
+        command: command(repo, id, &gates),
+    }
+}
+
+/// The way through the items whose class changes, with the same gates.
+fn pager(here: &str, gates: &TighterGates, is_first: bool, next: Option<(ItemType, ItemNumber)>) -> Pager {
+    let kept = [
+        ("score", gates.min_score.map(|least| least.to_string()).unwrap_or_default()),
+        ("rank", gates.max_rank.map(|rank| rank.to_string()).unwrap_or_default()),
+        ("gap", gates.min_gap.map(|gap| gap.to_string()).unwrap_or_default()),
+    ];
+    let kept = kept.each_ref().map(|(name, value)| (*name, value.as_str()));
+    let next = next.map(|(item_type, number)| ("after", write_item(item_type, number)));
+    let pager = Pager::new("Pages of items whose class changes", here, &kept, is_first, next);
+    pager.in_section("changes")
+}
+
+fn class_rows(stored: &AuditTally, with: &AuditTally) -> Vec<ClassRow> {
+    let row = |words, stored: u64, with: u64| ClassRow {
+        words,
+        stored,
+        with,
+        change: match with as i64 - stored as i64 {
+            0 => "–".to_owned(),
+            change => format!("{change:+}"),
+        },
+    };
+    vec![
+        row("both say duplicate of the same item", stored.tp, with.tp),
+        row("only the cheap judge says duplicate", stored.fp, with.fp),
+        row("only the strong judge says duplicate", stored.missed, with.missed),
+        row("neither does", stored.tn, with.tn),
+        row("both do, of different items", stored.conflict, with.conflict),
+        row("one of them decided nothing", stored.incomplete, with.incomplete),
+    ]
+}
+
+fn point_row(one: &Simulation) -> PointRow {
+    let mut gates = Vec::new();
+    gates.extend(one.gates.max_rank.map(|rank| format!("rank ≤ {rank}")));
+    gates.extend(one.gates.min_score.map(|least| format!("score ≥ {}", score(least.get()))));
+    gates.extend(one.gates.min_gap.map(|gap| format!("gap ≥ {}", score(gap))));
+    PointRow {
+        gates: if gates.is_empty() { "as stored".to_owned() } else { gates.join(", ") },
+        precision: one.tally.precision.map_or_else(|| "–".to_owned(), percent),
+        recall: one.tally.recall.map_or_else(|| "–".to_owned(), percent),
+    }
+}
+
+fn change_row(audited: &AuditedItem, before: AuditClass, after: AuditClass, path: &str) -> ChangeRow {
+    let target = audited.item.cheap.target;
+    let chosen = audited.item.candidates.iter().find(|candidate| Some(candidate.number) == target);
+    ChangeRow {
+        href: item_path(path, audited.item_type, audited.number),
+        number: audited.number.get(),
+        target: target.map(|target| (item_path(path, audited.item_type, target), target.get())),
+        score: chosen
+            .map_or_else(|| "–".to_owned(), |chosen| format!("{} at rank {}", score(chosen.score.get()), chosen.rank)),
+        before: class_words(before),
+        after: class_words(after),
+        is_better: before == AuditClass::Fp || before == AuditClass::Conflict,
+    }
+}
+
+const fn class_words(class: AuditClass) -> &'static str {
+    match class {
+        AuditClass::Tp => "rightly accepted",
+        AuditClass::Fp => "wrongly accepted",
+        AuditClass::Fn => "missed",
+        AuditClass::Tn => "rightly refused",
+        AuditClass::Conflict => "accepted for another item",
+        AuditClass::Incomplete => "undecided",
+    }
+}
+
+fn command(repo: &RepoName, id: i64, gates: &TighterGates) -> String {
+    let mut command = format!("canonry report-audit --repo {repo} --run {id}");
+    let mut add = |words: std::fmt::Arguments<'_>| {
+        command.write_fmt(words).expect("invariant: a String takes everything");
+    };
+    if let Some(score) = gates.min_score {
+        add(format_args!(" --min-score {score}"));
+    }
+    if let Some(rank) = gates.max_rank {
+        add(format_args!(" --max-rank {rank}"));
+    }
+    if let Some(gap) = gates.min_gap {
+        add(format_args!(" --min-gap {gap}"));
+    }
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use canonry_domain::{Similarity, TighterGates};
+
+    use super::{Sliders, command};
+
+    fn sliders(words: &[(&str, &str)]) -> TighterGates {
+        let told = |name: &str| words.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
+        let sliders = Sliders {
+            score: told("score"),
+            score_at: told("score_at"),
+            score_was: told("score_was"),
+            rank: told("rank"),
+            rank_at: told("rank_at"),
+            rank_was: told("rank_was"),
+            gap: told("gap"),
+            gap_at: told("gap_at"),
+            gap_was: told("gap_was"),
+            after: None,
+        };
+        sliders.gates(20)
+    }
+
+    fn score(value: f64) -> Option<Similarity> {
+        Similarity::new(value).ok()
+    }
+
+    #[test]
+    fn whichever_of_number_and_slider_was_moved_counts() {
+        let moved = [("score", "0.5"), ("score_at", "0.9"), ("score_was", "0.5")];
+        assert_eq!(sliders(&moved).min_score, score(0.9), "the slider, without scripts");
+        let typed = [("score", "0.8"), ("score_at", "0.5"), ("score_was", "0.5")];
+        assert_eq!(sliders(&typed).min_score, score(0.8), "the number, without scripts");
+        let both = [("gap", "0.03"), ("gap_at", "0.03"), ("gap_was", "0")];
+        assert_eq!(sliders(&both).min_gap, Some(0.03), "scripts keep both alike");
+        assert_eq!(sliders(&[("rank", "2")]).max_rank, Some(2), "a link names numbers alone");
+    }
+
+    #[test]
+    fn the_ends_of_the_sliders_and_nonsense_leave_the_gates_as_they_were() {
+        let ends = [("score", "0.5"), ("rank", "20"), ("gap", "0")];
+        assert_eq!(sliders(&ends), TighterGates::default());
+        let nonsense = [("score", "NaN"), ("rank", "-3"), ("gap", "<script>"), ("score_at", "inf")];
+        assert_eq!(sliders(&nonsense), TighterGates::default());
+        let far = sliders(&[("score", "7"), ("gap", "7")]);
+        assert_eq!((far.min_score, far.min_gap), (score(1.0), Some(1.0)));
+    }
+
+    #[test]
+    fn the_command_says_what_the_page_says() {
+        let repo = "octo/cat".parse().expect("a name");
+        let gates = TighterGates { max_rank: Some(1), min_score: score(0.9), min_gap: Some(0.03) };
+        assert_eq!(
+            command(&repo, 3, &gates),
+            "canonry report-audit --repo octo/cat --run 3 --min-score 0.9 --max-rank 1 --min-gap 0.03"
+        );
+        assert_eq!(command(&repo, 3, &TighterGates::default()), "canonry report-audit --repo octo/cat --run 3");
+    }
+}

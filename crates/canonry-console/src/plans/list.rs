@@ -1,0 +1,234 @@
+//! The plans of a repository with what came of them, the order to make one, and the files of one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderValue;
+use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
+use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::routing::{get, post};
+use canonry_domain::PlanAge;
+use canonry_server::{ClosingDeed, closing_deed, last_closing_job};
+use canonry_store::{CloseRunId, Job, PlanOrigin, PlanSummary};
+use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown, stored_plan};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::formatting::{When, thousands, when};
+use crate::layout::htmx::load_again;
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{Pager, cut, number, number_in, word};
+use crate::plans::{actions, plan_page};
+use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+
+/// Plans on a page: each is counted anew.
+const PLANS: u32 = 25;
+/// Seconds after which a browser without scripts looks again for a plan that is being made.
+const LOOK_AGAIN: u32 = 5;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/r/{owner}/{name}/plans", get(list).post(actions::make))
+        .route("/r/{owner}/{name}/plans/making", get(making))
+        .route("/r/{owner}/{name}/plans/{id}", get(plan_page::show))
+        .route("/r/{owner}/{name}/plans/{id}/rows", post(actions::say))
+        .route("/r/{owner}/{name}/plans/{id}/rows/{type}/{number}", get(plan_page::row))
+        .route("/r/{owner}/{name}/plans/{id}/progress", get(plan_page::progress))
+        .route("/r/{owner}/{name}/plans/{id}/apply", post(actions::apply))
+        .route("/r/{owner}/{name}/plans/{id}/stop", post(actions::stop))
+        .route("/r/{owner}/{name}/plans/{id}/withdraw", post(actions::withdraw))
+        .route("/r/{owner}/{name}/plans/{id}/undo", post(actions::undo))
+        .route("/r/{owner}/{name}/plans/{id}/export.md", get(export_markdown))
+        .route("/r/{owner}/{name}/plans/{id}/export.json", get(export_json))
+        .route("/r/{owner}/{name}/plans/{id}/export.csv", get(export_csv))
+}
+
+#[derive(Template)]
+#[template(path = "plans/list.html")]
+struct PlansPage {
+    page: Page,
+    path: String,
+    of_graces: bool,
+    plans: Vec<PlanLine>,
+    pager: Pager,
+    command: String,
+    making: Option<MakingView>,
+    can_maintain: bool,
+}
+
+#[derive(Template)]
+#[template(path = "plans/making.html")]
+struct MakingPart {
+    path: String,
+    making: MakingView,
+}
+
+/// A plan that is being made, or was not.
+struct MakingView {
+    is_active: bool,
+    words: String,
+}
+
+struct PlanLine {
+    id: CloseRunId,
+    href: String,
+    made: When,
+    closes: String,
+    skips: String,
+    approved: String,
+    excluded: String,
+    class: &'static str,
+    status: String,
+    applied: Option<When>,
+    undone: Option<When>,
+}
+
+async fn list(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let of_graces = word(&query, "of") == "graces";
+    let origin = if of_graces { PlanOrigin::Grace } else { PlanOrigin::Person };
+    let before = number(&query, "before").map(CloseRunId::new);
+    let mut plans = console.store.plans(at.repo.id, origin, before, PLANS + 1).await?;
+    let has_more = cut(&mut plans, PLANS);
+    let path = format!("{}/plans", repo_path(&at.repo));
+    let next = plans.last().filter(|_| has_more).map(|plan| ("before", plan.run.id.to_string()));
+    let mut lines = Vec::with_capacity(plans.len());
+    for plan in &plans {
+        lines.push(line(&console, &path, plan).await?);
+    }
+    let making = making_view(&console, &at).await?;
+    let mut page = at.page(&console, "Plans", Section::Plans);
+    page.refresh = making.as_ref().filter(|making| making.is_active).map(|_| LOOK_AGAIN);
+    html(&PlansPage {
+        pager: Pager::new(
+            "Pages of plans",
+            &path,
+            &[("of", if of_graces { "graces" } else { "" })],
+            before.is_none(),
+            next,
+        ),
+        command: format!("canonry plan-close --repo {}", at.repo.name),
+        plans: lines,
+        can_maintain: at.can_maintain(),
+        of_graces,
+        making,
+        path,
+        page,
+    })
+}
+
+/// Whether a plan is still being made; when it is there the whole page is loaded again.
+async fn making(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Result<Response, PageError> {
+    let path = format!("{}/plans", repo_path(&at.repo));
+    match making_view(&console, &at).await?.filter(|making| making.is_active) {
+        Some(making) if at.visit.is_htmx => html(&MakingPart { path, making }),
+        _ if at.visit.is_htmx => Ok(load_again()),
+        _ => Ok(Redirect::to(&path).into_response()),
+    }
+}
+
+async fn making_view(console: &Console, at: &At) -> Result<Option<MakingView>, PageError> {
+    let job = last_closing_job(&console.store, &at.repo).await?;
+    let Some(job) = job.filter(|job| matches!(closing_deed(job), Some(ClosingDeed::Plan(_)))) else { return Ok(None) };
+    Ok(said_of(&job))
+}
+
+fn said_of(job: &Job) -> Option<MakingView> {
+    match (job.state.is_active(), &job.error) {
+        (true, None) => Some(MakingView { is_active: true, words: "A plan is being made.".to_owned() }),
+        (true, Some(why)) => {
+            Some(MakingView { is_active: true, words: format!("A plan is to be made; it waits: {why}") })
+        }
+        (false, Some(why)) => {
+            Some(MakingView { is_active: false, words: format!("The last order made no plan: {why}") })
+        }
+        (false, None) => None,
+    }
+}
+
+async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanLine, PageError> {
+    let (now, totals) = (console.now(), &plan.totals);
+    let (class, status) = match () {
+        () if totals.applied > 0 && totals.undone >= totals.applied => ("mute", "undone".to_owned()),
+        () if totals.applied > 0 && totals.undone > 0 => {
+            ("warn", format!("{} closed, {} opened again", thousands(totals.applied), thousands(totals.undone)))
+        }
+        () if totals.applied > 0 && totals.left == 0 => {
+            ("good", format!("applied: {} closed", thousands(totals.applied)))
+        }
+        () if totals.ended() > 0 && totals.left == 0 => (
+            "warn",
+            format!("nothing closed: {} skipped, {} failed", thousands(totals.skipped), thousands(totals.failed)),
+        ),
+        () if plan.apply.is_some() => {
+            ("info", format!("{} closed, {} left", thousands(totals.applied), thousands(totals.left)))
+        }
+        () if totals.closes == 0 => ("mute", "nothing to close".to_owned()),
+        () => match age_of_plan(&console.store, &plan.run, now).await? {
+            PlanAge::Good { .. } => ("info", "to be reviewed".to_owned()),
+            PlanAge::TooOld => ("mute", "too old to apply".to_owned()),
+            PlanAge::Overtaken { by } => ("mute", format!("overtaken by plan {by}")),
+            PlanAge::RuledSince { .. } => ("mute", "stale: its clusters were ruled about since".to_owned()),
+        },
+    };
+    Ok(PlanLine {
+        id: plan.run.id,
+        href: format!("{path}/{}", plan.run.id),
+        made: when(plan.run.created_at, now),
+        closes: thousands(totals.closes),
+        skips: thousands(totals.skips()),
+        approved: thousands(totals.approved),
+        excluded: thousands(totals.excluded),
+        class,
+        status,
+        // What goes on has no time yet: the status says how far it has come.
+        applied: plan.apply.as_ref().and_then(|apply| apply.finished_at).map(|at| when(at, now)),
+        undone: plan.undos.last().map(|undo| when(undo.finished_at.unwrap_or(undo.created_at), now)),
+    })
+}
+
+async fn export_markdown(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = whole_plan(&console, &at, &path).await?;
+    Ok(file("text/markdown; charset=utf-8", "md", &plan, plan_markdown(&plan)))
+}
+
+async fn export_json(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = whole_plan(&console, &at, &path).await?;
+    Ok(file("application/json", "json", &plan, plan_json(&plan)))
+}
+
+async fn export_csv(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    Path(path): Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = whole_plan(&console, &at, &path).await?;
+    Ok(file("text/csv; charset=utf-8", "csv", &plan, plan_csv(&plan)))
+}
+
+/// Every row with both of its items: more than a page of it ever reads, so it is not for every reader.
+async fn whole_plan(console: &Console, at: &At, path: &HashMap<String, String>) -> Result<StoredPlan, PageError> {
+    let id = CloseRunId::new(number_in(path, "id")?);
+    stored_plan(&console.store, &at.repo, id).await?.ok_or(PageError::NotFound)
+}
+
+/// A file to be kept, never one to be shown: its text is of strangers.
+fn file(kind: &'static str, ending: &str, plan: &StoredPlan, text: String) -> Response {
+    let name = format!("attachment; filename=\"plan-{}.{ending}\"", plan.run.id);
+    let name = HeaderValue::try_from(name).unwrap_or(HeaderValue::from_static("attachment"));
+    ([(CONTENT_TYPE, HeaderValue::from_static(kind)), (CONTENT_DISPOSITION, name)], text).into_response()
+}

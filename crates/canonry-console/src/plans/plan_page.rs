@@ -1,0 +1,294 @@
+//! One plan as a person reviews it: its rows by what stays open, the chosen one as a pair, and what may be done with it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
+use canonry_server::is_being_applied;
+use canonry_store::{CloseRunId, PlanSummary, PlanTotals};
+use canonry_triage::age_of_plan;
+
+use crate::admin::repo_settings::settings_of;
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{counted, thousands};
+use crate::layout::htmx::load_again;
+use crate::layout::page::{Page, Section, html, html_with, repo_path};
+use crate::layout::paging::{PAGE, number_in};
+use crate::plans::pair::{PairView, pair_view};
+use crate::plans::progress::{ProgressView, progress_view};
+use crate::plans::rows::{Group, groups, rows_of};
+use crate::plans::selection::{Look, Show, read_item};
+use crate::plans::state::{ApplyView, Banner, UndoView, apply_view, banners, undo_phrase};
+use crate::sign_in::visit::{At, ReaderOf};
+
+/// Seconds after which a browser without scripts looks again how far an apply has come.
+const LOOK_AGAIN: u32 = 5;
+
+#[derive(Template)]
+#[template(path = "plans/plan_page.html")]
+pub(crate) struct ReviewPage {
+    pub(crate) page: Page,
+    pub(crate) review: Review,
+}
+
+/// What of it is swapped after a word.
+#[derive(Template)]
+#[template(path = "plans/plan_body.html")]
+pub(crate) struct ReviewPart {
+    pub(crate) page: Page,
+    pub(crate) review: Review,
+}
+
+#[derive(Template)]
+#[template(path = "plans/pair.html")]
+struct PairPart {
+    page: Page,
+    pair: PairView,
+}
+
+#[derive(Template)]
+#[template(path = "plans/progress.html")]
+struct ProgressPart {
+    page: Page,
+    progress: ProgressView,
+}
+
+pub(crate) struct Review {
+    pub(crate) plans: String,
+    pub(crate) path: String,
+    pub(crate) id: CloseRunId,
+    pub(crate) totals: PlanTotals,
+    pub(crate) can_maintain: bool,
+    /// Why nothing can be said of rows but that they are left out.
+    pub(crate) only_exclude: Option<&'static str>,
+    pub(crate) banners: Vec<Banner>,
+    pub(crate) said: Option<Banner>,
+    pub(crate) tabs: Vec<Tab>,
+    pub(crate) reasons: Vec<ReasonChoice>,
+    pub(crate) groups: Vec<Group>,
+    pub(crate) pair: Option<PairView>,
+    pub(crate) first: Option<String>,
+    pub(crate) next: Option<String>,
+    pub(crate) progress: Option<ProgressView>,
+    pub(crate) apply: ApplyView,
+    pub(crate) undo: Option<UndoView>,
+    /// How the current row gets the focus: after a word, not when the page is opened. A part that is swapped in must not
+    /// take it from a field in which somebody has begun to write, so there the console's own script decides.
+    pub(crate) focus: Option<&'static str>,
+    /// Whether rows that are ticked in the browser stay ticked.
+    pub(crate) keeps_ticks: bool,
+    pub(crate) fields: Vec<(&'static str, String)>,
+}
+
+/// One way to choose rows.
+pub(crate) struct Tab {
+    pub(crate) words: &'static str,
+    pub(crate) count: String,
+    pub(crate) href: String,
+    pub(crate) is_here: bool,
+}
+
+/// One reason among those that rows have.
+pub(crate) struct ReasonChoice {
+    pub(crate) value: &'static str,
+    pub(crate) words: String,
+    pub(crate) is_here: bool,
+}
+
+/// What a page was asked for, besides the plan.
+#[derive(Default)]
+pub(crate) struct Asked {
+    pub(crate) look: Look,
+    pub(crate) row: Option<(ItemType, ItemNumber)>,
+    pub(crate) said: Option<Banner>,
+    pub(crate) focus: bool,
+}
+
+pub(crate) async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Path(path): Path<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = plan_of(&console, &at, &path).await?;
+    let asked = Asked { look: look_of(&query), ..Asked::default() };
+    html(&page(&console, &at, &plan, asked).await?)
+}
+
+/// A row: the pair alone for htmx, or the list too where it asks for that, else the page with it.
+pub(crate) async fn row(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    headers: HeaderMap,
+    Path(path): Path<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = plan_of(&console, &at, &path).await?;
+    let (Some(item_type), Some(number)) = (path.get("type"), path.get("number")) else {
+        return Err(PageError::NotFound);
+    };
+    let (item_type, number) = read_item(&format!("{item_type}/{number}")).ok_or(PageError::NotFound)?;
+    let reviewed = console.store.plan_row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
+    let look = look_of(&query);
+    let asked = Asked { look: look.clone(), row: Some((item_type, number)), ..Asked::default() };
+    // The links of the list say how the texts are shown, so they follow when that changes.
+    if at.visit.is_htmx && headers.get("hx-target").is_some_and(|target| target == "review") {
+        let review = Review { keeps_ticks: true, ..review(&console, &at, &plan, asked).await? };
+        return html(&ReviewPart { page: at.page(&console, "Plan", Section::Plans), review });
+    }
+    if at.visit.is_htmx {
+        let settings = settings_of(&console, at.repo.id).await?;
+        let pair = pair_view(&console, &at, &plan, &settings, reviewed, &look).await?;
+        return html(&PairPart { page: at.page(&console, "Plan", Section::Plans), pair });
+    }
+    html(&page(&console, &at, &plan, Asked { focus: true, ..asked }).await?)
+}
+
+/// How far an apply or an undo has come. When it has ended the whole page is loaded again.
+pub(crate) async fn progress(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Path(path): Path<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let plan = plan_of(&console, &at, &path).await?;
+    let progress = progress_view(&console, &at, &plan).await?;
+    match progress.filter(|progress| progress.is_active) {
+        Some(progress) if at.visit.is_htmx => {
+            html(&ProgressPart { page: at.page(&console, "Plan", Section::Plans), progress })
+        }
+        _ if at.visit.is_htmx => Ok(load_again()),
+        _ => Ok(axum::response::Redirect::to(&plan_path(&at, plan.run.id)).into_response()),
+    }
+}
+
+/// The plan that a path names, if it is one of the repository.
+pub(crate) async fn plan_of(
+    console: &Console,
+    at: &At,
+    path: &HashMap<String, String>,
+) -> Result<PlanSummary, PageError> {
+    let id = CloseRunId::new(number_in(path, "id")?);
+    console.store.plan_summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
+}
+
+pub(crate) fn plan_path(at: &At, id: CloseRunId) -> String {
+    format!("{}/plans/{id}", repo_path(&at.repo))
+}
+
+/// The page with a sentence about why something was not done.
+pub(crate) async fn refused(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    look: Look,
+    words: String,
+) -> Result<Response, PageError> {
+    refused_at(console, at, plan, look, None, words).await
+}
+
+/// The same beside the row that it was about.
+pub(crate) async fn refused_at(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    look: Look,
+    row: Option<(ItemType, ItemNumber)>,
+    words: String,
+) -> Result<Response, PageError> {
+    let said = Some(Banner { class: "bad", words });
+    let asked = Asked { look, said, row, focus: at.visit.is_htmx };
+    if at.visit.is_htmx {
+        // With another status htmx would show nothing of it.
+        let review = review(console, at, plan, asked).await?;
+        return html(&ReviewPart { page: at.page(console, "Plan", Section::Plans), review });
+    }
+    let page = page(console, at, plan, asked).await?;
+    html_with(StatusCode::UNPROCESSABLE_ENTITY, &page).map_err(PageError::Render)
+}
+
+pub(crate) async fn page(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    asked: Asked,
+) -> Result<ReviewPage, PageError> {
+    let review = review(console, at, plan, asked).await?;
+    let (id, name) = (plan.run.id, &at.repo.name);
+    let mut page = at
+        .page(console, &format!("Plan {id}"), Section::Plans)
+        .cli(format!("canonry plan show --repo {name} --run {id}"));
+    page.refresh = review.progress.as_ref().filter(|progress| progress.is_active).map(|_| LOOK_AGAIN);
+    Ok(ReviewPage { page, review })
+}
+
+pub(crate) async fn review(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+    Asked { look, row, said, focus }: Asked,
+) -> Result<Review, PageError> {
+    let settings = settings_of(console, at.repo.id).await?;
+    let path = plan_path(at, plan.run.id);
+    let (look, mut rows) = rows_of(console, plan, look, row).await?;
+    let next = (rows.len() > PAGE as usize)
+        .then(|| rows.truncate(PAGE as usize))
+        .and_then(|()| rows.last())
+        .map(|last| Look { after: Some((last.row.item_type, last.row.number)), ..look.clone() }.link(&path));
+    let chosen = match row {
+        Some((item_type, number)) => console.store.plan_row(plan, item_type, number).await?,
+        None => rows.first().cloned(),
+    };
+    let current = chosen.as_ref().map(|chosen| (chosen.row.item_type, chosen.row.number));
+    let pair = match chosen {
+        Some(chosen) => Some(pair_view(console, at, plan, &settings, chosen, &look).await?),
+        None => None,
+    };
+    let tab = |show: Show| Tab {
+        words: show.in_words(),
+        count: thousands(show.count(&plan.totals)),
+        href: Look { show, by_line: look.by_line, ..Look::default() }.link(&path),
+        is_here: look.show == show,
+    };
+    let reasons = plan.totals.skips.iter().map(|(reason, count)| ReasonChoice {
+        value: reason.as_str(),
+        words: format!("{} ({})", reason.in_words(), thousands(*count)),
+        is_here: look.reason == Some(*reason),
+    });
+    let progress = progress_view(console, at, plan).await?;
+    let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
+    let apply = apply_view(console, at, plan, &settings, &age, progress.as_ref()).await?;
+    let undone = plan.totals.can_be_undone();
+    Ok(Review {
+        banners: banners(console, at, plan, &age).await?,
+        tabs: Show::EACH.into_iter().map(tab).collect(),
+        reasons: if look.show == Show::Skips { reasons.collect() } else { Vec::new() },
+        groups: groups(console, at, &path, rows, &look, current).await?,
+        first: look.after.map(|_| Look { after: None, ..look.clone() }.link(&path)),
+        undo: (undone > 0 && at.can_maintain())
+            .then(|| UndoView { count: counted(undone, "item"), phrase: undo_phrase(at, undone) }),
+        plans: format!("{}/plans", repo_path(&at.repo)),
+        id: plan.run.id,
+        totals: plan.totals.clone(),
+        can_maintain: at.can_maintain(),
+        only_exclude: is_being_applied(&console.store, &at.repo, plan.run.id).await?.then_some(ONLY_EXCLUDE),
+        keeps_ticks: false,
+        fields: look.fields(),
+        path,
+        said,
+        pair,
+        next,
+        progress,
+        apply,
+        focus: focus.then_some(if at.visit.is_htmx { "data-focus" } else { "autofocus" }),
+    })
+}
+
+fn look_of(query: &HashMap<String, String>) -> Look {
+    Look::of(|name| query.get(name).map(String::as_str))
+}

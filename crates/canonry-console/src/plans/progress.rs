@@ -1,0 +1,96 @@
+//! How far an apply or an undo of a plan has come, told again every two seconds while it goes on.
+
+use canonry_domain::ItemNumber;
+use canonry_server::{ClosingDeed, closing_deed, closing_jobs_of};
+use canonry_store::{Job, JobState, PlanSummary};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::formatting::{When, counted, thousands, when};
+use crate::sign_in::visit::At;
+
+/// The latest work on a plan.
+pub(crate) struct ProgressView {
+    pub(crate) path: String,
+    pub(crate) is_active: bool,
+    pub(crate) class: &'static str,
+    pub(crate) heading: String,
+    pub(crate) words: String,
+    pub(crate) done: u64,
+    pub(crate) all: u64,
+    pub(crate) note: Option<String>,
+    pub(crate) by: String,
+    pub(crate) since: When,
+    pub(crate) job: String,
+    /// Where a form stops it, for whoever may.
+    pub(crate) stop: Option<String>,
+}
+
+/// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
+pub(crate) async fn progress_view(
+    console: &Console,
+    at: &At,
+    plan: &PlanSummary,
+) -> Result<Option<ProgressView>, PageError> {
+    let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
+    // What goes on is told before what came after it and is over.
+    let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
+    let Some(job) = job else { return Ok(None) };
+    let stop = console.store.stop_of_apply(plan.run.id).await?;
+    let is_stopping = job.state.is_active() && stop.is_some_and(|(asked_at, _)| asked_at >= job.created_at);
+    Ok(view(console, at, plan, job, is_stopping))
+}
+
+fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
+    let totals = &plan.totals;
+    let mut can_stop = false;
+    let (deed, by, words, done, all) = match closing_deed(job)? {
+        ClosingDeed::Apply(order) => {
+            can_stop = job.state.is_active() && !order.only_takes_back && !is_stopping && at.can_maintain();
+            let left = if order.approved_only { totals.left_approved } else { totals.left };
+            let words = format!(
+                "{} closed, {} skipped, {} failed, {} left.",
+                thousands(totals.applied),
+                thousands(totals.skipped),
+                thousands(totals.failed),
+                thousands(left)
+            );
+            let deed = if order.only_takes_back { "Taking back what was begun" } else { "Applying the plan" };
+            (deed.to_owned(), order.by, words, totals.ended(), totals.ended() + left)
+        }
+        ClosingDeed::Undo(order) => {
+            let number = order.item.map(|(_, number): (_, ItemNumber)| number);
+            let deed =
+                number.map_or_else(|| "Undoing the plan".to_owned(), |number| format!("Opening #{number} again"));
+            let words =
+                format!("{} of {} opened again.", thousands(totals.undone), counted(totals.applied, "closed item"));
+            let all = if number.is_some() { totals.applied.min(totals.undone + 1) } else { totals.applied };
+            (deed, order.by, words, totals.undone, all)
+        }
+        ClosingDeed::Plan(_) | ClosingDeed::Canonicalize(_) | ClosingDeed::CancelGrace(_) => return None,
+    };
+    let (class, heading) = match job.state {
+        _ if is_stopping => ("warn", format!("{deed}: stopping")),
+        JobState::Queued if job.attempts == 0 && job.error.is_none() => ("info", format!("{deed}: about to begin")),
+        JobState::Queued => ("warn", format!("{deed}: waiting until it may go on")),
+        JobState::Running => ("info", deed),
+        JobState::Done if job.error.is_some() => ("warn", format!("{deed}: ended")),
+        JobState::Done => ("good", format!("{deed}: done")),
+        JobState::Dead => ("bad", format!("{deed}: given up")),
+    };
+    let base = crate::layout::page::repo_path(&at.repo);
+    Some(ProgressView {
+        path: format!("{base}/plans/{}/progress", plan.run.id),
+        is_active: job.state.is_active(),
+        class,
+        heading,
+        words,
+        done,
+        all,
+        note: job.error.clone(),
+        by: crate::layout::formatting::by(by.as_ref()),
+        since: when(job.created_at, console.now()),
+        job: job.id.to_string(),
+        stop: can_stop.then(|| format!("{base}/plans/{}/stop", plan.run.id)),
+    })
+}

@@ -1,0 +1,125 @@
+//! The rows of a plan as a list: a page of them, under what stays open.
+
+use std::collections::BTreeMap;
+
+use canonry_domain::{ItemNumber, ItemState, ItemType, SkipReason};
+use canonry_store::{PlanSummary, ReviewedRow};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::formatting::{item_path, score};
+use crate::layout::page::repo_path;
+use crate::layout::paging::PAGE;
+use crate::plans::pair::{ResultView, WordView, can_be_undone, result_view, word_view};
+use crate::plans::selection::{Look, write_item};
+use crate::sign_in::visit::At;
+
+/// Rows with what stays open.
+pub(crate) struct Group {
+    pub(crate) target: Option<TargetLine>,
+    pub(crate) rows: Vec<RowLine>,
+}
+
+/// The item that stays open.
+pub(crate) struct TargetLine {
+    pub(crate) number: ItemNumber,
+    pub(crate) title: String,
+    pub(crate) is_open: bool,
+    pub(crate) story: String,
+}
+
+pub(crate) struct RowLine {
+    /// `row-issue-12`.
+    pub(crate) id: String,
+    /// `issue/12`, as forms name it.
+    pub(crate) item: String,
+    pub(crate) number: ItemNumber,
+    pub(crate) title: String,
+    pub(crate) href: String,
+    pub(crate) confidence: Option<String>,
+    pub(crate) reason: Option<&'static str>,
+    pub(crate) word: Option<WordView>,
+    pub(crate) result: Option<ResultView>,
+    pub(crate) is_current: bool,
+    pub(crate) is_left: bool,
+    pub(crate) undo: Option<String>,
+}
+
+/// A page of rows and one more. Where the chosen row is not on it, the page begins with that row.
+pub(crate) async fn rows_of(
+    console: &Console,
+    plan: &PlanSummary,
+    look: Look,
+    row: Option<(ItemType, ItemNumber)>,
+) -> Result<(Look, Vec<ReviewedRow>), PageError> {
+    let rows = console.store.plan_rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
+    let Some(row) = row else { return Ok((look, rows)) };
+    let is_chosen = |reviewed: &ReviewedRow| (reviewed.row.item_type, reviewed.row.number) == row;
+    if rows.iter().take(PAGE as usize).any(is_chosen) {
+        return Ok((look, rows));
+    }
+    let before = console.store.plan_row_before(plan, look.filter(), row.0, row.1).await?;
+    let from = console.store.plan_rows_page(plan, look.filter(), before, PAGE + 1).await?;
+    // What the filter does not let through, such as a row that was just decided, is on no page of the list.
+    if from.first().is_some_and(is_chosen) {
+        return Ok((Look { after: before, ..look }, from));
+    }
+    Ok((look, rows))
+}
+
+/// The rows under what stays open, with their titles.
+pub(crate) async fn groups(
+    console: &Console,
+    at: &At,
+    path: &str,
+    rows: Vec<ReviewedRow>,
+    look: &Look,
+    current: Option<(ItemType, ItemNumber)>,
+) -> Result<Vec<Group>, PageError> {
+    let (base, now) = (repo_path(&at.repo), console.now());
+    let mut items = BTreeMap::new();
+    for &item_type in ItemType::ALL {
+        let of_type = rows.iter().filter(|row| row.row.item_type == item_type);
+        let mut numbers: Vec<ItemNumber> =
+            of_type.flat_map(|row| std::iter::once(row.row.number).chain(row.row.target)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let found = at.items(console, item_type, &numbers).await?;
+        items.extend(found.into_iter().map(|item| ((item_type, item.number), (item.title, item.state))));
+    }
+    let mut groups: Vec<Group> = Vec::new();
+    let mut last = None;
+    for reviewed in rows {
+        let row = &reviewed.row;
+        let key = (row.item_type, row.target);
+        if last != Some(key) {
+            let target = row.target.and_then(|number| {
+                let (title, state) = items.get(&(row.item_type, number))?.clone();
+                let story = item_path(&base, row.item_type, number);
+                Some(TargetLine { number, title, is_open: state == ItemState::Open, story })
+            });
+            groups.push(Group { target, rows: Vec::new() });
+            last = Some(key);
+        }
+        let item = write_item(row.item_type, row.number);
+        let line = RowLine {
+            id: format!("row-{}-{}", row.item_type, row.number),
+            href: look.link(&format!("{path}/rows/{item}")),
+            number: row.number,
+            title: items.get(&(row.item_type, row.number)).map(|(title, _)| title.clone()).unwrap_or_default(),
+            confidence: row.confidence.map(|confidence| score(confidence.get())),
+            reason: row.skip.map(|reason| reason.in_words()),
+            word: word_view(&reviewed, now),
+            result: result_view(&reviewed, now),
+            is_current: current == Some((row.item_type, row.number)),
+            is_left: row.skip.is_none_or(|skip| skip == SkipReason::Excluded) && row.result.is_none(),
+            undo: (at.can_maintain() && can_be_undone(&reviewed))
+                .then(|| format!("{}#undo-row", look.link(&format!("{path}/rows/{item}")))),
+            item,
+        };
+        if let Some(group) = groups.last_mut() {
+            group.rows.push(line);
+        }
+    }
+    Ok(groups)
+}

@@ -1,0 +1,338 @@
+//! A finding's life across pushes: what each review said, what people answered, and why it is or is not repeated.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use canonry_domain::RepoName;
+use canonry_domain::review::{
+    CommitSha, ConfidenceParts, DismissalKind, Finding, FindingStatus, ShownAs, history_in_words,
+};
+use canonry_review::FindingLife;
+use canonry_store::{
+    FindingId, PostedFinding, ReviewId, Settled, StoredDismissal, StoredReaction, StoredReview, StoredSighting,
+};
+use jiff::Timestamp;
+use url::Url;
+
+use crate::admin::repo_settings::settings_of;
+use crate::charts::Svg;
+use crate::charts::lifeline::{LifePoint, MOST, lifeline};
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{
+    Badge, When, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words, when,
+};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
+use crate::reviews::finding_verdict::{Facts, Verdict, note, said_in, verdict};
+use crate::reviews::list::subject_value;
+use crate::reviews::review_page::{place, subject_option, web};
+use crate::sign_in::visit::ReaderOf;
+
+/// Reviews of a subject among which those are looked for that said nothing about the finding.
+const REVIEWS_READ: u32 = 200;
+
+#[derive(Template)]
+#[template(path = "reviews/finding_page.html")]
+struct LifePage {
+    page: Page,
+    base: String,
+    finding: Finding,
+    place: String,
+    severity: Badge,
+    status: Badge,
+    subject: String,
+    subject_href: String,
+    pattern_href: String,
+    verdict: Verdict,
+    chart: Svg,
+    left_out: usize,
+    has_gaps: bool,
+    rows: Vec<Row>,
+    pager: Pager,
+    confidence: String,
+    parts: Vec<Part>,
+    history: Option<String>,
+    comments: Vec<Comment>,
+    dismissals: Vec<No>,
+    reactions: Vec<Reaction>,
+    first_seen: When,
+    last_seen: When,
+}
+
+/// What one review said.
+struct Row {
+    review: ReviewId,
+    href: String,
+    at: When,
+    commit: String,
+    blob: Option<String>,
+    place: String,
+    status: Badge,
+    shown: String,
+    confidence: String,
+    notes: String,
+}
+
+/// What one sign adds to the confidence or takes from it.
+struct Part {
+    points: String,
+    why: String,
+}
+
+struct Comment {
+    href: Option<String>,
+    review: ReviewId,
+    at: When,
+    became: &'static str,
+}
+
+struct No {
+    by: String,
+    role: &'static str,
+    what: &'static str,
+    at: When,
+    state: Badge,
+}
+
+struct Reaction {
+    by: String,
+    up: bool,
+    at: When,
+    state: &'static str,
+}
+
+pub(crate) async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Path(path): Path<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (store, now) = (&console.store, console.now());
+    let id = FindingId::new(number_in(&path, "id")?);
+    let found = store.finding(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    let key = found.finding.key().clone();
+    let pattern = store.pattern_of(at.repo.id, &key).await?;
+    let life = FindingLife::read(store, found, pattern.as_slice()).await?;
+    let posted = store.posted_of_finding(at.repo.id, id).await?;
+    let reactions = store.reactions_to(at.repo.id, id).await?;
+    let cleared_at = store.cleared_at(at.repo.id, &key).await?;
+    let history = store.pattern_history(at.repo.id, &[key.clone()].into()).await?;
+    let subject = &life.found().subject;
+    let reviews = store.reviews_before(at.repo.id, Some(subject), None, REVIEWS_READ).await?;
+    let settings = settings_of(&console, at.repo.id).await?.config;
+
+    let found = life.found();
+    let facts = Facts {
+        found,
+        sightings: life.sightings(),
+        dismissals: life.dismissals(),
+        pattern: life.pattern(),
+        posted: &posted,
+        min_confidence: settings.review.min_confidence,
+    };
+    let verdict = verdict(&facts);
+    let points = points(&reviews, life.sightings(), &posted);
+    let heads: BTreeMap<ReviewId, &CommitSha> = reviews.iter().map(|review| (review.id, &review.head)).collect();
+    let web = web(&console);
+    let base = repo_path(&at.repo);
+    let row = |sighting: &StoredSighting| row(sighting, &posted, &heads, web.as_ref(), &at.repo.name, &base, now);
+    let title = format!("Finding {id}");
+    let page = at.page(&console, &title, Section::Findings).cli(format!(
+        "canonry why {} --repo {}{}",
+        typed(&found.finding),
+        at.repo.name,
+        subject_option(subject)
+    ));
+    let before = number(&query, "before").map(ReviewId::new);
+    let earlier = life.sightings().iter().rev().filter(|one| before.is_none_or(|before| one.review < before));
+    let mut told: Vec<&StoredSighting> = earlier.take(PAGE as usize + 1).collect();
+    let has_more = cut(&mut told, PAGE);
+    let next = told.last().filter(|_| has_more).map(|last| ("before", last.review.to_string()));
+    let pager = Pager::new("Pages of reviews", &format!("{base}/findings/{id}"), &[], before.is_none(), next);
+    html(&LifePage {
+        page,
+        place: place(&found.finding),
+        severity: severity_badge(found.finding.severity),
+        status: status_badge(found.status),
+        subject: subject_in_words(subject),
+        subject_href: link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(subject)))]),
+        pattern_href: link(&format!("{base}/findings"), &[("pattern", found.finding.fingerprint.as_str())]),
+        verdict,
+        has_gaps: points.iter().any(|point| point.status.is_none()),
+        left_out: points.len().saturating_sub(MOST),
+        chart: lifeline(&points),
+        rows: told.into_iter().map(row).collect(),
+        pager: pager.in_section("pushes"),
+        confidence: life.sightings().last().map(|last| last.confidence.to_string()).unwrap_or_default(),
+        parts: parts(&life),
+        history: history.get(&key).and_then(|history| history_in_words(history.fixed, history.total)),
+        comments: posted.iter().map(|one| comment(one, web.as_ref(), now)).collect(),
+        dismissals: life.dismissals().iter().map(|one| no(one, &found.finding, now)).collect(),
+        reactions: reactions.iter().map(|one| reaction(one, cleared_at, now)).collect(),
+        first_seen: when(found.first_seen, now),
+        last_seen: when(found.last_seen, now),
+        finding: found.finding.clone(),
+        base,
+    })
+}
+
+/// The place as somebody may copy it into a shell: a path with signs that a shell reads is left to be typed.
+fn typed(finding: &Finding) -> String {
+    if is_plain(finding.path.as_str()) { place(finding) } else { "PATH:LINE".to_owned() }
+}
+
+/// One point for each review of the subject since the finding was first told of, the oldest first.
+fn points(reviews: &[StoredReview], sightings: &[StoredSighting], posted: &[PostedFinding]) -> Vec<LifePoint> {
+    let Some(first) = sightings.first().map(|one| one.review) else { return Vec::new() };
+    let mut known: BTreeMap<ReviewId, (Option<&StoredReview>, Option<&StoredSighting>)> = BTreeMap::new();
+    for review in reviews.iter().filter(|review| review.id >= first) {
+        known.entry(review.id).or_default().0 = Some(review);
+    }
+    for sighting in sightings {
+        known.entry(sighting.review).or_default().1 = Some(sighting);
+    }
+    let mut is_gone = false;
+    let point = |(id, (review, sighting)): (ReviewId, (Option<&StoredReview>, Option<&StoredSighting>))| {
+        let at = sighting.map(|one| one.at).or_else(|| review.map(|one| one.completed_at)).unwrap_or_default();
+        let is_said = said_in(posted, id);
+        let note = match sighting {
+            Some(one) => note(one, is_said),
+            None if is_gone => "still gone",
+            None => "not looked at",
+        };
+        is_gone = sighting.map_or(is_gone, |one| one.status == FindingStatus::Fixed);
+        LifePoint {
+            status: sighting.map(|one| one.status),
+            is_hidden: sighting.is_some_and(|one| one.shown == ShownAs::Suppressed && !is_gone),
+            is_said,
+            note,
+            commit: review.map_or_else(|| format!("review {id}"), |review| review.head.short().to_owned()),
+            day: at.strftime("%-d %b").to_string(),
+        }
+    };
+    known.into_iter().map(point).collect()
+}
+
+fn row(
+    sighting: &StoredSighting,
+    posted: &[PostedFinding],
+    heads: &BTreeMap<ReviewId, &CommitSha>,
+    web: Option<&Url>,
+    repo: &RepoName,
+    base: &str,
+    now: Timestamp,
+) -> Row {
+    let hides = sighting.hidden_by.as_ref().filter(|_| sighting.shown == ShownAs::Suppressed);
+    let is_fixed = sighting.status == FindingStatus::Fixed;
+    let shown = match hides {
+        _ if is_fixed => "gone".to_owned(),
+        Some(by) => format!("hidden: {}", hidden_by_in_words(by)),
+        None => shown_in_words(sighting.shown).to_owned(),
+    };
+    let said = note(sighting, said_in(posted, sighting.review));
+    let mut notes: Vec<&str> = matches!(said, "commented" | "not repeated").then_some(said).into_iter().collect();
+    notes.extend((!sighting.grounded).then_some("off the diff"));
+    notes.extend((!sighting.reported && !is_fixed).then_some("nobody reported it this time, and its code stands"));
+    let head = heads.get(&sighting.review).copied();
+    Row {
+        review: sighting.review,
+        href: format!("{base}/reviews/{}", sighting.review),
+        at: when(sighting.at, now),
+        commit: head.map(|head| head.short().to_owned()).unwrap_or_default(),
+        blob: head
+            .filter(|_| !is_fixed)
+            .zip(web)
+            .and_then(|(head, web)| blob_address(web, repo, head, &sighting.finding)),
+        place: place(&sighting.finding),
+        status: status_badge(sighting.status),
+        shown,
+        confidence: sighting.confidence.to_string(),
+        notes: notes.join("; "),
+    }
+}
+
+/// The flagged line on GitHub, at the commit that was reviewed.
+fn blob_address(web: &Url, repo: &RepoName, head: &CommitSha, finding: &Finding) -> Option<String> {
+    let mut address = web.clone();
+    address.path_segments_mut().ok()?.pop_if_empty().extend([repo.owner(), repo.name(), "blob", head.as_str()]);
+    address.path_segments_mut().ok()?.extend(finding.path.as_str().split('/'));
+    address.set_fragment(finding.lines.map(|lines| format!("L{}", lines.first)).as_deref());
+    Some(address.into())
+}
+
+fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> Comment {
+    Comment {
+        href: web.and_then(|web| comment_address(web, posted)),
+        review: posted.run,
+        at: when(posted.posted_at, now),
+        became: match posted.settled {
+            None => "stands",
+            Some(Settled::Resolved) => "its thread was resolved",
+            Some(Settled::Edited) => "it was edited to say that it is settled",
+            Some(Settled::Left) => "left to the people who wrote in it",
+        },
+    }
+}
+
+fn comment_address(web: &Url, posted: &PostedFinding) -> Option<String> {
+    let (mut address, name) = (web.clone(), &posted.repo.name);
+    let number = posted.number.to_string();
+    address.path_segments_mut().ok()?.pop_if_empty().extend([name.owner(), name.name(), "pull", &number]);
+    address.set_fragment(Some(&format!("discussion_r{}", posted.comment.0)));
+    Some(address.into())
+}
+
+fn parts(life: &FindingLife) -> Vec<Part> {
+    let (finding, parts) = (&life.found().finding, life.confidence_parts());
+    let mut told = vec![Part { points: ConfidenceParts::START.to_string(), why: "to begin with".to_owned() }];
+    let signs = [
+        (parts.severity, format!("it is {}", finding.severity)),
+        (parts.category, format!("it is about {}", finding.category)),
+        (parts.confirmed, "a second reviewer says it".to_owned()),
+        (parts.feedback, "reactions to its pattern".to_owned()),
+        (life.other_points(), "what was known at the time, and the ends of the scale".to_owned()),
+    ];
+    let signs = signs.into_iter().filter(|(points, _)| *points != 0);
+    told.extend(signs.map(|(points, why)| Part { points: format!("{points:+}"), why }));
+    told
+}
+
+fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> No {
+    No {
+        by: one.login.to_string(),
+        role: one.dismissal.by.as_str(),
+        what: match one.dismissal.kind {
+            DismissalKind::WontFix => "will not fix it",
+            DismissalKind::Resolved => "resolved its thread",
+            DismissalKind::NotUseful => "finds it not useful",
+        },
+        at: when(one.dismissal.at, now),
+        state: match one.withdrawn_at {
+            Some(_) => Badge::new("", "taken back"),
+            None if one.dismissal.holds(finding) => Badge::new("info", "holds"),
+            None => Badge::new("", "does not hold for the code as it is now"),
+        },
+    }
+}
+
+fn reaction(one: &StoredReaction, cleared_at: Option<Timestamp>, now: Timestamp) -> Reaction {
+    Reaction {
+        by: one.by.to_string(),
+        up: one.up,
+        at: when(one.at, now),
+        state: if one.removed_at.is_some() {
+            "taken back"
+        } else if cleared_at.is_some_and(|cleared| one.at <= cleared) {
+            "cleared"
+        } else if one.teaches {
+            "counts"
+        } else {
+            "the author's own, does not count"
+        },
+    }
+}

@@ -1,0 +1,362 @@
+//! The reviews of a repository: figures and days of a period, then one by one.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::get;
+use canonry_domain::review::{ReviewSubject, Severity};
+use canonry_domain::{ItemNumber, redact};
+use canonry_store::{
+    EndedRun, EndedRunFilter, FileCount, ReviewDay, ReviewId, ReviewState, ReviewStatistics, RunEnd, SeverityCounts,
+    StoredReview,
+};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan as _};
+
+use crate::charts::Svg;
+use crate::charts::days::days;
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{Badge, When, counted, percent, severity_badge, subject_in_words, thousands, when};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, link, number, word};
+use crate::reviews::review_page;
+use crate::sign_in::visit::{At, ReaderOf};
+
+/// The periods that can be chosen, in days.
+const PERIODS: [u32; 3] = [7, 30, 90];
+/// How much of an error is shown, in characters.
+const ERROR_SHOWN: usize = 400;
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/r/{owner}/{name}/reviews", get(show))
+        .route("/r/{owner}/{name}/reviews/{id}", get(review_page::show))
+}
+
+struct Asked {
+    days: u32,
+    subject: Option<ReviewSubject>,
+    end: Option<RunEnd>,
+    before: Option<ReviewId>,
+}
+
+/// A run of the list, by what it came to.
+struct RunLine {
+    id: i64,
+    subject: String,
+    subject_href: String,
+    head: String,
+    without: Option<WithoutReview>,
+    review: Option<ReviewLine>,
+    at: When,
+}
+
+/// A run that ended without a review.
+struct WithoutReview {
+    badge: Badge,
+    why: String,
+}
+
+/// The review that a run ended in.
+struct ReviewLine {
+    href: String,
+    mode: &'static str,
+    reason: String,
+    shown: u64,
+    suppressed: u64,
+    fixed: u64,
+    cost: String,
+}
+
+/// A way to end, as the filter offers it.
+struct EndChoice {
+    value: &'static str,
+    words: &'static str,
+    is_chosen: bool,
+}
+
+/// A severity with the findings of a period.
+struct SeverityLine {
+    badge: Badge,
+    href: String,
+    shown: u64,
+    suppressed: u64,
+    share: u64,
+}
+
+struct FileLine {
+    path: String,
+    href: String,
+    findings: u64,
+    share: u64,
+}
+
+struct Period {
+    days: u32,
+    href: String,
+    is_chosen: bool,
+}
+
+#[derive(Template)]
+#[template(path = "reviews/list.html")]
+struct ReviewsPage {
+    page: Page,
+    periods: Vec<Period>,
+    figures: Vec<(String, &'static str)>,
+    chart: Svg,
+    days: Vec<ReviewDay>,
+    has_any: bool,
+    severities: Vec<SeverityLine>,
+    files: Vec<FileLine>,
+    rows: ReviewRows,
+    chosen_days: u32,
+}
+
+/// The list alone, as htmx asks for it.
+#[derive(Template)]
+#[template(path = "reviews/list_rows.html")]
+struct ReviewRowsPart {
+    rows: ReviewRows,
+}
+
+struct ReviewRows {
+    path: String,
+    pull: String,
+    end: &'static str,
+    ends: Vec<EndChoice>,
+    runs: Vec<RunLine>,
+    pager: Pager,
+}
+
+/// What is wrong with a filter, in the place of the list: htmx shows no page that is an error.
+#[derive(Template)]
+#[template(path = "layout/filter_mistake.html")]
+pub(crate) struct FilterMistake {
+    pub(crate) words: String,
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let asked = match asked(&query) {
+        Err(PageError::BadForm(words)) if at.visit.is_htmx => return html(&FilterMistake { words }),
+        asked => asked?,
+    };
+    let rows = rows(&console, &at, &asked, &query).await?;
+    if at.visit.is_htmx {
+        return html(&ReviewRowsPart { rows });
+    }
+    let now = console.now();
+    let today = now.to_zoned(TimeZone::UTC).date();
+    let from = today.saturating_sub((i64::from(asked.days) - 1).days());
+    // From the first day's midnight, so that figures and bars are about the same reviews.
+    let since = from.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).ok();
+    let statistics = console.store.review_statistics(at.repo.id, since).await?;
+    let each_day = console.store.review_days(at.repo.id, from, asked.days).await?;
+    let base = repo_path(&at.repo);
+    let page = at
+        .page(&console, "Reviews", Section::Reviews)
+        .cli(format!("canonry trends --repo {} --days {}", at.repo.name, asked.days));
+    html(&ReviewsPage {
+        page,
+        periods: PERIODS
+            .iter()
+            .map(|days| Period {
+                days: *days,
+                href: link(&rows.path, &[("days", &days.to_string()), ("pull", &rows.pull), ("state", rows.end)]),
+                is_chosen: *days == asked.days,
+            })
+            .collect(),
+        figures: figures(&statistics),
+        chart: days(&each_day),
+        days: each_day,
+        has_any: statistics.reviews > 0,
+        severities: severities(&statistics, &base),
+        files: files(&statistics, &base),
+        rows,
+        chosen_days: asked.days,
+    })
+}
+
+fn asked(query: &HashMap<String, String>) -> Result<Asked, PageError> {
+    let days = word(query, "days").parse().ok().filter(|days| PERIODS.contains(days));
+    let before = number(query, "before").map(ReviewId::new);
+    let end = RunEnd::ALL.into_iter().find(|end| end_value(*end) == word(query, "state"));
+    Ok(Asked { days: days.unwrap_or(30), subject: subject(query)?, end, before })
+}
+
+/// The pull request or branch that a list is limited to: `12`, `#12` or `branch/NAME`.
+pub(crate) fn subject(query: &HashMap<String, String>) -> Result<Option<ReviewSubject>, PageError> {
+    let text = word(query, "pull");
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let number = text.strip_prefix('#').unwrap_or(text).parse().ok().and_then(|number| ItemNumber::new(number).ok());
+    let subject = number.map(ReviewSubject::Pull).or_else(|| text.parse().ok());
+    let wrong = || PageError::BadForm("a pull request is asked for by its number, a branch as branch/NAME".to_owned());
+    subject.map(Some).ok_or_else(wrong)
+}
+
+/// What a filter's field shows for a subject, and what the address says.
+pub(crate) fn subject_value(subject: Option<&ReviewSubject>) -> String {
+    match subject {
+        None => String::new(),
+        Some(ReviewSubject::Pull(number)) => number.to_string(),
+        Some(branch) => branch.to_string(),
+    }
+}
+
+async fn rows(
+    console: &Console,
+    at: &At,
+    asked: &Asked,
+    query: &HashMap<String, String>,
+) -> Result<ReviewRows, PageError> {
+    let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
+    let mut found = console.store.ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
+    let has_more = cut(&mut found, PAGE);
+    let base = repo_path(&at.repo);
+    let path = format!("{base}/reviews");
+    let pull = subject_value(asked.subject.as_ref());
+    let end = asked.end.map(end_value).unwrap_or_default();
+    let kept = [("days", word(query, "days")), ("pull", pull.as_str()), ("state", end)];
+    let next = found.last().filter(|_| has_more).map(|ended| ("before", ended.run.id.to_string()));
+    let pager = Pager::new("Pages of reviews", &path, &kept, asked.before.is_none(), next);
+    let pager = pager.in_section("all");
+    let now = console.now();
+    let runs = found.into_iter().map(|ended| line(ended, &base, now)).collect();
+    let choice = |(value, words)| EndChoice { value, words, is_chosen: value == end };
+    let ends = [("", "however they ended")].into_iter().chain(RunEnd::ALL.map(|end| (end_value(end), end_value(end))));
+    Ok(ReviewRows { path, pull, end, ends: ends.map(choice).collect(), runs, pager })
+}
+
+/// What the address and the filter say for a way to end.
+const fn end_value(end: RunEnd) -> &'static str {
+    end.state().as_str()
+}
+
+/// An error as it may be shown: what programs and services say may be long, and hold what nobody should read.
+fn shown(error: &str) -> String {
+    redact(error).chars().take(ERROR_SHOWN).collect()
+}
+
+fn line(EndedRun { run, review }: EndedRun, base: &str, now: Timestamp) -> RunLine {
+    let subject_href = link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&run.subject)))]);
+    let without = match run.state {
+        ReviewState::Failed => Some(WithoutReview {
+            badge: Badge::new("bad", "failed"),
+            why: run.error.map_or_else(|| "nobody knows why".to_owned(), |error| shown(&error)),
+        }),
+        ReviewState::Superseded => Some(WithoutReview {
+            badge: Badge::new("mute", "superseded"),
+            why: "a newer commit or somebody's request took its place".to_owned(),
+        }),
+        ReviewState::Pending | ReviewState::Running | ReviewState::Completed => None,
+    };
+    RunLine {
+        id: run.id.get(),
+        subject: subject_in_words(&run.subject),
+        subject_href,
+        head: run.head.short().to_owned(),
+        without,
+        at: when(run.finished_at.unwrap_or(run.created_at), now),
+        review: review.map(|review| review_line(review, base)),
+    }
+}
+
+fn review_line(review: StoredReview, base: &str) -> ReviewLine {
+    ReviewLine {
+        href: format!("{base}/reviews/{}", review.id),
+        mode: review.mode.as_str(),
+        reason: review.reason,
+        shown: review.shown,
+        suppressed: review.suppressed,
+        fixed: review.fixed,
+        cost: dollars(review.cost_usd),
+    }
+}
+
+/// `$0.0134`; nothing for what cost nothing.
+pub(crate) fn dollars(cost: f64) -> String {
+    if cost <= 0.0 { String::new() } else { format!("${cost:.4}") }
+}
+
+fn figures(statistics: &ReviewStatistics) -> Vec<(String, &'static str)> {
+    let mut figures = vec![
+        (thousands(statistics.reviews), "reviews"),
+        (thousands(statistics.subjects), "pull requests"),
+        (thousands(statistics.findings), "new findings"),
+        (thousands(statistics.suppressed), "of them hidden"),
+    ];
+    figures.extend(statistics.fixed_rate.map(|rate| (percent(rate), "of the shown ones fixed")));
+    figures.extend(statistics.avg_confidence.map(|mean| (format!("{mean:.0} %"), "mean confidence")));
+    figures
+}
+
+fn severities(statistics: &ReviewStatistics, base: &str) -> Vec<SeverityLine> {
+    let most = statistics.by_severity.values().map(|counts| counts.shown + counts.suppressed).max().unwrap_or(0).max(1);
+    let line = |(severity, counts): (&Severity, &SeverityCounts)| SeverityLine {
+        badge: severity_badge(*severity),
+        href: link(&format!("{base}/findings"), &[("severity", severity.as_str())]),
+        shown: counts.shown,
+        suppressed: counts.suppressed,
+        share: (counts.shown + counts.suppressed) * 100 / most,
+    };
+    statistics.by_severity.iter().rev().map(line).collect()
+}
+
+fn files(statistics: &ReviewStatistics, base: &str) -> Vec<FileLine> {
+    let most = statistics.top_files.iter().map(|file| file.findings).max().unwrap_or(0).max(1);
+    let line = |file: &FileCount| FileLine {
+        path: file.path.to_string(),
+        href: link(&format!("{base}/findings"), &[("path", file.path.as_str())]),
+        findings: file.findings,
+        share: file.findings * 100 / most,
+    };
+    statistics.top_files.iter().map(line).collect()
+}
+
+impl ReviewLine {
+    fn counts(&self) -> String {
+        let mut parts = vec![counted(self.shown, "finding")];
+        parts.extend((self.suppressed > 0).then(|| format!("{} hidden", self.suppressed)));
+        parts.extend((self.fixed > 0).then(|| format!("{} fixed", self.fixed)));
+        parts.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use canonry_store::ReviewStatistics;
+
+    use super::figures;
+
+    #[test]
+    fn nearly_all_is_never_called_all() {
+        let statistics = ReviewStatistics {
+            reviews: 9,
+            subjects: 3,
+            findings: 400,
+            shown: 400,
+            suppressed: 0,
+            fixed: 399,
+            by_severity: BTreeMap::new(),
+            avg_findings_per_review: None,
+            avg_confidence: None,
+            fixed_rate: Some(399.0 / 400.0),
+            top_files: Vec::new(),
+        };
+        let fixed = figures(&statistics).into_iter().find(|(_, of)| of.ends_with("fixed"));
+        assert_eq!(fixed.map(|(share, _)| share).as_deref(), Some("over 99\u{a0}%"));
+    }
+}

@@ -1,0 +1,321 @@
+//! Patterns: what people think of them, what that hides, what was hidden, and clearing it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::Router;
+use axum::extract::{Query, State};
+use axum::response::Response;
+use axum::routing::{get, post};
+use canonry_domain::review::{Fingerprint, HiddenBy};
+use canonry_domain::{GithubId, Login};
+use canonry_review::{FeedbackReport, RatedPattern};
+use canonry_store::{FeedbackClear, FindingId, PatternEntry, ReviewId, Suppression};
+use jiff::Timestamp;
+
+use crate::admin::repo_settings::settings_of;
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::form::Form;
+use crate::layout::formatting::{Badge, When, by, counted, hidden_by_in_words, when};
+use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, holds, link, number, sift, word};
+use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+
+/// Clearings on one page of them.
+const CLEARS: u32 = 10;
+/// What is hidden, on one page of it.
+const SUPPRESSIONS: u32 = 20;
+/// Patterns that one page of a search looks at: each is described by several questions.
+const PATTERNS_LOOKED_AT: u32 = 200;
+/// Hidden findings that one page of a search looks at.
+const HIDDEN_LOOKED_AT: u32 = 5_000;
+/// Who clears with the admin token; no account of GitHub's can have such a name.
+const OPERATOR: &str = "(operator)";
+
+pub(crate) fn routes() -> Router<Arc<Console>> {
+    Router::new()
+        .route("/r/{owner}/{name}/patterns", get(show))
+        .route("/r/{owner}/{name}/patterns/clear", post(clear))
+        .route("/r/{owner}/{name}/patterns/restore", post(restore))
+}
+
+struct PatternLine {
+    newest: GithubId,
+    title: String,
+    fingerprint: String,
+    key: String,
+    href: String,
+    up: u32,
+    down: u32,
+    reactors: u32,
+    pulls: u32,
+    findings: u64,
+    hidden: u64,
+    state: Badge,
+    reacted_at: When,
+}
+
+struct ClearLine {
+    /// By which it is undone, while it holds.
+    id: Option<i64>,
+    undone: Option<(String, When)>,
+    what: String,
+    by: String,
+    at: When,
+}
+
+struct HiddenLine {
+    title: String,
+    href: String,
+    review: ReviewId,
+    review_href: String,
+    why: String,
+    at: When,
+}
+
+#[derive(Template)]
+#[template(path = "reviews/patterns.html")]
+struct PatternsPage {
+    page: Page,
+    path: String,
+    rule: String,
+    can_clear: bool,
+    phrase: String,
+    asked: Asked,
+    patterns: Vec<PatternLine>,
+    pager: Pager,
+    clears: Vec<ClearLine>,
+    clear_pager: Pager,
+    hidden: Vec<HiddenLine>,
+    hidden_pager: Pager,
+}
+
+/// The filters of both lists.
+struct Asked {
+    /// Words in a pattern's title, and the word of its state.
+    title: String,
+    state: String,
+    /// Words in the title of what was hidden, and what hid it.
+    hidden_title: String,
+    why: String,
+}
+
+impl Asked {
+    fn of(query: &HashMap<String, String>) -> Self {
+        let word = |name: &str| word(query, name).to_owned();
+        Self { title: word("title"), state: word("state"), hidden_title: word("hidden_title"), why: word("why") }
+    }
+
+    fn is_filtered(&self) -> bool {
+        !self.title.is_empty() || !self.state.is_empty()
+    }
+
+    fn hides_some(&self) -> bool {
+        !self.hidden_title.is_empty() || !self.why.is_empty()
+    }
+
+    fn fits(&self, line: &PatternLine) -> bool {
+        let words = format!("{} {} {}", line.title, line.fingerprint, line.key);
+        holds(&words, &self.title) && (self.state.is_empty() || line.state.words == self.state)
+    }
+
+    fn fits_hidden(&self, one: &Suppression) -> bool {
+        holds(&one.title, &self.hidden_title)
+            && (self.why.is_empty() || one.hidden_by.as_ref().is_some_and(|by| kind_of(by) == self.why))
+    }
+}
+
+/// What hides findings, as words of an address and of a page.
+const REASONS: [(&str, &str); 5] = [
+    ("dismissal", "a person said no"),
+    ("feedback", "people keep rejecting it"),
+    ("pattern", "review.suppressions"),
+    ("area", "its category"),
+    ("severity", "its severity"),
+];
+
+/// What hides a finding, in one word.
+const fn kind_of(by: &HiddenBy) -> &'static str {
+    match by {
+        HiddenBy::Dismissal => "dismissal",
+        HiddenBy::Feedback => "feedback",
+        HiddenBy::Pattern(_) => "pattern",
+        HiddenBy::Area => "area",
+        HiddenBy::Severity => "severity",
+    }
+}
+
+async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let (store, now, asked) = (&console.store, console.now(), Asked::of(&query));
+    let base = repo_path(&at.repo);
+    let path = format!("{base}/patterns");
+    let auto_suppress = settings_of(&console, at.repo.id).await?.config.feedback.auto_suppress;
+
+    let after = number(&query, "after").map(GithubId);
+    let looked_at = if asked.is_filtered() { PATTERNS_LOOKED_AT } else { PAGE };
+    let entries = store.pattern_pages(at.repo.id, after, looked_at + 1).await?;
+    let report = FeedbackReport::rated(&auto_suppress, entries.iter().map(|entry| entry.pattern.clone()).collect());
+    let lines = entries.iter().zip(&report.patterns).map(|(entry, rated)| line(entry, rated, &base, now)).collect();
+    let patterns = sift(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
+    // A list goes on while the others stay where they are.
+    let others = |own: &str| -> Vec<(&str, &str)> {
+        let all = ["title", "state", "after", "cleared", "hidden_title", "why", "hidden"];
+        all.into_iter().filter(|name| *name != own).map(|name| (name, word(&query, name))).collect()
+    };
+    let kept = others("after");
+    let next = patterns.next.map(|newest| ("after", newest));
+    let pager = Pager::new("Pages of patterns", &path, &kept, after.is_none(), next).stopped(patterns.stopped_after);
+
+    let before = number(&query, "cleared");
+    let mut clears = store.feedback_clears(at.repo.id, before, CLEARS + 1).await?;
+    let more = cut(&mut clears, CLEARS);
+    let next = clears.last().filter(|_| more).map(|one| ("cleared", one.id.to_string()));
+    let clear_pager =
+        Pager::new("Pages of clearings", &path, &others("cleared"), before.is_none(), next).of_section("cleared");
+
+    let before = word(&query, "hidden").split_once('-');
+    let before = before.and_then(|(review, finding)| Some((review.parse().ok()?, finding.parse().ok()?)));
+    let before = before.map(|(review, finding)| (ReviewId::new(review), FindingId::new(finding)));
+    let looked_at = if asked.hides_some() { HIDDEN_LOOKED_AT } else { SUPPRESSIONS };
+    let hidden = store.suppressions(at.repo.id, before, looked_at + 1).await?;
+    let place = |one: &Suppression| format!("{}-{}", one.review, one.finding);
+    let hidden = sift(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
+    let kept = others("hidden");
+    let next = hidden.next.map(|place| ("hidden", place));
+    let hidden_pager = Pager::new("Pages of what was hidden", &path, &kept, before.is_none(), next)
+        .of_section("hidden")
+        .stopped(hidden.stopped_after);
+
+    let page =
+        at.page(&console, "Patterns", Section::Patterns).cli(format!("canonry feedback list --repo {}", at.repo.name));
+    html(&PatternsPage {
+        page,
+        rule: report.rule_in_words().replace('`', ""),
+        can_clear: at.can_maintain(),
+        phrase: clear_phrase(&at),
+        asked,
+        patterns: patterns.rows,
+        pager,
+        clears: clears.into_iter().map(|one| clear_line(one, now)).collect(),
+        clear_pager,
+        hidden: hidden.rows.into_iter().map(|one| hidden_line(one, &base, now)).collect(),
+        hidden_pager,
+        path,
+    })
+}
+
+/// Lets the reactions so far count no more, for one pattern or for all.
+async fn clear(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    form: Form,
+) -> Result<Response, PageError> {
+    let pattern: Option<Fingerprint> = match (form.one("fingerprint"), form.one("all")) {
+        (Some(text), _) => {
+            Some(text.parse().map_err(|error| PageError::BadForm(format!("no pattern was named: {error}")))?)
+        }
+        (None, Some("1")) => None,
+        (None, _) => return Err(PageError::BadForm("name the pattern to clear, or all of them".to_owned())),
+    };
+    let phrase = clear_phrase(&at);
+    if pattern.is_none() && form.one("confirm") != Some(phrase.as_str()) {
+        return Err(PageError::BadForm(format!("nothing was cleared: to clear all patterns, type “{phrase}”")));
+    }
+    let now = console.now();
+    let subject = pattern.as_ref().map_or("all patterns", Fingerprint::as_str);
+    let by = who(&at);
+    at.record(&console, "clear reactions", subject).await?;
+    let cleared = console.store.clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
+    let words = match cleared {
+        0 => "No reaction counted: there was nothing to clear.".to_owned(),
+        count => {
+            format!(
+                "The reactions to {} count no more; later ones will. It can be undone below.",
+                counted(count, "pattern")
+            )
+        }
+    };
+    Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
+}
+
+async fn restore(
+    State(console): State<Arc<Console>>,
+    MaintainerOf(at): MaintainerOf,
+    form: Form,
+) -> Result<Response, PageError> {
+    let id = form.needed("id")?;
+    let id: i64 = id.parse().map_err(|_| PageError::BadForm("no clear was named".to_owned()))?;
+    let now = console.now();
+    at.record(&console, "undo a clear of reactions", &id.to_string()).await?;
+    let undone = console.store.undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
+    let words = match undone {
+        None => "That clear is undone already.".to_owned(),
+        Some(undone) => format!("Undone: the reactions to {} count again.", counted(undone.patterns, "pattern")),
+    };
+    Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
+}
+
+/// What somebody types to clear all patterns.
+fn clear_phrase(at: &At) -> String {
+    format!("clear all in {}", at.repo.name)
+}
+
+fn who(at: &At) -> Login {
+    at.visit.login().cloned().unwrap_or_else(|| OPERATOR.parse().expect("invariant: a name without spaces"))
+}
+
+fn line(entry: &PatternEntry, rated: &RatedPattern, base: &str, now: Timestamp) -> PatternLine {
+    let pattern = &entry.pattern;
+    let state = match (pattern.protected, rated.hidden) {
+        (true, _) => Badge::new("info", "protected"),
+        (false, true) => Badge::new("warn", "hidden"),
+        (false, false) => Badge::new("", "shown"),
+    };
+    PatternLine {
+        newest: entry.newest,
+        title: pattern.title.clone(),
+        fingerprint: pattern.fingerprint.to_string(),
+        key: if pattern.key.as_str() == pattern.fingerprint.as_str() { String::new() } else { pattern.key.to_string() },
+        href: link(&format!("{base}/findings"), &[("pattern", pattern.fingerprint.as_str())]),
+        up: pattern.feedback.thumbs_up,
+        down: pattern.feedback.thumbs_down,
+        reactors: pattern.feedback.reactors,
+        pulls: pattern.feedback.pull_requests,
+        findings: entry.findings,
+        hidden: entry.hidden,
+        state,
+        reacted_at: when(entry.reacted_at, now),
+    }
+}
+
+fn clear_line(one: FeedbackClear, now: Timestamp) -> ClearLine {
+    let what = match (&one.pattern, one.title) {
+        (None, _) => "all patterns".to_owned(),
+        (Some(_), Some(title)) => format!("“{title}”"),
+        (Some(key), None) => key.to_string(),
+    };
+    let login = Some(&one.by).filter(|login| login.as_str() != OPERATOR);
+    let undone = one.undone_at.map(|at| {
+        let login = one.undone_by.as_ref().filter(|login| login.as_str() != OPERATOR);
+        (by(login), when(at, now))
+    });
+    ClearLine { id: undone.is_none().then_some(one.id), undone, what, by: by(login), at: when(one.at, now) }
+}
+
+fn hidden_line(one: Suppression, base: &str, now: Timestamp) -> HiddenLine {
+    HiddenLine {
+        title: one.title,
+        href: format!("{base}/findings/{}", one.finding),
+        review: one.review,
+        review_href: format!("{base}/reviews/{}", one.review),
+        why: one.hidden_by.as_ref().map(hidden_by_in_words).unwrap_or_default(),
+        at: when(one.at, now),
+    }
+}

@@ -1,0 +1,279 @@
+//! One review: why it read what it read, who reviewed, and what it said about each finding.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, Query, State};
+use axum::response::Response;
+use canonry_domain::review::{
+    CheckConclusion, CommitSha, Finding, FindingStatus, HiddenBy, ReviewSubject, ShownAs, coverage_in_words,
+};
+use canonry_domain::{ItemNumber, RepoName};
+use canonry_github::api::CheckState;
+use canonry_github::web_address;
+use canonry_review::output::model_in_words;
+use canonry_review::{ReviewerRun, SkippedFile, StoredDetails, WrittenCheck, written_check};
+use canonry_store::{FindingId, ReviewId, SightingCount, StoredReview, StoredSighting};
+use url::{Host, Url};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::filters;
+use crate::layout::formatting::{
+    Badge, When, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
+    subject_in_words, when,
+};
+use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
+use crate::reviews::list::{dollars, subject_value};
+use crate::sign_in::visit::ReaderOf;
+
+#[derive(Template)]
+#[template(path = "reviews/review_page.html")]
+struct ReviewPage {
+    page: Page,
+    base: String,
+    review: StoredReview,
+    subject: String,
+    subject_href: String,
+    github: Option<String>,
+    at: When,
+    scope: String,
+    coverage: String,
+    check: Option<Check>,
+    reviewers: Vec<ReviewerLine>,
+    model: String,
+    hidden_patterns: usize,
+    /// Some of the files that were not read: a change of a generated folder has thousands.
+    skipped: Vec<SkippedFile>,
+    skipped_pager: Pager,
+    groups: Vec<Group>,
+    is_first: bool,
+    pager: Pager,
+}
+
+/// How the check run of the commit stands.
+struct Check {
+    badge: Badge,
+    words: String,
+}
+
+struct ReviewerLine {
+    name: String,
+    findings: usize,
+    files: usize,
+    problems: Vec<String>,
+    notes: Vec<String>,
+}
+
+/// Findings that were shown in one place, or hidden by one thing.
+struct Group {
+    title: String,
+    /// How many of them the review told of; the page may list some of them.
+    count: u64,
+    findings: Vec<Line>,
+}
+
+struct Line {
+    href: String,
+    title: String,
+    place: String,
+    severity: Badge,
+    category: &'static str,
+    status: Badge,
+    confidence: String,
+    note: String,
+}
+
+pub(crate) async fn show(
+    State(console): State<Arc<Console>>,
+    ReaderOf(at): ReaderOf,
+    Path(path): Path<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
+) -> Result<Response, PageError> {
+    let id = ReviewId::new(number_in(&path, "id")?);
+    let review = console.store.review_of(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    let (after, files) = (number(&query, "after"), number(&query, "files"));
+    let mut sightings = console.store.review_sightings_page(id, after.map(FindingId::new), PAGE + 1).await?;
+    let has_more = cut(&mut sightings, PAGE);
+    let counts = console.store.sighting_counts(id).await?;
+    let details = StoredDetails::of(&review, &counts);
+    let written = match review.subject.pull() {
+        Some(pull) => written_check(&console.store, &at.repo, pull, id).await?,
+        None => None,
+    };
+    let base = repo_path(&at.repo);
+    let title = format!("Review {id} of {}", subject_in_words(&review.subject));
+    let command = format!("canonry why PATH --repo {}{}", at.repo.name, subject_option(&review.subject));
+    let page = at.page(&console, &title, Section::Reviews).cli(command);
+    let web = web(&console);
+    let check = check(written.as_ref(), details.as_ref(), review.subject.pull());
+    let (coverage, reviewers, hidden_patterns, mut skipped, model) = match details.as_ref() {
+        Some(details) => {
+            let skipped = &details.coverage.skipped;
+            let read = &details.coverage;
+            (
+                coverage_in_words(read.files_changed, read.files_read, read.lines_read, skipped.len()),
+                details.reviewers.iter().map(reviewer).collect(),
+                details.hidden_patterns,
+                skipped.clone(),
+                details.model.as_ref().map(model_in_words),
+            )
+        }
+        None => (counted(review.files_read, "file") + " read.", Vec::new(), 0, Vec::new(), None),
+    };
+    skipped.sort_by(|one, other| (!one.gap, &one.path).cmp(&(!other.gap, &other.path)));
+    // What a review stored never changes, so that a place in the list stays where it is.
+    let begin = files.and_then(|files| usize::try_from(files).ok()).unwrap_or(0).min(skipped.len());
+    let mut skipped = skipped.split_off(begin);
+    let files_follow = cut(&mut skipped, PAGE);
+    let here = format!("{base}/reviews/{id}");
+    let (after_word, files_word) = (words_of(after), words_of(files));
+    let next = sightings.last().filter(|_| has_more).map(|last| ("after", last.id.to_string()));
+    let pager = Pager::new("Pages of findings", &here, &[("files", &files_word)], after.is_none(), next);
+    let next = files_follow.then(|| ("files", (begin + skipped.len()).to_string()));
+    let files_pager = Pager::new("Pages of files", &here, &[("after", &after_word)], begin == 0, next);
+    html(&ReviewPage {
+        page,
+        subject: subject_in_words(&review.subject),
+        subject_href: link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&review.subject)))]),
+        github: web.and_then(|web| commit_address(web, &at.repo.name, &review.subject, &review.head)),
+        at: when(review.completed_at, console.now()),
+        scope: details.and_then(|details| details.scope).unwrap_or_else(|| review.reason.clone()),
+        coverage,
+        check,
+        reviewers,
+        model: model.unwrap_or_else(|| plain_model(&review)),
+        hidden_patterns,
+        skipped,
+        skipped_pager: files_pager.of_section("skipped"),
+        groups: groups(&sightings, &counts, &base),
+        is_first: after.is_none(),
+        pager: pager.in_section("findings"),
+        base,
+        review,
+    })
+}
+
+fn words_of(number: Option<i64>) -> String {
+    number.map(|number| number.to_string()).unwrap_or_default()
+}
+
+/// What limits a command to what was reviewed; a name with signs that a shell reads is left to be typed.
+pub(crate) fn subject_option(subject: &ReviewSubject) -> String {
+    match subject {
+        ReviewSubject::Pull(number) => format!(" --pr {number}"),
+        ReviewSubject::Branch(name) if is_plain(name) => format!(" --branch {name}"),
+        ReviewSubject::Branch(_) => " --branch BRANCH".to_owned(),
+    }
+}
+
+fn plain_model(review: &StoredReview) -> String {
+    review.model.as_ref().map_or_else(String::new, |model| format!("{model} {}", dollars(review.cost_usd)))
+}
+
+fn reviewer(one: &ReviewerRun) -> ReviewerLine {
+    ReviewerLine {
+        name: one.name.clone(),
+        findings: one.findings,
+        files: one.files,
+        problems: one.problems.clone(),
+        notes: one.notes.clone(),
+    }
+}
+
+/// What GitHub was told; else what it would have been told.
+fn check(written: Option<&WrittenCheck>, details: Option<&StoredDetails>, pull: Option<ItemNumber>) -> Option<Check> {
+    if let Some(written) = written {
+        let words = if written.is_sent { "the check run on GitHub says so" } else { "on its way to GitHub" };
+        return Some(Check { badge: check_badge(written.state), words: words.to_owned() });
+    }
+    pull?;
+    let state = match details?.conclusion? {
+        CheckConclusion::Success => CheckState::Success,
+        CheckConclusion::Neutral => CheckState::Neutral,
+        CheckConclusion::Failure => CheckState::Failure,
+        CheckConclusion::ActionRequired => CheckState::ActionRequired,
+    };
+    let words = "no check run was written; this is what it would conclude";
+    Some(Check { badge: check_badge(state), words: words.to_owned() })
+}
+
+/// Where people find what GitHub has; none for an emulated GitHub, which has no pages.
+pub(crate) fn web(console: &Console) -> Option<Url> {
+    let is_here = match console.github_api.host()? {
+        Host::Domain(name) => name == "localhost",
+        Host::Ipv4(address) => address.is_loopback(),
+        Host::Ipv6(address) => address.is_loopback(),
+    };
+    (!is_here).then(|| web_address(&console.github_api))
+}
+
+/// The commit on GitHub: in its pull request, or alone.
+fn commit_address(mut address: Url, repo: &RepoName, subject: &ReviewSubject, head: &CommitSha) -> Option<String> {
+    let mut parts = address.path_segments_mut().ok()?;
+    parts.pop_if_empty().extend([repo.owner(), repo.name()]);
+    match subject {
+        ReviewSubject::Pull(number) => parts.extend(["pull", &number.to_string(), "commits", head.as_str()]),
+        ReviewSubject::Branch(_) => parts.extend(["commit", head.as_str()]),
+    };
+    drop(parts);
+    Some(address.into())
+}
+
+/// The findings of a page under where they were shown or what hid them, in their order.
+fn groups(sightings: &[StoredSighting], counts: &[SightingCount], base: &str) -> Vec<Group> {
+    let mut groups: Vec<Group> = Vec::new();
+    for one in sightings {
+        let title = group_title(one.status, one.shown, one.hidden_by.as_ref());
+        let line = line(one, base);
+        match groups.iter_mut().find(|group| group.title == title) {
+            Some(group) => group.findings.push(line),
+            None => {
+                let is_of_it =
+                    |alike: &&SightingCount| group_title(alike.status, alike.shown, alike.hidden_by.as_ref()) == title;
+                let count = counts.iter().filter(is_of_it).map(|alike| alike.times).sum();
+                groups.push(Group { title, count, findings: vec![line] });
+            }
+        }
+    }
+    groups
+}
+
+fn group_title(status: FindingStatus, shown: ShownAs, hidden_by: Option<&HiddenBy>) -> String {
+    match (status, shown, hidden_by) {
+        (FindingStatus::Fixed, _, _) => "Fixed since the last review".to_owned(),
+        (_, ShownAs::Suppressed, Some(by)) => format!("Hidden: {}", hidden_by_in_words(by)),
+        (_, ShownAs::Suppressed, None) => "Hidden".to_owned(),
+        (_, shown, _) => format!("Shown {}", shown_in_words(shown)),
+    }
+}
+
+fn line(one: &StoredSighting, base: &str) -> Line {
+    let mut notes = Vec::new();
+    if !one.grounded {
+        notes.push("off the diff");
+    }
+    if !one.reported && one.status != FindingStatus::Fixed {
+        notes.push("nobody reported it this time, and its code stands");
+    }
+    if one.shown == ShownAs::Inline && one.said_inline && one.status != FindingStatus::Fixed {
+        notes.push("not repeated: its comment stands on the same code");
+    }
+    Line {
+        href: format!("{base}/findings/{}", one.id),
+        title: one.finding.title.clone(),
+        place: place(&one.finding),
+        severity: severity_badge(one.finding.severity),
+        category: one.finding.category.as_str(),
+        status: status_badge(one.status),
+        confidence: one.confidence.to_string(),
+        note: notes.join("; "),
+    }
+}
+
+/// `src/main.rs:41`.
+pub(crate) fn place(finding: &Finding) -> String {
+    finding.lines.map_or_else(|| finding.path.to_string(), |lines| format!("{}:{}", finding.path, lines.first))
+}

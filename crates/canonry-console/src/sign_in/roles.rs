@@ -1,0 +1,212 @@
+//! What somebody is to a repository: GitHub's word, believed for a while by pages, and a yes asked for again by deeds.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use canonry_domain::{GithubId, Login, RepoName};
+use canonry_github::api::Permission;
+use canonry_github::{GitHub, GitHubError};
+use canonry_store::{ConsoleSession, Repo};
+use jiff::{SignedDuration, Timestamp};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+
+/// How long GitHub's yes is believed: a reader who lost access reads for this much longer.
+const BELIEVED: SignedDuration = SignedDuration::from_mins(1);
+/// How long its no is believed. Whoever was let in a moment ago waits for it; a stranger's browser that reloads costs
+/// nothing meanwhile.
+const NO_BELIEVED: SignedDuration = SignedDuration::from_mins(10);
+/// How long after a question that GitHub did not answer the same one is not put again.
+const NOT_ASKED_AGAIN: SignedDuration = SignedDuration::from_secs(10);
+/// Questions are counted over this time. Whoever has used theirs up is believed to be what they were within it.
+const WINDOW: SignedDuration = SignedDuration::from_mins(10);
+/// Questions in [`WINDOW`] about one account: four pages of the overview that nobody has asked for yet.
+const MOST_ABOUT_ONE: usize = 200;
+/// Questions in [`WINDOW`] about all of them: 2,400 an hour, half of the 5,000 requests that an installation has. The
+/// other half is for the work.
+const MOST_ABOUT_ALL: usize = 400;
+/// Questions in [`WINDOW`] that others cannot use up: one page of the overview.
+const ALWAYS: usize = 50;
+/// Words that are kept; when there are more, all are asked for again.
+const MOST_KEPT: usize = 10_000;
+
+/// What somebody may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Role {
+    Reader,
+    /// See, and change what Canonry does in the repository.
+    Maintainer,
+    /// Everything: whoever holds the admin token.
+    Operator,
+}
+
+/// What came of a question.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    Said(Option<Role>),
+    /// GitHub did not answer. Only whoever was told before that there is such a repository may learn that.
+    Away {
+        knew: bool,
+    },
+}
+
+impl Word {
+    fn role(self) -> Result<Role, PageError> {
+        match self {
+            Self::Said(Some(role)) => Ok(role),
+            Self::Said(None) | Self::Away { knew: false } => Err(PageError::NotFound),
+            Self::Away { knew: true } => Err(PageError::Github("it does not say what you may see here".to_owned())),
+        }
+    }
+
+    fn is_believed(self, age: SignedDuration, is_deed: bool) -> bool {
+        match self {
+            Self::Said(None) => age < NO_BELIEVED,
+            Self::Said(Some(role)) => age < BELIEVED && !(is_deed && role >= Role::Maintainer),
+            Self::Away { .. } => age < NOT_ASKED_AGAIN,
+        }
+    }
+}
+
+/// What GitHub said, kept for a while.
+#[derive(Default)]
+pub(crate) struct Roles {
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    words: HashMap<(Login, RepoName), (Timestamp, Word)>,
+    /// Repositories that were seen to be what they are called, for everybody.
+    identified: HashMap<RepoName, Timestamp>,
+    /// Whom GitHub was asked about, the longest ago first.
+    asked: VecDeque<(Timestamp, Login)>,
+}
+
+impl Known {
+    /// Whether GitHub was asked about this account, or about all, as often as it may be.
+    fn is_enough(&mut self, login: &Login, now: Timestamp) -> bool {
+        while self.asked.front().is_some_and(|(at, _)| at.duration_until(now).abs() >= WINDOW) {
+            self.asked.pop_front();
+        }
+        let own = self.asked.iter().filter(|(_, whom)| whom == login).count();
+        own >= MOST_ABOUT_ONE || (own >= ALWAYS && self.asked.len() >= MOST_ABOUT_ALL)
+    }
+}
+
+impl Roles {
+    /// What the session's person is to the repository; to strangers there is no such page. Before a deed GitHub is
+    /// asked again, unless it has just said no: else any account could use up what the service may ask.
+    pub(crate) async fn of(
+        &self,
+        console: &Console,
+        session: &ConsoleSession,
+        repo: &Repo,
+        is_deed: bool,
+    ) -> Result<Role, PageError> {
+        if session.is_operator {
+            return Ok(Role::Operator);
+        }
+        let (Some(login), Some(account)) = (session.login.clone(), session.github_id) else {
+            return Err(PageError::NotFound);
+        };
+        let Some(github) = &console.github else {
+            return Err(PageError::Forbidden(
+                "operators, as this service has no credentials to ask GitHub who may see what",
+            ));
+        };
+        let key = (login, repo.name.clone());
+        let now = console.now();
+        let knew = {
+            let mut known = self.lock();
+            let before = known.words.get(&key).map(|(at, word)| (at.duration_until(now).abs(), *word));
+            if let Some((_, word)) = before.filter(|(age, word)| word.is_believed(*age, is_deed)) {
+                return word.role();
+            }
+            let knew = matches!(before, Some((_, Word::Said(Some(_)) | Word::Away { knew: true })));
+            // A maintainer's deed is never held up, and never done on an old word.
+            if known.is_enough(&key.0, now) && !(is_deed && knew) {
+                let word = before.filter(|(age, _)| *age < WINDOW).map_or(Word::Away { knew }, |(_, word)| word);
+                return word.role();
+            }
+            knew
+        };
+        let word = match self.ask(github, &key.0, account, repo, (is_deed, knew), now).await {
+            Ok(role) => Word::Said(role),
+            Err(error) => {
+                tracing::warn!(repo = %repo.name, %error, "GitHub could not say what somebody may see in the console");
+                Word::Away { knew }
+            }
+        };
+        let mut known = self.lock();
+        if known.words.len() >= MOST_KEPT {
+            known.words.clear();
+        }
+        known.words.insert(key, (now, word));
+        word.role()
+    }
+
+    /// Whether GitHub is asked no more about this person for now, so that pages may lack what they could see.
+    pub(crate) fn is_enough(&self, session: &ConsoleSession, now: Timestamp) -> bool {
+        session.login.as_ref().is_some_and(|login| self.lock().is_enough(login, now))
+    }
+
+    /// GitHub's word now. Nothing for whoever may not even read, for a name that is another repository's by now, and for
+    /// a repository that the App was taken away from: there GitHub says of nobody what they may see.
+    async fn ask(
+        &self,
+        github: &GitHub,
+        login: &Login,
+        account: GithubId,
+        repo: &Repo,
+        (is_deed, knew): (bool, bool),
+        now: Timestamp,
+    ) -> Result<Option<Role>, GitHubError> {
+        // Whoever works through a plan asks with every key, and must not use up what readers may ask.
+        if !(is_deed && knew) {
+            self.lock().asked.push_back((now, login.clone()));
+        }
+        let permission = match github.permission_of_account(&repo.name, login, account).await {
+            Ok(permission) => permission,
+            Err(error) if is_no(&error) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let role = match permission {
+            Permission::None => return Ok(None),
+            Permission::Read | Permission::Triage => Role::Reader,
+            Permission::Write | Permission::Maintain | Permission::Admin => Role::Maintainer,
+        };
+        // The permission is asked for by name. That the name is still this repository's is the same for everybody.
+        let identified = self.lock().identified.get(&repo.name).copied();
+        if is_deed || identified.is_none_or(|at| at.duration_until(now).abs() >= WINDOW) {
+            match github.repo(&repo.name).await {
+                Ok(there) if repo.github_id.is_some_and(|id| id != there.github_id()) => return Ok(None),
+                Ok(_) => {}
+                Err(error) if is_no(&error) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+            let mut known = self.lock();
+            if known.identified.len() >= MOST_KEPT {
+                known.identified.clear();
+            }
+            known.identified.insert(repo.name.clone(), now);
+        }
+        Ok(Some(role))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Whether GitHub says that there is nothing to see, in any of its ways.
+fn is_no(error: &GitHubError) -> bool {
+    matches!(
+        error,
+        GitHubError::NotFound { .. }
+            | GitHubError::NotInstalled { .. }
+            | GitHubError::Gone { .. }
+            | GitHubError::Moved { .. }
+    )
+}

@@ -1,0 +1,187 @@
+//! Who asks for a page, and what they are to the repository it is about.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{FromRequestParts, Path};
+use axum::http::Method;
+use axum::http::request::Parts;
+use canonry_domain::{Login, RepoName};
+use canonry_store::{ConsoleSession, NewConsoleAction, Repo, RepoId};
+
+use crate::console::Console;
+use crate::layout::errors::PageError;
+use crate::layout::page::{Page, RepoHead, Section};
+use crate::layout::theme::Theme;
+use crate::sign_in::cookies::{flash_of, session_of, stored_key, theme_of};
+use crate::sign_in::csrf;
+use crate::sign_in::roles::Role;
+
+pub(crate) struct SignedIn(pub(crate) Visit);
+
+/// Somebody who holds the admin token.
+pub(crate) struct OperatorOnly(pub(crate) Visit);
+
+/// Somebody who may read about the repository in the path.
+pub(crate) struct ReaderOf(pub(crate) At);
+
+/// Somebody who may change what Canonry does in the repository in the path. Before a deed GitHub is asked again.
+pub(crate) struct MaintainerOf(pub(crate) At);
+
+/// One request of somebody who is signed in.
+#[derive(Debug, Clone)]
+pub(crate) struct Visit {
+    pub(crate) session: ConsoleSession,
+    pub(crate) theme: Theme,
+    pub(crate) flash: Option<String>,
+    /// Whether htmx asks, which wants a part of the page.
+    pub(crate) is_htmx: bool,
+    here: String,
+    csrf: String,
+}
+
+/// One request about a repository.
+#[derive(Debug, Clone)]
+pub(crate) struct At {
+    pub(crate) repo: Repo,
+    pub(crate) role: Role,
+    pub(crate) visit: Visit,
+}
+
+impl Visit {
+    /// Their login; none for whoever signed in with the admin token.
+    pub(crate) fn login(&self) -> Option<&Login> {
+        self.session.login.as_ref()
+    }
+
+    pub(crate) fn who(&self) -> String {
+        self.login().map_or_else(|| "operator".to_owned(), |login| format!("@{login}"))
+    }
+
+    /// Writes down what they are about to do.
+    pub(crate) async fn record(
+        &self,
+        console: &Console,
+        repo: Option<RepoId>,
+        action: &str,
+        subject: &str,
+    ) -> Result<(), PageError> {
+        let (by, is_operator) = (self.login(), self.session.is_operator);
+        let action = NewConsoleAction { by, is_operator, repo, action, subject };
+        Ok(console.store.record_console_action(&action, console.now()).await?)
+    }
+
+    /// The frame of a page that is about no repository.
+    pub(crate) fn page(&self, console: &Console, title: &str, section: Section) -> Page {
+        Page {
+            title: title.to_owned(),
+            section,
+            theme: self.theme,
+            who: Some(self.who()),
+            is_operator: self.session.is_operator,
+            repo: None,
+            flash: self.flash.clone(),
+            command: None,
+            refresh: None,
+            version: console.version,
+            here: self.here.clone(),
+            csrf: self.csrf.clone(),
+        }
+    }
+}
+
+impl At {
+    pub(crate) fn can_maintain(&self) -> bool {
+        self.role >= Role::Maintainer
+    }
+
+    /// Writes down what they are about to do in the repository.
+    pub(crate) async fn record(&self, console: &Console, action: &str, subject: &str) -> Result<(), PageError> {
+        self.visit.record(console, Some(self.repo.id), action, subject).await
+    }
+
+    /// The frame of a page about the repository.
+    pub(crate) fn page(&self, console: &Console, title: &str, section: Section) -> Page {
+        let mut page = self.visit.page(console, title, section);
+        page.repo = Some(RepoHead::new(&self.repo, self.can_maintain()));
+        page
+    }
+}
+
+impl FromRequestParts<Arc<Console>> for SignedIn {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, PageError> {
+        visit(parts, console).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Console>> for OperatorOnly {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, PageError> {
+        let visit = visit(parts, console).await?;
+        if !visit.session.is_operator {
+            return Err(PageError::Forbidden("whoever runs this service; sign in with the admin token"));
+        }
+        Ok(Self(visit))
+    }
+}
+
+impl FromRequestParts<Arc<Console>> for ReaderOf {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, PageError> {
+        at(parts, console).await.map(Self)
+    }
+}
+
+impl FromRequestParts<Arc<Console>> for MaintainerOf {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, PageError> {
+        let at = at(parts, console).await?;
+        if !at.can_maintain() {
+            return Err(PageError::Forbidden("maintainers of this repository"));
+        }
+        Ok(Self(at))
+    }
+}
+
+async fn visit(parts: &Parts, console: &Console) -> Result<Visit, PageError> {
+    let headers = &parts.headers;
+    let here = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
+    let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
+    let signed_out = || if is_read { PageError::SignIn { then: here.clone() } } else { PageError::SignedOut };
+    // Before anything is looked up or GitHub is asked: what another site has a browser send must not cost anything.
+    if !is_read && !csrf::is_from_here(headers, console.public_url.as_ref()) {
+        return Err(PageError::Forged);
+    }
+    let id = session_of(headers, console).ok_or_else(signed_out)?;
+    let (key, seal) = (stored_key(&id), console.admin_token.seal(&id));
+    let session = console.store.console_session(&key, &seal, console.now()).await?.ok_or_else(signed_out)?;
+    Ok(Visit {
+        session,
+        theme: Theme::of(theme_of(headers).as_deref()),
+        flash: flash_of(headers),
+        is_htmx: headers.contains_key("hx-request"),
+        csrf: csrf::token(&console.form_key, &id),
+        here: if is_read { here } else { "/".to_owned() },
+    })
+}
+
+async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<At, PageError> {
+    let visit = visit(parts, console).await?;
+    let Ok(Path(path)) = Path::<HashMap<String, String>>::from_request_parts(parts, console).await else {
+        return Err(PageError::NotFound);
+    };
+    let (Some(owner), Some(name)) = (path.get("owner"), path.get("name")) else {
+        return Err(PageError::NotFound);
+    };
+    // A name that cannot be one of GitHub's is nobody's.
+    let name: RepoName = format!("{owner}/{name}").parse().map_err(|_| PageError::NotFound)?;
+    let repo = console.store.repo(&name).await?.ok_or(PageError::NotFound)?;
+    let is_deed = parts.method != Method::GET && parts.method != Method::HEAD;
+    let role = console.roles.of(console, &visit.session, &repo, is_deed).await?;
+    Ok(At { repo, role, visit })
+}
