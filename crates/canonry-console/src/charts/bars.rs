@@ -1,8 +1,8 @@
 //! What was counted in each stretch of time, stacked by kind.
 
-use crate::charts::Svg;
-use crate::charts::axes::{Plot, nothing, open, put};
+use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::thousands;
+use canonry_charts::{Plot, open_chart, push_markup};
 
 /// One stretch of time.
 pub(crate) struct Bar {
@@ -29,12 +29,12 @@ const HEIGHT: f64 = 250.0;
 pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
     let most = chart.bars.iter().map(|bar| bar.counts.iter().sum::<u64>()).max().unwrap_or(0);
     if most == 0 {
-        return nothing(chart.empty);
+        return nothing_to_draw(chart.empty);
     }
     let top = round_up(most);
     let all: u64 = chart.bars.iter().flat_map(|bar| &bar.counts).sum();
     let words = format!("{}: {} in {} stretches of time, {most} at most in one.", chart.heading, all, chart.bars.len());
-    let mut svg = open(HEIGHT, &words);
+    let mut svg = open_chart(HEIGHT, &words);
     let area = Plot::at(30.0, 184.0);
     area.heading(&mut svg, chart.heading);
     // A half mark only where half is a whole number.
@@ -62,7 +62,7 @@ pub(crate) fn bars(chart: &Bars<'_>) -> Svg {
             below += count;
             if *count > 0 {
                 let height = from - to;
-                put(
+                push_markup(
                     &mut svg,
                     format_args!(
                         r#"<rect class="{class}" x="{x:.1}" y="{to:.1}" width="{width:.1}" height="{height:.1}"/>"#
@@ -95,7 +95,7 @@ mod tests {
     use proptest::prelude::{prop_assert, proptest};
 
     use super::{Bar, Bars, HEIGHT, bars, round_up};
-    use crate::charts::axes::checks::assert_drawn;
+    use crate::charts::checks::assert_drawn;
 
     fn drawn(counts: Vec<Vec<u64>>) -> String {
         let stretches: Vec<Bar> =

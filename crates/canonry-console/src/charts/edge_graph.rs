@@ -3,7 +3,9 @@
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use super::{Svg, text};
+use canonry_charts::chart_text;
+
+use super::Svg;
 
 /// The most members that a picture shows; with more of them it is a ball of wool.
 pub(crate) const MOST_NODES: usize = 30;
@@ -41,7 +43,7 @@ pub(crate) fn edge_graph(about: &str, nodes: &[Node], lines: &[Line]) -> Option<
     let (places, height) = around(nodes.len());
     let mut svg = format!(
         r#"<svg class="edge-graph" viewBox="0 0 {WIDTH} {height:.0}" role="group" aria-label="{}">"#,
-        text(about)
+        chart_text(about)
     );
     svg.push_str(
         r#"<defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="11" markerHeight="11" orient="auto"><path class="arrow" d="M0 0L8 4L0 8Z"/></marker></defs>"#,
@@ -62,10 +64,10 @@ pub(crate) fn edge_graph(about: &str, nodes: &[Node], lines: &[Line]) -> Option<
         write!(
             svg,
             r#"<a class="{class}" href="{}" aria-label="{told}"><title>{told}</title><circle cx="{x:.1}" cy="{y:.1}" r="{size}"/><text x="{x:.1}" y="{:.1}" text-anchor="middle">{}</text></a>"#,
-            text(&node.href),
+            chart_text(&node.href),
             y + 4.0,
-            text(&node.name),
-            told = text(&node.told),
+            chart_text(&node.name),
+            told = chart_text(&node.told),
         )
         .expect(TAKES);
     }
@@ -122,7 +124,7 @@ fn draw_line(svg: &mut String, line: &Line, from: (f64, f64), to: (f64, f64), nu
         write!(
             svg,
             r#"<text class="edge-number" x="{x:.1}" y="{y:.1}" text-anchor="middle">{}</text>"#,
-            text(&line.words)
+            chart_text(&line.words)
         )
         .expect(TAKES);
     }

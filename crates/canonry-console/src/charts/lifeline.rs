@@ -2,7 +2,9 @@
 
 use canonry_domain::review::FindingStatus;
 
-use super::{Svg, text};
+use canonry_charts::chart_text;
+
+use super::Svg;
 
 /// As many reviews as the picture shows, the newest; the table beside it has the others too.
 pub(crate) const MOST: usize = 40;
@@ -34,7 +36,7 @@ pub(crate) fn lifeline(points: &[LifePoint]) -> Svg {
     let title = title(points);
     let mut svg = format!(
         r#"<svg viewBox="0 0 {width} {HEIGHT}" width="{width}" height="{HEIGHT}" role="img" aria-label="{}">"#,
-        text(&title)
+        chart_text(&title)
     );
     for (at, pair) in shown.windows(2).enumerate() {
         let (from, to) = (middle(at), middle(at + 1));
@@ -82,11 +84,11 @@ fn mark(point: &LifePoint, x: usize) -> String {
         r#"<g class="life-{class}">{said}<text x="{x}" y="{}" text-anchor="middle" class="strong-text">{word}</text>{shape}<text x="{x}" y="{}" text-anchor="middle">{}</text><text x="{x}" y="{}" text-anchor="middle" class="mono">{}</text><text x="{x}" y="{}" text-anchor="middle">{}</text></g>"#,
         LEVEL - 18,
         LEVEL + 26,
-        text(point.note),
+        chart_text(point.note),
         LEVEL + 42,
-        text(&point.commit),
+        chart_text(&point.commit),
         LEVEL + 57,
-        text(&point.day),
+        chart_text(&point.day),
     )
 }
 

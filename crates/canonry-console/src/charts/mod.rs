@@ -1,6 +1,5 @@
 //! Pictures as SVG, made on the server: numbers and escaped words, classes for colours, no styles of their own.
 
-pub(crate) mod axes;
 pub(crate) mod bars;
 pub(crate) mod days;
 pub(crate) mod edge_graph;
@@ -13,13 +12,14 @@ pub(crate) mod treemap;
 use std::fmt;
 
 use askama::filters::HtmlSafe;
+use canonry_charts::chart_text;
 
 /// A picture, ready for a page.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Svg(String);
 
 impl Svg {
-    /// From finished markup; every text in it went through [`text`].
+    /// From finished markup; every text in it went through [`chart_text`].
     pub(crate) const fn new(markup: String) -> Self {
         Self(markup)
     }
@@ -38,23 +38,42 @@ impl fmt::Display for Svg {
 
 impl HtmlSafe for Svg {}
 
-/// A stranger's text inside of a picture or one of its attributes.
-pub(crate) fn text(raw: &str) -> String {
-    let mut safe = String::with_capacity(raw.len());
-    escape(&mut safe, &canonry_domain::printable::one_line(raw));
-    safe
+/// The words that stand where a picture would, as there is nothing to draw.
+pub(crate) fn nothing_to_draw(words: &str) -> Svg {
+    Svg::new(format!(r#"<p class="empty">{}</p>"#, chart_text(words)))
 }
 
-/// Adds a text to HTML that no template escapes, for elements and for attributes in quotes.
-pub(crate) fn escape(html: &mut String, text: &str) {
-    for character in text.chars() {
-        match character {
-            '&' => html.push_str("&amp;"),
-            '<' => html.push_str("&lt;"),
-            '>' => html.push_str("&gt;"),
-            '"' => html.push_str("&quot;"),
-            '\'' => html.push_str("&#39;"),
-            other => html.push(other),
+/// Checks of what every picture must be.
+#[cfg(test)]
+pub(crate) mod checks {
+    use canonry_charts::CHART_WIDTH as WIDTH;
+
+    /// Every coordinate is a number inside of the picture, and every element is closed.
+    pub(crate) fn assert_drawn(svg: &str, height: f64) {
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>"), "{svg}");
+        assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("style="), "{svg}");
+        for (name, most) in [("x", WIDTH), ("cx", WIDTH), ("y", height), ("cy", height)] {
+            for value in values(svg, name) {
+                assert!((0.0..=most).contains(&value), "{name} = {value} in {svg}");
+            }
         }
+        for path in svg.split(" d=\"").skip(1).map(|rest| rest.split('"').next().unwrap_or_default()) {
+            for command in path
+                .split_inclusive(['M', 'L', 'H', 'V', 'Z', 'v', 'h'])
+                .map(|part| part.trim_end_matches(char::is_alphabetic))
+            {
+                let numbers: Vec<f64> = command.split([' ', ',']).filter_map(|number| number.parse().ok()).collect();
+                for number in numbers {
+                    assert!((-WIDTH..=WIDTH).contains(&number), "{number} in {path}");
+                }
+            }
+        }
+    }
+
+    fn values(svg: &str, name: &str) -> Vec<f64> {
+        svg.split(&format!(" {name}=\""))
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap_or_default().parse().expect("a number"))
+            .collect()
     }
 }

@@ -1,9 +1,9 @@
 //! How often predictions were right, by score: as often as the score says, more or less.
 
+use canonry_charts::{Plot, open_chart, percent_marks, push_markup};
 use canonry_domain::LevelShare;
 
-use crate::charts::Svg;
-use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
+use crate::charts::{Svg, nothing_to_draw};
 
 /// Predictions by score, and the thresholds they are cut at.
 pub(crate) struct ReliabilityPlot<'a> {
@@ -21,12 +21,12 @@ const HEIGHT: f64 = 306.0;
 /// The picture; kind words when there is nothing to draw.
 pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
     let (Some(first), Some(_)) = (plot.levels.first(), plot.levels.last()) else {
-        return nothing("No prediction has an outcome yet, so nobody can say how often a score is right.");
+        return nothing_to_draw("No prediction has an outcome yet, so nobody can say how often a score is right.");
     };
     let lowest = f64::from(first.from.min(50));
     let across = |points: f64| (points - lowest) / (100.0 - lowest);
     let all: u64 = plot.levels.iter().map(|level| level.share.all()).sum();
-    let mut svg = open(
+    let mut svg = open_chart(
         HEIGHT,
         &format!(
             "How often predictions were right, by their score, in {} levels with {all} predictions.",
@@ -39,7 +39,7 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
     let tens = (lowest as u8 / 10..=10).map(|ten| f64::from(ten) * 10.0).filter(|points| *points >= lowest);
     area.columns(&mut svg, &tens.map(|points| (across(points), format!("{points:.0}"))).collect::<Vec<_>>());
     area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 4.0, "middle", "score of the prediction, in points");
-    put(
+    push_markup(
         &mut svg,
         format_args!(
             r#"<path class="diagonal" d="M{:.1} {:.1}L{:.1} {:.1}"/>"#,
@@ -53,19 +53,22 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
         area.level(&mut svg, "line-wanted", wanted, "wanted");
     }
     let configured = area.x(across(f64::from(plot.configured)));
-    put(
+    push_markup(
         &mut svg,
         format_args!(r#"<path class="line-soft" d="M{configured:.1} {:.1}V{:.1}"/>"#, area.top, area.bottom()),
     );
     if let Some(current) = plot.current.filter(|current| *current != plot.configured) {
         let x = area.x(across(f64::from(current)));
-        put(&mut svg, format_args!(r#"<path class="line-now" d="M{x:.1} {:.1}V{:.1}"/>"#, area.top, area.bottom()));
+        push_markup(
+            &mut svg,
+            format_args!(r#"<path class="line-now" d="M{x:.1} {:.1}V{:.1}"/>"#, area.top, area.bottom()),
+        );
     }
     for level in plot.levels {
         let Some(value) = level.share.value() else { continue };
         let interval = level.share.interval();
         let x = area.x(across(f64::midpoint(f64::from(level.from), f64::from(level.to) + 1.0)));
-        put(
+        push_markup(
             &mut svg,
             format_args!(
                 r#"<path class="whisker" d="M{x:.1} {:.1}V{:.1}"/>"#,
@@ -73,7 +76,7 @@ pub(crate) fn reliability_plot(plot: &ReliabilityPlot<'_>) -> Svg {
                 area.y(interval.high)
             ),
         );
-        put(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{:.1}" r="5.5"/>"#, area.y(value)));
+        push_markup(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{:.1}" r="5.5"/>"#, area.y(value)));
         area.words(&mut svg, x, area.bottom() + 36.0, "middle", &format!("n {}", level.share.all()));
     }
     svg.push_str("</svg>");
@@ -87,7 +90,7 @@ mod tests {
     use proptest::prelude::proptest;
 
     use super::{HEIGHT, ReliabilityPlot, reliability_plot};
-    use crate::charts::axes::checks::assert_drawn;
+    use crate::charts::checks::assert_drawn;
 
     fn drawn(levels: &[LevelShare], current: Option<u8>) -> String {
         reliability_plot(&ReliabilityPlot { levels, configured: 85, current, wanted: Some(0.8) }).as_str().to_owned()

@@ -1,9 +1,9 @@
 //! The threshold over time, and below it how sure it is: the share of right predictions with its band.
 
+use canonry_charts::{Plot, open_chart, percent_marks, push_markup, share_within};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::charts::Svg;
-use crate::charts::axes::{Plot, inside, nothing, open, percent_marks, put};
+use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::percent;
 
 /// What held from a moment on, and what it rested on.
@@ -40,20 +40,20 @@ const SILENT: f64 = 102.0;
 /// The picture; kind words when there is nothing to draw.
 pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     let (Some(first), Some(last)) = (line.points.first(), line.points.last()) else {
-        return nothing(
+        return nothing_to_draw(
             "No outcome is known yet. The line begins when the first issue that Canonry looked at is closed.",
         );
     };
     let span = Span { from: line.from.min(first.at), until: last.at };
     let now = last.threshold.map_or_else(|| "silent".to_owned(), |points| points.to_string());
-    let mut svg = open(
+    let mut svg = open_chart(
         HEIGHT,
         &format!(
             "The threshold over time. It is {now} now; {} is configured. Below, {} of predictions were right, between {} and {}.",
             line.configured,
-            percent(inside(last.share)),
-            percent(inside(last.low)),
-            percent(inside(last.high))
+            percent(share_within(last.share)),
+            percent(share_within(last.low)),
+            percent(share_within(last.high))
         ),
     );
     let above = Plot::at(28.0, 150.0);
@@ -65,21 +65,21 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
     above.columns(&mut svg, &[]);
     above.level(&mut svg, "line-soft", height(f64::from(line.configured)), "configured");
     let drawn = |point: &StepPoint| height(point.threshold.map_or(SILENT, f64::from));
-    put(&mut svg, format_args!(r#"<path class="line" d="{}"/>"#, steps(&above, &span, line.points, drawn)));
+    push_markup(&mut svg, format_args!(r#"<path class="line" d="{}"/>"#, steps(&above, &span, line.points, drawn)));
     for at in line.moves.iter().filter(|at| (span.from..=span.until).contains(at)) {
         let held = line.points.iter().find(|point| point.at >= *at).unwrap_or(last);
         let (x, y) = (above.x(span.share(*at)), above.y(drawn(held)));
-        put(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="5"/>"#));
+        push_markup(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="5"/>"#));
     }
     let below = Plot::at(236.0, 126.0);
     below.heading(&mut svg, "Share of right predictions from there up");
     below.rows(&mut svg, &percent_marks());
     below.columns(&mut svg, &span.marks());
-    put(&mut svg, format_args!(r#"<path class="band" d="{}"/>"#, band(&below, &span, line.points)));
+    push_markup(&mut svg, format_args!(r#"<path class="band" d="{}"/>"#, band(&below, &span, line.points)));
     if let Some(wanted) = line.wanted {
         below.level(&mut svg, "line-wanted", wanted, "wanted");
     }
-    put(
+    push_markup(
         &mut svg,
         format_args!(
             r#"<path class="line" d="{}"/>"#,
@@ -100,11 +100,11 @@ fn steps(plot: &Plot, span: &Span, points: &[StepPoint], drawn: impl Fn(&StepPoi
     for (index, point) in points.iter().enumerate() {
         let y = plot.y(drawn(point));
         if index == 0 {
-            put(&mut path, format_args!("M{:.1} {y:.1}", plot.x(0.0)));
+            push_markup(&mut path, format_args!("M{:.1} {y:.1}", plot.x(0.0)));
         } else {
-            put(&mut path, format_args!("V{y:.1}"));
+            push_markup(&mut path, format_args!("V{y:.1}"));
         }
-        put(&mut path, format_args!("H{:.1}", plot.x(span.share(point.at))));
+        push_markup(&mut path, format_args!("H{:.1}", plot.x(span.share(point.at))));
     }
     path
 }
@@ -114,7 +114,7 @@ fn band(plot: &Plot, span: &Span, points: &[StepPoint]) -> String {
     let mut path = steps(plot, span, points, |point| point.high);
     for (index, point) in points.iter().enumerate().rev() {
         let begins = index.checked_sub(1).map_or(0.0, |before| span.share(points[before].at));
-        put(&mut path, format_args!("V{:.1}H{:.1}", plot.y(point.low), plot.x(begins)));
+        push_markup(&mut path, format_args!("V{:.1}H{:.1}", plot.y(point.low), plot.x(begins)));
     }
     path.push('Z');
     path
@@ -158,7 +158,7 @@ mod tests {
     use proptest::prelude::{any, proptest};
 
     use super::{HEIGHT, StepLine, StepPoint, step_line};
-    use crate::charts::axes::checks::assert_drawn;
+    use crate::charts::checks::assert_drawn;
 
     fn hour(hours: i64) -> Timestamp {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)

@@ -1,9 +1,9 @@
 //! Precision against recall with many gates, and with those that were chosen.
 
+use canonry_charts::{Plot, open_chart, percent_marks, push_markup};
 use canonry_domain::{AuditTally, Share};
 
-use crate::charts::Svg;
-use crate::charts::axes::{Plot, nothing, open, percent_marks, put};
+use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::percent;
 
 /// What an audit comes to: as stored, with many gates, and with those that were chosen.
@@ -18,7 +18,9 @@ const HEIGHT: f64 = 310.0;
 /// The picture; kind words when there is nothing to compare.
 pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
     let Some(stored) = place(&plot.stored) else {
-        return nothing("Neither judge accepted anything in this sample, so there is no precision or recall to plot.");
+        return nothing_to_draw(
+            "Neither judge accepted anything in this sample, so there is no precision or recall to plot.",
+        );
     };
     let area = Plot::at(30.0, 236.0);
     let chosen = place(&plot.chosen);
@@ -32,23 +34,23 @@ pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
             )
         },
     );
-    let mut svg = open(HEIGHT, &words);
+    let mut svg = open_chart(HEIGHT, &words);
     area.heading(&mut svg, "Precision: accepted ones that are right");
     area.rows(&mut svg, &percent_marks());
     area.columns(&mut svg, &percent_marks());
     area.words(&mut svg, area.left + area.width / 2.0, HEIGHT - 6.0, "middle", "recall: duplicates that are found");
     for (recall, precision) in plot.others.iter().filter_map(place) {
-        put(
+        push_markup(
             &mut svg,
             format_args!(r#"<circle class="other" cx="{:.1}" cy="{:.1}" r="4"/>"#, area.x(recall), area.y(precision)),
         );
     }
     let (x, y) = (area.x(stored.0), area.y(stored.1));
-    put(&mut svg, format_args!(r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="7"/>"#));
+    push_markup(&mut svg, format_args!(r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="7"/>"#));
     if let Some((recall, precision)) = chosen {
         let (x, y) = (area.x(recall), area.y(precision));
         let (found, right) = (recall_of(&plot.chosen).interval(), precision_of(&plot.chosen).interval());
-        put(
+        push_markup(
             &mut svg,
             format_args!(
                 r#"<path class="whisker" d="M{:.1} {y:.1}H{:.1}M{x:.1} {:.1}V{:.1}"/>"#,
@@ -58,7 +60,7 @@ pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
                 area.y(right.high)
             ),
         );
-        put(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="6"/>"#));
+        push_markup(&mut svg, format_args!(r#"<circle class="dot" cx="{x:.1}" cy="{y:.1}" r="6"/>"#));
     }
     svg.push_str("</svg>");
     Svg::new(svg)
@@ -86,7 +88,7 @@ mod tests {
     use proptest::sample::select;
 
     use super::{HEIGHT, Sweep, sweep};
-    use crate::charts::axes::checks::assert_drawn;
+    use crate::charts::checks::assert_drawn;
 
     fn tally(classes: &[AuditClass]) -> AuditTally {
         classes.iter().copied().collect()

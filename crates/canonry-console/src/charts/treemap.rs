@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::{Svg, text};
+use canonry_charts::chart_text;
+
+use super::Svg;
 
 #[derive(Debug, Clone)]
 pub(crate) struct Tile {
@@ -47,8 +49,10 @@ const LINE: f64 = 16.0;
 
 /// The picture of these groups, the largest first.
 pub(crate) fn treemap(about: &str, tiles: &[Tile], rest: Option<&Rest>) -> Svg {
-    let mut svg =
-        format!(r#"<svg class="treemap" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{}">"#, text(about));
+    let mut svg = format!(
+        r#"<svg class="treemap" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{}">"#,
+        chart_text(about)
+    );
     svg.push_str(
         r#"<defs><pattern id="hatch" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><path class="hatch-line" d="M0 0V7"/></pattern></defs>"#,
     );
@@ -62,11 +66,11 @@ pub(crate) fn treemap(about: &str, tiles: &[Tile], rest: Option<&Rest>) -> Svg {
         write!(
             svg,
             r#"<a class="tile rest" href="{}"><rect x="1" y="{y}" width="{}" height="{}" rx="5"/><text x="{}" y="{middle}" text-anchor="middle">{}</text></a>"#,
-            text(&rest.href),
+            chart_text(&rest.href),
             WIDTH - 2.0,
             STRIP - 1.0,
             WIDTH / 2.0,
-            text(&rest.words),
+            chart_text(&rest.words),
         )
         .expect(TAKES);
     }
@@ -84,7 +88,7 @@ fn draw(svg: &mut String, tile: &Tile, place: Rect) {
     let letters = ((width - 12.0) / LETTER).floor().max(0.0) as usize;
     let lines = ((height - 14.0) / LINE).floor().max(0.0) as usize;
     let is_named = lines >= 1 && letters >= tile.name.chars().count();
-    let told = text(&tile.told);
+    let told = chart_text(&tile.told);
     // What is written in a tile is its name to those who hear it; another one would contradict what others see.
     let label = if is_named { String::new() } else { format!(r#" aria-label="{told}""#) };
     write!(
@@ -92,7 +96,7 @@ fn draw(svg: &mut String, tile: &Tile, place: Rect) {
         r#"<a class="tile {}{}" href="{}"{label}><title>{told}</title><rect x="{x:.1}" y="{y:.1}" width="{width:.1}" height="{height:.1}" rx="{}"/>"#,
         tile.class,
         if tile.is_planned { " planned" } else { "" },
-        text(&tile.href),
+        chart_text(&tile.href),
         if gap > 0.0 { 4 } else { 0 },
     )
     .expect(TAKES);
@@ -107,12 +111,18 @@ fn draw(svg: &mut String, tile: &Tile, place: Rect) {
             .expect(TAKES);
     }
     if is_named {
-        write!(svg, r#"<text class="tile-name" x="{:.1}" y="{:.1}">{}</text>"#, x + 6.0, y + LINE, text(&tile.name))
-            .expect(TAKES);
+        write!(
+            svg,
+            r#"<text class="tile-name" x="{:.1}" y="{:.1}">{}</text>"#,
+            x + 6.0,
+            y + LINE,
+            chart_text(&tile.name)
+        )
+        .expect(TAKES);
         // Three letters say nothing.
         for (at, line) in (2..=lines).zip(wrapped(&tile.words, letters).into_iter().filter(|_| letters >= 8)) {
             let below = y + LINE * at as f64;
-            write!(svg, r#"<text x="{:.1}" y="{below:.1}">{}</text>"#, x + 6.0, text(&line)).expect(TAKES);
+            write!(svg, r#"<text x="{:.1}" y="{below:.1}">{}</text>"#, x + 6.0, chart_text(&line)).expect(TAKES);
         }
     }
     svg.push_str("</a>");

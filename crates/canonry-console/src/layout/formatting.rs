@@ -139,7 +139,7 @@ impl Badge {
 
 impl fmt::Display for Badge {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, r#"<span class="badge {}">{}</span>"#, self.class, crate::charts::text(&self.words))
+        write!(formatter, r#"<span class="badge {}">{}</span>"#, self.class, canonry_charts::chart_text(&self.words))
     }
 }
 

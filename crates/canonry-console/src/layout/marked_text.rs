@@ -7,7 +7,7 @@ use askama::filters::HtmlSafe;
 use canonry_domain::printable::block;
 use canonry_retrieval::Span;
 
-use crate::charts::escape;
+use canonry_charts::escape;
 
 /// Colours that marks have; more facts begin with the first again.
 const COLOURS: usize = 6;

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
+use canonry_charts::{LineChart, LinePoint, LineSeries, SeriesMark, escaped};
 use canonry_retrieval::{Interval, RetrievalMeasures};
 use jiff::Timestamp;
 
 use crate::lab::backtest::{Backtest, Miss, NamedItem};
-use crate::lab::line_charts::{Chart, Point, Series, Style};
 
 /// The scores that gates stand at.
 pub const GATES: [f64; 4] = [0.75, 0.85, 0.90, 0.95];
@@ -91,24 +91,27 @@ fn write_retrieval(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
     let place = |at: usize| at as f64 / last;
     let curve = &backtest.recall_curve;
     let told: Vec<String> = curve.iter().map(|(k, share)| format!("{:.0} % in {k}", share * 100.0)).collect();
-    let chart = Chart {
+    let chart = LineChart {
         id: "recall",
-        title: "Duplicates whose earlier item is among the first neighbours",
+        title: "Duplicates whose earlier item is among the first neighbours".to_owned(),
         description: format!("The share rises with the number of neighbours looked at: {}.", told.join(", ")),
         x_label: "neighbours looked at",
         x_marks: curve.iter().enumerate().map(|(at, (k, _))| (place(at), k.to_string())).collect(),
-        series: vec![Series {
+        y_marks: fifths(),
+        reference: None,
+        series: vec![LineSeries {
             name: "found",
-            style: Style::Solid,
+            class: "solid",
+            mark: SeriesMark::Circle,
             points: curve
                 .iter()
                 .enumerate()
-                .map(|(at, (k, share))| Point {
-                    x: place(at),
-                    y: *share,
+                .map(|(at, (k, share))| LinePoint {
                     interval: interval_at(&backtest.retrieval, *k),
+                    ..LinePoint::new(place(at), *share)
                 })
                 .collect(),
+            background: Vec::new(),
         }],
     };
     page.push_str(&figure(&chart));
@@ -147,11 +150,11 @@ fn interval_at(measures: &RetrievalMeasures, k: usize) -> Option<(f64, f64)> {
 fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result {
     let verdicts = &backtest.verdicts;
     page.push_str("<section>\n<h2>Would it have been right to speak?</h2>\n");
-    let points = |share: &dyn Fn(&crate::VerdictPoint) -> Option<f64>| -> Vec<Point> {
+    let points = |share: &dyn Fn(&crate::VerdictPoint) -> Option<f64>| -> Vec<LinePoint> {
         let every_fifth = verdicts.levels.iter().filter(|level| is_drawn(level.threshold.get()));
         let point = |level| {
             let level: &crate::VerdictPoint = level;
-            Some(Point { x: place(level.threshold.get()), y: share(level)?, interval: None })
+            Some(LinePoint::new(place(level.threshold.get()), share(level)?))
         };
         every_fifth.filter_map(point).collect()
     };
@@ -164,22 +167,28 @@ fn write_thresholds(page: &mut String, backtest: &Backtest) -> std::fmt::Result 
             format!("at {gate:.2}, {precision} and {:.0} % of duplicates answered", point.recall.value * 100.0)
         })
         .collect();
-    let chart = Chart {
+    let chart = LineChart {
         id: "thresholds",
-        title: "Precision and recall by threshold",
+        title: "Precision and recall by threshold".to_owned(),
         description: format!("{}.", told.join("; ")),
         x_label: "threshold",
         x_marks: tenths(),
+        y_marks: fifths(),
+        reference: None,
         series: vec![
-            Series {
+            LineSeries {
                 name: "answers that are right",
-                style: Style::Solid,
+                class: "solid",
+                mark: SeriesMark::Circle,
                 points: points(&|level| level.precision.map(|share| share.value)),
+                background: Vec::new(),
             },
-            Series {
+            LineSeries {
                 name: "duplicates answered rightly",
-                style: Style::Dashed,
+                class: "dashed",
+                mark: SeriesMark::Square,
                 points: points(&|level| Some(level.recall.value)),
+                background: Vec::new(),
             },
         ],
     };
@@ -225,30 +234,35 @@ fn write_reliability(page: &mut String, backtest: &Backtest) -> std::fmt::Result
         .iter()
         .map(|band| format!("{:.0} % right from {:.2} to {:.2}", band.right.value * 100.0, band.from, band.to))
         .collect();
-    let chart = Chart {
+    let chart = LineChart {
         id: "reliability",
-        title: "Share of first neighbours that is right, by score",
+        title: "Share of first neighbours that is right, by score".to_owned(),
         description: format!("{}.", told.join(", ")),
         x_label: "score of the first neighbour",
         x_marks: tenths(),
+        y_marks: fifths(),
+        reference: None,
         series: vec![
-            Series {
+            LineSeries {
                 name: "measured",
-                style: Style::Solid,
+                class: "solid",
+                mark: SeriesMark::Circle,
                 points: bands
                     .iter()
                     .filter(|band| band.from >= LOWEST)
-                    .map(|band| Point {
-                        x: place((band.from + band.to) / 2.0),
-                        y: band.right.value,
+                    .map(|band| LinePoint {
                         interval: Some((band.right.low, band.right.high)),
+                        ..LinePoint::new(place((band.from + band.to) / 2.0), band.right.value)
                     })
                     .collect(),
+                background: Vec::new(),
             },
-            Series {
+            LineSeries {
                 name: "promised",
-                style: Style::Promise,
-                points: PROMISES.iter().map(|&(x, y)| Point { x: place(x), y, interval: None }).collect(),
+                class: "promise",
+                mark: SeriesMark::Ring,
+                points: PROMISES.iter().map(|&(x, y)| LinePoint::new(place(x), y)).collect(),
+                background: Vec::new(),
             },
         ],
     };
@@ -297,12 +311,17 @@ fn place(score: f64) -> f64 {
     (score - LOWEST) / (1.0 - LOWEST)
 }
 
+/// The marks of an axis of shares.
+pub(crate) fn fifths() -> Vec<(f64, String)> {
+    (0..=5).map(|fifth| f64::from(fifth) / 5.0).map(|share| (share, format!("{:.0} %", share * 100.0))).collect()
+}
+
 fn tenths() -> Vec<(f64, String)> {
     (5..=10).map(|tenth| f64::from(tenth) / 10.0).map(|score| (place(score), format!("{score:.2}"))).collect()
 }
 
-fn figure(chart: &Chart<'_>) -> String {
-    format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", chart.svg(), escaped(chart.title))
+pub(crate) fn figure(chart: &LineChart<'_>) -> String {
+    format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", chart.svg(), escaped(&chart.title))
 }
 
 fn share_cell(share: Interval) -> String {
@@ -328,24 +347,6 @@ fn with_code(text: &str) -> String {
     parts.map(marked).collect()
 }
 
-/// Text that is text in HTML too, within an element or an attribute.
-pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            // What no HTML may hold, such as NUL and escape.
-            other if other.is_control() && !other.is_whitespace() => safe.push('\u{fffd}'),
-            other => safe.push(other),
-        }
-    }
-    safe
-}
-
 /// The look of pages, light and dark.
 pub(crate) const STYLE: &str = "
 :root { --ink: #1b2430; --quiet: #55606e; --paper: #ffffff; --card: #f4f6f9; --line: #d5dbe3; --one: #0b5cad; --two: #a8470a; --promise: #5b6472; --warn: #fff4d6; --warn-ink: #5c4300; }
@@ -361,7 +362,7 @@ figure { margin: 1rem 0; padding: 1rem; background: var(--card); border: 1px sol
 figcaption { font-size: .875rem; }
 svg { width: 100%; height: auto; font: 12px system-ui, sans-serif; }
 svg text { fill: var(--ink); }
-svg .grid { stroke: var(--line); }
+svg .grid, svg .axis { stroke: var(--line); }
 svg polyline { fill: none; stroke-width: 2; }
 svg .interval { stroke-width: 2; opacity: .45; }
 svg .solid { stroke: var(--one); } svg .solid circle { fill: var(--one); }

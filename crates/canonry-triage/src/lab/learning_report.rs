@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
+use canonry_charts::{LineChart, LinePoint, LineSeries, SeriesMark, escaped};
 use canonry_domain::{CurrentThreshold, Threshold, ThresholdRule};
 
-use crate::lab::backtest_report::{STYLE, escaped};
-use crate::lab::learning_charts::{RuleChart, RuleLines};
+use crate::lab::backtest_report::{STYLE, fifths, figure};
 use crate::lab::simulate_learning::{EARLY, LearningCurve, LearningSimulation, RuleSummary, mean, median, share};
 use crate::lab::synthetic_repository::RepositoryKind;
 
@@ -109,11 +109,11 @@ fn write_kind(
     Ok(())
 }
 
-fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, rows: &[&RuleSummary]) -> RuleChart<'a> {
+fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, rows: &[&RuleSummary]) -> LineChart<'a> {
     let told: Vec<String> = rows.iter().map(|row| format!("{} ends at {}", row.rule, row.median_threshold)).collect();
     let marks = [50, 60, 70, 80, 90].map(|points| (threshold_points_place(points), points.to_string()));
     let configured = simulation.configured;
-    RuleChart {
+    LineChart {
         id: match kind {
             RepositoryKind::Good => "good-thresholds",
             RepositoryKind::Crossing => "crossing-thresholds",
@@ -125,8 +125,8 @@ fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
         x_label: "outcomes",
         x_marks: x_marks(simulation, kind),
         y_marks: marks.into_iter().chain([(1.0, "silent".to_owned())]).collect(),
-        reference: threshold_points_place(configured.get()),
-        lines: lines(
+        reference: Some(threshold_points_place(configured.get())),
+        series: series(
             simulation,
             kind,
             |curve, at| curve.points.get(at).map(|point| threshold_place(point.threshold)),
@@ -138,14 +138,14 @@ fn threshold_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
     }
 }
 
-fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, rows: &[&RuleSummary]) -> RuleChart<'a> {
+fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, rows: &[&RuleSummary]) -> LineChart<'a> {
     let told = |row: &&RuleSummary| match row.mean_precision {
         Some(precision) => format!("with {} {} is right in the end", row.rule, share(Some(precision))),
         None => format!("with {} nothing is said in the end", row.rule),
     };
     let told: Vec<String> = rows.iter().map(told).collect();
     let wanted = simulation.wanted.get();
-    RuleChart {
+    LineChart {
         id: match kind {
             RepositoryKind::Good => "good-precision",
             RepositoryKind::Crossing => "crossing-precision",
@@ -159,9 +159,9 @@ fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
         description: format!("{}.", told.join(", ")),
         x_label: "outcomes",
         x_marks: x_marks(simulation, kind),
-        y_marks: (0..=5).map(|fifth| f64::from(fifth) / 5.0).map(|place| (place, share(Some(place)))).collect(),
-        reference: wanted,
-        lines: lines(
+        y_marks: fifths(),
+        reference: Some(wanted),
+        series: series(
             simulation,
             kind,
             |curve, at| curve.points.get(at).and_then(|point| point.precision),
@@ -173,23 +173,30 @@ fn precision_chart<'a>(simulation: &LearningSimulation, kind: RepositoryKind, ro
     }
 }
 
-/// The lines of every rule; `of_each` and `of_all` say where they are at the look with a number.
-fn lines(
+/// A series for every rule; `of_each` and `of_all` say where they are at the look with a number.
+fn series<'a>(
     simulation: &LearningSimulation,
     kind: RepositoryKind,
     of_each: impl Fn(&LearningCurve, usize) -> Option<f64>,
     of_all: impl Fn(&[&LearningCurve], usize) -> Option<f64>,
-) -> Vec<RuleLines> {
+) -> Vec<LineSeries<'a>> {
     let of_rule = |rule: &ThresholdRule| {
         let curves: Vec<&LearningCurve> = simulation.curves_of(kind, *rule).collect();
         let looks = curves.first().map_or(0, |curve| curve.points.len());
-        let places = |place: &dyn Fn(usize) -> Option<f64>| -> Vec<(f64, Option<f64>)> {
-            (0..looks).map(|at| (look_place(at, looks), place(at))).collect()
+        let places = |place: &dyn Fn(usize) -> Option<f64>| -> Vec<LinePoint> {
+            (0..looks).map(|at| LinePoint::new(look_place(at, looks), place(at))).collect()
         };
-        RuleLines {
-            rule: *rule,
-            each: curves.iter().map(|curve| places(&|at| of_each(curve, at))).collect(),
-            all: places(&|at| of_all(&curves, at)),
+        let (class, mark) = match rule {
+            ThresholdRule::PrecisionTarget => ("rule-target", SeriesMark::Circle),
+            ThresholdRule::BetaMean => ("rule-mean", SeriesMark::Square),
+            ThresholdRule::BetaComplement => ("rule-complement", SeriesMark::Triangle),
+        };
+        LineSeries {
+            name: rule.as_str(),
+            class,
+            mark,
+            points: places(&|at| of_all(&curves, at)),
+            background: curves.iter().map(|curve| places(&|at| of_each(curve, at))).collect(),
         }
     };
     ThresholdRule::ALL.iter().map(of_rule).collect()
@@ -213,10 +220,6 @@ fn threshold_place(current: CurrentThreshold) -> f64 {
 fn threshold_points_place(points: u8) -> f64 {
     let (lowest, highest) = (f64::from(Threshold::LOWEST.get()), f64::from(Threshold::HIGHEST.get()));
     HIGHEST_PLACE * (f64::from(points) - lowest) / (highest - lowest)
-}
-
-fn figure(chart: &RuleChart<'_>) -> String {
-    format!("<figure>\n{}<figcaption>{}</figcaption>\n</figure>\n", chart.svg(), escaped(&chart.title))
 }
 
 const MORE_STYLE: &str = "

@@ -7,9 +7,7 @@ pub(crate) mod backtest_report;
 pub(crate) mod backtest_truth;
 pub(crate) mod backtest_verdicts;
 pub(crate) mod judge_audit;
-pub(crate) mod learning_charts;
 pub(crate) mod learning_report;
-pub(crate) mod line_charts;
 pub(crate) mod simulate_learning;
 pub(crate) mod synthetic_repository;
 

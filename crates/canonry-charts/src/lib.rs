@@ -1,0 +1,35 @@
+#![doc = include_str!("../README.md")]
+
+mod line_chart;
+mod plot;
+
+pub use line_chart::{LineChart, LinePoint, LineSeries, SeriesMark};
+pub use plot::{CHART_WIDTH, Plot, open_chart, percent_marks, push_markup, share_within};
+
+/// A stranger's text on one line, inside of a picture or one of its attributes.
+pub fn chart_text(raw: &str) -> String {
+    escaped(&canonry_domain::printable::one_line(raw))
+}
+
+/// A text that is text in HTML too, within an element or an attribute in quotes.
+pub fn escaped(text: &str) -> String {
+    let mut html = String::with_capacity(text.len());
+    escape(&mut html, text);
+    html
+}
+
+/// Adds a text to HTML that no template escapes.
+pub fn escape(html: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '&' => html.push_str("&amp;"),
+            '<' => html.push_str("&lt;"),
+            '>' => html.push_str("&gt;"),
+            '"' => html.push_str("&quot;"),
+            '\'' => html.push_str("&#39;"),
+            // HTML has no NUL and no escape.
+            other if other.is_control() && !other.is_whitespace() => html.push('\u{fffd}'),
+            other => html.push(other),
+        }
+    }
+}

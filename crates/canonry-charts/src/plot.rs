@@ -1,0 +1,107 @@
+//! A plot's place in a picture: where shares of its width and height are, and its axes.
+
+use std::fmt::Write as _;
+
+use crate::chart_text;
+
+/// The width of a picture in its own units; the page scales it.
+pub const CHART_WIDTH: f64 = 560.0;
+
+/// A rectangle that something is plotted in. Places on both axes are from 0 to 1.
+#[derive(Debug, Clone, Copy)]
+pub struct Plot {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+}
+
+impl Plot {
+    /// A plot over the whole width, with room for the words of its axes, and of its level lines at the right.
+    pub const fn at(top: f64, height: f64) -> Self {
+        Self { left: 52.0, top, width: CHART_WIDTH - 52.0 - 68.0, height }
+    }
+
+    /// From the left; what lies outside is drawn at the edge.
+    pub fn x(&self, share: f64) -> f64 {
+        self.left + share_within(share) * self.width
+    }
+
+    pub fn y(&self, share: f64) -> f64 {
+        self.top + (1.0 - share_within(share)) * self.height
+    }
+
+    pub fn bottom(&self) -> f64 {
+        self.top + self.height
+    }
+
+    /// Lines across with their words on the left.
+    pub fn rows(&self, svg: &mut String, marks: &[(f64, String)]) {
+        for (share, words) in marks {
+            self.line_across(svg, "grid", *share);
+            self.words(svg, self.left - 7.0, self.y(*share) + 4.0, "end", words);
+        }
+    }
+
+    pub fn columns(&self, svg: &mut String, marks: &[(f64, String)]) {
+        let bottom = self.bottom();
+        self.line_across(svg, "axis", 0.0);
+        for (share, words) in marks {
+            let x = self.x(*share);
+            push_markup(svg, format_args!(r#"<path class="axis" d="M{x:.1} {bottom:.1}v5"/>"#));
+            self.words(svg, x, bottom + 18.0, "middle", words);
+        }
+    }
+
+    /// What the plot is about, above it.
+    pub fn heading(&self, svg: &mut String, words: &str) {
+        push_markup(
+            svg,
+            format_args!(
+                r#"<text class="strong-text" x="{:.1}" y="{:.1}">{}</text>"#,
+                self.left,
+                self.top - 9.0,
+                chart_text(words)
+            ),
+        );
+    }
+
+    /// Words at a place of the picture.
+    pub fn words(&self, svg: &mut String, x: f64, y: f64, anchor: &str, words: &str) {
+        push_markup(
+            svg,
+            format_args!(r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{anchor}">{}</text>"#, chart_text(words)),
+        );
+    }
+
+    /// A level line across with its words behind it.
+    pub fn level(&self, svg: &mut String, class: &str, share: f64, words: &str) {
+        self.line_across(svg, class, share);
+        self.words(svg, self.left + self.width + 5.0, self.y(share) + 4.0, "start", words);
+    }
+
+    pub fn line_across(&self, svg: &mut String, class: &str, share: f64) {
+        let (left, y, right) = (self.left, self.y(share), self.left + self.width);
+        push_markup(svg, format_args!(r#"<path class="{class}" d="M{left:.1} {y:.1}H{right:.1}"/>"#));
+    }
+}
+
+/// A number between 0 and 1; what is none counts as 0.
+pub fn share_within(share: f64) -> f64 {
+    if share.is_nan() { 0.0 } else { share.clamp(0.0, 1.0) }
+}
+
+/// Opens a picture that is told by `words` to those who do not see it.
+pub fn open_chart(height: f64, words: &str) -> String {
+    format!(r#"<svg viewBox="0 0 {CHART_WIDTH} {height}" role="img" aria-label="{}">"#, chart_text(words))
+}
+
+/// Adds markup of which every text went through [`chart_text`].
+pub fn push_markup(svg: &mut String, markup: std::fmt::Arguments<'_>) {
+    svg.write_fmt(markup).expect("invariant: a String takes everything");
+}
+
+/// `0 %` to `100 %`, for the side of a plot of shares.
+pub fn percent_marks() -> Vec<(f64, String)> {
+    [0.0, 0.25, 0.5, 0.75, 1.0].map(|share| (share, format!("{:.0} %", share * 100.0))).to_vec()
+}
