@@ -23,7 +23,7 @@ pub struct ConsoleParts {
     pub github_api: Url,
     pub clock: Arc<dyn Clock>,
     /// The App that people sign in with; none without its id and secret.
-    pub oauth: Option<OauthApp>,
+    pub oauth: Option<ConsoleOauthApp>,
     /// The address people reach the console at, where that is not the one it listens at.
     pub public_url: Option<Url>,
     pub admin_token: AdminToken,
@@ -40,7 +40,7 @@ pub struct ConsoleParts {
 
 /// What GitHub knows an App by when it signs people in.
 #[derive(Debug, Clone)]
-pub struct OauthApp {
+pub struct ConsoleOauthApp {
     pub client_id: String,
     pub client_secret: Secret,
 }
@@ -80,7 +80,7 @@ pub(crate) struct Console {
     pub(crate) github: Option<GitHub>,
     pub(crate) github_api: Url,
     pub(crate) clock: Arc<dyn Clock>,
-    pub(crate) oauth: Option<OauthApp>,
+    pub(crate) oauth: Option<ConsoleOauthApp>,
     pub(crate) public_url: Option<Url>,
     pub(crate) admin_token: AdminToken,
     pub(crate) form_key: [u8; 32],

@@ -13,6 +13,6 @@ mod reviews;
 mod routes;
 mod sign_in;
 
-pub use console::{AdminToken, ConsoleParts, OauthApp};
+pub use console::{AdminToken, ConsoleOauthApp, ConsoleParts};
 pub use routes::console_routes;
 pub use sign_in::{OneTimeCodes, form_key, fresh_token};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
-use canonry_console::{AdminToken, ConsoleParts, OauthApp, OneTimeCodes, console_routes, form_key, fresh_token};
+use canonry_console::{AdminToken, ConsoleOauthApp, ConsoleParts, OneTimeCodes, console_routes, form_key, fresh_token};
 use canonry_domain::ItemNumber;
 use canonry_domain::review::ReviewSubject;
 use canonry_github::{AppKey, Auth, ClientOptions, Clock, GitHub, Secret};
@@ -79,7 +79,7 @@ impl Demo {
         let models = Arc::new(LocalModels::with_snapshots(snapshots));
         let secret = fresh_token();
         let admin_token = fresh_token();
-        let oauth = OauthApp { client_id: CLIENT_ID.to_owned(), client_secret: fresh_token() };
+        let oauth = ConsoleOauthApp { client_id: CLIENT_ID.to_owned(), client_secret: fresh_token() };
         sign_people_in(&mut emulator.world(), &oauth, address);
         let one_time_codes = Arc::new(OneTimeCodes::default());
         let parts = parts(&emulator, &store, &clock, &models, &admin_token, &one_time_codes, oauth).await?;
@@ -238,7 +238,7 @@ impl Demo {
 }
 
 /// Lets people sign in to the console with the demo's GitHub.
-fn sign_people_in(world: &mut World, oauth: &OauthApp, address: SocketAddr) {
+fn sign_people_in(world: &mut World, oauth: &ConsoleOauthApp, address: SocketAddr) {
     let callback = format!("http://{address}/auth/github/callback");
     let mut program = canonry_testkit::github::OauthApp::new(&oauth.client_id, oauth.client_secret.expose(), &callback);
     program.person = Some(VISITOR.to_owned());
@@ -253,7 +253,7 @@ async fn parts(
     models: &Arc<LocalModels>,
     admin_token: &Secret,
     one_time_codes: &Arc<OneTimeCodes>,
-    oauth: OauthApp,
+    oauth: ConsoleOauthApp,
 ) -> Result<ServeParts> {
     let api: url::Url = emulator.url().parse()?;
     let clock: Arc<dyn Clock> = clock.clone();

@@ -14,8 +14,8 @@ use jiff::Timestamp;
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{self, When, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{self, TimeLabel, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, holds, number, sift, word};
 use crate::sign_in::visit::ReaderOf;
 
@@ -29,7 +29,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "admin/activity.html")]
 struct ActivityPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     by: String,
     text: String,
@@ -42,7 +42,7 @@ pub(crate) struct ActivityLine {
     pub(crate) who: String,
     pub(crate) action: String,
     pub(crate) subject: String,
-    pub(crate) at: When,
+    pub(crate) at: TimeLabel,
 }
 
 impl ActivityPage {
@@ -73,7 +73,7 @@ async fn show(
     let path = format!("{}/deeds", repo_path(&at.repo));
     let next = found.next.map(|id| ("before", id.to_string()));
     html(&ActivityPage {
-        page: at.page(&console, "Done in the console", Section::Settings),
+        page: at.page(&console, "Done in the console", NavSection::Settings),
         pager: Pager::new("Pages of deeds", &path, &[("by", by), ("text", text)], before.is_none(), next)
             .stopped(found.stopped_after),
         by: by.to_owned(),

@@ -15,22 +15,22 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use crate::admin::jobs::of_whose;
-use crate::admin::work_lists::{Work, WorkList};
+use crate::admin::work_lists::{WorkList, WorkListKind};
 use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{Badge, When, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, in_path, place, place_in};
-use crate::sign_in::visit::{At, MaintainerOf, OperatorOnly, SignedIn, Visit};
+use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
 /// A body is shown up to here: GitHub's largest are 25 MB.
 const LONGEST_BODY: usize = 200_000;
-const DELIVERIES: Work = Work {
+const DELIVERIES: WorkListKind = WorkListKind {
     title: "Deliveries",
-    section: Section::Deliveries,
+    section: NavSection::Deliveries,
     tail: "/deliveries",
     command: "canonry deliveries list",
     options: &["state", "event"],
@@ -49,24 +49,24 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "admin/deliveries.html")]
 struct DeliveriesPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     state: String,
     event: String,
     repo: String,
     is_of_repo: bool,
-    rows: Vec<Row>,
+    rows: Vec<DeliveryRow>,
     pager: Pager,
 }
 
-struct Row {
+struct DeliveryRow {
     href: String,
     event: String,
     repo: Option<String>,
     number: Option<ItemNumber>,
     state: Badge,
     reason: Option<String>,
-    at: When,
+    at: TimeLabel,
 }
 
 impl DeliveriesPage {
@@ -78,7 +78,7 @@ impl DeliveriesPage {
 #[derive(Template)]
 #[template(path = "admin/delivery.html")]
 struct DeliveryPage {
-    page: Page,
+    page: PageFrame,
     id: String,
     href: String,
     event: String,
@@ -86,16 +86,16 @@ struct DeliveryPage {
     number: Option<ItemNumber>,
     state: Badge,
     reason: Option<String>,
-    received: When,
-    finished: Option<When>,
+    received: TimeLabel,
+    finished: Option<TimeLabel>,
     jobs: Vec<(JobId, Badge)>,
     can_replay: bool,
     is_operator: bool,
-    body: Option<Body>,
+    body: Option<DeliveryBody>,
 }
 
 /// What came, for operators who ask for it.
-enum Body {
+enum DeliveryBody {
     Whole(String),
     Beginning(String),
     Gone,
@@ -117,7 +117,7 @@ async fn of_repo(
     list(&console, WorkList::of_repo(&DELIVERIES, &console, &at, &query), Some(&at)).await
 }
 
-async fn list(console: &Console, list: WorkList<'_>, of: Option<&At>) -> Result<Response, PageError> {
+async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> Result<Response, PageError> {
     let before: Option<(Timestamp, String)> = place_in(list.word("before"));
     let state: Option<DeliveryState> = list.word("state").parse().ok();
     let is_first = before.is_none();
@@ -145,8 +145,8 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&At>) -> Result<
     })
 }
 
-fn row(console: &Console, delivery: Delivery) -> Row {
-    Row {
+fn row(console: &Console, delivery: Delivery) -> DeliveryRow {
+    DeliveryRow {
         event: event(&delivery),
         href: delivery_path(&delivery.id),
         repo: delivery.repo.as_ref().map(ToString::to_string),
@@ -158,7 +158,7 @@ fn row(console: &Console, delivery: Delivery) -> Row {
 }
 
 /// Those that are about the repository itself: its name may have been another's when they came.
-async fn about(console: &Console, at: &At, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
+async fn about(console: &Console, at: &RepoVisit, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
     if at.visit.session.is_operator {
         return Ok(deliveries);
     }
@@ -184,18 +184,18 @@ async fn repo_id(console: &Console, id: &str) -> Result<Option<GithubId>, PageEr
         return Ok(Some(told));
     }
     let body = console.store.delivery_payload(id).await?;
-    let told: Option<About> = body.and_then(|body| serde_json::from_str(&body).ok());
+    let told: Option<PayloadSubject> = body.and_then(|body| serde_json::from_str(&body).ok());
     Ok(told.and_then(|told| told.repository).map(|repository| GithubId(repository.id)))
 }
 
 /// What is needed of a body.
 #[derive(Deserialize)]
-struct About {
-    repository: Option<Told>,
+struct PayloadSubject {
+    repository: Option<PayloadRepository>,
 }
 
 #[derive(Deserialize)]
-struct Told {
+struct PayloadRepository {
     id: i64,
 }
 
@@ -205,7 +205,7 @@ async fn whose(
     visit: &Visit,
     delivery: &Delivery,
     is_action: bool,
-) -> Result<Option<At>, PageError> {
+) -> Result<Option<RepoVisit>, PageError> {
     let id = repo_id(console, &delivery.id).await?;
     let at = of_whose(console, visit, id, delivery.repo.as_ref(), is_action).await?;
     match at {
@@ -236,8 +236,8 @@ async fn one(
     let at = whose(&console, &visit, &delivery, false).await?;
     let (now, is_operator) = (console.now(), visit.session.is_operator);
     let page = match &at {
-        Some(at) => at.page(&console, "Delivery", Section::Deliveries),
-        None => visit.page(&console, "Delivery", Section::Deliveries),
+        Some(at) => at.page(&console, "Delivery", NavSection::Deliveries),
+        None => visit.page(&console, "Delivery", NavSection::Deliveries),
     };
     let filter = JobFilter { delivery: Some(id.clone()), ..JobFilter::default() };
     let jobs = console.store.jobs(&filter, 9).await?;
@@ -263,15 +263,15 @@ async fn one(
     })
 }
 
-fn body(stored: Option<String>) -> Body {
-    let Some(text) = stored else { return Body::Gone };
+fn body(stored: Option<String>) -> DeliveryBody {
+    let Some(text) = stored else { return DeliveryBody::Gone };
     let text = match serde_json::from_str::<serde_json::Value>(&text) {
         Ok(value) => serde_json::to_string_pretty(&value).unwrap_or(text),
         Err(_) => text,
     };
     match text.char_indices().nth(LONGEST_BODY) {
-        Some((end, _)) => Body::Beginning(text[..end].to_owned()),
-        None => Body::Whole(text),
+        Some((end, _)) => DeliveryBody::Beginning(text[..end].to_owned()),
+        None => DeliveryBody::Whole(text),
     }
 }
 

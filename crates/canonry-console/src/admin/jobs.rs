@@ -13,23 +13,23 @@ use canonry_server::{ClosingDeed, Retried, closing_deed, is_order, ordered_plan,
 use canonry_store::{Job, JobFilter, JobId, JobState, Repo};
 
 use crate::admin::deliveries::delivery_path;
-use crate::admin::work_lists::{Work, WorkList};
+use crate::admin::work_lists::{WorkList, WorkListKind};
 use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{Badge, When, counted, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, counted, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number_in};
 use crate::sign_in::roles::Role;
-use crate::sign_in::visit::{At, MaintainerOf, OperatorOnly, SignedIn, Visit};
+use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
 /// Jobs that one click tries again; what is left is tried by the next.
 const RETRIED_AT_ONCE: usize = 500;
-const JOBS: Work = Work {
+const JOBS: WorkListKind = WorkListKind {
     title: "Jobs",
-    section: Section::Jobs,
+    section: NavSection::Jobs,
     tail: "/jobs",
     command: "canonry jobs list",
     options: &["state"],
@@ -50,19 +50,19 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "admin/jobs.html")]
 struct JobsPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     state: String,
     kind: String,
     repo: String,
     /// Whether the list is of one repository by its address.
     is_of_repo: bool,
-    rows: Vec<Row>,
+    rows: Vec<JobRow>,
     pager: Pager,
     has_dead: bool,
 }
 
-struct Row {
+struct JobRow {
     id: JobId,
     kind: String,
     /// What it goes in order with, which says more than its kind.
@@ -72,7 +72,7 @@ struct Row {
     state: Badge,
     attempts: i64,
     error: Option<String>,
-    at: When,
+    at: TimeLabel,
 }
 
 impl JobsPage {
@@ -84,7 +84,7 @@ impl JobsPage {
 #[derive(Template)]
 #[template(path = "admin/job.html")]
 struct JobPage {
-    page: Page,
+    page: PageFrame,
     id: JobId,
     kind: String,
     about: String,
@@ -95,10 +95,10 @@ struct JobPage {
     delivery: Option<(String, String)>,
     error: Option<String>,
     error_heading: &'static str,
-    created: When,
-    run_after: Option<When>,
-    lease_until: Option<When>,
-    finished: Option<When>,
+    created: TimeLabel,
+    run_after: Option<TimeLabel>,
+    lease_until: Option<TimeLabel>,
+    finished: Option<TimeLabel>,
     payload: Option<String>,
     can_retry: bool,
     /// The page of the plan whose order it is.
@@ -148,8 +148,8 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> Resul
     })
 }
 
-fn row(console: &Console, job: &Job) -> Row {
-    Row {
+fn row(console: &Console, job: &Job) -> JobRow {
+    JobRow {
         id: job.id,
         kind: job.kind.clone(),
         key: job.key.clone(),
@@ -171,8 +171,8 @@ async fn one(
     let at = of_whose(&console, &visit, repo_id_of(&job), job.repo.as_ref(), false).await?;
     let (now, title) = (console.now(), format!("Job {}", job.id));
     let page = match &at {
-        Some(at) => at.page(&console, &title, Section::Jobs),
-        None => visit.page(&console, &title, Section::Jobs),
+        Some(at) => at.page(&console, &title, NavSection::Jobs),
+        None => visit.page(&console, &title, NavSection::Jobs),
     };
     let is_over = matches!(job.state, JobState::Done | JobState::Dead);
     html(&JobPage {
@@ -281,7 +281,7 @@ async fn retry_all(
 }
 
 /// Where the plan is that an order is about.
-fn plan_path(at: &At, job: &Job) -> Option<String> {
+fn plan_path(at: &RepoVisit, job: &Job) -> Option<String> {
     let plan = ordered_plan(job)?;
     Some(format!("{}/plans/{plan}", repo_path(&at.repo)))
 }
@@ -305,7 +305,7 @@ pub(crate) async fn of_whose(
     id: Option<GithubId>,
     name: Option<&RepoName>,
     is_action: bool,
-) -> Result<Option<At>, PageError> {
+) -> Result<Option<RepoVisit>, PageError> {
     let repo = match (id, name) {
         (Some(id), _) => console.store.repo_by_github_id(id).await?,
         (None, Some(name)) => console.store.repo(name).await?,
@@ -317,7 +317,7 @@ pub(crate) async fn of_whose(
     let role = console.roles.of(console, &visit.session, &repo, is_action).await?;
     match role {
         Role::Reader => Err(PageError::Forbidden("maintainers of this repository")),
-        Role::Maintainer | Role::Operator => Ok(Some(At { repo, role, visit: visit.clone() })),
+        Role::Maintainer | Role::Operator => Ok(Some(RepoVisit { repo, role, visit: visit.clone() })),
     }
 }
 

@@ -19,8 +19,8 @@ use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{Badge, When, dollars, item_path, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, dollars, item_path, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, sift, word};
 use crate::sign_in::visit::ReaderOf;
 
@@ -36,35 +36,35 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "admin/settings.html")]
 struct SettingsPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     can_maintain: bool,
     file: &'static str,
-    fetched: Fetched,
-    lines: Vec<FileLine>,
+    fetched: SettingsFetch,
+    lines: Vec<SettingsFileLine>,
     problems: Vec<String>,
     in_force: String,
-    brakes: Vec<BrakeLine>,
+    brakes: Vec<BrakeHistoryLine>,
     brake_pager: Pager,
-    rulings: Vec<RulingLine>,
-    asked: AskedRulings,
+    rulings: Vec<RulingRow>,
+    asked: RulingQuery,
     pager: Pager,
     repo: String,
     /// Who they are is for those alone whom GitHub shows it to.
-    maintainers: Option<Maintainers>,
+    maintainers: Option<MaintainersView>,
     objections: u64,
     spent: String,
     budget: String,
     activity: Vec<ActivityLine>,
 }
 
-struct AskedRulings {
+struct RulingQuery {
     kind: Option<OverrideKind>,
     by: String,
     item: String,
 }
 
-impl AskedRulings {
+impl RulingQuery {
     fn of(query: &HashMap<String, String>) -> Self {
         Self {
             kind: word(query, "kind").parse().ok(),
@@ -91,41 +91,41 @@ impl AskedRulings {
 }
 
 /// What is known of the file.
-enum Fetched {
+enum SettingsFetch {
     Never,
     Outdated,
-    At(When),
+    At(TimeLabel),
 }
 
-struct FileLine {
+struct SettingsFileLine {
     number: usize,
     text: String,
     is_wrong: bool,
 }
 
-struct BrakeLine {
+struct BrakeHistoryLine {
     kind: &'static str,
     why: String,
     set_by: String,
-    set_at: When,
-    lifted: Option<(String, When)>,
+    set_at: TimeLabel,
+    lifted: Option<(String, TimeLabel)>,
 }
 
-struct RulingLine {
+struct RulingRow {
     id: i64,
     words: &'static str,
     item: (ItemNumber, String),
     other: Option<(ItemNumber, String)>,
     note: Option<String>,
     by: String,
-    at: When,
+    at: TimeLabel,
 }
 
-struct Maintainers {
+struct MaintainersView {
     source: Badge,
     is_set: bool,
     logins: Vec<String>,
-    at: When,
+    at: TimeLabel,
 }
 
 async fn show(
@@ -139,7 +139,7 @@ async fn show(
     let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
     let parsed = canonry_config::parse(&text);
     let here = format!("{path}/settings");
-    let (asked, before) = (AskedRulings::of(&query), number(&query, "rulings"));
+    let (asked, before) = (RulingQuery::of(&query), number(&query, "rulings"));
     let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
     let rulings = store.override_pages(repo, before, looked_at + 1).await?;
     let rulings = sift(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
@@ -152,20 +152,20 @@ async fn show(
     let more = cut(&mut brakes, LATEST);
     let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
     let list = if at.can_maintain() { store.maintainers(repo).await? } else { None };
-    let maintainers = list.map(|list| Maintainers {
+    let maintainers = list.map(|list| MaintainersView {
         source: badge::maintainers(list.source),
         is_set: list.source == MaintainerSource::Set,
         logins: list.logins.iter().map(|login| format!("@{login}")).collect(),
         at: when(list.written_at, now),
     });
     html(&SettingsPage {
-        page: at.page(&console, "Settings", Section::Settings),
+        page: at.page(&console, "Settings", NavSection::Settings),
         can_maintain: at.can_maintain(),
         file: SETTINGS_FILE,
         fetched: match &stored {
-            None => Fetched::Never,
-            Some(stored) if stored.fetched_at == Timestamp::UNIX_EPOCH => Fetched::Outdated,
-            Some(stored) => Fetched::At(when(stored.fetched_at, now)),
+            None => SettingsFetch::Never,
+            Some(stored) if stored.fetched_at == Timestamp::UNIX_EPOCH => SettingsFetch::Outdated,
+            Some(stored) => SettingsFetch::At(when(stored.fetched_at, now)),
         },
         lines: file_lines(&text, &parsed.problems),
         problems: parsed.problems.iter().map(ToString::to_string).collect(),
@@ -193,8 +193,8 @@ async fn show(
     })
 }
 
-fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<FileLine> {
-    let line = |(number, text): (usize, &str)| FileLine {
+fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<SettingsFileLine> {
+    let line = |(number, text): (usize, &str)| SettingsFileLine {
         number,
         text: text.to_owned(),
         is_wrong: problems.iter().any(|problem| problem.line == number),
@@ -202,11 +202,11 @@ fn file_lines(text: &str, problems: &[canonry_config::Problem]) -> Vec<FileLine>
     (1..).zip(text.lines()).map(line).collect()
 }
 
-fn brake_line(brake: Brake, now: Timestamp) -> BrakeLine {
+fn brake_line(brake: Brake, now: Timestamp) -> BrakeHistoryLine {
     let who = |by: Option<canonry_domain::Login>| {
         by.map_or_else(|| "Canonry or an operator".to_owned(), |by| format!("@{by}"))
     };
-    BrakeLine {
+    BrakeHistoryLine {
         kind: match brake.kind {
             BrakeKind::Pause => "pause",
             BrakeKind::Breaker => "breaker",
@@ -218,10 +218,10 @@ fn brake_line(brake: Brake, now: Timestamp) -> BrakeLine {
     }
 }
 
-fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingLine {
+fn ruling_line(path: &str, ruling: Override, now: Timestamp) -> RulingRow {
     let kind: ItemType = ruling.item_type;
     let linked = |number: ItemNumber| (number, item_path(path, kind, number));
-    RulingLine {
+    RulingRow {
         id: ruling.id,
         words: match ruling.kind {
             OverrideKind::Duplicate => "is a duplicate of",

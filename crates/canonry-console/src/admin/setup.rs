@@ -18,8 +18,8 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::headers::policy_with_forms_to;
-use crate::layout::page::{Page, Section, html};
-use crate::sign_in::github_round_trip::{Pending, forget, keep, pending_of, random_text};
+use crate::layout::page::{NavSection, PageFrame, html};
+use crate::sign_in::github_round_trip::{GithubRoundTrip, forget, keep, pending_of, random_text};
 use crate::sign_in::visit::OperatorOnly;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -29,14 +29,14 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "admin/setup.html")]
 struct SetupPage {
-    page: Page,
+    page: PageFrame,
     is_app: bool,
     organization: String,
-    offer: Option<Offer>,
+    offer: Option<ManifestForm>,
 }
 
 /// What the button sends to GitHub.
-struct Offer {
+struct ManifestForm {
     action: String,
     manifest: String,
     readable: String,
@@ -44,8 +44,8 @@ struct Offer {
 
 #[derive(Template)]
 #[template(path = "admin/app_created.html")]
-struct CreatedPage {
-    page: Page,
+struct AppCreatedPage {
+    page: PageFrame,
     slug: String,
     install: String,
     variables: String,
@@ -53,14 +53,14 @@ struct CreatedPage {
 }
 
 #[derive(Deserialize)]
-struct Asked {
+struct SetupQuery {
     organization: Option<String>,
 }
 
 async fn show(
     State(console): State<Arc<Console>>,
     OperatorOnly(visit): OperatorOnly,
-    Query(asked): Query<Asked>,
+    Query(asked): Query<SetupQuery>,
 ) -> Result<Response, PageError> {
     let state = random_text();
     let web = web_address(&console.github_api);
@@ -81,15 +81,15 @@ async fn show(
         }
         action.query_pairs_mut().append_pair("state", &state);
         let readable = serde_json::to_string_pretty(&manifest).unwrap_or_default();
-        Offer { action: action.to_string(), manifest: manifest.to_string(), readable }
+        ManifestForm { action: action.to_string(), manifest: manifest.to_string(), readable }
     });
     let mut answer = html(&SetupPage {
-        page: visit.page(&console, "Make the GitHub App", Section::None),
+        page: visit.page(&console, "Make the GitHub App", NavSection::None),
         is_app: console.github.as_ref().is_some_and(GitHub::is_app),
         organization: organization.map(|name| name.to_string()).unwrap_or_default(),
         offer,
     })?;
-    let pending = Pending { state, verifier: String::new(), then: "/setup".to_owned(), at: console.now() };
+    let pending = GithubRoundTrip { state, verifier: String::new(), then: "/setup".to_owned(), at: console.now() };
     let headers = answer.headers_mut();
     headers.append(SET_COOKIE, keep(&console, &pending));
     // The one page whose form goes elsewhere.
@@ -101,7 +101,7 @@ async fn show(
 }
 
 #[derive(Deserialize)]
-struct Made {
+struct AppCreatedQuery {
     code: Option<String>,
     state: Option<String>,
 }
@@ -111,7 +111,7 @@ async fn created(
     State(console): State<Arc<Console>>,
     OperatorOnly(visit): OperatorOnly,
     headers: axum::http::HeaderMap,
-    Query(made): Query<Made>,
+    Query(made): Query<AppCreatedQuery>,
 ) -> Result<Response, PageError> {
     let told = made.state.as_deref().unwrap_or_default();
     let pending = pending_of(&headers, &console);
@@ -131,8 +131,8 @@ async fn created(
         ("CANONRY_OAUTH_CLIENT_SECRET", app.client_secret().expose().to_owned()),
         ("CANONRY_APP_PRIVATE_KEY_PATH", "canonry.pem".to_owned()),
     ];
-    let mut answer = html(&CreatedPage {
-        page: visit.page(&console, "The App is made", Section::None),
+    let mut answer = html(&AppCreatedPage {
+        page: visit.page(&console, "The App is made", NavSection::None),
         install: install_address(&console, &app.slug),
         slug: app.slug.clone(),
         variables: variables.map(|(name, value)| format!("{name}={value}")).join("\n"),

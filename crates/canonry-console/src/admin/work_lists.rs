@@ -4,13 +4,13 @@ use std::collections::HashMap;
 
 use crate::console::Console;
 use crate::layout::formatting::is_plain;
-use crate::layout::page::{Page, Section, repo_path};
+use crate::layout::page::{NavSection, PageFrame, repo_path};
 use crate::layout::paging::{Pager, word};
-use crate::sign_in::visit::{At, Visit};
+use crate::sign_in::visit::{RepoVisit, Visit};
 
-pub(crate) struct Work {
+pub(crate) struct WorkListKind {
     pub(crate) title: &'static str,
-    pub(crate) section: Section,
+    pub(crate) section: NavSection,
     pub(crate) tail: &'static str,
     /// The command that lists it, and those of its options that are filters of the page.
     pub(crate) command: &'static str,
@@ -20,19 +20,19 @@ pub(crate) struct Work {
 }
 
 pub(crate) struct WorkList<'a> {
-    pub(crate) page: Page,
+    pub(crate) page: PageFrame,
     pub(crate) path: String,
     /// The name of the repository that it is of, if of one.
     pub(crate) repo: String,
     /// Whether its address says so, and not a filter.
     pub(crate) is_of_repo: bool,
-    work: &'static Work,
+    work: &'static WorkListKind,
     query: &'a HashMap<String, String>,
 }
 
 impl<'a> WorkList<'a> {
     pub(crate) fn of_all(
-        work: &'static Work,
+        work: &'static WorkListKind,
         console: &Console,
         visit: &Visit,
         query: &'a HashMap<String, String>,
@@ -41,14 +41,19 @@ impl<'a> WorkList<'a> {
         Self::new(work, page, path, word(query, "repo").to_owned(), false, query)
     }
 
-    pub(crate) fn of_repo(work: &'static Work, console: &Console, at: &At, query: &'a HashMap<String, String>) -> Self {
+    pub(crate) fn of_repo(
+        work: &'static WorkListKind,
+        console: &Console,
+        at: &RepoVisit,
+        query: &'a HashMap<String, String>,
+    ) -> Self {
         let path = format!("{}{}", repo_path(&at.repo), work.tail);
         Self::new(work, at.page(console, work.title, work.section), path, at.repo.name.to_string(), true, query)
     }
 
     fn new(
-        work: &'static Work,
-        page: Page,
+        work: &'static WorkListKind,
+        page: PageFrame,
         path: String,
         repo: String,
         is_of_repo: bool,

@@ -11,7 +11,7 @@ use super::Svg;
 pub(crate) const MOST_NODES: usize = 30;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct GraphNode {
     pub(crate) name: String,
     /// What is read out and shown on hovering.
     pub(crate) told: String,
@@ -21,7 +21,7 @@ pub(crate) struct Node {
 
 /// An edge from one member to another, by their places in the list.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct GraphEdge {
     pub(crate) from: usize,
     pub(crate) to: usize,
     /// How sure it is, 0 to 1.
@@ -36,7 +36,7 @@ const RADIUS: f64 = 22.0;
 const MOST_NUMBERS: usize = 14;
 
 /// The picture of a cluster, the canonical first; `None` when there are too many members for one.
-pub(crate) fn edge_graph(about: &str, nodes: &[Node], lines: &[Line]) -> Option<Svg> {
+pub(crate) fn edge_graph(about: &str, nodes: &[GraphNode], lines: &[GraphEdge]) -> Option<Svg> {
     if nodes.is_empty() || nodes.len() > MOST_NODES {
         return None;
     }
@@ -98,7 +98,7 @@ fn around(count: usize) -> (Vec<(f64, f64)>, f64) {
     (places, height)
 }
 
-fn draw_line(svg: &mut String, line: &Line, from: (f64, f64), to: (f64, f64), numbered: bool, is_mutual: bool) {
+fn draw_line(svg: &mut String, line: &GraphEdge, from: (f64, f64), to: (f64, f64), numbered: bool, is_mutual: bool) {
     let (across, down) = (to.0 - from.0, to.1 - from.1);
     let length = across.hypot(down).max(1.0);
     let (unit_x, unit_y) = (across / length, down / length);
@@ -132,10 +132,10 @@ fn draw_line(svg: &mut String, line: &Line, from: (f64, f64), to: (f64, f64), nu
 
 #[cfg(test)]
 mod tests {
-    use super::{Line, MOST_NODES, Node, RADIUS, WIDTH, around, edge_graph};
+    use super::{GraphEdge, GraphNode, MOST_NODES, RADIUS, WIDTH, around, edge_graph};
 
-    fn node(at: usize) -> Node {
-        Node {
+    fn node(at: usize) -> GraphNode {
+        GraphNode {
             name: format!("#{at}"),
             told: format!("#{at} <b>"),
             href: format!("/r/a/b/issues/{at}"),
@@ -160,15 +160,15 @@ mod tests {
 
     #[test]
     fn a_picture_has_every_member_and_edge_or_is_none() {
-        let nodes: Vec<Node> = (1..=4).map(node).collect();
-        let line = |from, to| Line { from, to, confidence: 0.93, words: ".93".to_owned(), is_stale: false };
+        let nodes: Vec<GraphNode> = (1..=4).map(node).collect();
+        let line = |from, to| GraphEdge { from, to, confidence: 0.93, words: ".93".to_owned(), is_stale: false };
         let svg =
             edge_graph("a cluster", &nodes, &[line(1, 0), line(2, 0), line(3, 2), line(9, 0)]).expect("a picture");
         let markup = svg.as_str();
         assert_eq!((markup.matches("<circle").count(), markup.matches("class=\"edge\"").count()), (4, 3));
         assert_eq!(markup.matches(">.93<").count(), 3);
         assert!(markup.contains("&lt;b&gt;") && !markup.contains("<b>") && !markup.contains("style="));
-        let many: Vec<Node> = (0..=MOST_NODES).map(node).collect();
+        let many: Vec<GraphNode> = (0..=MOST_NODES).map(node).collect();
         assert!(edge_graph("a cluster", &many, &[]).is_none() && edge_graph("nothing", &[], &[]).is_none());
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn step_line(line: &StepLine<'_>) -> Svg {
             "No outcome is known yet. The line begins when the first issue that Canonry looked at is closed.",
         );
     };
-    let span = Span { from: line.from.min(first.at), until: last.at };
+    let span = TimeSpan { from: line.from.min(first.at), until: last.at };
     let now = last.threshold.map_or_else(|| "silent".to_owned(), |points| points.to_string());
     let mut svg = open_chart(
         HEIGHT,
@@ -95,7 +95,7 @@ fn height(points: f64) -> f64 {
 }
 
 /// What holds at a moment held since the one before it: a line of steps.
-fn steps(plot: &Plot, span: &Span, points: &[StepPoint], drawn: impl Fn(&StepPoint) -> f64) -> String {
+fn steps(plot: &Plot, span: &TimeSpan, points: &[StepPoint], drawn: impl Fn(&StepPoint) -> f64) -> String {
     let mut path = String::new();
     for (index, point) in points.iter().enumerate() {
         let y = plot.y(drawn(point));
@@ -110,7 +110,7 @@ fn steps(plot: &Plot, span: &Span, points: &[StepPoint], drawn: impl Fn(&StepPoi
 }
 
 /// The area between both ends, there along the upper and back along the lower.
-fn band(plot: &Plot, span: &Span, points: &[StepPoint]) -> String {
+fn band(plot: &Plot, span: &TimeSpan, points: &[StepPoint]) -> String {
     let mut path = steps(plot, span, points, |point| point.high);
     for (index, point) in points.iter().enumerate().rev() {
         let begins = index.checked_sub(1).map_or(0.0, |before| span.share(points[before].at));
@@ -121,12 +121,12 @@ fn band(plot: &Plot, span: &Span, points: &[StepPoint]) -> String {
 }
 
 /// A stretch of time along the lower edge.
-struct Span {
+struct TimeSpan {
     from: Timestamp,
     until: Timestamp,
 }
 
-impl Span {
+impl TimeSpan {
     fn share(&self, at: Timestamp) -> f64 {
         let whole = self.from.duration_until(self.until).as_secs_f64();
         if whole <= 0.0 { 1.0 } else { self.from.duration_until(at).as_secs_f64() / whole }

@@ -7,7 +7,7 @@ use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::percent;
 
 /// What an audit comes to: as stored, with many gates, and with those that were chosen.
-pub(crate) struct Sweep<'a> {
+pub(crate) struct GateSweep<'a> {
     pub(crate) others: &'a [AuditTally],
     pub(crate) stored: AuditTally,
     pub(crate) chosen: AuditTally,
@@ -16,7 +16,7 @@ pub(crate) struct Sweep<'a> {
 const HEIGHT: f64 = 310.0;
 
 /// The picture; kind words when there is nothing to compare.
-pub(crate) fn sweep(plot: &Sweep<'_>) -> Svg {
+pub(crate) fn sweep(plot: &GateSweep<'_>) -> Svg {
     let Some(stored) = place(&plot.stored) else {
         return nothing_to_draw(
             "Neither judge accepted anything in this sample, so there is no precision or recall to plot.",
@@ -87,7 +87,7 @@ mod tests {
     use proptest::prelude::proptest;
     use proptest::sample::select;
 
-    use super::{HEIGHT, Sweep, sweep};
+    use super::{GateSweep, HEIGHT, sweep};
     use crate::charts::checks::assert_drawn;
 
     fn tally(classes: &[AuditClass]) -> AuditTally {
@@ -99,23 +99,23 @@ mod tests {
         use AuditClass::{Fn, Fp, Tn, Tp};
         let stored = tally(&[Tp, Tp, Fp, Fn]);
         let others = [stored, tally(&[Tp, Fn, Fn, Tn]), tally(&[Fn, Fn, Tn])];
-        let svg = sweep(&Sweep { others: &others, stored, chosen: others[1] }).as_str().to_owned();
+        let svg = sweep(&GateSweep { others: &others, stored, chosen: others[1] }).as_str().to_owned();
         assert_drawn(&svg, HEIGHT);
         assert_eq!(svg.matches(r#"class="other""#).count(), 2, "one of them has no precision");
         assert_eq!((svg.matches(r#"class="ring""#).count(), svg.matches(r#"class="dot""#).count()), (1, 1));
         let told = "100\u{a0}% of what is accepted is right, and 33\u{a0}% of the duplicates are found";
         assert!(svg.contains(told), "{svg}");
         let nearly = tally(&[vec![Tp; 399], vec![Fp]].concat());
-        let svg = sweep(&Sweep { others: &[], stored, chosen: nearly }).as_str().to_owned();
+        let svg = sweep(&GateSweep { others: &[], stored, chosen: nearly }).as_str().to_owned();
         assert!(svg.contains("over 99\u{a0}% of what is accepted is right"), "as the page beside it says: {svg}");
-        let none = sweep(&Sweep { others: &[], stored, chosen: others[2] }).as_str().to_owned();
+        let none = sweep(&GateSweep { others: &[], stored, chosen: others[2] }).as_str().to_owned();
         assert!(none.contains("nothing is accepted") && !none.contains(r#"class="dot""#), "{none}");
     }
 
     #[test]
     fn nothing_to_draw_is_said_kindly() {
         let stored = tally(&[AuditClass::Tn]);
-        let svg = sweep(&Sweep { others: &[], stored, chosen: stored });
+        let svg = sweep(&GateSweep { others: &[], stored, chosen: stored });
         assert!(svg.as_str().contains("Neither judge accepted anything"));
     }
 
@@ -123,7 +123,7 @@ mod tests {
         #[test]
         fn whatever_comes_stays_inside(classes in vec(select(AuditClass::ALL), 0..40), fewer in 0_usize..40) {
             let (stored, chosen) = (tally(&classes), tally(&classes[..fewer.min(classes.len())]));
-            let svg = sweep(&Sweep { others: &[stored, chosen], stored, chosen });
+            let svg = sweep(&GateSweep { others: &[stored, chosen], stored, chosen });
             if svg.as_str().starts_with("<svg") {
                 assert_drawn(svg.as_str(), HEIGHT);
             }

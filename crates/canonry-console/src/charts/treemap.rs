@@ -7,7 +7,7 @@ use canonry_charts::chart_text;
 use super::Svg;
 
 #[derive(Debug, Clone)]
-pub(crate) struct Tile {
+pub(crate) struct TreemapTile {
     pub(crate) weight: u64,
     pub(crate) name: String,
     /// A stranger's text, shown as far as it fits.
@@ -24,14 +24,14 @@ pub(crate) struct Tile {
 
 /// What is left out, and where all of it is.
 #[derive(Debug, Clone)]
-pub(crate) struct Rest {
+pub(crate) struct TreemapRest {
     pub(crate) words: String,
     pub(crate) href: String,
 }
 
 /// A place in the picture.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rect {
+pub(crate) struct TreemapRect {
     pub(crate) x: f64,
     pub(crate) y: f64,
     pub(crate) width: f64,
@@ -48,7 +48,7 @@ const LETTER: f64 = 7.0;
 const LINE: f64 = 16.0;
 
 /// The picture of these groups, the largest first.
-pub(crate) fn treemap(about: &str, tiles: &[Tile], rest: Option<&Rest>) -> Svg {
+pub(crate) fn treemap(about: &str, tiles: &[TreemapTile], rest: Option<&TreemapRest>) -> Svg {
     let mut svg = format!(
         r#"<svg class="treemap" viewBox="0 0 {WIDTH} {HEIGHT}" role="group" aria-label="{}">"#,
         chart_text(about)
@@ -80,7 +80,7 @@ pub(crate) fn treemap(about: &str, tiles: &[Tile], rest: Option<&Rest>) -> Svg {
 
 const TAKES: &str = "invariant: a String takes everything";
 
-fn draw(svg: &mut String, tile: &Tile, place: Rect) {
+fn draw(svg: &mut String, tile: &TreemapTile, place: TreemapRect) {
     // A gap between tiles, as long as they are larger than that.
     let gap = if place.width > 6.0 && place.height > 6.0 { 1.0 } else { 0.0 };
     let (x, y) = (place.x + gap, place.y + gap);
@@ -150,15 +150,15 @@ fn wrapped(words: &str, letters: usize) -> Vec<String> {
 
 /// A place for each weight, its area in proportion: rows along the shorter side, each as long as its tiles become more
 /// square by it (Bruls, Huizing, van Wijk: "Squarified treemaps"). Weights come the largest first.
-pub(crate) fn squarified(weights: &[u64], width: f64, height: f64) -> Vec<Rect> {
+pub(crate) fn squarified(weights: &[u64], width: f64, height: f64) -> Vec<TreemapRect> {
     let sum: u64 = weights.iter().sum();
     if sum == 0 {
-        return vec![Rect { x: 0.0, y: 0.0, width: 0.0, height: 0.0 }; weights.len()];
+        return vec![TreemapRect { x: 0.0, y: 0.0, width: 0.0, height: 0.0 }; weights.len()];
     }
     let scale = width * height / sum as f64;
     let areas: Vec<f64> = weights.iter().map(|weight| *weight as f64 * scale).collect();
     let mut places = Vec::with_capacity(areas.len());
-    let mut free = Rect { x: 0.0, y: 0.0, width, height };
+    let mut free = TreemapRect { x: 0.0, y: 0.0, width, height };
     let mut from = 0;
     while from < areas.len() {
         let side = free.width.min(free.height);
@@ -186,7 +186,7 @@ fn worst(row: &[f64], side: f64) -> f64 {
 }
 
 /// Lays a row along the shorter side of what is free, and takes its room.
-fn lay(row: &[f64], free: &mut Rect, places: &mut Vec<Rect>) {
+fn lay(row: &[f64], free: &mut TreemapRect, places: &mut Vec<TreemapRect>) {
     let sum: f64 = row.iter().sum();
     let upright = free.width >= free.height;
     let side = if upright { free.height } else { free.width };
@@ -195,8 +195,8 @@ fn lay(row: &[f64], free: &mut Rect, places: &mut Vec<Rect>) {
     for area in row {
         let length = if depth > 0.0 { area / depth } else { 0.0 };
         places.push(match upright {
-            true => Rect { x: free.x, y: free.y + along, width: depth, height: length },
-            false => Rect { x: free.x + along, y: free.y, width: length, height: depth },
+            true => TreemapRect { x: free.x, y: free.y + along, width: depth, height: length },
+            false => TreemapRect { x: free.x + along, y: free.y, width: length, height: depth },
         });
         along += length;
     }
@@ -213,9 +213,9 @@ fn lay(row: &[f64], free: &mut Rect, places: &mut Vec<Rect>) {
 mod tests {
     use proptest::prelude::{prop, prop_assert, proptest};
 
-    use super::{HEIGHT, Rect, Rest, Tile, WIDTH, squarified, treemap, wrapped};
+    use super::{HEIGHT, TreemapRect, TreemapRest, TreemapTile, WIDTH, squarified, treemap, wrapped};
 
-    fn overlap(one: &Rect, other: &Rect) -> f64 {
+    fn overlap(one: &TreemapRect, other: &TreemapRect) -> f64 {
         let across = (one.x + one.width).min(other.x + other.width) - one.x.max(other.x);
         let down = (one.y + one.height).min(other.y + other.height) - one.y.max(other.y);
         across.max(0.0) * down.max(0.0)
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn words_of_strangers_are_escaped_and_only_where_they_fit() {
-        let tile = |weight, name: &str| Tile {
+        let tile = |weight, name: &str| TreemapTile {
             weight,
             name: name.to_owned(),
             words: "<script>alert(1)</script> the tide table".to_owned(),
@@ -263,7 +263,7 @@ mod tests {
             href: "/r/a/b?x=1&y=2".to_owned(),
         };
         let tiles = [tile(5_000, "#7"), tile(1, "#8")];
-        let rest = Rest { words: "and 4,800 more".to_owned(), href: "/r/a/b/clusters".to_owned() };
+        let rest = TreemapRest { words: "and 4,800 more".to_owned(), href: "/r/a/b/clusters".to_owned() };
         let svg = treemap("clusters", &tiles, Some(&rest));
         let markup = svg.as_str();
         assert!(!markup.contains("<script") && markup.contains("&lt;script&gt;"));

@@ -14,15 +14,15 @@ use canonry_store::{ClusterRow, Representation};
 use jiff::Timestamp;
 
 use crate::charts::Svg;
-use crate::charts::edge_graph::{Line, Node, edge_graph};
+use crate::charts::edge_graph::{GraphEdge, GraphNode, edge_graph};
 use crate::clusters::map::{PlanLink, canonicalize_command, cluster_link};
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{When, counted, item_path, score, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{TimeLabel, counted, item_path, score, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, word};
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// The largest cluster that is worked out anew for a page: why its canonical won follows from all of its members.
 const MOST_MEMBERS: u32 = 500;
@@ -30,7 +30,7 @@ const MOST_MEMBERS: u32 = 500;
 #[derive(Template)]
 #[template(path = "clusters/cluster_page.html")]
 struct ClusterPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     type_word: &'static str,
     canonical: ItemNumber,
@@ -42,11 +42,11 @@ struct ClusterPage {
     least: Option<String>,
     plan: Option<PlanLink>,
     /// Nothing where a page cannot load all members.
-    why: Option<Why>,
+    why: Option<CanonicalReason>,
     /// Whether the edges of today make another cluster of it.
     falls_apart: bool,
     picture: Option<Svg>,
-    lines: Vec<MemberLine>,
+    lines: Vec<ClusterMemberLine>,
     pager: Pager,
     edges: Vec<EdgeLine>,
     can_maintain: bool,
@@ -54,31 +54,31 @@ struct ClusterPage {
 
 /// Why the canonical is the canonical.
 #[derive(Debug, PartialEq, Eq)]
-struct Why {
+struct CanonicalReason {
     because: String,
     /// What the ranking alone says of it, where something else decided.
     ranking: Option<String>,
     ranked_first: Option<ItemNumber>,
 }
 
-struct MemberLine {
+struct ClusterMemberLine {
     number: ItemNumber,
-    story: String,
+    href: String,
     title: String,
     is_canonical: bool,
     is_open: bool,
     author: Option<String>,
     is_maintainer: bool,
     comments: u64,
-    created: Option<When>,
-    since: When,
+    created: Option<TimeLabel>,
+    since: TimeLabel,
 }
 
 struct EdgeLine {
     source: ItemNumber,
-    source_story: String,
+    source_href: String,
     target: ItemNumber,
-    target_story: String,
+    target_href: String,
     confidence: String,
     share: f64,
     by: &'static str,
@@ -86,7 +86,7 @@ struct EdgeLine {
 }
 
 /// What is known of the members that a page is about: of all of them, or of those that it lists.
-struct Known {
+struct ClusterData {
     items: BTreeMap<ItemNumber, Item>,
     edges: Vec<Edge>,
     overrides: Vec<Override>,
@@ -125,7 +125,7 @@ pub(crate) async fn show(
 
 async fn page(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     row: &ClusterRow,
     representation: Representation,
     after: Option<ItemNumber>,
@@ -142,7 +142,7 @@ async fn page(
         false => listed.clone(),
     };
     let numbers: BTreeSet<ItemNumber> = all.iter().map(|(number, _)| *number).collect();
-    let known = Known::load(console, at, item_type, representation, canonical, &numbers, is_whole).await?;
+    let known = ClusterData::load(console, at, item_type, representation, canonical, &numbers, is_whole).await?;
     let (today, ranked) = match is_whole {
         true => (known.clusters(item_type, true), known.clusters(item_type, false)),
         false => (Vec::new(), Vec::new()),
@@ -153,7 +153,7 @@ async fn page(
     let pager = Pager::new("Pages of members", &cluster_path, &[("source", source)], after.is_none(), next.flatten());
     let command = canonicalize_command(at, Some(item_type), representation);
     html(&ClusterPage {
-        page: at.page(console, &format!("Cluster of #{canonical}"), Section::Clusters).cli(command),
+        page: at.page(console, &format!("Cluster of #{canonical}"), NavSection::Clusters).cli(command),
         type_word: item_type.as_str(),
         canonical,
         title: row.title.clone(),
@@ -175,12 +175,12 @@ async fn page(
     })
 }
 
-impl Known {
+impl ClusterData {
     /// What is known of some members. Of a whole cluster, what leads out of it does not count; of a part of one, what the
     /// part leads to is known too.
     async fn load(
         console: &Console,
-        at: &At,
+        at: &RepoVisit,
         item_type: ItemType,
         representation: Representation,
         canonical: ItemNumber,
@@ -242,9 +242,9 @@ impl Known {
     fn edge_lines(&self, path: &str, item_type: ItemType) -> Vec<EdgeLine> {
         let judged = self.edges.iter().map(|edge| EdgeLine {
             source: edge.source,
-            source_story: item_path(path, item_type, edge.source),
+            source_href: item_path(path, item_type, edge.source),
             target: edge.target,
-            target_story: item_path(path, item_type, edge.target),
+            target_href: item_path(path, item_type, edge.target),
             confidence: score(edge.confidence.get()),
             share: edge.confidence.get(),
             by: if edge.human { "a person" } else { "the judge" },
@@ -258,9 +258,9 @@ impl Known {
             ruled.filter_map(|ruled| Some((ruled.item, ruled.other?))).filter(|(one, other)| !is_edge(*one, *other));
         let ruled = ruled.map(|(source, target)| EdgeLine {
             source,
-            source_story: item_path(path, item_type, source),
+            source_href: item_path(path, item_type, source),
             target,
-            target_story: item_path(path, item_type, target),
+            target_href: item_path(path, item_type, target),
             confidence: score(1.0),
             share: 1.0,
             by: "a person",
@@ -272,9 +272,9 @@ impl Known {
     fn picture(&self, path: &str, item_type: ItemType, canonical: ItemNumber) -> Option<Svg> {
         let others = self.items.values().filter(|item| item.number != canonical);
         let members: Vec<&Item> = self.items.get(&canonical).into_iter().chain(others).collect();
-        let nodes: Vec<Node> = members
+        let nodes: Vec<GraphNode> = members
             .iter()
-            .map(|item| Node {
+            .map(|item| GraphNode {
                 name: format!("#{}", item.number),
                 told: format!("#{} {} ({})", item.number, item.title, item.state),
                 href: item_path(path, item_type, item.number),
@@ -282,12 +282,12 @@ impl Known {
             })
             .collect();
         let place = |number: ItemNumber| members.iter().position(|item| item.number == number);
-        let lines: Vec<Line> = self
+        let lines: Vec<GraphEdge> = self
             .edge_lines(path, item_type)
             .into_iter()
             .filter_map(|edge| {
                 let (from, to) = (place(edge.source)?, place(edge.target)?);
-                Some(Line { from, to, confidence: edge.share, words: edge.confidence, is_stale: edge.is_stale })
+                Some(GraphEdge { from, to, confidence: edge.share, words: edge.confidence, is_stale: edge.is_stale })
             })
             .collect();
         edge_graph(
@@ -299,10 +299,10 @@ impl Known {
 }
 
 /// What decided, and what the ranking alone would say.
-fn why(canonical: ItemNumber, today: Option<&Cluster>, ranked: Option<&Cluster>) -> Why {
+fn why(canonical: ItemNumber, today: Option<&Cluster>, ranked: Option<&Cluster>) -> CanonicalReason {
     let decided = today.filter(|cluster| cluster.canonical() == canonical).map(Cluster::because);
     let first = ranked.filter(|cluster| cluster.canonical() == canonical).map(Cluster::because);
-    Why {
+    CanonicalReason {
         because: decided.unwrap_or("canonical since an earlier run").to_owned(),
         ranking: first.filter(|first| decided != Some(first)).map(str::to_owned),
         ranked_first: ranked.map(Cluster::canonical).filter(|number| *number != canonical),
@@ -311,18 +311,18 @@ fn why(canonical: ItemNumber, today: Option<&Cluster>, ranked: Option<&Cluster>)
 
 fn member_lines(
     path: &str,
-    known: &Known,
+    known: &ClusterData,
     since: &[(ItemNumber, Timestamp)],
     canonical: ItemNumber,
     now: Timestamp,
-) -> Vec<MemberLine> {
+) -> Vec<ClusterMemberLine> {
     since
         .iter()
         .filter_map(|(number, since)| {
             let item = known.items.get(number)?;
-            Some(MemberLine {
+            Some(ClusterMemberLine {
                 number: *number,
-                story: item_path(path, item.item_type, *number),
+                href: item_path(path, item.item_type, *number),
                 title: item.title.clone(),
                 is_canonical: *number == canonical,
                 is_open: item.state == ItemState::Open,

@@ -14,16 +14,16 @@ use canonry_store::{ClusterFilter, ClusterKey, ClusterRow, Representation};
 use jiff::Timestamp;
 
 use crate::charts::Svg;
-use crate::charts::treemap::{Rest, Tile, treemap};
+use crate::charts::treemap::{TreemapRest, TreemapTile, treemap};
 use crate::clusters::cluster_page;
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{When, counted, item_path, score, thousands, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::formatting::{TimeLabel, counted, item_path, score, thousands, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, link};
-use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Tiles of the map: more of them are too small to be read.
 const TILES: u32 = 200;
@@ -36,7 +36,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 }
 
 /// What is asked for, as it stands in the address.
-struct Asked {
+struct ClusterQuery {
     is_list: bool,
     filter: ClusterFilter,
     /// Whether the address itself says what was compared.
@@ -47,25 +47,25 @@ struct Asked {
 #[derive(Template)]
 #[template(path = "clusters/map.html")]
 struct ClustersPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     repo: String,
-    asked: Asked,
+    asked: ClusterQuery,
     clusters: String,
     members: String,
-    as_of: Option<When>,
+    as_of: Option<TimeLabel>,
     lacking: u64,
     can_maintain: bool,
     knows_maintainers: bool,
     chart: Option<Svg>,
-    rows: Vec<ClusterLine>,
+    rows: Vec<ClusterTileLine>,
     pager: Pager,
     map_link: String,
     list_link: String,
 }
 
 /// A cluster as it is shown in lists.
-pub(crate) struct ClusterLine {
+pub(crate) struct ClusterTileLine {
     pub(crate) href: String,
     pub(crate) is_pull: bool,
     pub(crate) number: ItemNumber,
@@ -75,8 +75,8 @@ pub(crate) struct ClusterLine {
     pub(crate) open: u64,
     pub(crate) least: Option<String>,
     pub(crate) newest: ItemNumber,
-    pub(crate) newest_story: String,
-    pub(crate) newest_at: Option<When>,
+    pub(crate) newest_href: String,
+    pub(crate) newest_at: Option<TimeLabel>,
     pub(crate) plan: Option<PlanLink>,
 }
 
@@ -106,7 +106,7 @@ impl PlanLink {
     }
 }
 
-impl ClusterLine {
+impl ClusterTileLine {
     fn of(path: &str, row: &ClusterRow, representation: Representation, now: Timestamp) -> Self {
         Self {
             href: cluster_link(path, row.item_type, row.canonical, representation),
@@ -118,7 +118,7 @@ impl ClusterLine {
             open: row.open,
             least: row.least_confidence.map(|least| score(least.get())),
             newest: row.newest,
-            newest_story: item_path(path, row.item_type, row.newest),
+            newest_href: item_path(path, row.item_type, row.newest),
             newest_at: row.newest_at.map(|at| when(at, now)),
             plan: PlanLink::of(path, row, now),
         }
@@ -135,7 +135,7 @@ pub(crate) fn cluster_link(
     link(&format!("{path}/clusters/{item_type}/{canonical}"), &[("source", source)])
 }
 
-impl Asked {
+impl ClusterQuery {
     /// What cannot be understood is not asked for.
     fn read(query: &HashMap<String, String>) -> Self {
         let of = |name: &str| query.get(name).map(String::as_str).unwrap_or_default();
@@ -214,7 +214,7 @@ async fn show(
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
     let (store, repo, now) = (&console.store, at.repo.id, console.now());
-    let mut asked = Asked::read(&query);
+    let mut asked = ClusterQuery::read(&query);
     let mut totals = store.cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
     if totals.clusters == 0 && !asked.names_source {
         // Whoever compares cards and nothing else finds their clusters without knowing the word for it.
@@ -230,17 +230,17 @@ async fn show(
     let has_more = cut(&mut found, limit);
     let next = found.last().filter(|_| has_more).map(ClusterRow::key);
     at.hide_titles(&console, found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
-    let lines: Vec<ClusterLine> =
-        found.iter().map(|row| ClusterLine::of(&path, row, asked.filter.representation, now)).collect();
+    let lines: Vec<ClusterTileLine> =
+        found.iter().map(|row| ClusterTileLine::of(&path, row, asked.filter.representation, now)).collect();
     let (map_link, list_link) = (asked.link(&path, "map"), asked.link(&path, "list"));
     let rest = has_more.then(|| rest_of(&asked, totals.clusters, found.len(), &list_link));
     let chart = (!asked.is_list && !found.is_empty()).then(|| {
-        let tiles: Vec<Tile> = found.iter().zip(&lines).map(|(row, line)| tile(row, line)).collect();
+        let tiles: Vec<TreemapTile> = found.iter().zip(&lines).map(|(row, line)| tile(row, line)).collect();
         treemap("Clusters of duplicates, the largest first", &tiles, rest.as_ref())
     });
     let command = canonicalize_command(&at, asked.filter.item_type, asked.filter.representation);
     html(&ClustersPage {
-        page: at.page(&console, "Duplicates", Section::Clusters).cli(command),
+        page: at.page(&console, "Duplicates", NavSection::Clusters).cli(command),
         can_maintain: at.can_maintain(),
         knows_maintainers: totals.clusters > 0 || store.maintainers(repo).await?.is_some(),
         lacking: store.edges_not_in_clusters(repo, asked.filter.representation).await?,
@@ -259,7 +259,7 @@ async fn show(
 }
 
 /// How many there are in all is known only where nothing is left out.
-fn rest_of(asked: &Asked, clusters: u64, shown: usize, list_link: &str) -> Rest {
+fn rest_of(asked: &ClusterQuery, clusters: u64, shown: usize, list_link: &str) -> TreemapRest {
     let counts = !(asked.filter.min_size > 2 || asked.filter.with_open || asked.filter.unplanned);
     let words = match counts {
         true => format!(
@@ -268,17 +268,17 @@ fn rest_of(asked: &Asked, clusters: u64, shown: usize, list_link: &str) -> Rest 
         ),
         false => "and more, as a list (this strip is not to scale)".to_owned(),
     };
-    Rest { words, href: list_link.to_owned() }
+    TreemapRest { words, href: list_link.to_owned() }
 }
 
 /// The command that lists the same clusters.
-pub(crate) fn canonicalize_command(at: &At, item_type: Option<ItemType>, source: Representation) -> String {
+pub(crate) fn canonicalize_command(at: &RepoVisit, item_type: Option<ItemType>, source: Representation) -> String {
     let of_type = item_type.map(|item_type| format!(" --type {item_type}")).unwrap_or_default();
     format!("canonry canonicalize --repo {}{of_type} --source {}", at.repo.name, source.as_str())
 }
 
 /// A tile leads to what can be done about its cluster: to its row in a plan, or else to its page.
-fn tile(row: &ClusterRow, line: &ClusterLine) -> Tile {
+fn tile(row: &ClusterRow, line: &ClusterTileLine) -> TreemapTile {
     let plan = line.plan.as_ref().filter(|plan| plan.is_live);
     let (class, state) = match (row.state, row.open) {
         (ItemState::Closed, _) => ("closed", "its canonical is closed".to_owned()),
@@ -295,7 +295,7 @@ fn tile(row: &ClusterRow, line: &ClusterLine) -> Tile {
     // Colour alone does not tell a tile that wants nothing any more from one that does.
     let mark = if class == "done" { " ✓" } else { "" };
     let told = format!("#{} {}: {members}, {state}, {least}; {leads}", row.canonical, row.title);
-    Tile {
+    TreemapTile {
         weight: row.members,
         name: format!("#{} ×{}{mark}", row.canonical, row.members),
         words: row.title.clone(),
@@ -326,7 +326,7 @@ mod tests {
 
     use canonry_domain::ItemType;
 
-    use super::{Asked, read_key, written_key};
+    use super::{ClusterQuery, read_key, written_key};
 
     #[test]
     fn an_address_says_what_is_asked_for_and_nothing_else() {
@@ -334,12 +334,12 @@ mod tests {
             pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
         };
         let nonsense = [("type", "x"), ("min", "-3"), ("after", "9"), ("open", "yes"), ("view", "?")];
-        let asked = Asked::read(&query(&nonsense));
+        let asked = ClusterQuery::read(&query(&nonsense));
         assert!(!asked.is_list && !asked.is_filtered() && asked.after.is_none());
         assert_eq!(asked.link("/r/a/b", "map"), "/r/a/b/clusters?view=map");
         let all =
             [("view", "list"), ("type", "pr"), ("min", "5"), ("open", "1"), ("unplanned", "1"), ("source", "intent")];
-        let asked = Asked::read(&query(&all));
+        let asked = ClusterQuery::read(&query(&all));
         assert!(asked.is_list && asked.filter.item_type == Some(ItemType::Pr));
         let pager = asked.pager("/r/a/b", read_key("3.7.pr"));
         let all = "/r/a/b/clusters?view=list&type=pr&min=5&open=1&unplanned=1&source=intent&after=3.7.pr";

@@ -11,7 +11,7 @@ use axum::routing::get;
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::layout::page::{Page, Section, html};
+use crate::layout::page::{NavSection, PageFrame, html};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::theme_of;
 use crate::sign_in::visit::SignedIn;
@@ -23,18 +23,18 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "home/keys.html")]
 struct KeysPage {
-    page: Page,
-    groups: &'static [Group],
+    page: PageFrame,
+    groups: &'static [KeyGroup],
 }
 
-struct Group {
+struct KeyGroup {
     heading: &'static str,
     keys: &'static [(&'static [&'static str], &'static str)],
 }
 
 /// Each of them presses a control that can be seen.
-const GROUPS: &[Group] = &[
-    Group {
+const GROUPS: &[KeyGroup] = &[
+    KeyGroup {
         heading: "Everywhere",
         keys: &[
             (&["?"], "this page"),
@@ -43,7 +43,7 @@ const GROUPS: &[Group] = &[
             (&["g", "o"], "overview"),
         ],
     },
-    Group {
+    KeyGroup {
         heading: "In a repository",
         keys: &[
             (&["g", "h"], "summary"),
@@ -61,7 +61,7 @@ const GROUPS: &[Group] = &[
             (&["g", "s"], "settings"),
         ],
     },
-    Group {
+    KeyGroup {
         heading: "Lists",
         keys: &[
             (&["j"], "next row"),
@@ -71,7 +71,7 @@ const GROUPS: &[Group] = &[
             (&["p"], "first page"),
         ],
     },
-    Group {
+    KeyGroup {
         heading: "Reviewing a plan",
         keys: &[
             (&["j"], "next row, with both texts"),
@@ -83,7 +83,7 @@ const GROUPS: &[Group] = &[
             (&["A"], "the field that confirms applying"),
         ],
     },
-    Group {
+    KeyGroup {
         heading: "Adjudicating",
         keys: &[
             (&["1"], "the same problem"),
@@ -93,7 +93,7 @@ const GROUPS: &[Group] = &[
             (&["n"], "begin again, after the last one"),
         ],
     },
-    Group { heading: "Simulating gates", keys: &[(&["r"], "all gates as they were")] },
+    KeyGroup { heading: "Simulating gates", keys: &[(&["r"], "all gates as they were")] },
 ];
 
 async fn show(
@@ -102,9 +102,9 @@ async fn show(
     visit: Result<SignedIn, PageError>,
 ) -> Result<Response, PageError> {
     let page = match visit {
-        Ok(SignedIn(visit)) => visit.page(&console, "Keys", Section::None),
+        Ok(SignedIn(visit)) => visit.page(&console, "Keys", NavSection::None),
         // Anybody may read them.
-        Err(_) => Page { theme: Theme::of(theme_of(&headers).as_deref()), ..Page::bare("Keys") },
+        Err(_) => PageFrame { theme: Theme::of(theme_of(&headers).as_deref()), ..PageFrame::bare("Keys") },
     };
     html(&KeysPage { page, groups: GROUPS })
 }

@@ -17,8 +17,8 @@ use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{Badge, When, counted, thousands, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, counted, thousands, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, word};
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::{SignedIn, Visit};
@@ -33,8 +33,8 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "home/overview.html")]
 struct OverviewPage {
-    page: Page,
-    rows: Vec<Row>,
+    page: PageFrame,
+    rows: Vec<RepositoryRow>,
     /// Of how many that this person has seen before GitHub could not be asked whether they may still.
     unknown: usize,
     /// Whether GitHub is asked no more about this person for now. The same whatever is on the page and whatever is searched
@@ -43,12 +43,12 @@ struct OverviewPage {
     text: String,
     in_trouble: bool,
     pager: Pager,
-    service: Option<Service>,
+    service: Option<ServiceSummary>,
     clock_trouble: Option<String>,
     is_app: bool,
 }
 
-struct Row {
+struct RepositoryRow {
     owner: String,
     name: String,
     path: String,
@@ -64,21 +64,21 @@ struct Row {
     dead: u64,
     /// Whether the list of jobs is theirs to see.
     can_maintain: bool,
-    synced: Option<When>,
+    synced: Option<TimeLabel>,
 }
 
-impl Row {
+impl RepositoryRow {
     fn is_fine(&self) -> bool {
         self.access.is_none() && self.brakes.is_empty() && self.dead == 0 && self.mistakes.is_none()
     }
 }
 
 /// How the service itself is, for whoever runs it.
-struct Service {
+struct ServiceSummary {
     queued: String,
     running: String,
     dead: String,
-    oldest: Option<When>,
+    oldest: Option<TimeLabel>,
 }
 
 impl OverviewPage {
@@ -110,7 +110,7 @@ async fn show(
         false => None,
     };
     html(&OverviewPage {
-        page: visit.page(&console, "Overview", Section::Overview),
+        page: visit.page(&console, "Overview", NavSection::Overview),
         rows,
         unknown,
         is_enough: console.roles.is_enough(&visit.session, console.now()),
@@ -149,10 +149,10 @@ async fn visible(
     Ok((seen, unknown))
 }
 
-async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<Row, PageError> {
+async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<RepositoryRow, PageError> {
     let settings = canonry_config::parse(line.settings.as_deref().unwrap_or_default());
     let threshold = console.store.thresholds(line.repo.id).await?.repository;
-    Ok(Row {
+    Ok(RepositoryRow {
         owner: line.repo.name.owner().to_owned(),
         name: line.repo.name.name().to_owned(),
         path: repo_path(&line.repo),
@@ -170,8 +170,8 @@ async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<Row, P
     })
 }
 
-fn service(queue: &QueueStatus, console: &Console) -> Service {
-    Service {
+fn service(queue: &QueueStatus, console: &Console) -> ServiceSummary {
+    ServiceSummary {
         queued: thousands(queue.queued),
         running: thousands(queue.running),
         dead: thousands(queue.dead),

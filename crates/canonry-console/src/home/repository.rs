@@ -17,14 +17,14 @@ use crate::admin::activity;
 use crate::admin::activity::ActivityLine;
 use crate::console::Console;
 use crate::items::announced_closes;
-use crate::items::announced_closes::GraceLine;
+use crate::items::announced_closes::AnnouncedCloseLine;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{Badge, When, counted, item_path, score, thousands, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
-use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+use crate::layout::formatting::{Badge, TimeLabel, counted, item_path, score, thousands, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
+use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Rows of each list on this page: it is a summary.
 const FEW: u32 = 6;
@@ -40,7 +40,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "home/repository.html")]
 struct RepositoryPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     can_maintain: bool,
     access: Option<Badge>,
@@ -51,13 +51,13 @@ struct RepositoryPage {
     open_issues: String,
     open_prs: String,
     waiting_graces: String,
-    synced: Option<When>,
+    synced: Option<TimeLabel>,
     brakes: Vec<BrakeLine>,
     is_paused: bool,
-    needs: Vec<Need>,
-    graces: Vec<GraceLine>,
-    told: Vec<ToldLine>,
-    reviews: Vec<ReviewLine>,
+    needs: Vec<AttentionLine>,
+    graces: Vec<AnnouncedCloseLine>,
+    told: Vec<SuggestionLine>,
+    reviews: Vec<RecentReviewLine>,
     activity: Vec<ActivityLine>,
 }
 
@@ -66,32 +66,32 @@ struct BrakeLine {
     consequence: &'static str,
     by: String,
     why: String,
-    since: When,
+    since: TimeLabel,
 }
 
 /// Something that waits for a person.
-struct Need {
+struct AttentionLine {
     words: String,
     href: Option<String>,
     link: &'static str,
 }
 
-struct ToldLine {
+struct SuggestionLine {
     number: ItemNumber,
     title: String,
     href: String,
     target: Option<(ItemNumber, String)>,
     verdict: Badge,
     score: String,
-    at: When,
+    at: TimeLabel,
 }
 
-struct ReviewLine {
+struct RecentReviewLine {
     subject: String,
     href: String,
     shown: u64,
     fixed: u64,
-    at: When,
+    at: TimeLabel,
 }
 
 async fn show(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Result<Response, PageError> {
@@ -119,7 +119,7 @@ async fn show(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Re
         synced: overview.synced_at.map(|at| when(at, now)),
         is_paused: overview.paused,
         brakes,
-        page: at.page(&console, "Summary", Section::Repository),
+        page: at.page(&console, "Summary", NavSection::Repository),
         path,
     })
 }
@@ -179,7 +179,7 @@ async fn sync(
     Ok(back_to(&repo_path(&at.repo), told))
 }
 
-async fn brakes(console: &Console, at: &At) -> Result<Vec<BrakeLine>, PageError> {
+async fn brakes(console: &Console, at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     let mut lines = Vec::new();
     for kind in BrakeKind::ALL {
         let Some(brake) = console.store.brake_in_force(at.repo.id, kind).await? else { continue };
@@ -193,10 +193,15 @@ async fn brakes(console: &Console, at: &At) -> Result<Vec<BrakeLine>, PageError>
     Ok(lines)
 }
 
-async fn needs(console: &Console, at: &At, overview: &RepoOverview, settings: &Parsed) -> Result<Vec<Need>, PageError> {
+async fn needs(
+    console: &Console,
+    at: &RepoVisit,
+    overview: &RepoOverview,
+    settings: &Parsed,
+) -> Result<Vec<AttentionLine>, PageError> {
     let path = repo_path(&at.repo);
     let mut needs = Vec::new();
-    let mut need = |words: String, href: Option<String>, link| needs.push(Need { words, href, link });
+    let mut need = |words: String, href: Option<String>, link| needs.push(AttentionLine { words, href, link });
     let mistakes = settings.problems.len() as u64;
     if mistakes > 0 {
         let words = format!("{} in .canonry.yml", counted(mistakes, "mistake"));
@@ -243,7 +248,7 @@ async fn needs(console: &Console, at: &At, overview: &RepoOverview, settings: &P
 }
 
 /// The issues that were last said to be duplicates, surely or perhaps: Canonry speaks of both.
-async fn told(console: &Console, at: &At) -> Result<Vec<ToldLine>, PageError> {
+async fn told(console: &Console, at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
     let (store, path) = (&console.store, repo_path(&at.repo));
     let mut lines = Vec::new();
     for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate] {
@@ -257,7 +262,7 @@ async fn told(console: &Console, at: &At) -> Result<Vec<ToldLine>, PageError> {
         lines.into_iter().filter_map(|line| triage.remove(&line.number).map(|said| (line, said))).collect();
     said.sort_by_key(|(_, said)| std::cmp::Reverse(said.id));
     said.truncate(FEW as usize);
-    let told = said.into_iter().map(|(line, said)| ToldLine {
+    let told = said.into_iter().map(|(line, said)| SuggestionLine {
         number: line.number,
         href: item_path(&path, line.item_type, line.number),
         title: line.title,
@@ -269,10 +274,10 @@ async fn told(console: &Console, at: &At) -> Result<Vec<ToldLine>, PageError> {
     Ok(told.collect())
 }
 
-async fn reviews(console: &Console, at: &At) -> Result<Vec<ReviewLine>, PageError> {
+async fn reviews(console: &Console, at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
     let path = repo_path(&at.repo);
     let reviews = console.store.reviews(at.repo.id, None, FEW).await?;
-    let line = |review: canonry_store::StoredReview| ReviewLine {
+    let line = |review: canonry_store::StoredReview| RecentReviewLine {
         subject: match review.subject.pull() {
             Some(number) => format!("#{number}"),
             None => review.subject.to_string(),

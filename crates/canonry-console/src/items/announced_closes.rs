@@ -15,10 +15,10 @@ use jiff::Timestamp;
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{When, item_path, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{TimeLabel, item_path, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, place, place_in, sift, word};
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// Announced closes that one page of a search looks at.
 const LOOKED_AT: u32 = 2_000;
@@ -29,37 +29,37 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 
 #[derive(Template)]
 #[template(path = "items/announced_closes.html")]
-struct AnnouncedPage {
-    page: Page,
+struct AnnouncedClosesPage {
+    page: PageFrame,
     path: String,
     here: String,
     kind: String,
     only_late: bool,
     can_maintain: bool,
-    graces: Vec<GraceLine>,
+    graces: Vec<AnnouncedCloseLine>,
     pager: Pager,
 }
 
 /// An announced close in a line.
-pub(crate) struct GraceLine {
+pub(crate) struct AnnouncedCloseLine {
     pub(crate) id: i64,
     pub(crate) number: ItemNumber,
     pub(crate) title: String,
     pub(crate) href: String,
     pub(crate) target: ItemNumber,
     pub(crate) target_href: String,
-    pub(crate) due: When,
+    pub(crate) due: TimeLabel,
     pub(crate) reason: Option<String>,
 }
 
-impl AnnouncedPage {
+impl AnnouncedClosesPage {
     fn is_filtered(&self) -> bool {
         !self.kind.is_empty() || self.only_late
     }
 }
 
 /// The first that are due, for a page that has more to tell.
-pub(crate) async fn first(console: &Console, at: &At, count: u32) -> Result<Vec<GraceLine>, PageError> {
+pub(crate) async fn first(console: &Console, at: &RepoVisit, count: u32) -> Result<Vec<AnnouncedCloseLine>, PageError> {
     lines(console, at, console.store.next_graces(at.repo.id, None, count).await?).await
 }
 
@@ -81,8 +81,8 @@ async fn show(
     let kind = kind.map(ItemType::as_str).unwrap_or_default();
     let kept = [("type", kind), ("late", if only_late { "1" } else { "" })];
     let next = found.next.map(|place| ("after", place));
-    html(&AnnouncedPage {
-        page: at.page(&console, "Announced closes", Section::Repository),
+    html(&AnnouncedClosesPage {
+        page: at.page(&console, "Announced closes", NavSection::Repository),
         pager: Pager::new("Pages of announced closes", &here, &kept, after.is_none(), next)
             .stopped(found.stopped_after),
         graces: lines(&console, &at, found.rows).await?,
@@ -94,7 +94,7 @@ async fn show(
     })
 }
 
-async fn lines(console: &Console, at: &At, graces: Vec<Grace>) -> Result<Vec<GraceLine>, PageError> {
+async fn lines(console: &Console, at: &RepoVisit, graces: Vec<Grace>) -> Result<Vec<AnnouncedCloseLine>, PageError> {
     let (mut titles, path) = (BTreeMap::new(), repo_path(&at.repo));
     for item_type in [ItemType::Issue, ItemType::Pr] {
         let of_type = graces.iter().filter(|grace| grace.item_type == item_type);
@@ -104,7 +104,7 @@ async fn lines(console: &Console, at: &At, graces: Vec<Grace>) -> Result<Vec<Gra
             titles.extend(items.into_iter().map(|item| ((item_type, item.number), item.title)));
         }
     }
-    let line = |grace: Grace| GraceLine {
+    let line = |grace: Grace| AnnouncedCloseLine {
         id: grace.id,
         number: grace.number,
         title: titles.remove(&(grace.item_type, grace.number)).unwrap_or_default(),

@@ -19,7 +19,7 @@ pub(crate) struct GateLine {
 }
 
 /// The numbers that the gates compared.
-pub(crate) struct Compared<'a> {
+pub(crate) struct GateInput<'a> {
     pub(crate) target: Option<ItemNumber>,
     pub(crate) confidence: Option<f64>,
     /// What was before the judge, with its scores.
@@ -34,7 +34,7 @@ pub(crate) fn decision_gates(
     origin: DecisionOrigin,
     status: DecisionStatus,
     reason: Option<&str>,
-    compared: &Compared<'_>,
+    compared: &GateInput<'_>,
 ) -> Vec<GateLine> {
     let is_good = status == DecisionStatus::Accepted;
     let told = |(gate, mark): (Gate, GateMark)| {
@@ -74,7 +74,7 @@ pub(crate) fn decision_gates(
 }
 
 /// The gates of a verdict about a new item.
-pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &Compared<'_>) -> Vec<GateLine> {
+pub(crate) fn verdict_gates(verdict: Verdict, reason: &str, compared: &GateInput<'_>) -> Vec<GateLine> {
     let thresholds = OnlineThresholds::default();
     let is_good = verdict == Verdict::Duplicate;
     let alike = || compared.target.and_then(|target| compared.score_of(target));
@@ -138,7 +138,7 @@ fn line(mark: GateMark, is_good: bool, question: &'static str, answer: String) -
     GateLine { class, mark, question, answer }
 }
 
-impl Compared<'_> {
+impl GateInput<'_> {
     fn score_of(&self, number: ItemNumber) -> Option<f64> {
         self.scores.iter().find(|(one, _)| *one == number).map(|(_, alike)| *alike)
     }
@@ -148,7 +148,7 @@ fn pick(decided: bool, if_decided: &str, if_passed: &str) -> String {
     (if decided { if_decided } else { if_passed }).to_owned()
 }
 
-fn ruling(decided: bool, origin: DecisionOrigin, is_good: bool, compared: &Compared<'_>) -> String {
+fn ruling(decided: bool, origin: DecisionOrigin, is_good: bool, compared: &GateInput<'_>) -> String {
     match (decided, is_good, compared.target) {
         (true, true, Some(target)) => format!("Yes: that it is a duplicate of #{target}."),
         (true, _, _) => "Yes: that it is no duplicate of any candidate.".to_owned(),
@@ -157,7 +157,7 @@ fn ruling(decided: bool, origin: DecisionOrigin, is_good: bool, compared: &Compa
     }
 }
 
-fn candidates(decided: bool, compared: &Compared<'_>) -> String {
+fn candidates(decided: bool, compared: &GateInput<'_>) -> String {
     match (decided, compared.scores.len()) {
         (true, _) => "No: nothing was near enough.".to_owned(),
         (false, 0) => "Yes.".to_owned(),
@@ -166,7 +166,7 @@ fn candidates(decided: bool, compared: &Compared<'_>) -> String {
     }
 }
 
-fn neighbours(decided: bool, compared: &Compared<'_>, least: f64) -> String {
+fn neighbours(decided: bool, compared: &GateInput<'_>, least: f64) -> String {
     match (decided, compared.nearest, compared.scores.len()) {
         (true, Some((number, alike)), _) => {
             format!(
@@ -181,7 +181,7 @@ fn neighbours(decided: bool, compared: &Compared<'_>, least: f64) -> String {
     }
 }
 
-fn existing_edge(decided: bool, compared: &Compared<'_>) -> String {
+fn existing_edge(decided: bool, compared: &GateInput<'_>) -> String {
     match (decided, compared.target) {
         (true, Some(target)) => format!("Yes: of #{target}. The judge is not asked twice about the same texts."),
         (true, None) => "Yes. The judge is not asked twice about the same texts.".to_owned(),
@@ -194,7 +194,7 @@ fn usable(decided: bool, reason: &str) -> String {
     if decided { format!("No ({kind}). It is asked again with the next run.") } else { "Yes.".to_owned() }
 }
 
-fn said_yes(decided: bool, compared: &Compared<'_>) -> String {
+fn said_yes(decided: bool, compared: &GateInput<'_>) -> String {
     let sure = compared.confidence.map(|sure| format!(" (confidence {})", score(sure))).unwrap_or_default();
     match (decided, compared.target) {
         (true, _) => format!("No{sure}."),
@@ -203,7 +203,7 @@ fn said_yes(decided: bool, compared: &Compared<'_>) -> String {
     }
 }
 
-fn structure(decided: bool, reason: &str, compared: &Compared<'_>) -> String {
+fn structure(decided: bool, reason: &str, compared: &GateInput<'_>) -> String {
     if decided {
         return format!("No: {}.", keys(reason));
     }
@@ -246,7 +246,7 @@ fn at_least(decided: bool, value: Option<f64>, least: f64) -> String {
 }
 
 /// Shown with three digits: two of them would often be the same.
-fn gap(decided: bool, compared: &Compared<'_>) -> String {
+fn gap(decided: bool, compared: &GateInput<'_>) -> String {
     let target = compared.target.and_then(|target| Some((target, compared.score_of(target)?)));
     let Some((target, alike)) = target else { return pick(decided, "No.", "Yes.") };
     let mut others: Vec<_> = compared.scores.iter().copied().filter(|(number, _)| *number != target).collect();
@@ -278,7 +278,7 @@ fn gap(decided: bool, compared: &Compared<'_>) -> String {
 mod tests {
     use canonry_domain::{DecisionOrigin, DecisionStatus, ItemNumber, Verdict};
 
-    use super::{Compared, GateLine, decision_gates, verdict_gates};
+    use super::{GateInput, GateLine, decision_gates, verdict_gates};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("positive")
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn the_numbers_that_were_compared_are_told() {
         let scores = [(number(7), 0.934), (number(9), 0.921)];
-        let compared = Compared {
+        let compared = GateInput {
             target: Some(number(7)),
             confidence: Some(0.81),
             scores: &scores,
@@ -305,7 +305,7 @@ mod tests {
         assert_eq!(decided(&of(rejected, Some("below_min_edge"))), ("decided", "No: .81, and it takes .85."));
         // With other settings since, what was decided then is still told.
         let then = |status, min_edge, reason| {
-            let compared = Compared { min_edge, structure: None, ..compared };
+            let compared = GateInput { min_edge, structure: None, ..compared };
             let lines = decision_gates(DecisionOrigin::Batch, status, reason, &compared);
             lines.into_iter().find(|line| line.question.contains("sure enough")).expect("the gate").answer
         };
@@ -315,7 +315,7 @@ mod tests {
         assert_eq!(decided(&gap).1, "No: #7 has 0.934, #9 has 0.921. Less than 0.015 apart, it may be either of them.");
         // The nearest one may not have counted, being known to be the same thing; so all that are near are named.
         let scores = [(number(8), 0.93), (number(7), 0.934), (number(9), 0.921), (number(5), 0.8)];
-        let several = Compared { scores: &scores, structure: None, ..compared };
+        let several = GateInput { scores: &scores, structure: None, ..compared };
         let gap = decision_gates(DecisionOrigin::Batch, rejected, Some("candidate_gap_too_small"), &several);
         assert_eq!(
             decided(&gap).1,
@@ -323,7 +323,7 @@ mod tests {
             to be the same thing."
         );
         let scores = [(number(7), 0.95), (number(9), 0.935)];
-        let apart = Compared { scores: &scores, structure: None, ..compared };
+        let apart = GateInput { scores: &scores, structure: None, ..compared };
         let lines = decision_gates(DecisionOrigin::Batch, DecisionStatus::Accepted, None, &apart);
         assert!(lines.iter().any(|line| line.answer.ends_with("and it takes 0.015 between them.")), "{lines:?}");
         assert_eq!(decided(&of(rejected, None)).1, "No (confidence .81).");
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_told_with_its_thresholds() {
-        let compared = Compared {
+        let compared = GateInput {
             target: Some(number(7)),
             confidence: Some(0.95),
             scores: &[(number(7), 0.88)],
@@ -351,7 +351,7 @@ mod tests {
         let lines = verdict_gates(Verdict::MaybeDuplicate, "duplicate_low_retrieval_support", &compared);
         assert_eq!(decided(&lines).1, "No: .88, and it takes .90.");
         let nothing =
-            Compared { scores: &[], nearest: Some((number(4), 0.6)), target: None, confidence: None, ..compared };
+            GateInput { scores: &[], nearest: Some((number(4), 0.6)), target: None, confidence: None, ..compared };
         let lines = verdict_gates(Verdict::NotDuplicate, "no_candidates", &nothing);
         assert_eq!(decided(&lines).1, "No: the nearest is #4 with .60, and it takes an open one with .75.");
     }

@@ -4,12 +4,12 @@ use canonry_domain::{Item, ItemNumber, ItemType};
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::sign_in::visit::At;
+use crate::sign_in::visit::RepoVisit;
 
 /// What readers see in place of a title.
 pub(crate) const GONE: &str = "(gone from GitHub)";
 
-impl At {
+impl RepoVisit {
     /// Whether the item's texts are kept from whoever asks. Deleting is how people take back what should not be read, and
     /// what was transferred may be in a private repository now.
     pub(crate) fn hides(&self, item: &Item) -> bool {

@@ -1,4 +1,4 @@
-//! An item's story: what Canonry found, why, what it did, and what people made of it.
+//! An item's page: what Canonry found, why, what it did, and what people made of it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -21,16 +21,16 @@ use crate::clusters::map::cluster_link;
 use crate::console::Console;
 use crate::items::rulings;
 use crate::items::state::Sentence;
-use crate::items::timeline::{self as timeline, CloseLine, Event, GraceLine, RulingLine, WriteLine};
-use crate::items::triage_run::{Look, World, of_decision, of_record};
-use crate::items::verdict::{Facts, verdict};
+use crate::items::timeline::{self as timeline, CloseLine, GraceEventLine, RulingEventLine, TimelineEvent, WriteLine};
+use crate::items::triage_run::{TriageRunContext, TriageRunView, of_decision, of_record};
+use crate::items::verdict::{ItemFacts, verdict};
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{When, capital, item_path, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{TimeLabel, capital, item_path, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::cut;
 use crate::reviews::review_page::web;
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// A text with more lines, or more characters, begins folded up.
 const LONG_LINES: usize = 40;
@@ -54,8 +54,8 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 
 #[derive(Template)]
 #[template(path = "items/item_page.html")]
-struct StoryPage {
-    page: Page,
+struct ItemPage {
+    page: PageFrame,
     path: String,
     kind: &'static str,
     type_word: &'static str,
@@ -64,7 +64,7 @@ struct StoryPage {
     state: &'static str,
     state_class: &'static str,
     author: Option<String>,
-    opened: Option<When>,
+    opened: Option<TimeLabel>,
     comments: u64,
     labels: Vec<String>,
     url: Option<String>,
@@ -72,22 +72,22 @@ struct StoryPage {
     is_long: bool,
     is_paused: bool,
     verdict: Sentence,
-    target_story: String,
+    target_href: String,
     target_title: String,
     facts: Vec<String>,
-    main: Vec<Look>,
-    earlier: Vec<Look>,
+    main: Vec<TriageRunView>,
+    earlier: Vec<TriageRunView>,
     cluster: Option<ClusterBox>,
-    said: Vec<Event>,
-    graces: Vec<GraceLine>,
+    said: Vec<TimelineEvent>,
+    graces: Vec<GraceEventLine>,
     closes: Vec<CloseLine>,
     had_closes: bool,
     writes: Vec<WriteLine>,
     had_writes: bool,
     had_looks: bool,
-    events: Vec<Event>,
+    events: Vec<TimelineEvent>,
     outcome: Option<(String, String)>,
-    rulings: Vec<RulingLine>,
+    rulings: Vec<RulingEventLine>,
     can_maintain: bool,
 }
 
@@ -97,13 +97,13 @@ struct ClusterBox {
     is_canonical: bool,
     is_open: bool,
     members: u64,
-    shown: Vec<MemberLine>,
+    shown: Vec<ClusterMemberLink>,
     left_out: u64,
 }
 
-struct MemberLine {
+struct ClusterMemberLink {
     number: ItemNumber,
-    story: String,
+    href: String,
     title: String,
     is_open: bool,
     is_canonical: bool,
@@ -126,7 +126,7 @@ async fn pull(
 }
 
 /// Everything that is stored about one item.
-struct Known {
+struct ItemHistory {
     item: Item,
     records: Vec<StoredTriageRecord>,
     decisions: Vec<StoredDecision>,
@@ -141,7 +141,7 @@ struct Known {
 
 async fn show(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     path: &HashMap<String, String>,
     item_type: ItemType,
 ) -> Result<Response, PageError> {
@@ -150,7 +150,7 @@ async fn show(
     let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
     let others = others(console, at, &known).await?;
     let config = settings_of(console, repo).await?.config;
-    let world = World {
+    let world = TriageRunContext {
         path: &path,
         item_type,
         others: &others,
@@ -166,7 +166,7 @@ async fn show(
         ItemType::Pr => (Vec::new(), None),
     };
     let (state, state_class) = state_of(&known.item);
-    let verdict = verdict(&Facts {
+    let verdict = verdict(&ItemFacts {
         item: &known.item,
         state,
         others: &others,
@@ -186,8 +186,8 @@ async fn show(
     let actions = store.triage_actions_of(repo, item_type, number).await?;
     let item = &known.item;
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
-    html(&StoryPage {
-        page: at.page(console, &format!("#{number} {}", one_line(&item.title)), Section::Items).cli(command),
+    html(&ItemPage {
+        page: at.page(console, &format!("#{number} {}", one_line(&item.title)), NavSection::Items).cli(command),
         kind: item_type.in_words(),
         type_word: item_type.as_str(),
         number,
@@ -205,7 +205,7 @@ async fn show(
         is_long: item.body.lines().count() > LONG_LINES || item.body.chars().count() > LONG_TEXT,
         body: item.body.clone(),
         is_paused: store.brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
-        target_story: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
+        target_href: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
         target_title: target.map(|target| target.title.clone()).unwrap_or_default(),
         facts: facts.iter().flatten().take(FACTS).map(|fact| capital(&redact(&fact.to_string()))).collect(),
         verdict,
@@ -227,7 +227,12 @@ async fn show(
     })
 }
 
-async fn load(console: &Console, at: &At, item_type: ItemType, number: ItemNumber) -> Result<Known, PageError> {
+async fn load(
+    console: &Console,
+    at: &RepoVisit,
+    item_type: ItemType,
+    number: ItemNumber,
+) -> Result<ItemHistory, PageError> {
     let (store, repo) = (&console.store, at.repo.id);
     let item = store.item(repo, item_type, number).await?.filter(|item| !at.hides(item)).ok_or(PageError::NotFound)?;
     let mut cluster = None;
@@ -241,7 +246,7 @@ async fn load(console: &Console, at: &At, item_type: ItemType, number: ItemNumbe
     }
     let mut closes = store.closes_of_item(repo, item_type, number, MOST_CLOSES + 1).await?;
     let had_closes = cut(&mut closes, MOST_CLOSES);
-    Ok(Known {
+    Ok(ItemHistory {
         records: store.triage_records_of(repo, item_type, number).await?,
         decisions: store.decisions_of(repo, item_type, number).await?,
         sets: store.candidate_sets(repo, item_type, number).await?,
@@ -255,8 +260,12 @@ async fn load(console: &Console, at: &At, item_type: ItemType, number: ItemNumbe
     })
 }
 
-/// The items that the story names, as they are now.
-async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<ItemNumber, Item>, PageError> {
+/// The items that the page names, as they are now.
+async fn others(
+    console: &Console,
+    at: &RepoVisit,
+    known: &ItemHistory,
+) -> Result<BTreeMap<ItemNumber, Item>, PageError> {
     let records = known.records.iter().take(MOST_LOOKS);
     let decisions = known.decisions.iter().take(MOST_LOOKS);
     let shown = |decision: &StoredDecision| known.sets.iter().find(|set| decision.candidate_set == Some(set.id));
@@ -278,7 +287,7 @@ async fn others(console: &Console, at: &At, known: &Known) -> Result<BTreeMap<It
 
 /// The looks that count, in the order of time, and the others, newest first. An edge in force counts more than what was
 /// looked at since; one that a grace led to is told together with what announced it.
-fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
+fn looks(known: &ItemHistory, world: &TriageRunContext<'_>) -> (Vec<TriageRunView>, Vec<TriageRunView>) {
     let edge = known.decisions.iter().find(|one| is_edge(one));
     let newest = known.records.first().map(|stored| stored.id);
     let announced = newest.filter(|_| edge.is_some_and(|edge| edge.origin == DecisionOrigin::Online));
@@ -288,7 +297,7 @@ fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
     let decisions = known.decisions.iter().take(MOST_LOOKS);
     let decisions =
         decisions.map(|one| (edge.is_some_and(|edge| edge.id == one.id), of_decision(one, &known.sets, world)));
-    let mut all: Vec<(bool, Look)> = records.chain(decisions).collect();
+    let mut all: Vec<(bool, TriageRunView)> = records.chain(decisions).collect();
     all.sort_by_key(|(_, look)| std::cmp::Reverse(look.at));
     if edge.is_none()
         && let Some((counts, _)) = all.first_mut()
@@ -297,7 +306,7 @@ fn looks(known: &Known, world: &World<'_>) -> (Vec<Look>, Vec<Look>) {
     }
     let (mut main, earlier): (Vec<_>, Vec<_>) = all.into_iter().partition(|(counts, _)| *counts);
     main.reverse();
-    let looks = |all: Vec<(bool, Look)>| all.into_iter().map(|(_, look)| look).collect();
+    let looks = |all: Vec<(bool, TriageRunView)>| all.into_iter().map(|(_, look)| look).collect();
     (looks(main), looks(earlier))
 }
 
@@ -305,7 +314,7 @@ fn is_edge(decision: &StoredDecision) -> bool {
     decision.status == DecisionStatus::Accepted && decision.superseded_at.is_none()
 }
 
-async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option<ClusterBox>, PageError> {
+async fn cluster_box(console: &Console, at: &RepoVisit, known: &ItemHistory) -> Result<Option<ClusterBox>, PageError> {
     let Some((representation, canonical, members)) = known.cluster else { return Ok(None) };
     let (store, repo, path) = (&console.store, at.repo.id, repo_path(&at.repo));
     let item_type = known.item.item_type;
@@ -313,11 +322,11 @@ async fn cluster_box(console: &Console, at: &At, known: &Known) -> Result<Option
     let numbers: Vec<ItemNumber> =
         first.into_iter().map(|(number, _)| number).filter(|number| *number != known.item.number).collect();
     let items = at.items(console, item_type, &numbers).await?;
-    let shown: Vec<MemberLine> = items
+    let shown: Vec<ClusterMemberLink> = items
         .into_iter()
-        .map(|item| MemberLine {
+        .map(|item| ClusterMemberLink {
             number: item.number,
-            story: item_path(&path, item_type, item.number),
+            href: item_path(&path, item_type, item.number),
             title: item.title,
             is_open: item.state == ItemState::Open,
             is_canonical: item.number == canonical,

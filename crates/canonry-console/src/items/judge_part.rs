@@ -5,7 +5,7 @@ use canonry_store::{StoredDecision, StoredTriageRecord};
 
 /// Whether the judge answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
+pub(crate) enum JudgePart {
     /// It gave an answer that the gates could look at.
     Answer,
     /// It was asked, and gave no answer that could be used.
@@ -13,7 +13,7 @@ pub(crate) enum Heard {
     NotAsked(&'static str),
 }
 
-impl Heard {
+impl JudgePart {
     pub(crate) fn of_record(stored: &StoredTriageRecord) -> Self {
         let record = &stored.record;
         match OnlineGate::that_decided(&record.reason) {

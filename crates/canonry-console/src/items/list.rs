@@ -16,10 +16,10 @@ use crate::console::Console;
 use crate::layout::badge;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{Badge, When, item_path, score, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, item_path, score, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, word};
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/r/{owner}/{name}/items", get(show))
@@ -28,16 +28,16 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "items/list.html")]
 struct ItemsPage<'a> {
-    page: Page,
+    page: PageFrame,
     path: String,
     filter: ItemPageFilter<'a>,
     /// A number that somebody looked for and that is no item.
     missing: Option<String>,
-    rows: Vec<Row>,
+    rows: Vec<ItemRow>,
     pager: Pager,
 }
 
-struct Row {
+struct ItemRow {
     number: ItemNumber,
     title: String,
     href: String,
@@ -50,7 +50,7 @@ struct Row {
     target: Option<(ItemNumber, String)>,
     cluster: Option<(ItemNumber, String)>,
     outcome: Option<&'static str>,
-    updated: Option<When>,
+    updated: Option<TimeLabel>,
 }
 
 impl ItemsPage<'_> {
@@ -112,20 +112,20 @@ async fn show(
         filter,
         pager: Pager::new("Pages of items", &format!("{path}/items"), &kept, before.is_none(), next)
             .stopped(found.stopped_after),
-        page: at.page(&console, "Items", Section::Items).cli(command(&at, filter)),
+        page: at.page(&console, "Items", NavSection::Items).cli(command(&at, filter)),
         path,
     })
 }
 
 /// The command that writes the same items, as far as it knows the filters.
-fn command(at: &At, filter: ItemPageFilter<'_>) -> String {
+fn command(at: &RepoVisit, filter: ItemPageFilter<'_>) -> String {
     let option = |name: &str, word: Option<&str>| word.map(|word| format!(" --{name} {word}")).unwrap_or_default();
     let item_type = option("type", filter.item_type.map(ItemType::as_str));
     let state = option("state", filter.state.map(ItemState::as_str));
     format!("canonry export --repo {}{item_type}{state}", at.repo.name)
 }
 
-async fn find(console: &Console, at: &At, told: &str) -> Result<Option<String>, PageError> {
+async fn find(console: &Console, at: &RepoVisit, told: &str) -> Result<Option<String>, PageError> {
     let Ok(number) = told.parse::<ItemNumber>() else { return Ok(None) };
     for item_type in [ItemType::Issue, ItemType::Pr] {
         if console.store.item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
@@ -137,28 +137,28 @@ async fn find(console: &Console, at: &At, told: &str) -> Result<Option<String>, 
 
 /// What is known beside each of the lines.
 #[derive(Default)]
-struct Known {
+struct LineContext {
     triage: BTreeMap<ItemNumber, LatestTriage>,
     canonicals: BTreeMap<ItemNumber, ItemNumber>,
     outcomes: BTreeMap<ItemNumber, StoredOutcome>,
 }
 
-async fn rows(console: &Console, at: &At, lines: Vec<ItemLine>) -> Result<Vec<Row>, PageError> {
+async fn rows(console: &Console, at: &RepoVisit, lines: Vec<ItemLine>) -> Result<Vec<ItemRow>, PageError> {
     let (issues, pulls) =
         (known(console, at, ItemType::Issue, &lines).await?, known(console, at, ItemType::Pr, &lines).await?);
     let path = repo_path(&at.repo);
     let row = |line: ItemLine| {
         let known = if line.item_type == ItemType::Issue { &issues } else { &pulls };
         let said = known.triage.get(&line.number);
-        let story = |number: ItemNumber| (number, item_path(&path, line.item_type, number));
-        Row {
-            href: story(line.number).1,
+        let item_link = |number: ItemNumber| (number, item_path(&path, line.item_type, number));
+        ItemRow {
+            href: item_link(line.number).1,
             kind: if line.item_type == ItemType::Issue { "issue" } else { "pull request" },
             state: badge::item(&line),
             author: line.author.as_ref().map(|login| format!("@{login}")).unwrap_or_default(),
             verdict: said.map(|said| badge::verdict(said.verdict)),
             score: said.and_then(|said| said.target_score).map(|similar| score(similar.get())).unwrap_or_default(),
-            target: said.and_then(|said| said.target).map(story),
+            target: said.and_then(|said| said.target).map(item_link),
             cluster: known
                 .canonicals
                 .get(&line.number)
@@ -173,14 +173,19 @@ async fn rows(console: &Console, at: &At, lines: Vec<ItemLine>) -> Result<Vec<Ro
     Ok(lines.into_iter().map(row).collect())
 }
 
-async fn known(console: &Console, at: &At, item_type: ItemType, lines: &[ItemLine]) -> Result<Known, PageError> {
+async fn known(
+    console: &Console,
+    at: &RepoVisit,
+    item_type: ItemType,
+    lines: &[ItemLine],
+) -> Result<LineContext, PageError> {
     let of_type = lines.iter().filter(|line| line.item_type == item_type);
     let numbers: Vec<ItemNumber> = of_type.map(|line| line.number).collect();
     if numbers.is_empty() {
-        return Ok(Known::default());
+        return Ok(LineContext::default());
     }
     let (store, repo) = (&console.store, at.repo.id);
-    Ok(Known {
+    Ok(LineContext {
         triage: store.latest_triage(repo, item_type, &numbers).await?,
         canonicals: store.canonicals_of(repo, item_type, Representation::Raw, &numbers).await?,
         outcomes: match item_type {

@@ -16,7 +16,7 @@ use crate::layout::form::Form;
 use crate::layout::formatting::item_path;
 use crate::layout::page::{back_to, repo_path};
 use crate::layout::paging::{number_in, own_path, part_in};
-use crate::sign_in::visit::{At, MaintainerOf};
+use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
 /// Characters of a note that are kept.
 const NOTE_LIMIT: usize = 500;
@@ -45,15 +45,15 @@ pub(crate) async fn rule(
         .map_err(|unknown: canonry_domain::UnknownText| PageError::BadForm(unknown.to_string()))?;
     let other = || form.needed("other")?.parse::<ItemNumber>().map_err(PageError::BadForm);
     let ruling = match kind {
-        OverrideKind::Duplicate => Ruling::Duplicate(other()?),
-        OverrideKind::NotDuplicate => Ruling::NotDuplicate(other()?),
-        OverrideKind::Canonical => Ruling::Canonical,
-        OverrideKind::Excluded => Ruling::Excluded(other()?),
+        OverrideKind::Duplicate => RulingForm::Duplicate(other()?),
+        OverrideKind::NotDuplicate => RulingForm::NotDuplicate(other()?),
+        OverrideKind::Canonical => RulingForm::Canonical,
+        OverrideKind::Excluded => RulingForm::Excluded(other()?),
     };
     at.record(&console, "rule", &format!("{item_type}/{number} {kind}")).await?;
     let said = ruled(&console, &at, item_type, number, ruling, note.as_deref()).await?;
-    let story = item_path(&repo_path(&at.repo), item_type, number);
-    let then = form.one("then").map_or(story.as_str(), |then| own_path(Some(then)));
+    let href = item_path(&repo_path(&at.repo), item_type, number);
+    let then = form.one("then").map_or(href.as_str(), |then| own_path(Some(then)));
     Ok(back_to(then, &said))
 }
 
@@ -61,7 +61,7 @@ pub(crate) async fn rule(
 /// typed, and the page would say that this cluster changed when another one did.
 async fn in_cluster(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     item_type: ItemType,
     canonical: ItemNumber,
     chosen: ItemNumber,
@@ -79,7 +79,7 @@ async fn in_cluster(
 }
 
 #[derive(Debug, Clone, Copy)]
-enum Ruling {
+enum RulingForm {
     Duplicate(ItemNumber),
     NotDuplicate(ItemNumber),
     Canonical,
@@ -88,30 +88,30 @@ enum Ruling {
 
 async fn ruled(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     item_type: ItemType,
     number: ItemNumber,
-    ruling: Ruling,
+    ruling: RulingForm,
     note: Option<&str>,
 ) -> Result<String, PageError> {
     let (store, now) = (&console.store, console.now());
     let statement = Statement { note, by: at.visit.login() };
     Ok(match ruling {
-        Ruling::Duplicate(other) => {
+        RulingForm::Duplicate(other) => {
             rule_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
             format!(
                 "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
             )
         }
-        Ruling::NotDuplicate(other) => {
+        RulingForm::NotDuplicate(other) => {
             rule_not_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
             format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
         }
-        Ruling::Excluded(other) => {
+        RulingForm::Excluded(other) => {
             rule_excluded(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
             format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
         }
-        Ruling::Canonical => {
+        RulingForm::Canonical => {
             let (kind, by) = (OverrideKind::Canonical, at.visit.login());
             let new = NewOverride { item_type, kind, item: number, other: None, note, by };
             store.add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
@@ -158,9 +158,9 @@ pub(crate) async fn cancel_grace(
 ) -> Result<Response, PageError> {
     let found = console.store.grace(number_in(&path, "id")?).await?;
     let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;
-    let story = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
+    let href = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
     let list = form.one("then").map(|then| own_path(Some(then)));
-    let back = list.unwrap_or(&story);
+    let back = list.unwrap_or(&href);
     if grace.state != GraceState::Waiting {
         return Ok(back_to(back, "Nothing waits to be closed any more."));
     }

@@ -38,12 +38,12 @@ impl Sentence {
 
 /// The item's state, with the badge's words for one that is not open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Now {
+pub(crate) enum PresentState {
     Open,
     Closed(&'static str),
 }
 
-impl Now {
+impl PresentState {
     pub(crate) const fn of(state: ItemState, badge: &'static str) -> Self {
         match state {
             ItemState::Open => Self::Open,
@@ -74,12 +74,12 @@ pub(crate) struct LastClose<'a> {
     pub(crate) target: ItemNumber,
     pub(crate) at: Timestamp,
     pub(crate) approved: Option<Option<&'a str>>,
-    pub(crate) since: Since,
+    pub(crate) since: AfterClose,
 }
 
 /// What became of a close.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Since {
+pub(crate) enum AfterClose {
     /// It is what the item's state comes from.
     Stands,
     /// It was undone, or people opened the item again at once.
@@ -90,7 +90,7 @@ pub(crate) enum Since {
     Changed,
 }
 
-impl Since {
+impl AfterClose {
     /// `events` are the item's; of a pull request there are none.
     pub(crate) fn of(item: &Item, closed_at: Timestamp, back: Option<Timestamp>, events: &[OutcomeEvent]) -> Self {
         if let Some(back) = back {
@@ -112,7 +112,7 @@ impl Since {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Announced<'a> {
+pub(crate) struct GraceSummary<'a> {
     pub(crate) target: ItemNumber,
     pub(crate) due_at: Timestamp,
     pub(crate) state: GraceState,
@@ -125,14 +125,14 @@ pub(crate) struct Announced<'a> {
 pub(crate) struct JudgedEdge {
     pub(crate) target: ItemNumber,
     pub(crate) confidence: Option<f64>,
-    pub(crate) texts: Texts,
+    pub(crate) texts: EdgeTexts,
     /// The canonical of the item's cluster, where that is another one: the edge leads to it through others.
     pub(crate) canonical: Option<ItemNumber>,
 }
 
 /// Which text is another one than the judge read: an edge counts for those alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Texts {
+pub(crate) enum EdgeTexts {
     AsJudged,
     OwnChanged,
     OtherChanged,
@@ -140,7 +140,7 @@ pub(crate) enum Texts {
     OtherGone,
 }
 
-impl Texts {
+impl EdgeTexts {
     /// `other` is whether the other text is the same, of an item that is still there.
     pub(crate) const fn new(is_own_same: bool, other: Option<bool>) -> Self {
         match (is_own_same, other) {
@@ -154,20 +154,22 @@ impl Texts {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Standing<'a> {
-    pub(crate) now: Now,
+pub(crate) struct ItemStatus<'a> {
+    pub(crate) now: PresentState,
     pub(crate) close: Option<LastClose<'a>>,
     /// The one that waits, or else the last one.
-    pub(crate) grace: Option<Announced<'a>>,
+    pub(crate) grace: Option<GraceSummary<'a>>,
     pub(crate) edge: Option<JudgedEdge>,
     pub(crate) at: Timestamp,
 }
 
-impl Standing<'_> {
+impl ItemStatus<'_> {
     /// What was done and is in force, or is going to be done: nothing weighs more.
     pub(crate) fn done(&self) -> Option<Sentence> {
         match (self.now, self.close, self.grace) {
-            (Now::Closed(_), Some(close), _) if matches!(close.since, Since::Stands | Since::Changed) => {
+            (PresentState::Closed(_), Some(close), _)
+                if matches!(close.since, AfterClose::Stands | AfterClose::Changed) =>
+            {
                 Some(self.closed(close))
             }
             (_, _, Some(grace)) if grace.state == GraceState::Waiting => Some(self.waiting(grace)),
@@ -189,7 +191,7 @@ impl Standing<'_> {
     fn closed(&self, close: LastClose<'_>) -> Sentence {
         let ago = |at| when(at, self.at).in_words();
         let (class, after) = match (self.now, close.since) {
-            (Now::Closed(_), Since::Stands) => {
+            (PresentState::Closed(_), AfterClose::Stands) => {
                 let by = match close.approved {
                     Some(Some(by)) => format!(", as {by} had approved"),
                     Some(None) => ", as a person had approved".to_owned(),
@@ -197,34 +199,36 @@ impl Standing<'_> {
                 };
                 ("info", format!(" {}{by}.", ago(close.at)))
             }
-            (Now::Closed(how), Since::Changed) => {
+            (PresentState::Closed(how), AfterClose::Changed) => {
                 ("mute", format!(" {}, and somebody has changed that since: it is {how} now.", ago(close.at)))
             }
-            (Now::Closed(how), Since::TakenBack(back)) => {
+            (PresentState::Closed(how), AfterClose::TakenBack(back)) => {
                 ("mute", format!(", and that was taken back {}; it is {how} now.", ago(back)))
             }
-            (Now::Closed(how), Since::OpenedAgain) => {
+            (PresentState::Closed(how), AfterClose::OpenedAgain) => {
                 ("mute", format!(", and people opened it again; it is {how} now."))
             }
-            (Now::Open, Since::TakenBack(back)) => ("good", format!(", and that was taken back {}.", ago(back))),
-            (Now::Open, Since::Stands | Since::Changed | Since::OpenedAgain) => {
+            (PresentState::Open, AfterClose::TakenBack(back)) => {
+                ("good", format!(", and that was taken back {}.", ago(back)))
+            }
+            (PresentState::Open, AfterClose::Stands | AfterClose::Changed | AfterClose::OpenedAgain) => {
                 ("good", ", and people opened it again.".to_owned())
             }
         };
         Sentence::about(class, "Canonry closed it as a duplicate of ", close.target, after)
     }
 
-    fn waiting(&self, grace: Announced<'_>) -> Sentence {
+    fn waiting(&self, grace: GraceSummary<'_>) -> Sentence {
         let due = when(grace.due_at, self.at).in_words();
         let (before, after) = match (self.now, grace.due_at > self.at) {
-            (Now::Open, true) => {
+            (PresentState::Open, true) => {
                 ("It will be closed as a duplicate of ", format!(" {due}, unless somebody objects before that."))
             }
-            (Now::Open, false) => (
+            (PresentState::Open, false) => (
                 "It will be closed as a duplicate of ",
                 format!("; its time was over {due}, and Canonry closes it as soon as nothing holds that back."),
             ),
-            (Now::Closed(how), _) => (
+            (PresentState::Closed(how), _) => (
                 "It was going to be closed as a duplicate of ",
                 format!(", and is {how} already: nothing is left to do."),
             ),
@@ -232,16 +236,16 @@ impl Standing<'_> {
         Sentence::about(self.now.class("warn"), before, grace.target, after)
     }
 
-    fn ended(&self, grace: Announced<'_>) -> Sentence {
+    fn ended(&self, grace: GraceSummary<'_>) -> Sentence {
         let why = why_it_ended(grace.reason);
         let ended = if grace.state == GraceState::Refused { "was not done" } else { "was called off" };
         let after = match (self.now, keeps_open(grace.reason)) {
-            (Now::Open, true) => format!(", and stays open because {why}."),
-            (Now::Open, false) => format!(", which {ended} because {why}; it is open now."),
-            (Now::Closed(how), _) if grace.reason == GraceEnd::Closed.as_str() => {
+            (PresentState::Open, true) => format!(", and stays open because {why}."),
+            (PresentState::Open, false) => format!(", which {ended} because {why}; it is open now."),
+            (PresentState::Closed(how), _) if grace.reason == GraceEnd::Closed.as_str() => {
                 format!(", and somebody else closed it first: it is {how} now.")
             }
-            (Now::Closed(how), _) => format!(", which {ended} because {why}; it is {how} now."),
+            (PresentState::Closed(how), _) => format!(", which {ended} because {why}; it is {how} now."),
         };
         Sentence::about(self.now.class("good"), "It was going to be closed as a duplicate of ", grace.target, after)
     }
@@ -251,22 +255,26 @@ impl Standing<'_> {
         let no_longer = |changed: &str| {
             let sure = sure.as_ref().map(|sure| format!(" with a confidence of {sure}")).unwrap_or_default();
             let after = match self.now {
-                Now::Open => format!("{sure}; {changed} since, so that does not count until it is judged again."),
-                Now::Closed(how) => format!("{sure}; {changed} since, so that does not count, and it is {how} now."),
+                PresentState::Open => {
+                    format!("{sure}; {changed} since, so that does not count until it is judged again.")
+                }
+                PresentState::Closed(how) => {
+                    format!("{sure}; {changed} since, so that does not count, and it is {how} now.")
+                }
             };
             (self.now.class("warn"), "Canonry took it for a duplicate of ", after)
         };
         let (class, before, after) = match edge.texts {
-            Texts::AsJudged => {
+            EdgeTexts::AsJudged => {
                 let sure = sure.as_ref().map_or_else(String::new, |sure| {
                     format!(": the judge’s confidence is {sure}, and every gate let it pass")
                 });
                 (self.now.class("info"), "Canonry takes it for a duplicate of ", format!("{sure}{}", self.now.end()))
             }
-            Texts::OwnChanged => no_longer("its text has changed"),
-            Texts::OtherChanged => no_longer("the other one’s text has changed"),
-            Texts::BothChanged => no_longer("both texts have changed"),
-            Texts::OtherGone => no_longer("the other one has left the repository"),
+            EdgeTexts::OwnChanged => no_longer("its text has changed"),
+            EdgeTexts::OtherChanged => no_longer("the other one’s text has changed"),
+            EdgeTexts::BothChanged => no_longer("both texts have changed"),
+            EdgeTexts::OtherGone => no_longer("the other one has left the repository"),
         };
         let through = edge.canonical.map(|canonical| format!(" Its cluster’s canonical is #{canonical}."));
         Sentence::about(class, before, edge.target, format!("{after}{}", through.unwrap_or_default()))
@@ -289,7 +297,7 @@ mod tests {
     use canonry_store::GraceState;
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Announced, JudgedEdge, LastClose, Now, Sentence, Since, Standing, Texts};
+    use super::{AfterClose, EdgeTexts, GraceSummary, ItemStatus, JudgedEdge, LastClose, PresentState, Sentence};
     use crate::items::timeline::why_it_ended;
 
     const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -308,26 +316,27 @@ mod tests {
     }
 
     /// Every state × every close × every grace with every end × every edge.
-    fn everything() -> Vec<Standing<'static>> {
+    fn everything() -> Vec<ItemStatus<'static>> {
         let states = [
-            Now::Open,
-            Now::Closed("closed"),
-            Now::Closed("closed as a duplicate"),
-            Now::Closed("closed as done"),
-            Now::Closed("closed as not planned"),
-            Now::Closed("merged"),
+            PresentState::Open,
+            PresentState::Closed("closed"),
+            PresentState::Closed("closed as a duplicate"),
+            PresentState::Closed("closed as done"),
+            PresentState::Closed("closed as not planned"),
+            PresentState::Closed("merged"),
         ];
         let close = |since, approved| LastClose { target: number(33), at: now() - HOUR * 96, approved, since };
         let closes = [
             None,
-            Some(close(Since::Stands, None)),
-            Some(close(Since::Stands, Some(Some("mona")))),
-            Some(close(Since::TakenBack(now() - HOUR), Some(None))),
-            Some(close(Since::OpenedAgain, None)),
-            Some(close(Since::Changed, None)),
+            Some(close(AfterClose::Stands, None)),
+            Some(close(AfterClose::Stands, Some(Some("mona")))),
+            Some(close(AfterClose::TakenBack(now() - HOUR), Some(None))),
+            Some(close(AfterClose::OpenedAgain, None)),
+            Some(close(AfterClose::Changed, None)),
         ];
-        let grace = |state, reason| Some(Announced { target: number(88), due_at: now() - HOUR, state, reason });
-        let waiting = |due_at| Some(Announced { target: number(88), due_at, state: GraceState::Waiting, reason: "" });
+        let grace = |state, reason| Some(GraceSummary { target: number(88), due_at: now() - HOUR, state, reason });
+        let waiting =
+            |due_at| Some(GraceSummary { target: number(88), due_at, state: GraceState::Waiting, reason: "" });
         let mut graces = vec![None, waiting(now() + HOUR), waiting(now() - HOUR), grace(GraceState::Closed, "")];
         for state in [GraceState::Cancelled, GraceState::Refused] {
             graces.extend(GraceEnd::ALL.iter().map(|end| grace(state, end.as_str())));
@@ -337,17 +346,17 @@ mod tests {
         let edge = |texts| Some(JudgedEdge { target: number(21), confidence: Some(0.93), texts, canonical: None });
         let edges = [
             None,
-            edge(Texts::AsJudged),
-            edge(Texts::OwnChanged),
-            edge(Texts::OtherChanged),
-            edge(Texts::BothChanged),
-            edge(Texts::OtherGone),
+            edge(EdgeTexts::AsJudged),
+            edge(EdgeTexts::OwnChanged),
+            edge(EdgeTexts::OtherChanged),
+            edge(EdgeTexts::BothChanged),
+            edge(EdgeTexts::OtherGone),
         ];
         let mut all = Vec::new();
         for now_is in states {
             for close in closes {
                 for grace in &graces {
-                    all.extend(edges.map(|edge| Standing { now: now_is, close, grace: *grace, edge, at: now() }));
+                    all.extend(edges.map(|edge| ItemStatus { now: now_is, close, grace: *grace, edge, at: now() }));
                 }
             }
         }
@@ -367,7 +376,7 @@ mod tests {
             let told = told(&sentence).replace(&why, "WHY");
             let holds = |words: &str| told.contains(words);
             match standing.now {
-                Now::Open => {
+                PresentState::Open => {
                     for never in ["is closed", "is merged", "already"] {
                         assert!(!holds(never), "{told}");
                     }
@@ -379,23 +388,24 @@ mod tests {
                     ];
                     assert!(!holds("stays open because WHY") || !no_reasons.contains(&why.as_str()), "{told} {why}");
                 }
-                Now::Closed(how) => {
+                PresentState::Closed(how) => {
                     for never in ["stays open", "will be closed", "closes it as soon", "until it is judged", "is open"]
                     {
                         assert!(!holds(never), "{told}");
                     }
-                    let stands = standing.close.is_some_and(|close| close.since == Since::Stands);
+                    let stands = standing.close.is_some_and(|close| close.since == AfterClose::Stands);
                     assert!(stands || holds(&format!(" {how} now.")) || holds(&format!(" is {how} already")), "{told}");
                     assert!(!matches!(sentence.class, "good" | "warn"), "{told}");
                 }
             }
             if holds("Canonry closed it") {
-                let is_over = standing.now == Now::Open || standing.close.expect("a close").since != Since::Stands;
+                let is_over =
+                    standing.now == PresentState::Open || standing.close.expect("a close").since != AfterClose::Stands;
                 let is_told = holds("opened it again") || holds("taken back") || holds("changed that since");
                 assert_eq!(is_told, is_over, "{told}");
             }
             if let Some(edge) = standing.edge.filter(|_| told.contains("#21")) {
-                assert_eq!(holds("does not count"), edge.texts != Texts::AsJudged, "{told}");
+                assert_eq!(holds("does not count"), edge.texts != EdgeTexts::AsJudged, "{told}");
             }
         }
     }
@@ -403,30 +413,30 @@ mod tests {
     #[test]
     fn a_close_that_was_announced_is_told_with_what_came_first() {
         let ended = |now_is, state, reason| {
-            let grace = Announced { target: number(88), due_at: now(), state, reason };
-            let standing = Standing { now: now_is, close: None, grace: Some(grace), edge: None, at: now() };
+            let grace = GraceSummary { target: number(88), due_at: now(), state, reason };
+            let standing = ItemStatus { now: now_is, close: None, grace: Some(grace), edge: None, at: now() };
             told(&standing.history().expect("a sentence"))
         };
         let (cancelled, refused) = (GraceState::Cancelled, GraceState::Refused);
         let begins = "It was going to be closed as a duplicate of #88, ";
         for (now_is, state, reason, expected) in [
-            (Now::Open, cancelled, "edited", "and stays open because it was edited."),
-            (Now::Open, refused, "", "and stays open because a second look was not sure enough."),
+            (PresentState::Open, cancelled, "edited", "and stays open because it was edited."),
+            (PresentState::Open, refused, "", "and stays open because a second look was not sure enough."),
             (
-                Now::Open,
+                PresentState::Open,
                 cancelled,
                 "closed",
                 "which was called off because it was closed by somebody else; it is open now.",
             ),
-            (Now::Open, refused, "not_open", "which was not done because it is not open; it is open now."),
+            (PresentState::Open, refused, "not_open", "which was not done because it is not open; it is open now."),
             (
-                Now::Closed("closed as a duplicate"),
+                PresentState::Closed("closed as a duplicate"),
                 cancelled,
                 "closed",
                 "and somebody else closed it first: it is closed as a duplicate now.",
             ),
             (
-                Now::Closed("closed as done"),
+                PresentState::Closed("closed as done"),
                 cancelled,
                 "human_commented",
                 "which was called off because somebody commented; it is closed as done now.",
@@ -489,30 +499,33 @@ mod tests {
         let (closed, duplicate) = (ItemState::Closed, Some(StateReason::Duplicate));
         let (at, second) = (now(), SignedDuration::from_secs(1));
         let reopened = |by, at| [event(OutcomeKind::Reopened, by, at)];
-        let since = |item: &Item, back, events: &[OutcomeEvent]| Since::of(item, at, back, events);
+        let since = |item: &Item, back, events: &[OutcomeEvent]| AfterClose::of(item, at, back, events);
         let as_left = item(closed, duplicate, None);
-        assert_eq!(since(&as_left, None, &[]), Since::Stands);
-        assert_eq!(since(&item(closed, None, Some(at - second)), None, &[]), Since::Stands);
+        assert_eq!(since(&as_left, None, &[]), AfterClose::Stands);
+        assert_eq!(since(&item(closed, None, Some(at - second)), None, &[]), AfterClose::Stands);
         for (by, when, expected) in [
-            (EventBy::Person, at + HOUR, Since::OpenedAgain),
-            (EventBy::Maintainer, at - second, Since::OpenedAgain),
-            (EventBy::Unknown, at + HOUR, Since::OpenedAgain),
-            (EventBy::Person, at - HOUR, Since::Stands),
-            (EventBy::Canonry, at + HOUR, Since::Stands),
+            (EventBy::Person, at + HOUR, AfterClose::OpenedAgain),
+            (EventBy::Maintainer, at - second, AfterClose::OpenedAgain),
+            (EventBy::Unknown, at + HOUR, AfterClose::OpenedAgain),
+            (EventBy::Person, at - HOUR, AfterClose::Stands),
+            (EventBy::Canonry, at + HOUR, AfterClose::Stands),
         ] {
             assert_eq!(since(&as_left, None, &reopened(by, when)), expected, "{by} {when}");
         }
-        assert_eq!(since(&as_left, None, &[event(OutcomeKind::Labeled, EventBy::Person, at + HOUR)]), Since::Stands);
+        assert_eq!(
+            since(&as_left, None, &[event(OutcomeKind::Labeled, EventBy::Person, at + HOUR)]),
+            AfterClose::Stands
+        );
         for changed in [
             item(closed, Some(StateReason::Completed), None),
             item(closed, Some(StateReason::NotPlanned), None),
             item(closed, duplicate, Some(at + HOUR)),
             Item { merged: true, ..item(closed, None, None) },
         ] {
-            assert_eq!(since(&changed, None, &[]), Since::Changed, "{changed:?}");
-            assert_eq!(since(&changed, None, &reopened(EventBy::Person, at + HOUR)), Since::OpenedAgain);
-            assert_eq!(since(&changed, Some(at), &[]), Since::TakenBack(at));
+            assert_eq!(since(&changed, None, &[]), AfterClose::Changed, "{changed:?}");
+            assert_eq!(since(&changed, None, &reopened(EventBy::Person, at + HOUR)), AfterClose::OpenedAgain);
+            assert_eq!(since(&changed, Some(at), &[]), AfterClose::TakenBack(at));
         }
-        assert_eq!(since(&item(ItemState::Open, None, None), None, &[]), Since::OpenedAgain);
+        assert_eq!(since(&item(ItemState::Open, None, None), None, &[]), AfterClose::OpenedAgain);
     }
 }

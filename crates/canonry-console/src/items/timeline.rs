@@ -11,32 +11,32 @@ use canonry_store::{
 use jiff::{SignedDuration, Timestamp};
 use serde_json::Value;
 
-use crate::layout::formatting::{When, by, capital, when};
+use crate::layout::formatting::{TimeLabel, by, capital, when};
 
 /// Something that happened, in words.
-pub(crate) struct Event {
-    pub(crate) when: When,
+pub(crate) struct TimelineEvent {
+    pub(crate) when: TimeLabel,
     pub(crate) badge: &'static str,
     pub(crate) class: &'static str,
     pub(crate) words: String,
 }
 
-pub(crate) struct GraceLine {
+pub(crate) struct GraceEventLine {
     pub(crate) id: i64,
     pub(crate) badge: &'static str,
     pub(crate) class: &'static str,
     pub(crate) target: ItemNumber,
-    pub(crate) began: When,
-    pub(crate) due: When,
+    pub(crate) began: TimeLabel,
+    pub(crate) due: TimeLabel,
     pub(crate) by: Option<String>,
-    pub(crate) ended: Option<When>,
+    pub(crate) ended: Option<TimeLabel>,
     pub(crate) why: Option<String>,
     pub(crate) is_waiting: bool,
     pub(crate) is_closed: bool,
 }
 
 pub(crate) struct CloseLine {
-    pub(crate) when: When,
+    pub(crate) when: TimeLabel,
     pub(crate) badge: &'static str,
     pub(crate) class: &'static str,
     pub(crate) words: String,
@@ -44,7 +44,7 @@ pub(crate) struct CloseLine {
 }
 
 pub(crate) struct WriteLine {
-    pub(crate) when: When,
+    pub(crate) when: TimeLabel,
     pub(crate) what: String,
     pub(crate) badge: &'static str,
     pub(crate) class: &'static str,
@@ -53,16 +53,16 @@ pub(crate) struct WriteLine {
     pub(crate) text: Option<String>,
 }
 
-pub(crate) struct RulingLine {
+pub(crate) struct RulingEventLine {
     pub(crate) id: i64,
     pub(crate) words: String,
-    pub(crate) when: When,
+    pub(crate) when: TimeLabel,
     pub(crate) note: Option<String>,
-    pub(crate) removed: Option<When>,
+    pub(crate) removed: Option<TimeLabel>,
 }
 
 /// What a look led to on GitHub, and by which threshold.
-pub(crate) fn said(stored: &StoredTriageAction, now: Timestamp) -> Event {
+pub(crate) fn said(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
     let action = &stored.action;
     let (badge, class) = match action.action {
         TriageActionKind::Recorded => ("said nothing", "mute"),
@@ -96,7 +96,7 @@ pub(crate) fn said(stored: &StoredTriageAction, now: Timestamp) -> Event {
         _ if because.is_empty() => format!("{}{}.", capital(&from), component.unwrap_or_default()),
         _ => format!("{}{}; {because}.", capital(&from), component.unwrap_or_default()),
     };
-    Event { when: when(stored.created_at, now), badge, class, words }
+    TimelineEvent { when: when(stored.created_at, now), badge, class, words }
 }
 
 /// The reasons of triage, in words; that the score was high enough goes without saying.
@@ -136,7 +136,7 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
     }
 }
 
-pub(crate) fn grace(grace: &Grace, now: Timestamp) -> GraceLine {
+pub(crate) fn grace(grace: &Grace, now: Timestamp) -> GraceEventLine {
     let (badge, class) = match grace.state {
         GraceState::Waiting => ("waiting", "warn"),
         GraceState::Cancelled => ("called off", "good"),
@@ -145,7 +145,7 @@ pub(crate) fn grace(grace: &Grace, now: Timestamp) -> GraceLine {
     };
     let ended = matches!(grace.state, GraceState::Cancelled | GraceState::Refused);
     let waits_for = grace.reason.as_deref().filter(|_| grace.state == GraceState::Waiting);
-    GraceLine {
+    GraceEventLine {
         id: grace.id,
         badge,
         class,
@@ -251,7 +251,7 @@ fn written_text(payload: &Value) -> Option<&str> {
 pub(crate) const ECHO: SignedDuration = SignedDuration::from_mins(10);
 
 /// What happened, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
-pub(crate) fn events(all: &[OutcomeEvent], now: Timestamp) -> Vec<Event> {
+pub(crate) fn events(all: &[OutcomeEvent], now: Timestamp) -> Vec<TimelineEvent> {
     let is_own = |event: &OutcomeEvent| matches!(event.by, EventBy::Canonry | EventBy::Approved);
     let mut told: Vec<&OutcomeEvent> = Vec::new();
     for event in all {
@@ -269,7 +269,7 @@ pub(crate) fn events(all: &[OutcomeEvent], now: Timestamp) -> Vec<Event> {
     told.into_iter().map(|one| event(one, now)).collect()
 }
 
-fn event(event: &OutcomeEvent, now: Timestamp) -> Event {
+fn event(event: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
     let who = match (event.by, &event.actor) {
         (EventBy::Canonry, _) => "Canonry".to_owned(),
         (EventBy::Approved, _) => "Canonry, for a row that a person had approved,".to_owned(),
@@ -298,7 +298,7 @@ fn event(event: &OutcomeEvent, now: Timestamp) -> Event {
             None => ("commented", "mute", "commented, and named no duplicate".to_owned()),
         },
     };
-    Event { when: when(event.occurred_at, now), badge, class, words: format!("{who} {did}.") }
+    TimelineEvent { when: when(event.occurred_at, now), badge, class, words: format!("{who} {did}.") }
 }
 
 /// What became of the issue, and what that taught.
@@ -335,7 +335,7 @@ pub(crate) fn ruling(
     (ruled, removed_at): &(Override, Option<Timestamp>),
     number: ItemNumber,
     now: Timestamp,
-) -> RulingLine {
+) -> RulingEventLine {
     let by = capital(&by(ruled.created_by.as_ref()));
     let other = if ruled.item == number { ruled.other } else { Some(ruled.item) };
     let words = match (ruled.kind, other) {
@@ -354,7 +354,7 @@ pub(crate) fn ruling(
         }
         _ => format!("{by} ruled that it is the one to stay open."),
     };
-    RulingLine {
+    RulingEventLine {
         id: ruled.id,
         words,
         when: when(ruled.created_at, now),

@@ -9,12 +9,12 @@ use canonry_retrieval::ranked_by;
 use canonry_store::{CandidateSet, Representation, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::items::gates::{Compared, GateLine, decision_gates, verdict_gates};
-use crate::items::judge_part::Heard;
-use crate::layout::formatting::{When, item_path, judge_in_words, score, when};
+use crate::items::gates::{GateInput, GateLine, decision_gates, verdict_gates};
+use crate::items::judge_part::JudgePart;
+use crate::layout::formatting::{TimeLabel, item_path, judge_in_words, score, when};
 
 /// What a look is told with.
-pub(crate) struct World<'a> {
+pub(crate) struct TriageRunContext<'a> {
     pub(crate) path: &'a str,
     pub(crate) item_type: ItemType,
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
@@ -25,7 +25,7 @@ pub(crate) struct World<'a> {
     pub(crate) now: Timestamp,
 }
 
-impl World<'_> {
+impl TriageRunContext<'_> {
     /// Whether one of these items is hidden: a judge's words tell of its text.
     fn hides_any(&self, mut numbers: impl Iterator<Item = ItemNumber>) -> bool {
         let is_gone = |number| self.others.get(&number).is_some_and(|item| item.gone.is_some());
@@ -34,13 +34,13 @@ impl World<'_> {
 }
 
 /// A look, ready for the page.
-pub(crate) struct Look {
+pub(crate) struct TriageRunView {
     pub(crate) at: Timestamp,
-    pub(crate) when: When,
+    pub(crate) when: TimeLabel,
     pub(crate) occasion: &'static str,
     pub(crate) badge: &'static str,
     pub(crate) class: &'static str,
-    pub(crate) superseded: Option<When>,
+    pub(crate) superseded: Option<TimeLabel>,
     pub(crate) compared: String,
     pub(crate) part_names: Vec<&'static str>,
     pub(crate) candidates: Vec<CandidateLine>,
@@ -52,7 +52,7 @@ pub(crate) struct Look {
 
 pub(crate) struct CandidateLine {
     pub(crate) number: ItemNumber,
-    pub(crate) story: String,
+    pub(crate) href: String,
     pub(crate) title: String,
     pub(crate) state: String,
     pub(crate) score: String,
@@ -92,7 +92,7 @@ const PARTS: [(&str, &str); 6] = [
 const SIMILARITY: &str = "similarity";
 
 /// What was found when the item was new, or looked at anew.
-pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &World<'_>) -> Look {
+pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &TriageRunContext<'_>) -> TriageRunView {
     let record = &stored.record;
     let (badge, class) = match record.verdict {
         Verdict::Duplicate => ("duplicate", "info"),
@@ -127,8 +127,8 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
         })
         .collect();
     let hides = world.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
-    let heard = Heard::of_record(stored);
-    let judge = (heard == Heard::Answer).then(|| JudgeLine {
+    let heard = JudgePart::of_record(stored);
+    let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
         said: said(record.is_duplicate, record.target),
         confidence: record.confidence.map(|sure| score(sure.get())),
         reasoning: if hides { String::new() } else { record.reasoning.clone() },
@@ -137,7 +137,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
         structure: Vec::new(),
         answer: None,
     });
-    let compared = Compared {
+    let compared = GateInput {
         target: record.target,
         confidence: record.confidence.map(|sure| sure.get()),
         scores: &scores,
@@ -149,7 +149,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
         .source_fallback_reason
         .as_deref()
         .map(|why| format!(", as the intent card could not be used ({})", why.replace('_', " ")));
-    Look {
+    TriageRunView {
         at: stored.created_at,
         when: when(stored.created_at, world.now),
         occasion: if is_first { "When it was new" } else { "Looked at anew" },
@@ -171,7 +171,11 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Wor
 }
 
 /// What was decided about the item among its candidates.
-pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], world: &World<'_>) -> Look {
+pub(crate) fn of_decision(
+    decision: &StoredDecision,
+    sets: &[CandidateSet],
+    world: &TriageRunContext<'_>,
+) -> TriageRunView {
     let (badge, class) = match decision.status {
         DecisionStatus::Accepted => ("taken for a duplicate", "info"),
         DecisionStatus::Rejected => ("no duplicate found", "good"),
@@ -208,9 +212,9 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         })
         .collect();
     let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
-    let heard = Heard::of_decision(decision);
+    let heard = JudgePart::of_decision(decision);
     let is_duplicate = decision.model_is_duplicate.unwrap_or(decision.status == DecisionStatus::Accepted);
-    let judge = (heard == Heard::Answer).then(|| JudgeLine {
+    let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
         said: said(is_duplicate, decision.target),
         confidence: decision.confidence.map(|sure| score(sure.get())),
         reasoning: decision.reasoning.clone().filter(|_| !hides).unwrap_or_default(),
@@ -219,7 +223,7 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         structure: decision.structure.as_ref().map(structure_words).unwrap_or_default(),
         answer: decision.answer.clone().filter(|answer| !answer.is_empty() && !hides),
     });
-    let compared = Compared {
+    let compared = GateInput {
         target: decision.target,
         confidence: decision.confidence.map(|sure| sure.get()),
         scores: &scores,
@@ -227,7 +231,7 @@ pub(crate) fn of_decision(decision: &StoredDecision, sets: &[CandidateSet], worl
         structure: decision.structure.as_ref(),
         min_edge: world.min_edge,
     };
-    Look {
+    TriageRunView {
         at: decision.created_at,
         when: when(decision.created_at, world.now),
         occasion,
@@ -258,7 +262,7 @@ fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'sta
 }
 
 fn candidate(
-    world: &World<'_>,
+    world: &TriageRunContext<'_>,
     (number, shown, alike): (ItemNumber, f64, f64),
     parts: &BTreeMap<String, f64>,
     state_then: Option<ItemState>,
@@ -279,7 +283,7 @@ fn candidate(
     };
     CandidateLine {
         number,
-        story: item_path(world.path, world.item_type, number),
+        href: item_path(world.path, world.item_type, number),
         title: item.map(|item| item.title.clone()).unwrap_or_default(),
         state,
         score: score(shown),

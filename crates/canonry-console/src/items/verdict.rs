@@ -9,11 +9,13 @@ use canonry_domain::{
 use canonry_store::{CloseMode, CloseOutcome, Grace, GraceState, ItemClose, StoredDecision, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::items::state::{Announced, JudgedEdge, LastClose, Now, Sentence, Since, Standing, Texts};
+use crate::items::state::{
+    AfterClose, EdgeTexts, GraceSummary, ItemStatus, JudgedEdge, LastClose, PresentState, Sentence,
+};
 use crate::layout::formatting::{by, capital, counted, score};
 
 /// All that the sentence rests on, newest first.
-pub(crate) struct Facts<'a> {
+pub(crate) struct ItemFacts<'a> {
     pub(crate) item: &'a Item,
     pub(crate) state: &'static str,
     pub(crate) others: &'a BTreeMap<ItemNumber, Item>,
@@ -30,7 +32,7 @@ pub(crate) struct Facts<'a> {
 }
 
 /// What weighs most comes first: what was done, what is going to be done, what a person said, what Canonry found.
-pub(crate) fn verdict(facts: &Facts<'_>) -> Sentence {
+pub(crate) fn verdict(facts: &ItemFacts<'_>) -> Sentence {
     let standing = standing(facts);
     let now = standing.now;
     gone(facts)
@@ -46,26 +48,26 @@ pub(crate) fn verdict(facts: &Facts<'_>) -> Sentence {
         })
 }
 
-fn standing<'a>(facts: &Facts<'a>) -> Standing<'a> {
+fn standing<'a>(facts: &ItemFacts<'a>) -> ItemStatus<'a> {
     let waits = |grace: &&Grace| grace.state == GraceState::Waiting;
     let grace = facts.graces.iter().find(waits).or(facts.graces.first());
-    let grace = grace.map(|grace| Announced {
+    let grace = grace.map(|grace| GraceSummary {
         target: grace.target,
         due_at: grace.due_at,
         state: grace.state,
         reason: grace.reason.as_deref().unwrap_or_default(),
     });
-    let now = Now::of(facts.item.state, facts.state);
-    Standing { now, close: last_close(facts), grace, edge: edge(facts), at: facts.now }
+    let now = PresentState::of(facts.item.state, facts.state);
+    ItemStatus { now, close: last_close(facts), grace, edge: edge(facts), at: facts.now }
 }
 
-fn gone(facts: &Facts<'_>) -> Option<Sentence> {
+fn gone(facts: &ItemFacts<'_>) -> Option<Sentence> {
     let gone = facts.item.gone?;
     Some(Sentence::alone("mute", format!("It is no longer in this repository: it was {gone}.")))
 }
 
 /// The last close that worked.
-fn last_close<'a>(facts: &Facts<'a>) -> Option<LastClose<'a>> {
+fn last_close<'a>(facts: &ItemFacts<'a>) -> Option<LastClose<'a>> {
     let done = |one: &&'a ItemClose, mode| one.mode == mode && one.row.result.is_some();
     let applied = |one: &'a ItemClose| {
         let result = one.row.result.as_ref()?;
@@ -80,11 +82,11 @@ fn last_close<'a>(facts: &Facts<'a>) -> Option<LastClose<'a>> {
         target: close.row.target?,
         at: result.at,
         approved: (close.row.approved == Some(true)).then(|| close.row.approved_by.as_ref().map(|by| by.as_str())),
-        since: Since::of(facts.item, result.at, back, facts.events),
+        since: AfterClose::of(facts.item, result.at, back, facts.events),
     })
 }
 
-fn ruled(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+fn ruled(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let number = facts.item.number;
     let by = |ruled: &Override| capital(&by(ruled.created_by.as_ref()));
     let last = |kind: OverrideKind| facts.rulings.iter().rev().find(|ruled| ruled.kind == kind && ruled.item == number);
@@ -116,14 +118,14 @@ fn ruled(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
 }
 
 /// The edge that nothing superseded, and of several one that counts.
-fn edge(facts: &Facts<'_>) -> Option<JudgedEdge> {
+fn edge(facts: &ItemFacts<'_>) -> Option<JudgedEdge> {
     let in_force = |one: &&StoredDecision| one.status == DecisionStatus::Accepted && one.superseded_at.is_none();
     let judged = |one: &StoredDecision| {
         let target = one.target?;
         let is_ruled = one.origin == DecisionOrigin::Override;
         // Who may not read what was deleted has no item of it here.
         let other = facts.others.get(&target).filter(|other| other.gone.is_none());
-        let texts = Texts::new(
+        let texts = EdgeTexts::new(
             is_ruled || one.source_version == facts.item.content_version,
             other.map(|other| is_ruled || one.target_version == Some(other.content_version)),
         );
@@ -131,34 +133,34 @@ fn edge(facts: &Facts<'_>) -> Option<JudgedEdge> {
         Some(JudgedEdge { target, confidence: one.confidence.map(|sure| sure.get()), texts, canonical })
     };
     let edges = || facts.decisions.iter().filter(in_force).filter_map(judged);
-    edges().find(|edge| edge.texts == Texts::AsJudged).or_else(|| edges().next())
+    edges().find(|edge| edge.texts == EdgeTexts::AsJudged).or_else(|| edges().next())
 }
 
-fn stays_open(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+fn stays_open(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let (_, members) = facts.cluster.filter(|(canonical, _)| *canonical == facts.item.number)?;
     let others = members.saturating_sub(1);
     let say = if others == 1 { "says" } else { "say" };
     let same = format!("{} {say} the same thing.", counted(others, "other item"));
     let words = match now {
-        Now::Open => format!("This is the one that stays open: {same}"),
-        Now::Closed(how) => format!("This is the one that stays open, or would: it is {how} now. {same}"),
+        PresentState::Open => format!("This is the one that stays open: {same}"),
+        PresentState::Closed(how) => format!("This is the one that stays open, or would: it is {how} now. {same}"),
     };
     Some(Sentence::alone(now.class("good"), words))
 }
 
-fn in_cluster(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+fn in_cluster(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     Some(Sentence::about(now.class("warn"), "It is in the cluster of ", facts.cluster?.0, now.end()))
 }
 
 /// What the newest look found: the one that the page shows first.
-fn last_look(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+fn last_look(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let (record, decision) = (facts.records.first(), facts.decisions.first());
     let is_newer = decision.zip(record).is_some_and(|(decision, record)| decision.created_at > record.created_at);
     let decided = || decision.map(|decision| decided(decision, now));
     if is_newer { decided() } else { found(facts, now).or_else(decided) }
 }
 
-fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
+fn found(facts: &ItemFacts<'_>, now: PresentState) -> Option<Sentence> {
     let record = &facts.records.first()?.record;
     let alike =
         record.target_score.map(|alike| format!(": the two are {} alike", score(alike.get()))).unwrap_or_default();
@@ -168,16 +170,16 @@ fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
         .unwrap_or_default();
     let grounds = format!("{alike}{sure}{}", now.end());
     Some(match (record.verdict, record.target, now) {
-        (Verdict::Duplicate, Some(target), Now::Open) => {
+        (Verdict::Duplicate, Some(target), PresentState::Open) => {
             Sentence::about("info", "It looks like a duplicate of ", target, grounds)
         }
-        (Verdict::Duplicate, Some(target), Now::Closed(_)) => {
+        (Verdict::Duplicate, Some(target), PresentState::Closed(_)) => {
             Sentence::about("mute", "It looked like a duplicate of ", target, grounds)
         }
-        (Verdict::MaybeDuplicate, Some(target), Now::Open) => {
+        (Verdict::MaybeDuplicate, Some(target), PresentState::Open) => {
             Sentence::about("warn", "It may be a duplicate of ", target, format!("{grounds} A person should look."))
         }
-        (Verdict::MaybeDuplicate, Some(target), Now::Closed(_)) => {
+        (Verdict::MaybeDuplicate, Some(target), PresentState::Closed(_)) => {
             Sentence::about("mute", "It looked as if it might be a duplicate of ", target, grounds)
         }
         (Verdict::NotDuplicate, ..) | (_, None, _) => {
@@ -195,17 +197,17 @@ fn found(facts: &Facts<'_>, now: Now) -> Option<Sentence> {
     })
 }
 
-fn decided(last: &StoredDecision, now: Now) -> Sentence {
+fn decided(last: &StoredDecision, now: PresentState) -> Sentence {
     let words = match (Gate::that_decided(last.origin, last.status, last.reason.as_deref()), now) {
         (Some(Gate::Candidates), _) => "Canonry found nothing near enough to compare it with",
         (Some(Gate::EnoughText), _) if last.reason.as_deref() == Some(Ruled::NO_CONTENT) => {
             "It is an unfilled template, with no text of its own to compare"
         }
         (Some(Gate::EnoughText), _) => "It says too little to be compared with others",
-        (Some(Gate::UsableAnswer), Now::Open) => {
+        (Some(Gate::UsableAnswer), PresentState::Open) => {
             "The judge gave no answer about it that could be used; it is asked again with the next run"
         }
-        (Some(Gate::UsableAnswer), Now::Closed(_)) => "The judge gave no answer about it that could be used",
+        (Some(Gate::UsableAnswer), PresentState::Closed(_)) => "The judge gave no answer about it that could be used",
         (Some(Gate::SaidYes), _) => "Canonry found no duplicate: the judge read the nearest ones and said no",
         (Some(Gate::NoEdgeYet), _) => "It was taken for a duplicate before, so the judge was not asked again",
         (Some(Gate::Ruling), _) => "People ruled that it is no duplicate of what is near it",

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use canonry_store::StoreError;
 
 use crate::console::Console;
-use crate::layout::page::{Page, Section, html_with};
+use crate::layout::page::{NavSection, PageFrame, html_with};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::theme_of;
 use crate::sign_in::visit::SignedIn;
@@ -47,7 +47,7 @@ pub(crate) enum PageError {
 
 /// Goes with an answer that is no page, so that it can be told again to whom it is told.
 #[derive(Debug, Clone)]
-struct Told {
+struct ErrorMessage {
     heading: &'static str,
     message: String,
     next: &'static str,
@@ -60,8 +60,8 @@ pub(crate) struct NoSession;
 #[derive(Template)]
 #[template(path = "layout/error.html")]
 struct ErrorPage<'a> {
-    page: Page,
-    told: &'a Told,
+    page: PageFrame,
+    told: &'a ErrorMessage,
 }
 
 /// Tells what went wrong in the frame of whoever asked: their theme, and for whoever is signed in the way to other pages.
@@ -70,12 +70,12 @@ pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request:
     let (parts, body) = request.into_parts();
     let mut asked = parts.clone();
     let mut answer = next.run(Request::from_parts(parts, body)).await;
-    let Some(told) = answer.extensions_mut().remove::<Told>() else { return answer };
+    let Some(told) = answer.extensions_mut().remove::<ErrorMessage>() else { return answer };
     let theme = Theme::of(theme_of(&asked.headers).as_deref());
     let page = match SignedIn::from_request_parts(&mut asked, &console).await {
         // What a deed left to be said is for the next page that is one.
-        Ok(SignedIn(visit)) => Page { flash: None, ..visit.page(&console, told.heading, Section::None) },
-        Err(_) => Page { theme, ..Page::bare(told.heading) },
+        Ok(SignedIn(visit)) => PageFrame { flash: None, ..visit.page(&console, told.heading, NavSection::None) },
+        Err(_) => PageFrame { theme, ..PageFrame::bare(told.heading) },
     };
     let Ok(mut framed) = html_with(answer.status(), &ErrorPage { page, told: &told }) else { return answer };
     *framed.extensions_mut() = std::mem::take(answer.extensions_mut());
@@ -127,8 +127,8 @@ impl IntoResponse for PageError {
             Self::Store(_) => "the page could not be read from the database".to_owned(),
             other => other.to_string(),
         };
-        let told = Told { heading, message, next };
-        let page = ErrorPage { page: Page::bare(heading), told: &told };
+        let told = ErrorMessage { heading, message, next };
+        let page = ErrorPage { page: PageFrame::bare(heading), told: &told };
         let mut answer = html_with(status, &page).unwrap_or_else(|_| (status, heading.to_owned()).into_response());
         answer.extensions_mut().insert(told);
         if matches!(self, Self::SignedOut) {

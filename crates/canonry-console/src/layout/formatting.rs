@@ -10,16 +10,16 @@ use jiff::{SignedDuration, Timestamp};
 
 /// A moment as `<time>`: how long ago, with the exact time on hovering.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct When {
+pub(crate) struct TimeLabel {
     at: Timestamp,
     now: Timestamp,
 }
 
-pub(crate) const fn when(at: Timestamp, now: Timestamp) -> When {
-    When { at, now }
+pub(crate) const fn when(at: Timestamp, now: Timestamp) -> TimeLabel {
+    TimeLabel { at, now }
 }
 
-impl When {
+impl TimeLabel {
     /// `3 hours ago`, `in 2 days`, `now`.
     pub(crate) fn in_words(&self) -> String {
         let apart = self.at.duration_until(self.now);
@@ -32,7 +32,7 @@ impl When {
     }
 }
 
-impl fmt::Display for When {
+impl fmt::Display for TimeLabel {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let exact = self.at.strftime("%Y-%m-%d %H:%M UTC");
         write!(
@@ -45,7 +45,7 @@ impl fmt::Display for When {
 }
 
 // Made of digits and words of ours.
-impl HtmlSafe for When {}
+impl HtmlSafe for TimeLabel {}
 
 /// `3 hours`, `2 days`; nothing below a minute.
 pub(crate) fn length(of: SignedDuration) -> String {

@@ -16,7 +16,7 @@ use crate::sign_in::cookies::keep_flash;
 
 /// Where in the console a page is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Section {
+pub(crate) enum NavSection {
     Overview,
     Repository,
     Items,
@@ -34,7 +34,7 @@ pub(crate) enum Section {
     None,
 }
 
-pub(crate) struct Place {
+pub(crate) struct NavLink {
     pub(crate) words: &'static str,
     pub(crate) href: String,
     /// The second key of `g …`.
@@ -69,9 +69,9 @@ pub(crate) fn repo_path(repo: &Repo) -> String {
 
 /// The frame of a page; the field `page` of every template that extends `layout.html`.
 #[derive(Debug, Clone)]
-pub(crate) struct Page {
+pub(crate) struct PageFrame {
     pub(crate) title: String,
-    pub(crate) section: Section,
+    pub(crate) section: NavSection,
     pub(crate) theme: Theme,
     /// Who is signed in, in words; nobody on the sign-in page and on errors.
     pub(crate) who: Option<String>,
@@ -87,12 +87,12 @@ pub(crate) struct Page {
     pub(crate) csrf: String,
 }
 
-impl Page {
+impl PageFrame {
     /// A page of somebody who is not signed in.
     pub(crate) fn bare(title: &str) -> Self {
         Self {
             title: title.to_owned(),
-            section: Section::None,
+            section: NavSection::None,
             theme: Theme::Auto,
             who: None,
             is_operator: false,
@@ -122,16 +122,16 @@ impl Page {
         CsrfField(&self.csrf)
     }
 
-    pub(crate) fn places(&self) -> Vec<Place> {
-        let mut places = vec![self.place("Overview", "/".to_owned(), "o", Section::Overview)];
+    pub(crate) fn places(&self) -> Vec<NavLink> {
+        let mut places = vec![self.place("Overview", "/".to_owned(), "o", NavSection::Overview)];
         if self.is_operator && self.repo.is_none() {
-            places.push(self.place("Jobs", "/jobs".to_owned(), "j", Section::Jobs));
-            places.push(self.place("Deliveries", "/deliveries".to_owned(), "d", Section::Deliveries));
+            places.push(self.place("Jobs", "/jobs".to_owned(), "j", NavSection::Jobs));
+            places.push(self.place("Deliveries", "/deliveries".to_owned(), "d", NavSection::Deliveries));
         }
         places
     }
 
-    pub(crate) fn repo_places(&self) -> Vec<Place> {
+    pub(crate) fn repo_places(&self) -> Vec<NavLink> {
         let Some(repo) = &self.repo else {
             return Vec::new();
         };
@@ -139,28 +139,28 @@ impl Page {
         let mut add = |words, tail: &str, key, section| {
             places.push(self.place(words, format!("{}{tail}", repo.path), key, section));
         };
-        add("Summary", "", "h", Section::Repository);
-        add("Items", "/items", "i", Section::Items);
-        add("Duplicates", "/clusters", "c", Section::Clusters);
-        add("Plans", "/plans", "p", Section::Plans);
-        add("Learning", "/learning", "l", Section::Learning);
-        add("Audits", "/audits", "a", Section::Audits);
+        add("Summary", "", "h", NavSection::Repository);
+        add("Items", "/items", "i", NavSection::Items);
+        add("Duplicates", "/clusters", "c", NavSection::Clusters);
+        add("Plans", "/plans", "p", NavSection::Plans);
+        add("Learning", "/learning", "l", NavSection::Learning);
+        add("Audits", "/audits", "a", NavSection::Audits);
         if repo.can_maintain {
-            add("Adjudicate", "/adjudicate", "q", Section::Adjudicate);
+            add("Adjudicate", "/adjudicate", "q", NavSection::Adjudicate);
         }
-        add("Reviews", "/reviews", "r", Section::Reviews);
-        add("Findings", "/findings", "f", Section::Findings);
-        add("Patterns", "/patterns", "t", Section::Patterns);
+        add("Reviews", "/reviews", "r", NavSection::Reviews);
+        add("Findings", "/findings", "f", NavSection::Findings);
+        add("Patterns", "/patterns", "t", NavSection::Patterns);
         if repo.can_maintain {
-            add("Jobs", "/jobs", "j", Section::Jobs);
-            add("Deliveries", "/deliveries", "d", Section::Deliveries);
+            add("Jobs", "/jobs", "j", NavSection::Jobs);
+            add("Deliveries", "/deliveries", "d", NavSection::Deliveries);
         }
-        add("Settings", "/settings", "s", Section::Settings);
+        add("Settings", "/settings", "s", NavSection::Settings);
         places
     }
 
-    fn place(&self, words: &'static str, href: String, key: &'static str, section: Section) -> Place {
-        Place { words, href, key, is_here: self.section == section }
+    fn place(&self, words: &'static str, href: String, key: &'static str, section: NavSection) -> NavLink {
+        NavLink { words, href, key, is_here: self.section == section }
     }
 
     pub(crate) fn css(&self) -> &'static str {

@@ -88,7 +88,7 @@ impl Pager {
 }
 
 /// A page of rows that were looked at one by one.
-pub(crate) struct Sifted<T, P> {
+pub(crate) struct FilteredPage<T, P> {
     pub(crate) rows: Vec<T>,
     /// The row behind which the next page begins.
     pub(crate) next: Option<P>,
@@ -103,16 +103,16 @@ pub(crate) fn sift<T, P>(
     page: u32,
     fits: impl FnMut(&T) -> bool,
     place: impl Fn(&T) -> P,
-) -> Sifted<T, P> {
+) -> FilteredPage<T, P> {
     let follow = cut(&mut rows, looked_at);
     let last = rows.last().filter(|_| follow).map(&place);
     rows.retain(fits);
     if cut(&mut rows, page) {
-        return Sifted { next: rows.last().map(place), rows, stopped_after: None };
+        return FilteredPage { next: rows.last().map(place), rows, stopped_after: None };
     }
     // As many as a page has were looked at: that is no search.
     let stopped_after = last.is_some().then_some(looked_at).filter(|_| looked_at > page);
-    Sifted { rows, next: last, stopped_after }
+    FilteredPage { rows, next: last, stopped_after }
 }
 
 /// Whether a text holds each word of a search, in capitals or not.

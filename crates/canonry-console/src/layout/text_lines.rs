@@ -4,7 +4,7 @@
 const MOST_LINES: usize = 400;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum LineSide {
     Both,
     First,
     Second,
@@ -12,7 +12,7 @@ pub(crate) enum Side {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ComparedLine {
-    pub(crate) side: Side,
+    pub(crate) side: LineSide,
     pub(crate) text: String,
 }
 
@@ -39,15 +39,15 @@ pub(crate) fn compared_lines(first: &str, second: &str) -> Option<Vec<ComparedLi
     let mut lines = Vec::with_capacity(first.len() + second.len());
     while one < first.len() || two < second.len() {
         let (side, text) = match (one < first.len(), two < second.len()) {
-            (true, true) if same(one, two) => (Side::Both, first[one]),
+            (true, true) if same(one, two) => (LineSide::Both, first[one]),
             (true, true) if common[(one + 1) * width + two] >= common[one * width + two + 1] => {
-                (Side::First, first[one])
+                (LineSide::First, first[one])
             }
-            (true, false) => (Side::First, first[one]),
-            _ => (Side::Second, second[two]),
+            (true, false) => (LineSide::First, first[one]),
+            _ => (LineSide::Second, second[two]),
         };
-        one += usize::from(side != Side::Second);
-        two += usize::from(side != Side::First);
+        one += usize::from(side != LineSide::Second);
+        two += usize::from(side != LineSide::First);
         lines.push(ComparedLine { side, text: text.to_owned() });
     }
     Some(lines)
@@ -57,14 +57,14 @@ pub(crate) fn compared_lines(first: &str, second: &str) -> Option<Vec<ComparedLi
 mod tests {
     use proptest::prelude::{prop_assert_eq, proptest};
 
-    use super::{Side, compared_lines};
+    use super::{LineSide, compared_lines};
 
     fn shown(first: &str, second: &str) -> Vec<String> {
         let lines = compared_lines(first, second).expect("short");
         let sign = |side| match side {
-            Side::Both => ' ',
-            Side::First => '-',
-            Side::Second => '+',
+            LineSide::Both => ' ',
+            LineSide::First => '-',
+            LineSide::Second => '+',
         };
         lines.iter().map(|line| format!("{}{}", sign(line.side), line.text)).collect()
     }
@@ -80,9 +80,9 @@ mod tests {
         #[test]
         fn both_texts_are_in_it(first in "([ab]{0,2}\n){0,12}", second in "([ab]{0,2}\n){0,12}") {
             let lines = compared_lines(&first, &second).expect("short");
-            let of = |other: Side| lines.iter().filter(|line| line.side != other).map(|line| line.text.as_str()).collect::<Vec<_>>();
-            prop_assert_eq!(of(Side::Second), first.lines().collect::<Vec<_>>());
-            prop_assert_eq!(of(Side::First), second.lines().collect::<Vec<_>>());
+            let of = |other: LineSide| lines.iter().filter(|line| line.side != other).map(|line| line.text.as_str()).collect::<Vec<_>>();
+            prop_assert_eq!(of(LineSide::Second), first.lines().collect::<Vec<_>>());
+            prop_assert_eq!(of(LineSide::First), second.lines().collect::<Vec<_>>());
         }
     }
 }

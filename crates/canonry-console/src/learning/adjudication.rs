@@ -16,10 +16,10 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{When, by, counted, item_path, percent, score, share, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::formatting::{TimeLabel, by, counted, item_path, percent, score, share, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{Pager, cut, link, number, number_in};
-use crate::sign_in::visit::{At, MaintainerOf};
+use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
 /// Cases of a sample, unless somebody asks for more or fewer.
 const USUAL_SIZE: usize = 40;
@@ -37,13 +37,13 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 
 /// Which cases are worked through, and how: links and forms keep it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Queue {
+struct AdjudicationQueue {
     filter: AdjudicationFilter,
     /// Shows the verdict before the answer.
     shows_verdict: bool,
 }
 
-impl Queue {
+impl AdjudicationQueue {
     /// From the fields of a link or a form. What cannot be read is as if it were not there.
     fn of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
         let kind = match field("from") {
@@ -85,11 +85,11 @@ const fn from_word(kind: AdjudicationKind) -> &'static str {
 #[derive(Template)]
 #[template(path = "learning/adjudication.html")]
 struct AdjudicationPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     here: String,
-    case: Option<Case>,
-    answered: Option<Said>,
+    case: Option<AdjudicationCase>,
+    answered: Option<AdjudicationAnswer>,
     is_blind: bool,
     shows_verdict: bool,
     other_mode: String,
@@ -111,18 +111,18 @@ struct AdjudicationPage {
 }
 
 /// A case that waits for an answer, or whose answer may be changed.
-struct Case {
+struct AdjudicationCase {
     id: i64,
     kind: &'static str,
-    sides: [Side; 2],
-    verdict: Option<Said>,
+    sides: [AdjudicationSide; 2],
+    verdict: Option<AdjudicationAnswer>,
     skip: String,
     action: String,
     seed: i64,
 }
 
 /// One of the two items.
-struct Side {
+struct AdjudicationSide {
     href: String,
     number: ItemNumber,
     title: String,
@@ -132,7 +132,7 @@ struct Side {
 }
 
 /// What Canonry had said about a case, and what a person said.
-struct Said {
+struct AdjudicationAnswer {
     href: String,
     number: ItemNumber,
     target: ItemNumber,
@@ -145,7 +145,7 @@ struct Said {
 struct SampleRow {
     seed: i64,
     href: String,
-    drawn: When,
+    drawn: TimeLabel,
     cases: u64,
     answered: u64,
 }
@@ -155,7 +155,7 @@ async fn show(
     MaintainerOf(at): MaintainerOf,
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
-    let (store, queue) = (&console.store, Queue::from_query(&query));
+    let (store, queue) = (&console.store, AdjudicationQueue::from_query(&query));
     let after = number(&query, "after");
     let case = store.next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
     let answered = match number(&query, "answered") {
@@ -163,7 +163,8 @@ async fn show(
         None => None,
     };
     let samples = number(&query, "samples").map(AdjudicationId::of);
-    page(&console, &at, Shown { case, answered, is_blind: !queue.shows_verdict, after, queue, samples }).await
+    page(&console, &at, AdjudicationSelection { case, answered, is_blind: !queue.shows_verdict, after, queue, samples })
+        .await
 }
 
 async fn show_one(
@@ -172,27 +173,27 @@ async fn show_one(
     Path(path): Path<HashMap<String, String>>,
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
-    let queue = Queue::from_query(&query);
+    let queue = AdjudicationQueue::from_query(&query);
     let case = console.store.adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
     // What was answered is shown with its verdict: the person has seen it already.
     let is_blind = !queue.shows_verdict && case.answer.is_none();
-    let shown = Shown { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
+    let shown = AdjudicationSelection { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
     page(&console, &at, shown).await
 }
 
 /// What the page is to show.
-struct Shown {
+struct AdjudicationSelection {
     case: Option<Adjudication>,
     answered: Option<Adjudication>,
     is_blind: bool,
     after: Option<i64>,
-    queue: Queue,
+    queue: AdjudicationQueue,
     /// The last sample of the page before.
     samples: Option<AdjudicationId>,
 }
 
-async fn page(console: &Console, at: &At, shown: Shown) -> Result<Response, PageError> {
-    let Shown { case, answered, is_blind, after, queue, samples: before } = shown;
+async fn page(console: &Console, at: &RepoVisit, shown: AdjudicationSelection) -> Result<Response, PageError> {
+    let AdjudicationSelection { case, answered, is_blind, after, queue, samples: before } = shown;
     let (path, now) = (repo_path(&at.repo), console.now());
     let here = format!("{path}/adjudicate");
     let totals = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
@@ -211,12 +212,12 @@ async fn page(console: &Console, at: &At, shown: Shown) -> Result<Response, Page
         Some(case) => Some(side_by_side(console, at, case, is_blind, queue).await?),
         None => None,
     };
-    let other = Queue { shows_verdict: is_blind, ..queue };
+    let other = AdjudicationQueue { shows_verdict: is_blind, ..queue };
     let fields = queue.fields().into_iter().filter(|(_, value)| !value.is_empty());
     let precision = totals.precision();
     html(&AdjudicationPage {
         page: at
-            .page(console, "Adjudicate", Section::Adjudicate)
+            .page(console, "Adjudicate", NavSection::Adjudicate)
             .cli(format!("canonry report-audit --repo {}", at.repo.name)),
         shows_verdict: queue.shows_verdict,
         other_mode: other.link(&here, &[]),
@@ -245,11 +246,11 @@ async fn page(console: &Console, at: &At, shown: Shown) -> Result<Response, Page
 
 async fn side_by_side(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     one: Adjudication,
     is_blind: bool,
-    queue: Queue,
-) -> Result<Case, PageError> {
+    queue: AdjudicationQueue,
+) -> Result<AdjudicationCase, PageError> {
     let path = repo_path(&at.repo);
     let numbers = [one.case.number, one.case.target];
     let items = console.store.items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
@@ -258,7 +259,7 @@ async fn side_by_side(
         side(item, number, item_path(&path, one.case.item_type, number), is_blind, console.now())
     };
     let id = one.id.get();
-    Ok(Case {
+    Ok(AdjudicationCase {
         id,
         kind: match one.kind {
             AdjudicationKind::Triage => "what was said about a new item",
@@ -272,10 +273,10 @@ async fn side_by_side(
     })
 }
 
-fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, now: Timestamp) -> Side {
+fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, now: Timestamp) -> AdjudicationSide {
     let Some(item) = item else {
         let text = "This item is not stored any more. Skip the case, or say that it cannot be told.".to_owned();
-        return Side { href, number, title: String::new(), text, facts: String::new(), is_stored: false };
+        return AdjudicationSide { href, number, title: String::new(), text, facts: String::new(), is_stored: false };
     };
     let mut facts: Vec<String> = item.author.iter().map(|author| format!("by @{author}")).collect();
     // Whether it was closed tells what became of it, which would answer for whoever is asked.
@@ -283,7 +284,7 @@ fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, n
         facts.push(if item.state == ItemState::Open { "open" } else { "closed" }.to_owned());
     }
     facts.extend(item.created_at.map(|at| format!("opened {}", when(at, now).in_words())));
-    Side {
+    AdjudicationSide {
         href,
         number,
         title: item.title.clone(),
@@ -293,7 +294,7 @@ fn side(item: Option<&Item>, number: ItemNumber, href: String, is_blind: bool, n
     }
 }
 
-fn said(one: &Adjudication, path: &str) -> Said {
+fn said(one: &Adjudication, path: &str) -> AdjudicationAnswer {
     let verdict = match one.case.verdict {
         Verdict::Duplicate => "a duplicate",
         Verdict::MaybeDuplicate => "maybe a duplicate",
@@ -301,7 +302,7 @@ fn said(one: &Adjudication, path: &str) -> Said {
     };
     let at = one.case.score.map_or_else(String::new, |value| format!(", score {}", score(value.get())));
     let answer = one.answer.as_ref();
-    Said {
+    AdjudicationAnswer {
         href: format!("{path}/adjudicate/{}", one.id.get()),
         number: one.case.number,
         target: one.case.target,
@@ -367,7 +368,7 @@ async fn answer(
         .parse()
         .map_err(|_| PageError::BadForm("the answer must be same, different or unsure".to_owned()))?;
     let here = format!("{}/adjudicate", repo_path(&at.repo));
-    let queue = Queue::of(|name| form.one(name));
+    let queue = AdjudicationQueue::of(|name| form.one(name));
     console.store.adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     at.record(&console, "adjudicate", &format!("case {}: {word}", id.get())).await?;
     if !console.store.adjudicate(at.repo.id, id, word, at.visit.login(), console.now()).await? {

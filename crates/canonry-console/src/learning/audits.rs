@@ -16,12 +16,12 @@ use crate::charts::sweep::{precision_of, recall_of};
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{When, judge_in_words, score, share, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{TimeLabel, judge_in_words, score, share, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, number_in, word};
 use crate::learning::adjudication::PeoplesLane;
-use crate::learning::gate_simulation::{ANY_SCORE, Simulated, Sliders, WIDEST_GAP, last_rank, simulated};
-use crate::reviews::findings::{Choice, choices};
+use crate::learning::gate_simulation::{ANY_SCORE, GateSimulationView, GateSliders, WIDEST_GAP, last_rank, simulated};
+use crate::reviews::findings::{FilterChoice, choices};
 use crate::sign_in::visit::ReaderOf;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -31,12 +31,12 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "learning/audits.html")]
 struct AuditsPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     repo: RepoName,
     rows: Vec<AuditRow>,
-    judges: Vec<Choice>,
-    sources: Vec<Choice>,
+    judges: Vec<FilterChoice>,
+    sources: Vec<FilterChoice>,
     is_filtered: bool,
     pager: Pager,
     people: PeoplesLane,
@@ -45,7 +45,7 @@ struct AuditsPage {
 struct AuditRow {
     id: i64,
     href: String,
-    made: When,
+    made: TimeLabel,
     cheap: String,
     strong: String,
     items: u64,
@@ -74,7 +74,9 @@ async fn list(
         ("source", representation.map(Representation::as_str).unwrap_or_default()),
     ];
     html(&AuditsPage {
-        page: at.page(&console, "Audits", Section::Audits).cli(format!("canonry report-audit --repo {}", at.repo.name)),
+        page: at
+            .page(&console, "Audits", NavSection::Audits)
+            .cli(format!("canonry report-audit --repo {}", at.repo.name)),
         rows: audits.iter().map(|(run, tally)| audit_row(run, tally, &here, console.now())).collect(),
         judges: choices(Extractor::ALL, judge, |one| (one.as_str(), one.as_str())),
         sources: choices(&[Representation::Raw, Representation::Intent], representation, |one| match one {
@@ -105,11 +107,11 @@ fn audit_row(run: &AuditRun, tally: &AuditTally, here: &str, now: Timestamp) -> 
 #[derive(Template)]
 #[template(path = "learning/audit.html")]
 struct AuditPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     here: String,
     id: i64,
-    made: When,
+    made: TimeLabel,
     cheap: String,
     strong: String,
     /// What it proves of a judge other than the compiled-in one.
@@ -121,21 +123,21 @@ struct AuditPage {
     any_score: f64,
     widest_gap: f64,
     people: PeoplesLane,
-    simulation: Simulated,
+    simulation: GateSimulationView,
 }
 
 /// The part of the page that the sliders change.
 #[derive(Template)]
 #[template(path = "learning/gate_simulation.html")]
 struct SimulationPart {
-    simulation: Simulated,
+    simulation: GateSimulationView,
 }
 
 async fn one(
     State(console): State<Arc<Console>>,
     ReaderOf(at): ReaderOf,
     Path(segments): Path<HashMap<String, String>>,
-    Query(sliders): Query<Sliders>,
+    Query(sliders): Query<GateSliders>,
 ) -> Result<Response, PageError> {
     let id = number_in(&segments, "id")?;
     let run = console.store.audit_run(id).await?.filter(|run| run.repo == at.repo.id).ok_or(PageError::NotFound)?;
@@ -148,7 +150,7 @@ async fn one(
     }
     let people = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
     html(&AuditPage {
-        page: at.page(&console, &format!("Audit {id}"), Section::Audits).cli(simulation.command.clone()),
+        page: at.page(&console, &format!("Audit {id}"), NavSection::Audits).cli(simulation.command.clone()),
         here: format!("{path}/audits/{id}"),
         id,
         made: when(run.created_at, console.now()),

@@ -10,7 +10,7 @@ use canonry_store::AuditedItem;
 use serde::Deserialize;
 
 use crate::charts::Svg;
-use crate::charts::sweep::{Sweep, precision_of, recall_of, sweep};
+use crate::charts::sweep::{GateSweep, precision_of, recall_of, sweep};
 use crate::layout::formatting::{item_path, percent, score, share};
 use crate::layout::paging::{PAGE, Pager, cut};
 use crate::plans::selection::{read_item, write_item};
@@ -24,7 +24,7 @@ pub(crate) const WIDEST_GAP: f64 = 0.25;
 /// What the sliders say. Each gate comes as a number, as a slider, and as what both were when the page was made:
 /// whichever of the two was moved counts.
 #[derive(Deserialize, Default)]
-pub(crate) struct Sliders {
+pub(crate) struct GateSliders {
     score: Option<String>,
     score_at: Option<String>,
     score_was: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Sliders {
     after: Option<String>,
 }
 
-impl Sliders {
+impl GateSliders {
     /// The gates that they ask for; the ends leave a gate as it was.
     pub(crate) fn gates(&self, last_rank: u32) -> TighterGates {
         let score = moved(&self.score, &self.score_at, &self.score_was).filter(|score| *score > ANY_SCORE);
@@ -62,7 +62,7 @@ fn moved(number: &Option<String>, slider: &Option<String>, was: &Option<String>)
 }
 
 /// An audit with some gates, in words.
-pub(crate) struct Simulated {
+pub(crate) struct GateSimulationView {
     pub(crate) is_tighter: bool,
     pub(crate) score: f64,
     pub(crate) score_words: String,
@@ -116,12 +116,12 @@ pub(crate) fn last_rank(audited: &[AuditedItem]) -> u32 {
 /// The audit with these gates, beside what is stored.
 pub(crate) fn simulated(
     audited: &[AuditedItem],
-    sliders: &Sliders,
+    sliders: &GateSliders,
     last_rank: u32,
     path: &str,
     repo: &RepoName,
     id: i64,
-) -> Simulated {
+) -> GateSimulationView {
     let gates = sliders.gates(last_rank);
     let items: Vec<AuditItem> = audited.iter().map(|audited| audited.item.clone()).collect();
     let stored = simulate_audit(&items, TighterGates::default()).tally;
@@ -136,7 +136,7 @@ pub(crate) fn simulated(
     let mut listed: Vec<_> = rest.take(PAGE as usize + 1).collect();
     let next = cut(&mut listed, PAGE).then(|| listed.last().map(|last| &audited[last.index])).flatten();
     let next = next.map(|last| (last.item_type, last.number));
-    Simulated {
+    GateSimulationView {
         is_tighter: gates != TighterGates::default(),
         score: gates.min_score.map_or(ANY_SCORE, Similarity::get),
         score_words: gates.min_score.map_or_else(|| "any".to_owned(), |least| score(least.get())),
@@ -147,7 +147,7 @@ pub(crate) fn simulated(
         precision: (share(precision_of(&stored)), share(precision_of(&with))),
         recall: (share(recall_of(&stored)), share(recall_of(&with))),
         classes: class_rows(&stored, &with),
-        plot: sweep(&Sweep { others: &others, stored, chosen: with }),
+        plot: sweep(&GateSweep { others: &others, stored, chosen: with }),
         points: swept.iter().filter(|one| one.tally.precision.is_some()).map(point_row).collect(),
         changes: listed
             .iter()
@@ -251,11 +251,11 @@ fn command(repo: &RepoName, id: i64, gates: &TighterGates) -> String {
 mod tests {
     use canonry_domain::{Similarity, TighterGates};
 
-    use super::{Sliders, command};
+    use super::{GateSliders, command};
 
     fn sliders(words: &[(&str, &str)]) -> TighterGates {
         let told = |name: &str| words.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
-        let sliders = Sliders {
+        let sliders = GateSliders {
             score: told("score"),
             score_at: told("score_at"),
             score_was: told("score_was"),

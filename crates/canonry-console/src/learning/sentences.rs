@@ -8,7 +8,7 @@ use canonry_domain::{
 use canonry_store::{LearnedOutcome, LogStep};
 use jiff::Timestamp;
 
-use crate::layout::formatting::{When, capital, counted, item_path, percent, when};
+use crate::layout::formatting::{TimeLabel, capital, counted, item_path, percent, when};
 
 pub(crate) fn holds(current: CurrentThreshold) -> String {
     match current {
@@ -109,7 +109,7 @@ pub(crate) struct LatestRow {
     pub(crate) taught: &'static str,
     pub(crate) class: &'static str,
     pub(crate) by: String,
-    pub(crate) at: When,
+    pub(crate) at: TimeLabel,
 }
 
 /// An outcome, what was predicted about it, and who decided.

@@ -22,11 +22,11 @@ use crate::charts::step_line::{StepLine, StepPoint, step_line};
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{When, counted, percent, share, thousands, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{TimeLabel, counted, percent, share, thousands, when};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{Pager, cut, link, number, place, place_in, word};
 use crate::learning::sentences::{LatestRow, holds, latest_row, rests_on, sentence, step_words, what_would_move};
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// Adjustments on a page of them; `canonry thresholds` tells as many.
 const ADJUSTMENTS: u32 = 20;
@@ -49,7 +49,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "learning/thresholds.html")]
 struct LearningPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     here: String,
     chosen: Option<String>,
@@ -71,7 +71,7 @@ struct LearningPage {
     step: &'static str,
     periods: Vec<PeriodRow>,
     moves: Vec<String>,
-    adjustments: Vec<AdjustmentRow>,
+    adjustments: Vec<ThresholdMoveRow>,
     move_pager: Pager,
     latest: Vec<LatestRow>,
     /// What the listed outcomes taught, if not all are listed.
@@ -80,7 +80,7 @@ struct LearningPage {
     counts_agree: bool,
     check: String,
     all: u64,
-    checked: Option<Checked>,
+    checked: Option<ThresholdCheck>,
     can_maintain: bool,
 }
 
@@ -109,15 +109,15 @@ struct PeriodRow {
     counts: [u64; 4],
 }
 
-struct AdjustmentRow {
-    at: When,
+struct ThresholdMoveRow {
+    at: TimeLabel,
     about: String,
     before: String,
     after: String,
     outcomes: u64,
 }
 
-struct Checked {
+struct ThresholdCheck {
     same: bool,
     older_rules: bool,
 }
@@ -145,29 +145,29 @@ async fn show(
     let checked = match checks {
         true => {
             let checked = store.checked_thresholds(at.repo.id).await?;
-            Some(Checked { same: checked.stored == checked.recomputed, older_rules: checked.older_rules })
+            Some(ThresholdCheck { same: checked.stored == checked.recomputed, older_rules: checked.older_rules })
         }
         false => None,
     };
-    let lessons = Lessons::read(&console, &at, component.as_ref(), &query).await?;
+    let lessons = LessonsPage::read(&console, &at, component.as_ref(), &query).await?;
     // A component that has no threshold of its own follows the repository's, whose moves are shown then.
     let own = component.as_ref().filter(|component| thresholds.components.contains_key(component));
-    let moves = Moves::read(&console, &at, own, component.as_ref(), &query).await?;
-    let known = Known { settings, thresholds, component, log, adjustments, moves, lessons, checked };
+    let moves = ThresholdMoves::read(&console, &at, own, component.as_ref(), &query).await?;
+    let known = ThresholdPageData { settings, thresholds, component, log, adjustments, moves, lessons, checked };
     html(&known.page(&at, &console))
 }
 
 /// A page of what was learned.
-struct Lessons {
+struct LessonsPage {
     rows: Vec<LearnedOutcome>,
     kind: Option<LessonKind>,
     pager: Pager,
 }
 
-impl Lessons {
+impl LessonsPage {
     async fn read(
         console: &Console,
-        at: &At,
+        at: &RepoVisit,
         component: Option<&Component>,
         query: &HashMap<String, String>,
     ) -> Result<Self, PageError> {
@@ -188,15 +188,15 @@ impl Lessons {
 }
 
 /// A page of the threshold's moves.
-struct Moves {
+struct ThresholdMoves {
     rows: Vec<StoredAdjustment>,
     pager: Pager,
 }
 
-impl Moves {
+impl ThresholdMoves {
     async fn read(
         console: &Console,
-        at: &At,
+        at: &RepoVisit,
         of: Option<&Component>,
         chosen: Option<&Component>,
         query: &HashMap<String, String>,
@@ -214,20 +214,20 @@ impl Moves {
 }
 
 /// Everything that the page is made of.
-struct Known {
+struct ThresholdPageData {
     settings: ThresholdSettings,
     thresholds: Thresholds,
     component: Option<Component>,
     log: LessonLog,
     /// The newest moves of all thresholds, for the picture.
     adjustments: Vec<StoredAdjustment>,
-    moves: Moves,
-    lessons: Lessons,
-    checked: Option<Checked>,
+    moves: ThresholdMoves,
+    lessons: LessonsPage,
+    checked: Option<ThresholdCheck>,
 }
 
-impl Known {
-    fn page(self, at: &At, console: &Console) -> LearningPage {
+impl ThresholdPageData {
+    fn page(self, at: &RepoVisit, console: &Console) -> LearningPage {
         let (component, now) = (self.component.as_ref(), console.now());
         let state = self.thresholds.governing(component);
         let own_bucket = component.is_none_or(|component| self.thresholds.components.contains_key(component));
@@ -252,7 +252,7 @@ impl Known {
         let check = if self.checked.is_some() { " --check" } else { "" };
         let command = format!("canonry thresholds --repo {}{check}", at.repo.name);
         LearningPage {
-            page: at.page(console, "Learning", Section::Learning).cli(command),
+            page: at.page(console, "Learning", NavSection::Learning).cli(command),
             chosen: component.map(|component| component.as_str().to_owned()),
             components: self.choices(component),
             own_bucket,
@@ -392,8 +392,8 @@ impl Known {
     }
 }
 
-fn adjustment_row(one: &StoredAdjustment, now: Timestamp) -> AdjustmentRow {
-    AdjustmentRow {
+fn adjustment_row(one: &StoredAdjustment, now: Timestamp) -> ThresholdMoveRow {
+    ThresholdMoveRow {
         at: when(one.at, now),
         about: one.adjusted.component.as_ref().map_or_else(|| "all issues".to_owned(), ToString::to_string),
         before: one.adjusted.previous_threshold.to_string(),

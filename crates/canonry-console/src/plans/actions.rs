@@ -18,12 +18,12 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::form::Form;
 use crate::layout::formatting::counted;
-use crate::layout::page::{Section, back_to, html, repo_path};
-use crate::plans::plan_page::{Asked, ReviewPart, plan_of, plan_path, refused, refused_at, review};
+use crate::layout::page::{NavSection, back_to, html, repo_path};
+use crate::plans::plan_page::{PlanBodyPart, PlanPageRequest, plan_of, plan_path, refused, refused_at, review};
 use crate::plans::progress::progress_view;
-use crate::plans::selection::{Look, read_item, write_item};
-use crate::plans::state::{Banner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
-use crate::sign_in::visit::{At, MaintainerOf};
+use crate::plans::selection::{PlanSelection, read_item, write_item};
+use crate::plans::state::{PlanBanner, WORKED_ON, apply_phrase, begun_in_vain, undo_phrase, why_not_applied};
+use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
 /// Characters of a note that goes under an item.
 const LONGEST_NOTE: usize = 2_000;
@@ -60,7 +60,7 @@ pub(crate) async fn say(
     form: Form,
 ) -> Result<Response, PageError> {
     let plan = plan_of(&console, &at, &path).await?;
-    let look = Look::of(|name| form.one(name));
+    let look = PlanSelection::of(|name| form.one(name));
     let word = form.needed("word")?;
     let (approved, done) = match word {
         "approve" => (Some(true), "Approved"),
@@ -116,9 +116,9 @@ pub(crate) async fn say(
         return Ok(back_to(&to, &words));
     }
     let plan = plan_of(&console, &at, &path).await?;
-    let said = Some(Banner { class: if noted == 0 { "warn" } else { "good" }, words });
-    let review = review(&console, &at, &plan, Asked { look, row, said, focus: true }).await?;
-    let mut answer = html(&ReviewPart { page: at.page(&console, "Plan", Section::Plans), review })?;
+    let said = Some(PlanBanner { class: if noted == 0 { "warn" } else { "good" }, words });
+    let review = review(&console, &at, &plan, PlanPageRequest { look, row, said, focus: true }).await?;
+    let mut answer = html(&PlanBodyPart { page: at.page(&console, "Plan", NavSection::Plans), review })?;
     if let Ok(to) = HeaderValue::try_from(to) {
         answer.headers_mut().insert(HeaderName::from_static("hx-replace-url"), to);
     }
@@ -133,7 +133,7 @@ pub(crate) async fn apply(
     form: Form,
 ) -> Result<Response, PageError> {
     let plan = plan_of(&console, &at, &path).await?;
-    let look = Look::of(|name| form.one(name));
+    let look = PlanSelection::of(|name| form.one(name));
     // Never guessed: whoever meant the approved ones must not close the others.
     let approved_only = match form.one("approved_only") {
         Some("0") => false,
@@ -190,7 +190,7 @@ pub(crate) async fn stop(
     let plan = plan_of(&console, &at, &path).await?;
     let id = plan.run.id;
     if !is_being_applied(&console.store, &at.repo, id).await? {
-        let look = Look::of(|name| form.one(name));
+        let look = PlanSelection::of(|name| form.one(name));
         return refused(&console, &at, &plan, look, "Nothing was stopped: no apply is under way.".to_owned()).await;
     }
     note(&console, &at, "stop", &format!("the apply of plan {id}")).await?;
@@ -207,7 +207,7 @@ pub(crate) async fn withdraw(
     form: Form,
 ) -> Result<Response, PageError> {
     let plan = plan_of(&console, &at, &path).await?;
-    let look = Look::of(|name| form.one(name));
+    let look = PlanSelection::of(|name| form.one(name));
     let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
     let progress = progress_view(&console, &at, &plan).await?;
     let begun = begun_in_vain(&console, &at, &plan, &age, progress.as_ref()).await?;
@@ -235,7 +235,7 @@ pub(crate) async fn undo(
     form: Form,
 ) -> Result<Response, PageError> {
     let plan = plan_of(&console, &at, &path).await?;
-    let look = Look::of(|name| form.one(name));
+    let look = PlanSelection::of(|name| form.one(name));
     let item = match form.one("item") {
         Some(text) => Some(read_item(text).ok_or_else(|| unknown_item(text))?),
         None => None,
@@ -271,7 +271,7 @@ pub(crate) async fn undo(
 /// Whether a row was left out when its close had begun: the checks before each write end it unless GitHub has it already.
 async fn may_be_late(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     items: &[(ItemType, ItemNumber)],
 ) -> Result<bool, PageError> {
@@ -290,7 +290,7 @@ async fn may_be_late(
 async fn next_row(
     console: &Console,
     plan: &PlanSummary,
-    look: &Look,
+    look: &PlanSelection,
     row: (ItemType, ItemNumber),
 ) -> Result<Option<(ItemType, ItemNumber)>, PageError> {
     let rows = console.store.plan_rows_page(plan, look.filter(), Some(row), 1).await?;
@@ -298,7 +298,7 @@ async fn next_row(
 }
 
 /// Every deed is written down before it is done.
-async fn note(console: &Console, at: &At, action: &str, subject: &str) -> Result<(), PageError> {
+async fn note(console: &Console, at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
     let action = format!("plan: {}", if action == "clear" { "take back" } else { action });
     at.record(console, &action, subject).await
 }

@@ -17,12 +17,12 @@ use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::layout::formatting::{When, thousands, when};
+use crate::layout::formatting::{TimeLabel, thousands, when};
 use crate::layout::htmx::load_again;
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{Pager, cut, number, number_in, word};
 use crate::plans::{actions, plan_page};
-use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Plans on a page: each is counted anew.
 const PLANS: u32 = 25;
@@ -49,7 +49,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "plans/list.html")]
 struct PlansPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     of_graces: bool,
     plans: Vec<PlanLine>,
@@ -75,15 +75,15 @@ struct MakingView {
 struct PlanLine {
     id: CloseRunId,
     href: String,
-    made: When,
+    made: TimeLabel,
     closes: String,
     skips: String,
     approved: String,
     excluded: String,
     class: &'static str,
     status: String,
-    applied: Option<When>,
-    undone: Option<When>,
+    applied: Option<TimeLabel>,
+    undone: Option<TimeLabel>,
 }
 
 async fn list(
@@ -103,7 +103,7 @@ async fn list(
         lines.push(line(&console, &path, plan).await?);
     }
     let making = making_view(&console, &at).await?;
-    let mut page = at.page(&console, "Plans", Section::Plans);
+    let mut page = at.page(&console, "Plans", NavSection::Plans);
     page.refresh = making.as_ref().filter(|making| making.is_active).map(|_| LOOK_AGAIN);
     html(&PlansPage {
         pager: Pager::new(
@@ -133,7 +133,7 @@ async fn making(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> 
     }
 }
 
-async fn making_view(console: &Console, at: &At) -> Result<Option<MakingView>, PageError> {
+async fn making_view(console: &Console, at: &RepoVisit) -> Result<Option<MakingView>, PageError> {
     let job = last_closing_job(&console.store, &at.repo).await?;
     let Some(job) = job.filter(|job| matches!(closing_deed(job), Some(ClosingDeed::Plan(_)))) else { return Ok(None) };
     Ok(said_of(&job))
@@ -221,7 +221,11 @@ async fn export_csv(
 }
 
 /// Every row with both of its items: more than a page of it ever reads, so it is not for every reader.
-async fn whole_plan(console: &Console, at: &At, path: &HashMap<String, String>) -> Result<StoredPlan, PageError> {
+async fn whole_plan(
+    console: &Console,
+    at: &RepoVisit,
+    path: &HashMap<String, String>,
+) -> Result<StoredPlan, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
     stored_plan(&console.store, &at.repo, id).await?.ok_or(PageError::NotFound)
 }

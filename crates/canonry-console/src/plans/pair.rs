@@ -11,12 +11,12 @@ use canonry_triage::{RowEvidence, shared_evidence, stored_boilerplate};
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::layout::formatting::{When, by, counted, item_path, score, when};
+use crate::layout::formatting::{TimeLabel, by, counted, item_path, score, when};
 use crate::layout::marked_text::{MarkedText, colour, marked_text};
-use crate::layout::text_lines::{ComparedLine, Side, compared_lines};
-use crate::plans::selection::{Look, write_item};
+use crate::layout::text_lines::{ComparedLine, LineSide, compared_lines};
+use crate::plans::selection::{PlanSelection, write_item};
 use crate::reviews::review_page::web;
-use crate::sign_in::visit::At;
+use crate::sign_in::visit::RepoVisit;
 
 /// Facts that are marked: as many as there are colours.
 const FACTS_MARKED: usize = 6;
@@ -34,16 +34,16 @@ pub(crate) struct PairView {
     pub(crate) left_open: Option<String>,
     /// Why it would be skipped now, as far as the stored items tell.
     pub(crate) drifted: Option<String>,
-    pub(crate) source: TextView,
-    pub(crate) target: Option<TextView>,
+    pub(crate) source: PairSideView,
+    pub(crate) target: Option<PairSideView>,
     pub(crate) facts: Vec<FactView>,
     pub(crate) reasoning: Option<String>,
     pub(crate) confidence: Option<String>,
     pub(crate) path: Option<String>,
     pub(crate) repoint: Option<String>,
-    pub(crate) word: Option<WordView>,
+    pub(crate) word: Option<ApprovalView>,
     pub(crate) result: Option<ResultView>,
-    pub(crate) undone: Option<When>,
+    pub(crate) undone: Option<TimeLabel>,
     /// Whether the reader may say something of it.
     pub(crate) can_say: bool,
     /// Whether that may be no: an exclusion of an earlier plan can only be lifted.
@@ -53,13 +53,13 @@ pub(crate) struct PairView {
     /// Whether the reader may have it opened again.
     pub(crate) can_undo: bool,
     pub(crate) by_line: bool,
-    pub(crate) lines: Option<Vec<LineView>>,
+    pub(crate) lines: Option<Vec<DiffLineView>>,
     pub(crate) other_view: String,
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
 /// One of the two items.
-pub(crate) struct TextView {
+pub(crate) struct PairSideView {
     pub(crate) number: ItemNumber,
     pub(crate) role: &'static str,
     pub(crate) title: MarkedText,
@@ -68,10 +68,10 @@ pub(crate) struct TextView {
     pub(crate) is_open: bool,
     pub(crate) state: &'static str,
     pub(crate) author: Option<String>,
-    pub(crate) opened: Option<When>,
+    pub(crate) opened: Option<TimeLabel>,
     pub(crate) comments: String,
     pub(crate) labels: Vec<String>,
-    pub(crate) story: String,
+    pub(crate) href: String,
     pub(crate) url: Option<String>,
     /// Whether its text is another one than when the plan was made.
     pub(crate) is_edited: bool,
@@ -84,21 +84,21 @@ pub(crate) struct FactView {
 }
 
 /// A person's word.
-pub(crate) struct WordView {
+pub(crate) struct ApprovalView {
     pub(crate) class: &'static str,
     pub(crate) words: &'static str,
     pub(crate) by: String,
-    pub(crate) when: Option<When>,
+    pub(crate) when: Option<TimeLabel>,
 }
 
 /// What became of a row.
 pub(crate) struct ResultView {
     pub(crate) class: &'static str,
     pub(crate) words: String,
-    pub(crate) when: When,
+    pub(crate) when: TimeLabel,
 }
 
-pub(crate) struct LineView {
+pub(crate) struct DiffLineView {
     pub(crate) class: &'static str,
     pub(crate) sign: &'static str,
     pub(crate) text: String,
@@ -106,11 +106,11 @@ pub(crate) struct LineView {
 
 pub(crate) async fn pair_view(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
     reviewed: ReviewedRow,
-    look: &Look,
+    look: &PlanSelection,
 ) -> Result<PairView, PageError> {
     let (repo, now) = (&at.repo, console.now());
     let word = word_view(&reviewed, now);
@@ -162,7 +162,7 @@ pub(crate) async fn pair_view(
         let joined = joined(text);
         let spans = marked(&joined, &facts);
         let body = text.0.len() + 1..joined.len();
-        TextView {
+        PairSideView {
             number: item.number,
             role,
             title: marked_text(&joined, 0..text.0.len(), &spans, &words),
@@ -174,14 +174,14 @@ pub(crate) async fn pair_view(
             opened: item.created_at.map(|at| when(at, now)),
             comments: counted(u64::from(item.comments), "comment"),
             labels: item.labels.clone(),
-            story: item_path(&base, item.item_type, item.number),
+            href: item_path(&base, item.item_type, item.number),
             url: item.url.clone().filter(|url| url.starts_with("https://") && leads_somewhere),
             is_edited,
         }
     };
     let plan_path = format!("{base}/plans/{}", plan.run.id);
     let item_name = write_item(row.item_type, row.number);
-    let other_look = Look { by_line: !look.by_line, ..look.clone() };
+    let other_look = PlanSelection { by_line: !look.by_line, ..look.clone() };
     let lines = match &others {
         Some(others) if look.by_line => compared_lines(&own.1, &others.1),
         _ => None,
@@ -248,10 +248,10 @@ pub(crate) fn can_be_undone(reviewed: &ReviewedRow) -> bool {
     reviewed.undone_at.is_none() && result.is_some_and(|result| matches!(result.outcome, CloseOutcome::Applied { .. }))
 }
 
-pub(crate) fn word_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<WordView> {
+pub(crate) fn word_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Option<ApprovalView> {
     let row = &reviewed.row;
     let (class, words) = if row.approved? { ("good", "approved") } else { ("bad", "excluded") };
-    Some(WordView { class, words, by: by(row.approved_by.as_ref()), when: row.approved_at.map(|at| when(at, now)) })
+    Some(ApprovalView { class, words, by: by(row.approved_by.as_ref()), when: row.approved_at.map(|at| when(at, now)) })
 }
 
 /// What became of a row, in words.
@@ -268,13 +268,13 @@ pub(crate) fn result_view(reviewed: &ReviewedRow, now: jiff::Timestamp) -> Optio
     Some(ResultView { class, words, when: when(result.at, now) })
 }
 
-fn line_view(line: ComparedLine) -> LineView {
+fn line_view(line: ComparedLine) -> DiffLineView {
     let (class, sign) = match line.side {
-        Side::Both => ("both", " "),
-        Side::First => ("first", "−"),
-        Side::Second => ("second", "+"),
+        LineSide::Both => ("both", " "),
+        LineSide::First => ("first", "−"),
+        LineSide::Second => ("second", "+"),
     };
-    LineView { class, sign, text: line.text }
+    DiffLineView { class, sign, text: line.text }
 }
 
 fn joined((title, body): &(String, String)) -> String {

@@ -18,48 +18,48 @@ use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::formatting::{counted, thousands};
 use crate::layout::htmx::load_again;
-use crate::layout::page::{Page, Section, html, html_with, repo_path};
+use crate::layout::page::{NavSection, PageFrame, html, html_with, repo_path};
 use crate::layout::paging::{PAGE, number_in};
 use crate::plans::pair::{PairView, pair_view};
 use crate::plans::progress::{ProgressView, progress_view};
-use crate::plans::rows::{Group, groups, rows_of};
-use crate::plans::selection::{Look, Show, read_item};
-use crate::plans::state::{ApplyView, Banner, UndoView, apply_view, banners, undo_phrase};
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::plans::rows::{TargetGroup, groups, rows_of};
+use crate::plans::selection::{PlanSelection, RowFilter, read_item};
+use crate::plans::state::{ApplyView, PlanBanner, UndoView, apply_view, banners, undo_phrase};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// Seconds after which a browser without scripts looks again how far an apply has come.
 const LOOK_AGAIN: u32 = 5;
 
 #[derive(Template)]
 #[template(path = "plans/plan_page.html")]
-pub(crate) struct ReviewPage {
-    pub(crate) page: Page,
-    pub(crate) review: Review,
+pub(crate) struct PlanPage {
+    pub(crate) page: PageFrame,
+    pub(crate) review: PlanView,
 }
 
 /// What of it is swapped after a word.
 #[derive(Template)]
 #[template(path = "plans/plan_body.html")]
-pub(crate) struct ReviewPart {
-    pub(crate) page: Page,
-    pub(crate) review: Review,
+pub(crate) struct PlanBodyPart {
+    pub(crate) page: PageFrame,
+    pub(crate) review: PlanView,
 }
 
 #[derive(Template)]
 #[template(path = "plans/pair.html")]
 struct PairPart {
-    page: Page,
+    page: PageFrame,
     pair: PairView,
 }
 
 #[derive(Template)]
 #[template(path = "plans/progress.html")]
 struct ProgressPart {
-    page: Page,
+    page: PageFrame,
     progress: ProgressView,
 }
 
-pub(crate) struct Review {
+pub(crate) struct PlanView {
     pub(crate) plans: String,
     pub(crate) path: String,
     pub(crate) id: CloseRunId,
@@ -67,11 +67,11 @@ pub(crate) struct Review {
     pub(crate) can_maintain: bool,
     /// Why nothing can be said of rows but that they are left out.
     pub(crate) only_exclude: Option<&'static str>,
-    pub(crate) banners: Vec<Banner>,
-    pub(crate) said: Option<Banner>,
-    pub(crate) tabs: Vec<Tab>,
+    pub(crate) banners: Vec<PlanBanner>,
+    pub(crate) said: Option<PlanBanner>,
+    pub(crate) tabs: Vec<PlanTab>,
     pub(crate) reasons: Vec<ReasonChoice>,
-    pub(crate) groups: Vec<Group>,
+    pub(crate) groups: Vec<TargetGroup>,
     pub(crate) pair: Option<PairView>,
     pub(crate) first: Option<String>,
     pub(crate) next: Option<String>,
@@ -87,7 +87,7 @@ pub(crate) struct Review {
 }
 
 /// One way to choose rows.
-pub(crate) struct Tab {
+pub(crate) struct PlanTab {
     pub(crate) words: &'static str,
     pub(crate) count: String,
     pub(crate) href: String,
@@ -103,10 +103,10 @@ pub(crate) struct ReasonChoice {
 
 /// What a page was asked for, besides the plan.
 #[derive(Default)]
-pub(crate) struct Asked {
-    pub(crate) look: Look,
+pub(crate) struct PlanPageRequest {
+    pub(crate) look: PlanSelection,
     pub(crate) row: Option<(ItemType, ItemNumber)>,
-    pub(crate) said: Option<Banner>,
+    pub(crate) said: Option<PlanBanner>,
     pub(crate) focus: bool,
 }
 
@@ -117,7 +117,7 @@ pub(crate) async fn show(
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
     let plan = plan_of(&console, &at, &path).await?;
-    let asked = Asked { look: look_of(&query), ..Asked::default() };
+    let asked = PlanPageRequest { look: look_of(&query), ..PlanPageRequest::default() };
     html(&page(&console, &at, &plan, asked).await?)
 }
 
@@ -136,18 +136,18 @@ pub(crate) async fn row(
     let (item_type, number) = read_item(&format!("{item_type}/{number}")).ok_or(PageError::NotFound)?;
     let reviewed = console.store.plan_row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
     let look = look_of(&query);
-    let asked = Asked { look: look.clone(), row: Some((item_type, number)), ..Asked::default() };
+    let asked = PlanPageRequest { look: look.clone(), row: Some((item_type, number)), ..PlanPageRequest::default() };
     // The links of the list say how the texts are shown, so they follow when that changes.
     if at.visit.is_htmx && headers.get("hx-target").is_some_and(|target| target == "review") {
-        let review = Review { keeps_ticks: true, ..review(&console, &at, &plan, asked).await? };
-        return html(&ReviewPart { page: at.page(&console, "Plan", Section::Plans), review });
+        let review = PlanView { keeps_ticks: true, ..review(&console, &at, &plan, asked).await? };
+        return html(&PlanBodyPart { page: at.page(&console, "Plan", NavSection::Plans), review });
     }
     if at.visit.is_htmx {
         let settings = settings_of(&console, at.repo.id).await?;
         let pair = pair_view(&console, &at, &plan, &settings, reviewed, &look).await?;
-        return html(&PairPart { page: at.page(&console, "Plan", Section::Plans), pair });
+        return html(&PairPart { page: at.page(&console, "Plan", NavSection::Plans), pair });
     }
-    html(&page(&console, &at, &plan, Asked { focus: true, ..asked }).await?)
+    html(&page(&console, &at, &plan, PlanPageRequest { focus: true, ..asked }).await?)
 }
 
 /// How far an apply or an undo has come. When it has ended the whole page is loaded again.
@@ -160,7 +160,7 @@ pub(crate) async fn progress(
     let progress = progress_view(&console, &at, &plan).await?;
     match progress.filter(|progress| progress.is_active) {
         Some(progress) if at.visit.is_htmx => {
-            html(&ProgressPart { page: at.page(&console, "Plan", Section::Plans), progress })
+            html(&ProgressPart { page: at.page(&console, "Plan", NavSection::Plans), progress })
         }
         _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(axum::response::Redirect::to(&plan_path(&at, plan.run.id)).into_response()),
@@ -170,23 +170,23 @@ pub(crate) async fn progress(
 /// The plan that a path names, if it is one of the repository.
 pub(crate) async fn plan_of(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     path: &HashMap<String, String>,
 ) -> Result<PlanSummary, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
     console.store.plan_summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
 }
 
-pub(crate) fn plan_path(at: &At, id: CloseRunId) -> String {
+pub(crate) fn plan_path(at: &RepoVisit, id: CloseRunId) -> String {
     format!("{}/plans/{id}", repo_path(&at.repo))
 }
 
 /// The page with a sentence about why something was not done.
 pub(crate) async fn refused(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
-    look: Look,
+    look: PlanSelection,
     words: String,
 ) -> Result<Response, PageError> {
     refused_at(console, at, plan, look, None, words).await
@@ -195,18 +195,18 @@ pub(crate) async fn refused(
 /// The same beside the row that it was about.
 pub(crate) async fn refused_at(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
-    look: Look,
+    look: PlanSelection,
     row: Option<(ItemType, ItemNumber)>,
     words: String,
 ) -> Result<Response, PageError> {
-    let said = Some(Banner { class: "bad", words });
-    let asked = Asked { look, said, row, focus: at.visit.is_htmx };
+    let said = Some(PlanBanner { class: "bad", words });
+    let asked = PlanPageRequest { look, said, row, focus: at.visit.is_htmx };
     if at.visit.is_htmx {
         // With another status htmx would show nothing of it.
         let review = review(console, at, plan, asked).await?;
-        return html(&ReviewPart { page: at.page(console, "Plan", Section::Plans), review });
+        return html(&PlanBodyPart { page: at.page(console, "Plan", NavSection::Plans), review });
     }
     let page = page(console, at, plan, asked).await?;
     html_with(StatusCode::UNPROCESSABLE_ENTITY, &page).map_err(PageError::Render)
@@ -214,32 +214,32 @@ pub(crate) async fn refused_at(
 
 pub(crate) async fn page(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
-    asked: Asked,
-) -> Result<ReviewPage, PageError> {
+    asked: PlanPageRequest,
+) -> Result<PlanPage, PageError> {
     let review = review(console, at, plan, asked).await?;
     let (id, name) = (plan.run.id, &at.repo.name);
     let mut page = at
-        .page(console, &format!("Plan {id}"), Section::Plans)
+        .page(console, &format!("Plan {id}"), NavSection::Plans)
         .cli(format!("canonry plan show --repo {name} --run {id}"));
     page.refresh = review.progress.as_ref().filter(|progress| progress.is_active).map(|_| LOOK_AGAIN);
-    Ok(ReviewPage { page, review })
+    Ok(PlanPage { page, review })
 }
 
 pub(crate) async fn review(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
-    Asked { look, row, said, focus }: Asked,
-) -> Result<Review, PageError> {
+    PlanPageRequest { look, row, said, focus }: PlanPageRequest,
+) -> Result<PlanView, PageError> {
     let settings = settings_of(console, at.repo.id).await?;
     let path = plan_path(at, plan.run.id);
     let (look, mut rows) = rows_of(console, plan, look, row).await?;
     let next = (rows.len() > PAGE as usize)
         .then(|| rows.truncate(PAGE as usize))
         .and_then(|()| rows.last())
-        .map(|last| Look { after: Some((last.row.item_type, last.row.number)), ..look.clone() }.link(&path));
+        .map(|last| PlanSelection { after: Some((last.row.item_type, last.row.number)), ..look.clone() }.link(&path));
     let chosen = match row {
         Some((item_type, number)) => console.store.plan_row(plan, item_type, number).await?,
         None => rows.first().cloned(),
@@ -249,10 +249,10 @@ pub(crate) async fn review(
         Some(chosen) => Some(pair_view(console, at, plan, &settings, chosen, &look).await?),
         None => None,
     };
-    let tab = |show: Show| Tab {
+    let tab = |show: RowFilter| PlanTab {
         words: show.in_words(),
         count: thousands(show.count(&plan.totals)),
-        href: Look { show, by_line: look.by_line, ..Look::default() }.link(&path),
+        href: PlanSelection { show, by_line: look.by_line, ..PlanSelection::default() }.link(&path),
         is_here: look.show == show,
     };
     let reasons = plan.totals.skips.iter().map(|(reason, count)| ReasonChoice {
@@ -264,12 +264,12 @@ pub(crate) async fn review(
     let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
     let apply = apply_view(console, at, plan, &settings, &age, progress.as_ref()).await?;
     let undone = plan.totals.can_be_undone();
-    Ok(Review {
+    Ok(PlanView {
         banners: banners(console, at, plan, &age).await?,
-        tabs: Show::EACH.into_iter().map(tab).collect(),
-        reasons: if look.show == Show::Skips { reasons.collect() } else { Vec::new() },
+        tabs: RowFilter::EACH.into_iter().map(tab).collect(),
+        reasons: if look.show == RowFilter::Skips { reasons.collect() } else { Vec::new() },
         groups: groups(console, at, &path, rows, &look, current).await?,
-        first: look.after.map(|_| Look { after: None, ..look.clone() }.link(&path)),
+        first: look.after.map(|_| PlanSelection { after: None, ..look.clone() }.link(&path)),
         undo: (undone > 0 && at.can_maintain())
             .then(|| UndoView { count: counted(undone, "item"), phrase: undo_phrase(at, undone) }),
         plans: format!("{}/plans", repo_path(&at.repo)),
@@ -289,6 +289,6 @@ pub(crate) async fn review(
     })
 }
 
-fn look_of(query: &HashMap<String, String>) -> Look {
-    Look::of(|name| query.get(name).map(String::as_str))
+fn look_of(query: &HashMap<String, String>) -> PlanSelection {
+    PlanSelection::of(|name| query.get(name).map(String::as_str))
 }

@@ -6,8 +6,8 @@ use canonry_store::{Job, JobState, PlanSummary};
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::layout::formatting::{When, counted, thousands, when};
-use crate::sign_in::visit::At;
+use crate::layout::formatting::{TimeLabel, counted, thousands, when};
+use crate::sign_in::visit::RepoVisit;
 
 /// The latest work on a plan.
 pub(crate) struct ProgressView {
@@ -20,7 +20,7 @@ pub(crate) struct ProgressView {
     pub(crate) all: u64,
     pub(crate) note: Option<String>,
     pub(crate) by: String,
-    pub(crate) since: When,
+    pub(crate) since: TimeLabel,
     pub(crate) job: String,
     /// Where a form stops it, for whoever may.
     pub(crate) stop: Option<String>,
@@ -29,7 +29,7 @@ pub(crate) struct ProgressView {
 /// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
 pub(crate) async fn progress_view(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
 ) -> Result<Option<ProgressView>, PageError> {
     let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
@@ -41,7 +41,7 @@ pub(crate) async fn progress_view(
     Ok(view(console, at, plan, job, is_stopping))
 }
 
-fn view(console: &Console, at: &At, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
+fn view(console: &Console, at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
     let totals = &plan.totals;
     let mut can_stop = false;
     let (deed, by, words, done, all) = match closing_deed(job)? {

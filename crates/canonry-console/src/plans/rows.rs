@@ -10,12 +10,12 @@ use crate::layout::errors::PageError;
 use crate::layout::formatting::{item_path, score};
 use crate::layout::page::repo_path;
 use crate::layout::paging::PAGE;
-use crate::plans::pair::{ResultView, WordView, can_be_undone, result_view, word_view};
-use crate::plans::selection::{Look, write_item};
-use crate::sign_in::visit::At;
+use crate::plans::pair::{ApprovalView, ResultView, can_be_undone, result_view, word_view};
+use crate::plans::selection::{PlanSelection, write_item};
+use crate::sign_in::visit::RepoVisit;
 
 /// Rows with what stays open.
-pub(crate) struct Group {
+pub(crate) struct TargetGroup {
     pub(crate) target: Option<TargetLine>,
     pub(crate) rows: Vec<RowLine>,
 }
@@ -25,7 +25,7 @@ pub(crate) struct TargetLine {
     pub(crate) number: ItemNumber,
     pub(crate) title: String,
     pub(crate) is_open: bool,
-    pub(crate) story: String,
+    pub(crate) href: String,
 }
 
 pub(crate) struct RowLine {
@@ -38,7 +38,7 @@ pub(crate) struct RowLine {
     pub(crate) href: String,
     pub(crate) confidence: Option<String>,
     pub(crate) reason: Option<&'static str>,
-    pub(crate) word: Option<WordView>,
+    pub(crate) word: Option<ApprovalView>,
     pub(crate) result: Option<ResultView>,
     pub(crate) is_current: bool,
     pub(crate) is_left: bool,
@@ -49,9 +49,9 @@ pub(crate) struct RowLine {
 pub(crate) async fn rows_of(
     console: &Console,
     plan: &PlanSummary,
-    look: Look,
+    look: PlanSelection,
     row: Option<(ItemType, ItemNumber)>,
-) -> Result<(Look, Vec<ReviewedRow>), PageError> {
+) -> Result<(PlanSelection, Vec<ReviewedRow>), PageError> {
     let rows = console.store.plan_rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
     let Some(row) = row else { return Ok((look, rows)) };
     let is_chosen = |reviewed: &ReviewedRow| (reviewed.row.item_type, reviewed.row.number) == row;
@@ -62,7 +62,7 @@ pub(crate) async fn rows_of(
     let from = console.store.plan_rows_page(plan, look.filter(), before, PAGE + 1).await?;
     // What the filter does not let through, such as a row that was just decided, is on no page of the list.
     if from.first().is_some_and(is_chosen) {
-        return Ok((Look { after: before, ..look }, from));
+        return Ok((PlanSelection { after: before, ..look }, from));
     }
     Ok((look, rows))
 }
@@ -70,12 +70,12 @@ pub(crate) async fn rows_of(
 /// The rows under what stays open, with their titles.
 pub(crate) async fn groups(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     path: &str,
     rows: Vec<ReviewedRow>,
-    look: &Look,
+    look: &PlanSelection,
     current: Option<(ItemType, ItemNumber)>,
-) -> Result<Vec<Group>, PageError> {
+) -> Result<Vec<TargetGroup>, PageError> {
     let (base, now) = (repo_path(&at.repo), console.now());
     let mut items = BTreeMap::new();
     for &item_type in ItemType::ALL {
@@ -87,7 +87,7 @@ pub(crate) async fn groups(
         let found = at.items(console, item_type, &numbers).await?;
         items.extend(found.into_iter().map(|item| ((item_type, item.number), (item.title, item.state))));
     }
-    let mut groups: Vec<Group> = Vec::new();
+    let mut groups: Vec<TargetGroup> = Vec::new();
     let mut last = None;
     for reviewed in rows {
         let row = &reviewed.row;
@@ -95,10 +95,10 @@ pub(crate) async fn groups(
         if last != Some(key) {
             let target = row.target.and_then(|number| {
                 let (title, state) = items.get(&(row.item_type, number))?.clone();
-                let story = item_path(&base, row.item_type, number);
-                Some(TargetLine { number, title, is_open: state == ItemState::Open, story })
+                let href = item_path(&base, row.item_type, number);
+                Some(TargetLine { number, title, is_open: state == ItemState::Open, href })
             });
-            groups.push(Group { target, rows: Vec::new() });
+            groups.push(TargetGroup { target, rows: Vec::new() });
             last = Some(key);
         }
         let item = write_item(row.item_type, row.number);

@@ -7,7 +7,7 @@ use crate::layout::paging::link;
 
 /// Which rows are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum Show {
+pub(crate) enum RowFilter {
     All,
     #[default]
     Closes,
@@ -18,7 +18,7 @@ pub(crate) enum Show {
     Skips,
 }
 
-impl Show {
+impl RowFilter {
     pub(crate) const EACH: [Self; 7] =
         [Self::Closes, Self::Undecided, Self::Approved, Self::Excluded, Self::Ended, Self::Skips, Self::All];
 
@@ -61,8 +61,8 @@ impl Show {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Look {
-    pub(crate) show: Show,
+pub(crate) struct PlanSelection {
+    pub(crate) show: RowFilter,
     /// Of rows that do not close, only those for this reason.
     pub(crate) reason: Option<SkipReason>,
     /// The last row of the page before.
@@ -71,10 +71,10 @@ pub(crate) struct Look {
     pub(crate) by_line: bool,
 }
 
-impl Look {
+impl PlanSelection {
     /// From the fields of a link or a form. What cannot be read is as if it were not there.
     pub(crate) fn of<'a>(field: impl Fn(&str) -> Option<&'a str>) -> Self {
-        let show = field("show").and_then(|word| Show::EACH.into_iter().find(|show| show.as_str() == word));
+        let show = field("show").and_then(|word| RowFilter::EACH.into_iter().find(|show| show.as_str() == word));
         Self {
             show: show.unwrap_or_default(),
             reason: field("reason").and_then(|word| word.parse().ok()),
@@ -85,19 +85,19 @@ impl Look {
 
     pub(crate) const fn filter(&self) -> PlanRowFilter {
         match (self.show, self.reason) {
-            (Show::All, _) => PlanRowFilter::All,
-            (Show::Closes, _) => PlanRowFilter::Closes,
-            (Show::Undecided, _) => PlanRowFilter::Undecided,
-            (Show::Approved, _) => PlanRowFilter::Approved,
-            (Show::Excluded, _) => PlanRowFilter::Excluded,
-            (Show::Ended, _) => PlanRowFilter::Ended,
-            (Show::Skips, None) => PlanRowFilter::Skips,
-            (Show::Skips, Some(reason)) => PlanRowFilter::SkippedFor(reason),
+            (RowFilter::All, _) => PlanRowFilter::All,
+            (RowFilter::Closes, _) => PlanRowFilter::Closes,
+            (RowFilter::Undecided, _) => PlanRowFilter::Undecided,
+            (RowFilter::Approved, _) => PlanRowFilter::Approved,
+            (RowFilter::Excluded, _) => PlanRowFilter::Excluded,
+            (RowFilter::Ended, _) => PlanRowFilter::Ended,
+            (RowFilter::Skips, None) => PlanRowFilter::Skips,
+            (RowFilter::Skips, Some(reason)) => PlanRowFilter::SkippedFor(reason),
         }
     }
 
     pub(crate) fn fields(&self) -> Vec<(&'static str, String)> {
-        let show = if self.show == Show::default() { "" } else { self.show.as_str() };
+        let show = if self.show == RowFilter::default() { "" } else { self.show.as_str() };
         let fields = [
             ("show", show.to_owned()),
             ("reason", self.reason.map(|reason| reason.as_str().to_owned()).unwrap_or_default()),
@@ -131,19 +131,23 @@ mod tests {
 
     use canonry_domain::{ItemNumber, ItemType, SkipReason};
 
-    use super::{Look, Show, read_item};
+    use super::{PlanSelection, RowFilter, read_item};
 
     #[test]
     fn links_keep_what_is_looked_at() {
         let number = ItemNumber::new(12).expect("valid");
-        for show in Show::EACH {
-            let look =
-                Look { show, reason: Some(SkipReason::Pinned), after: Some((ItemType::Pr, number)), by_line: true };
+        for show in RowFilter::EACH {
+            let look = PlanSelection {
+                show,
+                reason: Some(SkipReason::Pinned),
+                after: Some((ItemType::Pr, number)),
+                by_line: true,
+            };
             let fields: BTreeMap<&str, String> = look.fields().into_iter().collect();
-            assert_eq!(Look::of(|name| fields.get(name).map(String::as_str)), look);
+            assert_eq!(PlanSelection::of(|name| fields.get(name).map(String::as_str)), look);
         }
-        assert_eq!(Look::default().link("/p"), "/p");
-        assert_eq!(Look::of(|_| Some("nonsense")), Look::default());
+        assert_eq!(PlanSelection::default().link("/p"), "/p");
+        assert_eq!(PlanSelection::of(|_| Some("nonsense")), PlanSelection::default());
     }
 
     #[test]

@@ -10,13 +10,13 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::formatting::{counted, length, thousands, when};
 use crate::plans::progress::ProgressView;
-use crate::sign_in::visit::At;
+use crate::sign_in::visit::RepoVisit;
 
 /// Why a plan is not begun again.
 pub(crate) const WORKED_ON: &str = "it is being worked on already; wait until that has ended";
 
 /// A sentence in its colour.
-pub(crate) struct Banner {
+pub(crate) struct PlanBanner {
     pub(crate) class: &'static str,
     pub(crate) words: String,
 }
@@ -45,19 +45,19 @@ pub(crate) struct UndoView {
 }
 
 /// What somebody types to apply a plan.
-pub(crate) fn apply_phrase(at: &At, count: u64) -> String {
+pub(crate) fn apply_phrase(at: &RepoVisit, count: u64) -> String {
     format!("close {count} in {}", at.repo.name)
 }
 
 /// What somebody types to undo a plan.
-pub(crate) fn undo_phrase(at: &At, count: u64) -> String {
+pub(crate) fn undo_phrase(at: &RepoVisit, count: u64) -> String {
     format!("reopen {count} in {}", at.repo.name)
 }
 
 /// Why a plan may not be applied now; `None` when it may.
 pub(crate) async fn why_not_applied(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
     age: &PlanAge<CloseRunId>,
@@ -97,7 +97,7 @@ pub(crate) async fn why_not_applied(
 /// were excluded since. Those that a pause or a mistake in the settings keeps can still be carried out.
 pub(crate) async fn begun_in_vain(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     age: &PlanAge<CloseRunId>,
     progress: Option<&ProgressView>,
@@ -120,22 +120,23 @@ pub(crate) async fn begun_in_vain(
 /// How the plan stands, and what holds Canonry back.
 pub(crate) async fn banners(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     age: &PlanAge<CloseRunId>,
-) -> Result<Vec<Banner>, PageError> {
+) -> Result<Vec<PlanBanner>, PageError> {
     let (store, now) = (&console.store, console.now());
     let mut banners = Vec::new();
     if plan.totals.left > 0 {
         banners.push(match (age, age.refusal(plan.run.id)) {
-            (PlanAge::Good { until }, _) => {
-                Banner { class: "good", words: format!("This plan can be applied for another {}.", left(*until, now)) }
-            }
+            (PlanAge::Good { until }, _) => PlanBanner {
+                class: "good",
+                words: format!("This plan can be applied for another {}.", left(*until, now)),
+            },
             (_, words) => {
                 let words = words.unwrap_or_default();
                 // The button beside it makes the plan.
                 let words = words.split_once("; make a new plan").map_or(words.as_str(), |(why, _)| why);
-                Banner { class: "bad", words: format!("This plan cannot be applied any more: {words}.") }
+                PlanBanner { class: "bad", words: format!("This plan cannot be applied any more: {words}.") }
             }
         });
     }
@@ -149,7 +150,7 @@ pub(crate) async fn banners(
     ] {
         if let Some(brake) = store.brake_in_force(at.repo.id, kind).await? {
             let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
-            banners.push(Banner {
+            banners.push(PlanBanner {
                 class: "warn",
                 words: format!("{words}. It was stopped{by} {}.{more}", when(brake.set_at, now).in_words()),
             });
@@ -167,7 +168,7 @@ fn left(until: Timestamp, now: Timestamp) -> String {
 
 pub(crate) async fn apply_view(
     console: &Console,
-    at: &At,
+    at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
     age: &PlanAge<CloseRunId>,

@@ -24,11 +24,12 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::formatting::{
-    Badge, When, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words, when,
+    Badge, TimeLabel, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words,
+    when,
 };
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
-use crate::reviews::finding_verdict::{Facts, Verdict, note, said_in, verdict};
+use crate::reviews::finding_verdict::{FindingFacts, FindingVerdict, note, said_in, verdict};
 use crate::reviews::list::subject_value;
 use crate::reviews::review_page::{place, subject_option, web};
 use crate::sign_in::visit::ReaderOf;
@@ -38,8 +39,8 @@ const REVIEWS_READ: u32 = 200;
 
 #[derive(Template)]
 #[template(path = "reviews/finding_page.html")]
-struct LifePage {
-    page: Page,
+struct FindingPage {
+    page: PageFrame,
     base: String,
     finding: Finding,
     place: String,
@@ -48,27 +49,27 @@ struct LifePage {
     subject: String,
     subject_href: String,
     pattern_href: String,
-    verdict: Verdict,
+    verdict: FindingVerdict,
     chart: Svg,
     left_out: usize,
     has_gaps: bool,
-    rows: Vec<Row>,
+    rows: Vec<SightingRow>,
     pager: Pager,
     confidence: String,
-    parts: Vec<Part>,
+    parts: Vec<ConfidencePartRow>,
     history: Option<String>,
-    comments: Vec<Comment>,
-    dismissals: Vec<No>,
-    reactions: Vec<Reaction>,
-    first_seen: When,
-    last_seen: When,
+    comments: Vec<PostedCommentLine>,
+    dismissals: Vec<DismissalLine>,
+    reactions: Vec<ReactionLine>,
+    first_seen: TimeLabel,
+    last_seen: TimeLabel,
 }
 
 /// What one review said.
-struct Row {
+struct SightingRow {
     review: ReviewId,
     href: String,
-    at: When,
+    at: TimeLabel,
     commit: String,
     blob: Option<String>,
     place: String,
@@ -79,30 +80,30 @@ struct Row {
 }
 
 /// What one sign adds to the confidence or takes from it.
-struct Part {
+struct ConfidencePartRow {
     points: String,
     why: String,
 }
 
-struct Comment {
+struct PostedCommentLine {
     href: Option<String>,
     review: ReviewId,
-    at: When,
+    at: TimeLabel,
     became: &'static str,
 }
 
-struct No {
+struct DismissalLine {
     by: String,
     role: &'static str,
     what: &'static str,
-    at: When,
+    at: TimeLabel,
     state: Badge,
 }
 
-struct Reaction {
+struct ReactionLine {
     by: String,
     up: bool,
-    at: When,
+    at: TimeLabel,
     state: &'static str,
 }
 
@@ -127,7 +128,7 @@ pub(crate) async fn show(
     let settings = settings_of(&console, at.repo.id).await?.config;
 
     let found = life.found();
-    let facts = Facts {
+    let facts = FindingFacts {
         found,
         sightings: life.sightings(),
         dismissals: life.dismissals(),
@@ -142,7 +143,7 @@ pub(crate) async fn show(
     let base = repo_path(&at.repo);
     let row = |sighting: &StoredSighting| row(sighting, &posted, &heads, web.as_ref(), &at.repo.name, &base, now);
     let title = format!("Finding {id}");
-    let page = at.page(&console, &title, Section::Findings).cli(format!(
+    let page = at.page(&console, &title, NavSection::Findings).cli(format!(
         "canonry why {} --repo {}{}",
         typed(&found.finding),
         at.repo.name,
@@ -154,7 +155,7 @@ pub(crate) async fn show(
     let has_more = cut(&mut told, PAGE);
     let next = told.last().filter(|_| has_more).map(|last| ("before", last.review.to_string()));
     let pager = Pager::new("Pages of reviews", &format!("{base}/findings/{id}"), &[], before.is_none(), next);
-    html(&LifePage {
+    html(&FindingPage {
         page,
         place: place(&found.finding),
         severity: severity_badge(found.finding.severity),
@@ -226,7 +227,7 @@ fn row(
     repo: &RepoName,
     base: &str,
     now: Timestamp,
-) -> Row {
+) -> SightingRow {
     let hides = sighting.hidden_by.as_ref().filter(|_| sighting.shown == ShownAs::Suppressed);
     let is_fixed = sighting.status == FindingStatus::Fixed;
     let shown = match hides {
@@ -239,7 +240,7 @@ fn row(
     notes.extend((!sighting.grounded).then_some("off the diff"));
     notes.extend((!sighting.reported && !is_fixed).then_some("nobody reported it this time, and its code stands"));
     let head = heads.get(&sighting.review).copied();
-    Row {
+    SightingRow {
         review: sighting.review,
         href: format!("{base}/reviews/{}", sighting.review),
         at: when(sighting.at, now),
@@ -265,8 +266,8 @@ fn blob_address(web: &Url, repo: &RepoName, head: &CommitSha, finding: &Finding)
     Some(address.into())
 }
 
-fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> Comment {
-    Comment {
+fn comment(posted: &PostedFinding, web: Option<&Url>, now: Timestamp) -> PostedCommentLine {
+    PostedCommentLine {
         href: web.and_then(|web| comment_address(web, posted)),
         review: posted.run,
         at: when(posted.posted_at, now),
@@ -287,9 +288,10 @@ fn comment_address(web: &Url, posted: &PostedFinding) -> Option<String> {
     Some(address.into())
 }
 
-fn parts(life: &FindingLife) -> Vec<Part> {
+fn parts(life: &FindingLife) -> Vec<ConfidencePartRow> {
     let (finding, parts) = (&life.found().finding, life.confidence_parts());
-    let mut told = vec![Part { points: ConfidenceParts::START.to_string(), why: "to begin with".to_owned() }];
+    let mut told =
+        vec![ConfidencePartRow { points: ConfidenceParts::START.to_string(), why: "to begin with".to_owned() }];
     let signs = [
         (parts.severity, format!("it is {}", finding.severity)),
         (parts.category, format!("it is about {}", finding.category)),
@@ -298,12 +300,12 @@ fn parts(life: &FindingLife) -> Vec<Part> {
         (life.other_points(), "what was known at the time, and the ends of the scale".to_owned()),
     ];
     let signs = signs.into_iter().filter(|(points, _)| *points != 0);
-    told.extend(signs.map(|(points, why)| Part { points: format!("{points:+}"), why }));
+    told.extend(signs.map(|(points, why)| ConfidencePartRow { points: format!("{points:+}"), why }));
     told
 }
 
-fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> No {
-    No {
+fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> DismissalLine {
+    DismissalLine {
         by: one.login.to_string(),
         role: one.dismissal.by.as_str(),
         what: match one.dismissal.kind {
@@ -320,8 +322,8 @@ fn no(one: &StoredDismissal, finding: &Finding, now: Timestamp) -> No {
     }
 }
 
-fn reaction(one: &StoredReaction, cleared_at: Option<Timestamp>, now: Timestamp) -> Reaction {
-    Reaction {
+fn reaction(one: &StoredReaction, cleared_at: Option<Timestamp>, now: Timestamp) -> ReactionLine {
+    ReactionLine {
         by: one.by.to_string(),
         up: one.up,
         at: when(one.at, now),

@@ -7,7 +7,7 @@ use crate::layout::formatting::counted;
 
 /// What a maintainer wants to know of a finding first.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Verdict {
+pub(crate) struct FindingVerdict {
     /// `good`, `warn`, `bad` or nothing: how the banner looks.
     pub(crate) class: &'static str,
     pub(crate) headline: String,
@@ -20,7 +20,7 @@ pub(crate) struct Verdict {
 }
 
 /// Everything that the verdict follows from.
-pub(crate) struct Facts<'a> {
+pub(crate) struct FindingFacts<'a> {
     pub(crate) found: &'a StoredFinding,
     pub(crate) sightings: &'a [StoredSighting],
     pub(crate) dismissals: &'a [StoredDismissal],
@@ -30,7 +30,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) min_confidence: u8,
 }
 
-pub(crate) fn verdict(facts: &Facts<'_>) -> Verdict {
+pub(crate) fn verdict(facts: &FindingFacts<'_>) -> FindingVerdict {
     let Some(last) = facts.sightings.last() else {
         return told("", "No review has told of it.", String::new(), "");
     };
@@ -73,11 +73,11 @@ pub(crate) fn verdict(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-fn told(class: &'static str, headline: &str, because: String, next: &str) -> Verdict {
-    Verdict { class, headline: headline.to_owned(), because, next: next.to_owned(), by_pattern: false }
+fn told(class: &'static str, headline: &str, because: String, next: &str) -> FindingVerdict {
+    FindingVerdict { class, headline: headline.to_owned(), because, next: next.to_owned(), by_pattern: false }
 }
 
-fn fixed(facts: &Facts<'_>, last: &StoredSighting) -> Verdict {
+fn fixed(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let standing = facts.sightings.iter().rev().find(|one| one.status != FindingStatus::Fixed);
     let because = match standing {
         Some(one) => format!("Review {} still saw it, review {} did not find it any more.", one.review, last.review),
@@ -86,7 +86,7 @@ fn fixed(facts: &Facts<'_>, last: &StoredSighting) -> Verdict {
     told("good", "Fixed.", because, "If the same code comes back, it is told again as reopened.")
 }
 
-fn dismissed(facts: &Facts<'_>) -> Verdict {
+fn dismissed(facts: &FindingFacts<'_>) -> FindingVerdict {
     let holds = |one: &&StoredDismissal| one.withdrawn_at.is_none() && one.dismissal.holds(&facts.found.finding);
     let Some(no) = facts.dismissals.iter().rev().find(holds) else {
         return told(
@@ -101,7 +101,7 @@ fn dismissed(facts: &Facts<'_>) -> Verdict {
         DismissalKind::Resolved => ("resolved its thread", "the thread is opened again"),
         DismissalKind::NotUseful => ("finds it not useful", "the finding becomes graver than it was then"),
     };
-    Verdict {
+    FindingVerdict {
         class: "",
         headline: format!("Not repeated: @{} {what}.", no.login),
         because: format!("They said so as {}, and the flagged code is what it was.", role(no)),
@@ -117,7 +117,7 @@ fn role(no: &StoredDismissal) -> &'static str {
     }
 }
 
-fn rejected(facts: &Facts<'_>) -> Verdict {
+fn rejected(facts: &FindingFacts<'_>) -> FindingVerdict {
     let because = match facts.pattern {
         Some(pattern) => format!(
             "{} of {} to its pattern are thumbs down, on {}.",
@@ -133,7 +133,7 @@ fn rejected(facts: &Facts<'_>) -> Verdict {
         }
         None => "The next review tells it again if the code still has it.",
     };
-    Verdict {
+    FindingVerdict {
         class: "warn",
         headline: "Hidden: people keep rejecting its pattern.".to_owned(),
         because,
@@ -142,7 +142,7 @@ fn rejected(facts: &Facts<'_>) -> Verdict {
     }
 }
 
-fn in_details(facts: &Facts<'_>, last: &StoredSighting) -> Verdict {
+fn in_details(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let because = if last.grounded {
         "There were more findings than review.maxComments, and graver or surer ones came first."
     } else {
@@ -156,7 +156,7 @@ fn in_details(facts: &Facts<'_>, last: &StoredSighting) -> Verdict {
     told("", "Told in the review's details, not at its line.", because.to_owned(), next)
 }
 
-fn at_its_line(facts: &Facts<'_>, last: &StoredSighting) -> Verdict {
+fn at_its_line(facts: &FindingFacts<'_>, last: &StoredSighting) -> FindingVerdict {
     let fresh = "It is judged afresh as soon as the flagged code changes.";
     let comment = facts.posted.last();
     match (comment, said_in(facts.posted, last.review)) {
@@ -221,7 +221,7 @@ mod tests {
     use canonry_testkit::database::TestDatabase;
     use jiff::Timestamp;
 
-    use super::{Facts, note, verdict};
+    use super::{FindingFacts, note, verdict};
 
     fn number() -> ItemNumber {
         ItemNumber::new(7).expect("positive")
@@ -299,7 +299,7 @@ mod tests {
             first_seen: Timestamp::UNIX_EPOCH,
             last_seen: Timestamp::UNIX_EPOCH,
         };
-        let facts = Facts { found: &found, sightings, dismissals, pattern, posted, min_confidence: 60 };
+        let facts = FindingFacts { found: &found, sightings, dismissals, pattern, posted, min_confidence: 60 };
         let verdict = verdict(&facts);
         format!("{} {} {}", verdict.headline, verdict.because, verdict.next)
     }

@@ -17,14 +17,14 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::formatting::{
-    Badge, When, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
+    Badge, TimeLabel, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
 };
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, word};
 use crate::reviews::finding_page;
 use crate::reviews::list::{FilterMistake, subject, subject_value};
 use crate::reviews::review_page::place;
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new()
@@ -33,7 +33,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 }
 
 #[derive(Default)]
-struct Asked {
+struct FindingQuery {
     subject: Option<ReviewSubject>,
     severity: Option<Severity>,
     category: Option<Category>,
@@ -45,13 +45,13 @@ struct Asked {
 }
 
 /// One of the words that a filter can be set to.
-pub(crate) struct Choice {
+pub(crate) struct FilterChoice {
     pub(crate) value: &'static str,
     pub(crate) words: &'static str,
     pub(crate) is_chosen: bool,
 }
 
-struct Line {
+struct FindingLine {
     href: String,
     title: String,
     place: String,
@@ -61,12 +61,12 @@ struct Line {
     status: Badge,
     shown: String,
     confidence: String,
-    last_seen: When,
+    last_seen: TimeLabel,
 }
 
 struct FindingRows {
     path: String,
-    findings: Vec<Line>,
+    findings: Vec<FindingLine>,
     is_filtered: bool,
     pager: Pager,
 }
@@ -74,14 +74,14 @@ struct FindingRows {
 #[derive(Template)]
 #[template(path = "reviews/findings.html")]
 struct FindingsPage {
-    page: Page,
-    asked: Asked,
+    page: PageFrame,
+    asked: FindingQuery,
     pull: String,
     pattern: String,
-    severities: Vec<Choice>,
-    categories: Vec<Choice>,
-    statuses: Vec<Choice>,
-    places: Vec<Choice>,
+    severities: Vec<FilterChoice>,
+    categories: Vec<FilterChoice>,
+    statuses: Vec<FilterChoice>,
+    places: Vec<FilterChoice>,
     rows: FindingRows,
 }
 
@@ -105,8 +105,9 @@ async fn show(
     if at.visit.is_htmx {
         return html(&FindingRowsPart { rows });
     }
-    let page =
-        at.page(&console, "Findings", Section::Findings).cli(format!("canonry why PATH:LINE --repo {}", at.repo.name));
+    let page = at
+        .page(&console, "Findings", NavSection::Findings)
+        .cli(format!("canonry why PATH:LINE --repo {}", at.repo.name));
     html(&FindingsPage {
         page,
         pull: subject_value(asked.subject.as_ref()),
@@ -120,8 +121,8 @@ async fn show(
     })
 }
 
-fn asked(query: &HashMap<String, String>) -> Result<Asked, PageError> {
-    Ok(Asked {
+fn asked(query: &HashMap<String, String>) -> Result<FindingQuery, PageError> {
+    Ok(FindingQuery {
         subject: subject(query)?,
         severity: chosen(query, "severity")?,
         category: chosen(query, "category")?,
@@ -150,15 +151,15 @@ pub(crate) fn choices<T: Copy + PartialEq>(
     all: &[T],
     chosen: Option<T>,
     told: fn(T) -> (&'static str, &'static str),
-) -> Vec<Choice> {
+) -> Vec<FilterChoice> {
     let choice = |one: &T| {
         let (value, words) = told(*one);
-        Choice { value, words, is_chosen: chosen == Some(*one) }
+        FilterChoice { value, words, is_chosen: chosen == Some(*one) }
     };
     all.iter().map(choice).collect()
 }
 
-impl Asked {
+impl FindingQuery {
     fn filter(&self) -> FindingFilter<'_> {
         FindingFilter {
             subject: self.subject.as_ref(),
@@ -187,7 +188,7 @@ impl Asked {
     }
 }
 
-async fn rows(console: &Console, at: &At, asked: &Asked) -> Result<FindingRows, PageError> {
+async fn rows(console: &Console, at: &RepoVisit, asked: &FindingQuery) -> Result<FindingRows, PageError> {
     let mut found = console.store.finding_pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
@@ -202,7 +203,7 @@ async fn rows(console: &Console, at: &At, asked: &Asked) -> Result<FindingRows, 
     })
 }
 
-fn line(entry: &FindingEntry, base: &str, now: Timestamp) -> Line {
+fn line(entry: &FindingEntry, base: &str, now: Timestamp) -> FindingLine {
     let found = &entry.found;
     let hides = entry.hidden_by.as_ref().filter(|_| found.shown == ShownAs::Suppressed);
     let shown = match hides {
@@ -210,7 +211,7 @@ fn line(entry: &FindingEntry, base: &str, now: Timestamp) -> Line {
         Some(by) => format!("hidden: {}", hidden_by_in_words(by)),
         None => shown_in_words(found.shown).to_owned(),
     };
-    Line {
+    FindingLine {
         href: format!("{base}/findings/{}", found.id),
         title: found.finding.title.clone(),
         place: place(&found.finding),

@@ -22,11 +22,13 @@ use crate::charts::days::days;
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
-use crate::layout::formatting::{Badge, When, counted, percent, severity_badge, subject_in_words, thousands, when};
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::formatting::{
+    Badge, TimeLabel, counted, percent, severity_badge, subject_in_words, thousands, when,
+};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, link, number, word};
 use crate::reviews::review_page;
-use crate::sign_in::visit::{At, ReaderOf};
+use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// The periods that can be chosen, in days.
 const PERIODS: [u32; 3] = [7, 30, 90];
@@ -39,7 +41,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/reviews/{id}", get(review_page::show))
 }
 
-struct Asked {
+struct ReviewQuery {
     days: u32,
     subject: Option<ReviewSubject>,
     end: Option<RunEnd>,
@@ -54,7 +56,7 @@ struct RunLine {
     head: String,
     without: Option<WithoutReview>,
     review: Option<ReviewLine>,
-    at: When,
+    at: TimeLabel,
 }
 
 /// A run that ended without a review.
@@ -90,14 +92,14 @@ struct SeverityLine {
     share: u64,
 }
 
-struct FileLine {
+struct FileFindingsLine {
     path: String,
     href: String,
     findings: u64,
     share: u64,
 }
 
-struct Period {
+struct ReviewPeriod {
     days: u32,
     href: String,
     is_chosen: bool,
@@ -106,14 +108,14 @@ struct Period {
 #[derive(Template)]
 #[template(path = "reviews/list.html")]
 struct ReviewsPage {
-    page: Page,
-    periods: Vec<Period>,
+    page: PageFrame,
+    periods: Vec<ReviewPeriod>,
     figures: Vec<(String, &'static str)>,
     chart: Svg,
     days: Vec<ReviewDay>,
     has_any: bool,
     severities: Vec<SeverityLine>,
-    files: Vec<FileLine>,
+    files: Vec<FileFindingsLine>,
     rows: ReviewRows,
     chosen_days: u32,
 }
@@ -163,13 +165,13 @@ async fn show(
     let each_day = console.store.review_days(at.repo.id, from, asked.days).await?;
     let base = repo_path(&at.repo);
     let page = at
-        .page(&console, "Reviews", Section::Reviews)
+        .page(&console, "Reviews", NavSection::Reviews)
         .cli(format!("canonry trends --repo {} --days {}", at.repo.name, asked.days));
     html(&ReviewsPage {
         page,
         periods: PERIODS
             .iter()
-            .map(|days| Period {
+            .map(|days| ReviewPeriod {
                 days: *days,
                 href: link(&rows.path, &[("days", &days.to_string()), ("pull", &rows.pull), ("state", rows.end)]),
                 is_chosen: *days == asked.days,
@@ -186,11 +188,11 @@ async fn show(
     })
 }
 
-fn asked(query: &HashMap<String, String>) -> Result<Asked, PageError> {
+fn asked(query: &HashMap<String, String>) -> Result<ReviewQuery, PageError> {
     let days = word(query, "days").parse().ok().filter(|days| PERIODS.contains(days));
     let before = number(query, "before").map(ReviewId::new);
     let end = RunEnd::ALL.into_iter().find(|end| end_value(*end) == word(query, "state"));
-    Ok(Asked { days: days.unwrap_or(30), subject: subject(query)?, end, before })
+    Ok(ReviewQuery { days: days.unwrap_or(30), subject: subject(query)?, end, before })
 }
 
 /// The pull request or branch that a list is limited to: `12`, `#12` or `branch/NAME`.
@@ -216,8 +218,8 @@ pub(crate) fn subject_value(subject: Option<&ReviewSubject>) -> String {
 
 async fn rows(
     console: &Console,
-    at: &At,
-    asked: &Asked,
+    at: &RepoVisit,
+    asked: &ReviewQuery,
     query: &HashMap<String, String>,
 ) -> Result<ReviewRows, PageError> {
     let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
@@ -313,9 +315,9 @@ fn severities(statistics: &ReviewStatistics, base: &str) -> Vec<SeverityLine> {
     statistics.by_severity.iter().rev().map(line).collect()
 }
 
-fn files(statistics: &ReviewStatistics, base: &str) -> Vec<FileLine> {
+fn files(statistics: &ReviewStatistics, base: &str) -> Vec<FileFindingsLine> {
     let most = statistics.top_files.iter().map(|file| file.findings).max().unwrap_or(0).max(1);
-    let line = |file: &FileCount| FileLine {
+    let line = |file: &FileCount| FileFindingsLine {
         path: file.path.to_string(),
         href: link(&format!("{base}/findings"), &[("path", file.path.as_str())]),
         findings: file.findings,

@@ -19,10 +19,10 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::form::Form;
-use crate::layout::formatting::{Badge, When, by, counted, hidden_by_in_words, when};
-use crate::layout::page::{Page, Section, back_to, html, repo_path};
+use crate::layout::formatting::{Badge, TimeLabel, by, counted, hidden_by_in_words, when};
+use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, holds, link, number, sift, word};
-use crate::sign_in::visit::{At, MaintainerOf, ReaderOf};
+use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Clearings on one page of them.
 const CLEARS: u32 = 10;
@@ -55,16 +55,16 @@ struct PatternLine {
     findings: u64,
     hidden: u64,
     state: Badge,
-    reacted_at: When,
+    reacted_at: TimeLabel,
 }
 
 struct ClearLine {
     /// By which it is undone, while it holds.
     id: Option<i64>,
-    undone: Option<(String, When)>,
+    undone: Option<(String, TimeLabel)>,
     what: String,
     by: String,
-    at: When,
+    at: TimeLabel,
 }
 
 struct HiddenLine {
@@ -73,18 +73,18 @@ struct HiddenLine {
     review: ReviewId,
     review_href: String,
     why: String,
-    at: When,
+    at: TimeLabel,
 }
 
 #[derive(Template)]
 #[template(path = "reviews/patterns.html")]
 struct PatternsPage {
-    page: Page,
+    page: PageFrame,
     path: String,
     rule: String,
     can_clear: bool,
     phrase: String,
-    asked: Asked,
+    asked: PatternQuery,
     patterns: Vec<PatternLine>,
     pager: Pager,
     clears: Vec<ClearLine>,
@@ -94,7 +94,7 @@ struct PatternsPage {
 }
 
 /// The filters of both lists.
-struct Asked {
+struct PatternQuery {
     /// Words in a pattern's title, and the word of its state.
     title: String,
     state: String,
@@ -103,7 +103,7 @@ struct Asked {
     why: String,
 }
 
-impl Asked {
+impl PatternQuery {
     fn of(query: &HashMap<String, String>) -> Self {
         let word = |name: &str| word(query, name).to_owned();
         Self { title: word("title"), state: word("state"), hidden_title: word("hidden_title"), why: word("why") }
@@ -153,7 +153,7 @@ async fn show(
     ReaderOf(at): ReaderOf,
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
-    let (store, now, asked) = (&console.store, console.now(), Asked::of(&query));
+    let (store, now, asked) = (&console.store, console.now(), PatternQuery::of(&query));
     let base = repo_path(&at.repo);
     let path = format!("{base}/patterns");
     let auto_suppress = settings_of(&console, at.repo.id).await?.config.feedback.auto_suppress;
@@ -193,8 +193,9 @@ async fn show(
         .of_section("hidden")
         .stopped(hidden.stopped_after);
 
-    let page =
-        at.page(&console, "Patterns", Section::Patterns).cli(format!("canonry feedback list --repo {}", at.repo.name));
+    let page = at
+        .page(&console, "Patterns", NavSection::Patterns)
+        .cli(format!("canonry feedback list --repo {}", at.repo.name));
     html(&PatternsPage {
         page,
         rule: report.rule_in_words().replace('`', ""),
@@ -263,11 +264,11 @@ async fn restore(
 }
 
 /// What somebody types to clear all patterns.
-fn clear_phrase(at: &At) -> String {
+fn clear_phrase(at: &RepoVisit) -> String {
     format!("clear all in {}", at.repo.name)
 }
 
-fn who(at: &At) -> Login {
+fn who(at: &RepoVisit) -> Login {
     at.visit.login().cloned().unwrap_or_else(|| OPERATOR.parse().expect("invariant: a name without spaces"))
 }
 

@@ -21,10 +21,10 @@ use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::filters;
 use crate::layout::formatting::{
-    Badge, When, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
+    Badge, TimeLabel, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
     subject_in_words, when,
 };
-use crate::layout::page::{Page, Section, html, repo_path};
+use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
 use crate::reviews::list::{dollars, subject_value};
 use crate::sign_in::visit::ReaderOf;
@@ -32,29 +32,29 @@ use crate::sign_in::visit::ReaderOf;
 #[derive(Template)]
 #[template(path = "reviews/review_page.html")]
 struct ReviewPage {
-    page: Page,
+    page: PageFrame,
     base: String,
     review: StoredReview,
     subject: String,
     subject_href: String,
     github: Option<String>,
-    at: When,
+    at: TimeLabel,
     scope: String,
     coverage: String,
-    check: Option<Check>,
+    check: Option<ReviewCheckLine>,
     reviewers: Vec<ReviewerLine>,
     model: String,
     hidden_patterns: usize,
     /// Some of the files that were not read: a change of a generated folder has thousands.
     skipped: Vec<SkippedFile>,
     skipped_pager: Pager,
-    groups: Vec<Group>,
+    groups: Vec<FindingGroup>,
     is_first: bool,
     pager: Pager,
 }
 
 /// How the check run of the commit stands.
-struct Check {
+struct ReviewCheckLine {
     badge: Badge,
     words: String,
 }
@@ -68,14 +68,14 @@ struct ReviewerLine {
 }
 
 /// Findings that were shown in one place, or hidden by one thing.
-struct Group {
+struct FindingGroup {
     title: String,
     /// How many of them the review told of; the page may list some of them.
     count: u64,
-    findings: Vec<Line>,
+    findings: Vec<ReviewedFindingLine>,
 }
 
-struct Line {
+struct ReviewedFindingLine {
     href: String,
     title: String,
     place: String,
@@ -106,7 +106,7 @@ pub(crate) async fn show(
     let base = repo_path(&at.repo);
     let title = format!("Review {id} of {}", subject_in_words(&review.subject));
     let command = format!("canonry why PATH --repo {}{}", at.repo.name, subject_option(&review.subject));
-    let page = at.page(&console, &title, Section::Reviews).cli(command);
+    let page = at.page(&console, &title, NavSection::Reviews).cli(command);
     let web = web(&console);
     let check = check(written.as_ref(), details.as_ref(), review.subject.pull());
     let (coverage, reviewers, hidden_patterns, mut skipped, model) = match details.as_ref() {
@@ -184,10 +184,14 @@ fn reviewer(one: &ReviewerRun) -> ReviewerLine {
 }
 
 /// What GitHub was told; else what it would have been told.
-fn check(written: Option<&WrittenCheck>, details: Option<&StoredDetails>, pull: Option<ItemNumber>) -> Option<Check> {
+fn check(
+    written: Option<&WrittenCheck>,
+    details: Option<&StoredDetails>,
+    pull: Option<ItemNumber>,
+) -> Option<ReviewCheckLine> {
     if let Some(written) = written {
         let words = if written.is_sent { "the check run on GitHub says so" } else { "on its way to GitHub" };
-        return Some(Check { badge: check_badge(written.state), words: words.to_owned() });
+        return Some(ReviewCheckLine { badge: check_badge(written.state), words: words.to_owned() });
     }
     pull?;
     let state = match details?.conclusion? {
@@ -197,7 +201,7 @@ fn check(written: Option<&WrittenCheck>, details: Option<&StoredDetails>, pull: 
         CheckConclusion::ActionRequired => CheckState::ActionRequired,
     };
     let words = "no check run was written; this is what it would conclude";
-    Some(Check { badge: check_badge(state), words: words.to_owned() })
+    Some(ReviewCheckLine { badge: check_badge(state), words: words.to_owned() })
 }
 
 /// Where people find what GitHub has; none for an emulated GitHub, which has no pages.
@@ -223,8 +227,8 @@ fn commit_address(mut address: Url, repo: &RepoName, subject: &ReviewSubject, he
 }
 
 /// The findings of a page under where they were shown or what hid them, in their order.
-fn groups(sightings: &[StoredSighting], counts: &[SightingCount], base: &str) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
+fn groups(sightings: &[StoredSighting], counts: &[SightingCount], base: &str) -> Vec<FindingGroup> {
+    let mut groups: Vec<FindingGroup> = Vec::new();
     for one in sightings {
         let title = group_title(one.status, one.shown, one.hidden_by.as_ref());
         let line = line(one, base);
@@ -234,7 +238,7 @@ fn groups(sightings: &[StoredSighting], counts: &[SightingCount], base: &str) ->
                 let is_of_it =
                     |alike: &&SightingCount| group_title(alike.status, alike.shown, alike.hidden_by.as_ref()) == title;
                 let count = counts.iter().filter(is_of_it).map(|alike| alike.times).sum();
-                groups.push(Group { title, count, findings: vec![line] });
+                groups.push(FindingGroup { title, count, findings: vec![line] });
             }
         }
     }
@@ -250,7 +254,7 @@ fn group_title(status: FindingStatus, shown: ShownAs, hidden_by: Option<&HiddenB
     }
 }
 
-fn line(one: &StoredSighting, base: &str) -> Line {
+fn line(one: &StoredSighting, base: &str) -> ReviewedFindingLine {
     let mut notes = Vec::new();
     if !one.grounded {
         notes.push("off the diff");
@@ -261,7 +265,7 @@ fn line(one: &StoredSighting, base: &str) -> Line {
     if one.shown == ShownAs::Inline && one.said_inline && one.status != FindingStatus::Fixed {
         notes.push("not repeated: its comment stands on the same code");
     }
-    Line {
+    ReviewedFindingLine {
         href: format!("{base}/findings/{}", one.id),
         title: one.finding.title.clone(),
         place: place(&one.finding),

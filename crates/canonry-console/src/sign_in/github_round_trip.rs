@@ -16,7 +16,7 @@ const LASTS: SignedDuration = SignedDuration::from_mins(10);
 
 /// A visit to GitHub that was begun here.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pending {
+pub(crate) struct GithubRoundTrip {
     pub(crate) state: String,
     /// What only this browser and we know; GitHub has its hash.
     pub(crate) verifier: String,
@@ -31,7 +31,7 @@ pub(crate) fn random_text() -> String {
 }
 
 /// Makes the browser keep it until it is back.
-pub(crate) fn keep(console: &Console, pending: &Pending) -> HeaderValue {
+pub(crate) fn keep(console: &Console, pending: &GithubRoundTrip) -> HeaderValue {
     let body = serde_json::to_vec(pending).expect("invariant: texts and a time are JSON");
     let body = URL_SAFE_NO_PAD.encode(body);
     let signature = URL_SAFE_NO_PAD.encode(mac(&console.form_key, &body).finalize().into_bytes());
@@ -43,12 +43,12 @@ pub(crate) fn forget(console: &Console) -> HeaderValue {
 }
 
 /// What the browser carries, if it is ours and not too old.
-pub(crate) fn pending_of(headers: &HeaderMap, console: &Console) -> Option<Pending> {
+pub(crate) fn pending_of(headers: &HeaderMap, console: &Console) -> Option<GithubRoundTrip> {
     let kept = value(headers, name(console))?;
     let (body, signature) = kept.split_once('.')?;
     let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
     mac(&console.form_key, body).verify_slice(&signature).ok()?;
-    let pending: Pending = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(body).ok()?).ok()?;
+    let pending: GithubRoundTrip = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(body).ok()?).ok()?;
     let age = pending.at.duration_until(console.now());
     (!age.is_negative() && age < LASTS).then_some(pending)
 }

@@ -43,7 +43,7 @@ pub(crate) enum Role {
 
 /// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Word {
+enum RoleAnswer {
     Said(Option<Role>),
     /// GitHub did not answer. Only whoever was told before that there is such a repository may learn that.
     Away {
@@ -51,7 +51,7 @@ enum Word {
     },
 }
 
-impl Word {
+impl RoleAnswer {
     fn role(self) -> Result<Role, PageError> {
         match self {
             Self::Said(Some(role)) => Ok(role),
@@ -72,19 +72,19 @@ impl Word {
 /// What GitHub said, kept for a while.
 #[derive(Default)]
 pub(crate) struct Roles {
-    known: Mutex<Known>,
+    known: Mutex<CachedRole>,
 }
 
 #[derive(Default)]
-struct Known {
-    words: HashMap<(Login, RepoName), (Timestamp, Word)>,
+struct CachedRole {
+    words: HashMap<(Login, RepoName), (Timestamp, RoleAnswer)>,
     /// Repositories that were seen to be what they are called, for everybody.
     identified: HashMap<RepoName, Timestamp>,
     /// Whom GitHub was asked about, the longest ago first.
     asked: VecDeque<(Timestamp, Login)>,
 }
 
-impl Known {
+impl CachedRole {
     /// Whether GitHub was asked about this account, or about all, as often as it may be.
     fn is_enough(&mut self, login: &Login, now: Timestamp) -> bool {
         while self.asked.front().is_some_and(|(at, _)| at.duration_until(now).abs() >= WINDOW) {
@@ -124,19 +124,19 @@ impl Roles {
             if let Some((_, word)) = before.filter(|(age, word)| word.is_believed(*age, is_deed)) {
                 return word.role();
             }
-            let knew = matches!(before, Some((_, Word::Said(Some(_)) | Word::Away { knew: true })));
+            let knew = matches!(before, Some((_, RoleAnswer::Said(Some(_)) | RoleAnswer::Away { knew: true })));
             // A maintainer's deed is never held up, and never done on an old word.
             if known.is_enough(&key.0, now) && !(is_deed && knew) {
-                let word = before.filter(|(age, _)| *age < WINDOW).map_or(Word::Away { knew }, |(_, word)| word);
+                let word = before.filter(|(age, _)| *age < WINDOW).map_or(RoleAnswer::Away { knew }, |(_, word)| word);
                 return word.role();
             }
             knew
         };
         let word = match self.ask(github, &key.0, account, repo, (is_deed, knew), now).await {
-            Ok(role) => Word::Said(role),
+            Ok(role) => RoleAnswer::Said(role),
             Err(error) => {
                 tracing::warn!(repo = %repo.name, %error, "GitHub could not say what somebody may see in the console");
-                Word::Away { knew }
+                RoleAnswer::Away { knew }
             }
         };
         let mut known = self.lock();
@@ -195,7 +195,7 @@ impl Roles {
         Ok(Some(role))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, CachedRole> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

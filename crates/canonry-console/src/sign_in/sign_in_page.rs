@@ -20,11 +20,11 @@ use url::Url;
 use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::form::{Form, OpenForm};
-use crate::layout::page::{Page, back_to, html, html_with};
+use crate::layout::page::{PageFrame, back_to, html, html_with};
 use crate::layout::paging::{link, own_path};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::{flash_of, keep_session, session_of, stored_key, theme_of};
-use crate::sign_in::github_round_trip::{Pending, forget, keep, pending_of, random_text};
+use crate::sign_in::github_round_trip::{GithubRoundTrip, forget, keep, pending_of, random_text};
 use crate::sign_in::visit::SignedIn;
 
 pub(crate) fn routes() -> Router<Arc<Console>> {
@@ -39,21 +39,21 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
 #[derive(Template)]
 #[template(path = "sign_in/sign_in_page.html")]
 struct SignInPage {
-    page: Page,
+    page: PageFrame,
     then: String,
     github: Option<String>,
     problem: Option<&'static str>,
 }
 
 #[derive(Deserialize)]
-struct Then {
+struct ReturnQuery {
     then: Option<String>,
 }
 
 async fn ask(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
-    Query(query): Query<Then>,
+    Query(query): Query<ReturnQuery>,
     visit: Result<SignedIn, PageError>,
 ) -> Result<Response, PageError> {
     let then = own_path(query.then.as_deref());
@@ -120,10 +120,10 @@ async fn sign_out(
 async fn to_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
-    Query(query): Query<Then>,
+    Query(query): Query<ReturnQuery>,
 ) -> Result<Response, PageError> {
     let (client, callback) = github(&console, &headers)?;
-    let pending = Pending {
+    let pending = GithubRoundTrip {
         state: random_text(),
         verifier: random_text(),
         then: own_path(query.then.as_deref()).to_owned(),
@@ -136,7 +136,7 @@ async fn to_github(
 }
 
 #[derive(Deserialize)]
-struct Back {
+struct OauthCallback {
     code: Option<String>,
     state: Option<String>,
     error: Option<String>,
@@ -146,7 +146,7 @@ struct Back {
 async fn from_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
-    Query(back): Query<Back>,
+    Query(back): Query<OauthCallback>,
 ) -> Result<Response, PageError> {
     let (client, callback) = github(&console, &headers)?;
     let again = |problem| {
@@ -206,11 +206,11 @@ async fn begin(
 }
 
 fn sign_in_page(console: &Console, headers: &HeaderMap, then: &str, problem: Option<&'static str>) -> SignInPage {
-    let page = Page {
+    let page = PageFrame {
         theme: Theme::of(theme_of(headers).as_deref()),
         flash: flash_of(headers),
         version: console.version,
-        ..Page::bare("Sign in")
+        ..PageFrame::bare("Sign in")
     };
     let github = can_ask_github(console).then(|| link("/auth/github", &[("then", then)]));
     SignInPage { page, then: then.to_owned(), github, problem }

@@ -11,7 +11,7 @@ use canonry_store::{ConsoleSession, NewConsoleAction, Repo, RepoId};
 
 use crate::console::Console;
 use crate::layout::errors::PageError;
-use crate::layout::page::{Page, RepoHead, Section};
+use crate::layout::page::{NavSection, PageFrame, RepoHead};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::{flash_of, session_of, stored_key, theme_of};
 use crate::sign_in::csrf;
@@ -23,10 +23,10 @@ pub(crate) struct SignedIn(pub(crate) Visit);
 pub(crate) struct OperatorOnly(pub(crate) Visit);
 
 /// Somebody who may read about the repository in the path.
-pub(crate) struct ReaderOf(pub(crate) At);
+pub(crate) struct ReaderOf(pub(crate) RepoVisit);
 
 /// Somebody who may change what Canonry does in the repository in the path. Before a deed GitHub is asked again.
-pub(crate) struct MaintainerOf(pub(crate) At);
+pub(crate) struct MaintainerOf(pub(crate) RepoVisit);
 
 /// One request of somebody who is signed in.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ pub(crate) struct Visit {
 
 /// One request about a repository.
 #[derive(Debug, Clone)]
-pub(crate) struct At {
+pub(crate) struct RepoVisit {
     pub(crate) repo: Repo,
     pub(crate) role: Role,
     pub(crate) visit: Visit,
@@ -72,8 +72,8 @@ impl Visit {
     }
 
     /// The frame of a page that is about no repository.
-    pub(crate) fn page(&self, console: &Console, title: &str, section: Section) -> Page {
-        Page {
+    pub(crate) fn page(&self, console: &Console, title: &str, section: NavSection) -> PageFrame {
+        PageFrame {
             title: title.to_owned(),
             section,
             theme: self.theme,
@@ -90,7 +90,7 @@ impl Visit {
     }
 }
 
-impl At {
+impl RepoVisit {
     pub(crate) fn can_maintain(&self) -> bool {
         self.role >= Role::Maintainer
     }
@@ -101,7 +101,7 @@ impl At {
     }
 
     /// The frame of a page about the repository.
-    pub(crate) fn page(&self, console: &Console, title: &str, section: Section) -> Page {
+    pub(crate) fn page(&self, console: &Console, title: &str, section: NavSection) -> PageFrame {
         let mut page = self.visit.page(console, title, section);
         page.repo = Some(RepoHead::new(&self.repo, self.can_maintain()));
         page
@@ -170,7 +170,7 @@ async fn visit(parts: &Parts, console: &Console) -> Result<Visit, PageError> {
     })
 }
 
-async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<At, PageError> {
+async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<RepoVisit, PageError> {
     let visit = visit(parts, console).await?;
     let Ok(Path(path)) = Path::<HashMap<String, String>>::from_request_parts(parts, console).await else {
         return Err(PageError::NotFound);
@@ -183,5 +183,5 @@ async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<At, PageError> 
     let repo = console.store.repo(&name).await?.ok_or(PageError::NotFound)?;
     let is_deed = parts.method != Method::GET && parts.method != Method::HEAD;
     let role = console.roles.of(console, &visit.session, &repo, is_deed).await?;
-    Ok(At { repo, role, visit })
+    Ok(RepoVisit { repo, role, visit })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{ConnectInfo, Request};
 use axum::middleware::{Next, from_fn};
-use canonry_console::{AdminToken, ConsoleParts, OauthApp, console_routes};
+use canonry_console::{AdminToken, ConsoleOauthApp, ConsoleParts, console_routes};
 use canonry_domain::{GithubId, ItemNumber, ItemType, Login};
 use canonry_github::{Auth, ClientOptions, Clock, GitHub, ManualClock, Secret};
 use canonry_store::{Repo, SessionOf, Store};
@@ -106,7 +106,10 @@ impl Setting {
             github: Some(GitHub::new(options).expect("a client")),
             github_api: api,
             clock: clock.clone(),
-            oauth: Some(OauthApp { client_id: "Iv1.console".to_owned(), client_secret: Secret::new("the-secret") }),
+            oauth: Some(ConsoleOauthApp {
+                client_id: "Iv1.console".to_owned(),
+                client_secret: Secret::new("the-secret"),
+            }),
             public_url: None,
             admin_token: AdminToken::given(&Secret::new(ADMIN_TOKEN)),
             form_key: [7; 32],

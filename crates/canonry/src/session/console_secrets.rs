@@ -1,7 +1,7 @@
 //! The secrets that the environment gives: what GitHub knows the console by.
 
 use anyhow::{Result, bail};
-use canonry_console::OauthApp;
+use canonry_console::ConsoleOauthApp;
 use canonry_github::Secret;
 
 /// The variables with what GitHub knows the console by.
@@ -9,9 +9,11 @@ const CLIENT_ID: &str = "CANONRY_OAUTH_CLIENT_ID";
 const CLIENT_SECRET: &str = "CANONRY_OAUTH_CLIENT_SECRET";
 
 /// The App that people sign in with.
-pub(crate) fn oauth_app() -> Result<Option<OauthApp>> {
+pub(crate) fn oauth_app() -> Result<Option<ConsoleOauthApp>> {
     match (secret_of(CLIENT_ID), secret_of(CLIENT_SECRET)) {
-        (Some(id), Some(client_secret)) => Ok(Some(OauthApp { client_id: id.expose().to_owned(), client_secret })),
+        (Some(id), Some(client_secret)) => {
+            Ok(Some(ConsoleOauthApp { client_id: id.expose().to_owned(), client_secret }))
+        }
         (None, None) => Ok(None),
         _ => bail!(
             "{CLIENT_ID} and {CLIENT_SECRET} belong together; set both, or none to sign in by the admin token alone"
