@@ -1,10 +1,10 @@
 //! The console as a browser asks for it: pages, forms, refusals.
 
-mod house;
-mod know;
-mod map;
+mod admin;
+mod items;
+mod learning;
 mod plans;
 mod reading;
 mod reviews;
-mod setting;
 mod templates;
+mod world;

@@ -1,8 +1,7 @@
-//! Plans in the console: who sees what, whose word is stored, what is queued and what is refused.
+//! Plans: who sees what, whose decisions are stored, what is queued and what is refused.
 
+mod actions;
+mod brakes;
 mod decisions;
-mod deeds;
 mod pages;
 mod scripts;
-mod setting;
-mod standing;

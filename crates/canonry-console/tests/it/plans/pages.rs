@@ -1,19 +1,19 @@
 //! What the pages of plans show, and to whom.
 
-use canonry_domain::{Gone, OverrideKind, Probability, TargetPolicy};
-use canonry_store::{CloseOutcome, CloseResult, NewOverride, NewPlan, NewPlanRow, PlanTotals, Representation};
+use canonry_domain::{Gone, OverrideKind};
+use canonry_store::{CloseOutcome, CloseResult, PlanTotals};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
-use serde_json::json;
 
-use crate::plans::setting::{Planned, body, issue};
 use crate::reading::assert_harmless;
-use crate::setting::{HOSTILE, ISSUE, Who, number};
+use crate::world::items::ruling;
+use crate::world::plans::{PlanWorld, body, issue, plan_header, plan_row};
+use crate::world::{HOSTILE, ISSUE, Who, number};
 
 #[tokio::test]
 async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
-    let setting = Planned::new().await;
-    let paths = ["/plans".to_owned(), setting.path(""), setting.path("/rows/issue/3")];
+    let world = PlanWorld::new().await;
+    let paths = ["/plans".to_owned(), world.path(""), world.path("/rows/issue/3")];
     for path in &paths {
         for (who, status) in [
             (Who::Operator, StatusCode::OK),
@@ -22,27 +22,26 @@ async fn pages_are_for_those_who_may_read_and_deeds_for_maintainers() {
             (Who::Stranger, StatusCode::NOT_FOUND),
             (Who::Nobody, StatusCode::SEE_OTHER),
         ] {
-            assert_eq!(setting.ask(who, path, false).await.status(), status, "{who:?} {path}");
+            assert_eq!(world.ask(who, path, false).await.status(), status, "{who:?} {path}");
         }
     }
-    let (mona, rita) =
-        (setting.page(Who::Mona, &setting.path("")).await, setting.page(Who::Rita, &setting.path("")).await);
+    let (mona, rita) = (world.page(Who::Mona, &world.path("")).await, world.page(Who::Rita, &world.path("")).await);
     for deed in ["data-key=\"a\"", "name=\"confirm\"", "Approve all 3 undecided", "type=\"checkbox\"", "/export."] {
         assert!(mona.contains(deed) && !rita.contains(deed), "{deed}");
     }
     assert!(mona.contains("close 3 in tide/pool"));
-    assert!(setting.page(Who::Mona, "/plans").await.contains("Make a plan"));
-    assert!(!setting.page(Who::Rita, "/plans").await.contains("Make a plan"));
+    assert!(world.page(Who::Mona, "/plans").await.contains("Make a plan"));
+    assert!(!world.page(Who::Rita, "/plans").await.contains("Make a plan"));
     for unknown in ["/plans/999", "/plans/x", "/plans/1/rows/issue/99", "/plans/1/rows/bug/2", "/plans/999/export.csv"]
     {
-        assert_eq!(setting.ask(Who::Mona, unknown, false).await.status(), StatusCode::NOT_FOUND, "{unknown}");
+        assert_eq!(world.ask(Who::Mona, unknown, false).await.status(), StatusCode::NOT_FOUND, "{unknown}");
     }
 }
 
 #[tokio::test]
 async fn a_row_shows_both_texts_with_what_they_share_and_nothing_hostile() {
-    let setting = Planned::new().await;
-    let page = setting.page(Who::Rita, &setting.path("/rows/issue/3")).await;
+    let world = PlanWorld::new().await;
+    let page = world.page(Who::Rita, &world.path("/rows/issue/3")).await;
     assert!(page.contains("Close issue #3 in favour of #1"));
     // The error line is marked in both texts, with the identifier and the quote inside of it.
     assert_eq!(page.matches("<mark class=\"e0\" data-fact=\"1\"").count(), 2, "{page}");
@@ -51,20 +50,18 @@ async fn a_row_shows_both_texts_with_what_they_share_and_nothing_hostile() {
     assert_eq!(page.matches(">lock_file</mark>").count(), 2);
     assert!(page.contains("both show `error: lock_file"));
     assert!(page.contains("They fail alike.") && page.contains("was found to be the same as #4"));
-    for list in
-        [page, setting.page(Who::Mona, &setting.path("?show=all")).await, setting.page(Who::Mona, "/plans").await]
-    {
+    for list in [page, world.page(Who::Mona, &world.path("?show=all")).await, world.page(Who::Mona, "/plans").await] {
         assert_harmless(&list);
     }
-    let shown = setting.page(Who::Mona, &setting.path("")).await;
+    let shown = world.page(Who::Mona, &world.path("")).await;
     assert!(shown.contains("\\u{202e}") && shown.contains("{{ 7*7 }}") && HOSTILE.contains("7*7"));
 }
 
 #[tokio::test]
 async fn rows_are_filtered_and_grouped_by_what_stays_open() {
-    let setting = Planned::new().await;
+    let world = PlanWorld::new().await;
     let rows = async |show: &str| {
-        let page = setting.page(Who::Mona, &setting.path(&format!("?show={show}"))).await;
+        let page = world.page(Who::Mona, &world.path(&format!("?show={show}"))).await;
         let mut found: Vec<i64> = (1..=6).filter(|of| page.contains(&format!("id=\"row-issue-{of}\""))).collect();
         found.sort_unstable();
         found
@@ -75,44 +72,44 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
     assert_eq!(rows("skips&reason=not_open").await, [0; 0]);
     assert_eq!(rows("skips&reason=pinned").await, [6]);
     assert_eq!(rows("closes&after=issue/3").await, [5]);
-    setting.store.set_approved(setting.plan, ISSUE, &[number(3)], Some(true), None, setting.now).await.expect("noted");
+    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now).await.expect("noted");
     assert_eq!(rows("undecided").await, [2, 5]);
     assert_eq!(rows("approved").await, [3]);
-    let page = setting.page(Who::Mona, &setting.path("")).await;
+    let page = world.page(Who::Mona, &world.path("")).await;
     assert_eq!(page.matches("scope=\"rowgroup\"").count(), 2);
     // Not "would be closed now": a day's limit may let fewer through.
     assert!(page.contains("<b>3</b><span>left to close</span>"), "{page}");
     assert!(
         page.contains("it is pinned")
-            || setting.page(Who::Mona, &setting.path("?show=skips")).await.contains("it is pinned")
+            || world.page(Who::Mona, &world.path("?show=skips")).await.contains("it is pinned")
     );
     // Line by line, what both have is there once.
-    let lines = setting.page(Who::Mona, &setting.path("/rows/issue/3?view=lines")).await;
+    let lines = world.page(Who::Mona, &world.path("/rows/issue/3?view=lines")).await;
     assert!(lines.contains("<del>What I did in 3") && lines.contains("<ins>What I did in 1"), "{lines}");
 }
 
 #[tokio::test]
 async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
-    let setting = Planned::new().await;
-    let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
+    let world = PlanWorld::new().await;
+    let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
     assert!(page.contains("This plan can be applied for another 7 days") && !page.contains("Changed since"));
     let edited = format!("{} and more", body(3));
-    setting.store.take_in(&setting.repo, vec![issue(3, &edited)], setting.now).await.expect("taken in");
-    let page = setting.page(Who::Mona, &setting.path("/rows/issue/3")).await;
+    world.store.take_in(&world.repo, vec![issue(3, &edited)], world.now).await.expect("taken in");
+    let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
     assert!(page.contains("Changed since the plan was made: its text was changed."), "{page}");
     assert!(page.contains("the plan was made with another"));
 
-    let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;
-    assert!(setting.page(Who::Mona, &format!("/plans/{old}")).await.contains("is older than 7 days"));
-    let page = setting.page(Who::Mona, &setting.path("")).await;
-    assert!(page.contains(&format!("plan {old} is newer and has items of plan {}", setting.plan)), "{page}");
+    let old = world.planned(SignedDuration::from_hours(8 * 24)).await;
+    assert!(world.page(Who::Mona, &format!("/plans/{old}")).await.contains("is older than 7 days"));
+    let page = world.page(Who::Mona, &world.path("")).await;
+    assert!(page.contains(&format!("plan {old} is newer and has items of plan {}", world.plan)), "{page}");
     assert!(page.contains("It cannot be applied now"));
     let by = "mona".parse().expect("a login");
     let kind = canonry_store::BrakeKind::Pause;
-    setting.store.set_brake(setting.repo.id, kind, Some(&by), "so", setting.now).await.expect("set");
+    world.store.set_brake(world.repo.id, kind, Some(&by), "so", world.now).await.expect("set");
     assert!(
-        setting
-            .page(Who::Rita, &setting.path(""))
+        world
+            .page(Who::Rita, &world.path(""))
             .await
             .contains("Paused: nothing is written to GitHub in this repository. It was stopped by @mona")
     );
@@ -120,103 +117,80 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
 
 #[tokio::test]
 async fn a_plan_that_would_be_refused_is_not_offered() {
-    let setting = Planned::new().await;
-    assert!(setting.told("/plans").await.contains("to be reviewed"));
-    assert!(setting.told("").await.contains("plan 1 has 3 rows that nobody looked at: review it"));
-    let apart = NewOverride {
-        item_type: ISSUE,
-        kind: OverrideKind::NotDuplicate,
-        item: number(2),
-        other: Some(number(1)),
-        note: None,
-        by: None,
-    };
-    let later = setting.now + SignedDuration::from_secs(1);
-    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
-    assert!(setting.told("/plans").await.contains("to be reviewed"), "the other cluster can be applied");
-    let apart = NewOverride { item: number(5), other: Some(number(4)), ..apart };
-    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
-    let told = setting.told("/plans").await;
+    let world = PlanWorld::new().await;
+    assert!(world.told("/plans").await.contains("to be reviewed"));
+    assert!(world.told("").await.contains("plan 1 has 3 rows that nobody looked at: review it"));
+    let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
+    let later = world.now + SignedDuration::from_secs(1);
+    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    assert!(world.told("/plans").await.contains("to be reviewed"), "the other cluster can be applied");
+    let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
+    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    let told = world.told("/plans").await;
     assert!(told.contains("stale: its clusters were ruled about since") && !told.contains("to be reviewed"));
-    let told = setting.told("").await;
+    let told = world.told("").await;
     assert!(
         told.contains("plan 1 is stale: somebody ruled about its clusters") && !told.contains("review it"),
         "{told}"
     );
-    let old = setting.planned(SignedDuration::from_hours(8 * 24)).await;
-    let told = setting.told("/plans").await;
+    let old = world.planned(SignedDuration::from_hours(8 * 24)).await;
+    let told = world.told("/plans").await;
     assert!(told.contains(&format!("overtaken by plan {old}")) && told.contains("too old to apply"), "{told}");
-    assert!(!setting.told("").await.contains("review it"), "nobody is asked to");
+    assert!(!world.told("").await.contains("review it"), "nobody is asked to");
 }
 
 #[tokio::test]
 async fn what_an_apply_came_to_is_said_as_it_is() {
-    let setting = Planned::new().await;
-    let run =
-        setting.store.begin_apply(setting.plan, "applying", setting.now).await.expect("begun").expect("a plan").id;
+    let world = PlanWorld::new().await;
+    let run = world.store.begin_apply(world.plan, "applying", world.now).await.expect("begun").expect("a plan").id;
     let ended = async |of: i64, outcome: CloseOutcome| {
         let result = CloseResult { outcome, reason: Some("drift:source_edited"), outbox_key: None };
-        let recorded = setting.store.record_close_result(run, ISSUE, number(of), result, setting.now).await;
+        let recorded = world.store.record_close_result(run, ISSUE, number(of), result, world.now).await;
         assert!(recorded.expect("recorded"));
     };
     ended(2, CloseOutcome::Skipped).await;
-    let page = setting.page(Who::Rita, "/plans").await;
+    let page = world.page(Who::Rita, "/plans").await;
     assert!(page.contains("0 closed, 2 left") && page.matches("<time").count() == 1, "only when it was made: {page}");
     ended(3, CloseOutcome::Skipped).await;
     ended(5, CloseOutcome::Failed).await;
-    setting.store.finish_close_run(run, setting.now).await.expect("finished");
-    let page = setting.page(Who::Rita, "/plans").await;
+    world.store.finish_close_run(run, world.now).await.expect("finished");
+    let page = world.page(Who::Rita, "/plans").await;
     assert!(page.contains("nothing closed: 2 skipped, 1 failed") && !page.contains("badge good"), "{page}");
     assert_eq!(page.matches("<time").count(), 2, "{page}");
 }
 
 #[tokio::test]
 async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
-    let mut setting = Planned::new().await;
+    let mut world = PlanWorld::new().await;
     let many: Vec<_> = (10..=140).map(|of| issue(of, "long")).collect();
-    setting.store.take_in(&setting.repo, many, setting.now).await.expect("taken in");
-    let row = |of: i64| NewPlanRow {
-        item_type: ISSUE,
-        number: number(of),
-        target: Some(number(1)),
-        skip: None,
-        confidence: None,
-        evidence: json!({}),
-        snapshot: json!({}),
-    };
-    let rows: Vec<_> = (10..=140).map(row).collect();
-    let plan = NewPlan {
-        representation: Representation::Raw,
-        target_policy: TargetPolicy::CanonicalOnly,
-        min_close: Probability::ONE,
-        config_hash: "c",
-        run_id: "planning",
-    };
-    setting.plan = setting.store.create_plan(setting.repo.id, &plan, &rows, setting.now).await.expect("planned");
+    world.store.take_in(&world.repo, many, world.now).await.expect("taken in");
+    let rows: Vec<_> = (10..=140).map(|of| plan_row(of, 1)).collect();
+    world.plan =
+        world.store.create_plan(world.repo.id, &plan_header("planning"), &rows, world.now).await.expect("planned");
     for (of, tail) in [(12, ""), (61, ""), (135, ""), (12, "?after=issue/100")] {
-        let page = setting.page(Who::Rita, &setting.path(&format!("/rows/issue/{of}{tail}"))).await;
+        let page = world.page(Who::Rita, &world.path(&format!("/rows/issue/{of}{tail}"))).await;
         assert!(page.contains(&format!("id=\"row-issue-{of}\" tabindex=\"-1\" data-current")), "{of}: {page}");
     }
     // From there on the list goes on, and what the filter does not let through is beside its first page.
-    let page = setting.page(Who::Rita, &setting.path("/rows/issue/70")).await;
+    let page = world.page(Who::Rita, &world.path("/rows/issue/70")).await;
     assert!(page.contains("after=issue%2F119"), "{page}");
-    let page = setting.page(Who::Rita, &setting.path("/rows/issue/135?show=approved")).await;
+    let page = world.page(Who::Rita, &world.path("/rows/issue/135?show=approved")).await;
     assert!(page.contains("There is no such row in this plan"), "{page}");
 }
 
 #[tokio::test]
 async fn a_plan_can_be_kept_as_a_file() {
-    let setting = Planned::new().await;
-    setting.store.set_approved(setting.plan, ISSUE, &[number(3)], Some(false), None, setting.now).await.expect("noted");
+    let world = PlanWorld::new().await;
+    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(false), None, world.now).await.expect("noted");
     let file = async |ending: &str| {
-        let path = setting.path(&format!("/export.{ending}"));
+        let path = world.path(&format!("/export.{ending}"));
         for (who, status) in [(Who::Rita, StatusCode::FORBIDDEN), (Who::Stranger, StatusCode::NOT_FOUND)] {
-            assert_eq!(setting.ask(who, &path, false).await.status(), status, "{path} by {who:?}");
+            assert_eq!(world.ask(who, &path, false).await.status(), status, "{path} by {who:?}");
         }
-        let answer = setting.ask(Who::Mona, &path, false).await;
+        let answer = world.ask(Who::Mona, &path, false).await;
         let header = |name: &str| answer.headers()[name].to_str().expect("a text").to_owned();
         let kind = header("content-type");
-        assert_eq!(header("content-disposition"), format!("attachment; filename=\"plan-{}.{ending}\"", setting.plan));
+        assert_eq!(header("content-disposition"), format!("attachment; filename=\"plan-{}.{ending}\"", world.plan));
         assert_eq!(header("x-content-type-options"), "nosniff");
         (kind, answer.text().await.expect("a text"))
     };
@@ -240,7 +214,7 @@ fn what_was_undone_while_it_was_counted_is_no_mistake() {
 
 #[tokio::test]
 async fn a_row_says_nothing_of_what_was_deleted_on_github() {
-    let planned = Planned::new().await;
+    let planned = PlanWorld::new().await;
     let (row, list) = (planned.path("/rows/issue/2"), planned.path(""));
     for gone in [1, 2] {
         let text = format!("What I did in {gone}:");

@@ -7,14 +7,14 @@ use reqwest::StatusCode;
 use serde_json::json;
 
 use crate::reading::{linked, words};
-use crate::reviews::setting::{details, finding, hidden, new, sha, story};
-use crate::setting::{Setting, Who};
+use crate::world::reviews::{details, finding, hidden, new, review_history, sha};
+use crate::world::{ConsoleWorld, Who};
 
 #[tokio::test]
 async fn findings_are_filtered_by_the_address() {
-    let setting = Setting::on_github().await;
-    let story = story(&setting).await;
-    let ids = [("eval", story.eval), ("nasty", story.nasty), ("rejected", story.rejected)];
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
+    let ids = [("eval", history.eval), ("nasty", history.nasty), ("rejected", history.rejected)];
     for (query, expected) in [
         ("", vec!["eval", "nasty", "rejected"]),
         ("?severity=major", vec!["eval", "rejected"]),
@@ -28,7 +28,7 @@ async fn findings_are_filtered_by_the_address() {
         (&format!("?pattern={}", Fingerprint::of_title("Odd name")), vec!["rejected"]),
         ("?pull=44", vec![]),
     ] {
-        let page = setting.page(Who::Rita, &format!("/findings{query}")).await;
+        let page = world.page(Who::Rita, &format!("/findings{query}")).await;
         let listed: Vec<&str> =
             ids.iter().filter(|(_, id)| page.contains(&format!("/findings/{id}\""))).map(|(name, _)| *name).collect();
         assert_eq!(listed, expected, "{query}");
@@ -37,44 +37,44 @@ async fn findings_are_filtered_by_the_address() {
         }
     }
     for query in ["?severity=huge", "?status=x", "?pattern=fp-1", "?pull=a/b/c"] {
-        let answer = setting.ask(Who::Rita, &format!("/findings{query}"), false).await;
+        let answer = world.ask(Who::Rita, &format!("/findings{query}"), false).await;
         assert_eq!(answer.status(), StatusCode::BAD_REQUEST, "{query}");
     }
-    let mistake = setting.ask(Who::Rita, "/findings?severity=huge", true).await;
+    let mistake = world.ask(Who::Rita, "/findings?severity=huge", true).await;
     assert_eq!(mistake.status(), StatusCode::OK);
     assert!(mistake.text().await.expect("a part").contains("huge"), "htmx is told in the list's place");
-    let part = setting.ask(Who::Rita, "/findings?status=fixed", true).await.text().await.expect("a part");
+    let part = world.ask(Who::Rita, "/findings?status=fixed", true).await.text().await.expect("a part");
     assert!(!part.contains("<html") && part.contains("Call of eval"), "{part}");
 }
 
 #[tokio::test]
 async fn a_long_list_goes_on_where_it_ended() {
-    let setting = Setting::on_github().await;
+    let world = ConsoleWorld::on_github().await;
     let findings: Vec<Finding> = (1..=60).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
     let records: Vec<FindingRecord<'_>> = findings.iter().map(new).collect();
-    setting.reviewed(1, 'a', 1, &json!({}), &records).await;
-    let first = setting.page(Who::Rita, "/findings?severity=major").await;
+    world.reviewed(1, 'a', 1, &json!({}), &records).await;
+    let first = world.page(Who::Rita, "/findings?severity=major").await;
     assert!(first.contains("Remark 60") && first.contains("Remark 11<") && !first.contains("Remark 10<"));
     let next = linked(&first, "Next page").expect("a link");
     assert!(next.contains("severity=major"), "{next}");
-    let second = setting.page(Who::Rita, &next).await;
+    let second = world.page(Who::Rita, &next).await;
     assert!(second.contains("Remark 10<") && second.contains("Remark 1<") && !second.contains("Remark 11<"));
     assert!(!second.contains("data-key=\"n\"") && second.contains("data-key=\"p\""));
 }
 
 #[tokio::test]
 async fn a_long_life_comes_page_by_page() {
-    let setting = Setting::on_github().await;
+    let world = ConsoleWorld::on_github().await;
     let eval = finding("src/run.js", 3, "Call of eval");
-    let (first, ids) = setting.reviewed(1, 'a', 60, &json!({}), &[new(&eval)]).await;
+    let (first, ids) = world.reviewed(1, 'a', 60, &json!({}), &[new(&eval)]).await;
     let same = FindingRecord { earlier: Some(ids[0]), status: FindingStatus::Same, ..new(&eval) };
     for at in 0..54 {
-        setting.reviewed(1, if at % 2 == 0 { 'b' } else { 'a' }, 59 - at, &json!({}), &[same]).await;
+        world.reviewed(1, if at % 2 == 0 { 'b' } else { 'a' }, 59 - at, &json!({}), &[same]).await;
     }
     let path = format!("/findings/{}", ids[0]);
-    let newest = setting.page(Who::Rita, &path).await;
+    let newest = world.page(Who::Rita, &path).await;
     assert_eq!(newest.matches("<tr data-row").count(), 50);
-    let oldest = setting.page(Who::Rita, &linked(&newest, "Next page").expect("more")).await;
+    let oldest = world.page(Who::Rita, &linked(&newest, "Next page").expect("more")).await;
     assert_eq!(oldest.matches("<tr data-row").count(), 5);
     assert!(oldest.contains(&format!("/reviews/{first}\"")) && !newest.contains(&format!("/reviews/{first}\"")));
     assert_eq!(linked(&oldest, "First page"), Some(path));
@@ -83,9 +83,9 @@ async fn a_long_life_comes_page_by_page() {
 
 #[tokio::test]
 async fn a_life_is_understood_at_once() {
-    let setting = Setting::on_github().await;
-    let story = story(&setting).await;
-    let page = setting.page(Who::Rita, &format!("/findings/{}", story.eval)).await;
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
+    let page = world.page(Who::Rita, &format!("/findings/{}", history.eval)).await;
     let told = words(&page);
     for part in [
         "Fixed.",
@@ -109,23 +109,22 @@ async fn a_life_is_understood_at_once() {
     assert!(page.contains(&format!("https://github.com/tide/pool/blob/{}/src/run.js#L3", sha('b'))), "{page}");
     assert!(told.contains("Thumbs up by @ada") && told.contains("counts"), "{told}");
 
-    let told = setting.told(&format!("/findings/{}", story.nasty)).await;
+    let told = world.told(&format!("/findings/{}", history.nasty)).await;
     assert!(told.contains("Hidden by the configuration.") && told.contains("once that entry is taken out"), "{told}");
 
     // A maintainer says no; then the next push says nothing, and the page says why.
     let mona: Login = "mona".parse().expect("a login");
     let kind = DismissalKind::Resolved;
-    let dismissed =
-        setting.store.dismiss_finding(story.rejected, None, kind, Dismisser::Maintainer, &mona, setting.now);
+    let dismissed = world.store.dismiss_finding(history.rejected, None, kind, Dismisser::Maintainer, &mona, world.now);
     assert!(dismissed.await.expect("stored"));
     let odd = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
     let quiet = FindingRecord {
-        earlier: Some(story.rejected),
+        earlier: Some(history.rejected),
         status: FindingStatus::Dismissed,
         ..hidden(&odd, &HiddenBy::Dismissal)
     };
-    setting.reviewed(2, 'b', 1, &details(), &[quiet]).await;
-    let told = setting.told(&format!("/findings/{}", story.rejected)).await;
+    world.reviewed(2, 'b', 1, &details(), &[quiet]).await;
+    let told = world.told(&format!("/findings/{}", history.rejected)).await;
     assert!(told.contains("Not repeated: @mona resolved its thread."), "{told}");
     assert!(told.contains("when the flagged code changes, or when the thread is opened again."), "{told}");
 }

@@ -6,44 +6,44 @@ use reqwest::StatusCode;
 use serde_json::{Value, json};
 
 use crate::reading::{assert_harmless, linked, words};
-use crate::reviews::setting::{details, finding, hidden, new, story};
-use crate::setting::{HOSTILE, Setting, Who};
+use crate::world::reviews::{details, finding, hidden, new, review_history};
+use crate::world::{ConsoleWorld, HOSTILE, Who};
 
 #[tokio::test]
 async fn each_page_is_for_readers_and_for_nobody_else() {
-    let setting = Setting::on_github().await;
-    let story = story(&setting).await;
-    let (review, finding) = (format!("/reviews/{}", story.first), format!("/findings/{}", story.eval));
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
+    let (review, finding) = (format!("/reviews/{}", history.first), format!("/findings/{}", history.eval));
     for path in ["/reviews", &review, "/findings", &finding, "/patterns"] {
         for who in [Who::Operator, Who::Mona, Who::Rita] {
-            assert_eq!(setting.ask(who, path, false).await.status(), StatusCode::OK, "{who:?} {path}");
+            assert_eq!(world.ask(who, path, false).await.status(), StatusCode::OK, "{who:?} {path}");
         }
-        assert_eq!(setting.ask(Who::Stranger, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
-        let nobody = setting.ask(Who::Nobody, path, false).await;
+        assert_eq!(world.ask(Who::Stranger, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
+        let nobody = world.ask(Who::Nobody, path, false).await;
         assert!(nobody.status().is_redirection(), "{path}");
     }
     for path in ["/reviews/999", "/reviews/x", "/findings/999", "/findings/-", "/findings/1e3"] {
-        assert_eq!(setting.ask(Who::Rita, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(world.ask(Who::Rita, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
     // What another repository has is not found here, whatever its number.
-    let other = setting.store.ensure_repo(&"tide/other".parse().expect("a name"), setting.now).await.expect("stored");
+    let other = world.store.ensure_repo(&"tide/other".parse().expect("a name"), world.now).await.expect("stored");
     for path in [review, finding] {
         let path = format!("/r/{}{path}", other.name);
-        let answer = setting.get(Who::Operator, &path).send().await.expect("answered");
+        let answer = world.get(Who::Operator, &path).send().await.expect("answered");
         assert_eq!(answer.status(), StatusCode::NOT_FOUND, "{path}");
     }
 }
 
 #[tokio::test]
 async fn a_strangers_text_stays_text() {
-    let setting = Setting::on_github().await;
-    let story = story(&setting).await;
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
     for path in [
         "/reviews".to_owned(),
-        format!("/reviews/{}", story.first),
-        format!("/reviews/{}", story.last),
+        format!("/reviews/{}", history.first),
+        format!("/reviews/{}", history.last),
         "/findings".to_owned(),
-        format!("/findings/{}", story.nasty),
+        format!("/findings/{}", history.nasty),
         "/patterns".to_owned(),
         format!("/findings?path={}", url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>()),
         format!(
@@ -51,7 +51,7 @@ async fn a_strangers_text_stays_text() {
             url::form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect::<String>()
         ),
     ] {
-        let page = setting.page(Who::Mona, &path).await;
+        let page = world.page(Who::Mona, &path).await;
         assert_harmless(&page);
         assert!(
             page.contains("&#60;script&#62;") || page.contains("&lt;script&gt;") || path == "/reviews",
@@ -62,10 +62,10 @@ async fn a_strangers_text_stays_text() {
 
 #[tokio::test]
 async fn reviews_are_summed_up_and_listed() {
-    let setting = Setting::on_github().await;
-    assert!(setting.told("/reviews").await.contains("No review was completed in the last 30 days."));
-    let story = story(&setting).await;
-    let told = setting.told("/reviews?days=7").await;
+    let world = ConsoleWorld::on_github().await;
+    assert!(world.told("/reviews").await.contains("No review was completed in the last 30 days."));
+    let history = review_history(&world).await;
+    let told = world.told("/reviews?days=7").await;
     for part in [
         "5 reviews",
         "2 pull requests",
@@ -77,15 +77,15 @@ async fn reviews_are_summed_up_and_listed() {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert!(told.contains("major") && told.contains("src/run.js"), "{told}");
-    let page = setting.page(Who::Rita, "/reviews").await;
+    let page = world.page(Who::Rita, "/reviews").await;
     assert!(page.contains("3 new findings in 30 days, 1 of them hidden; 1 earlier ones fixed"), "{page}");
     // One pull request alone, and only the list for htmx.
-    let part = setting.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
+    let part = world.ask(Who::Rita, "/reviews?pull=%232", true).await.text().await.expect("a part");
     assert!(!part.contains("<html") && part.contains("#2") && !part.contains("#1<"), "{part}");
-    assert!(setting.told("/reviews?pull=77").await.contains("No review of 77 came to an end."));
-    assert_eq!(setting.ask(Who::Rita, "/reviews?pull=x", false).await.status(), StatusCode::BAD_REQUEST);
+    assert!(world.told("/reviews?pull=77").await.contains("No review of 77 came to an end."));
+    assert_eq!(world.ask(Who::Rita, "/reviews?pull=x", false).await.status(), StatusCode::BAD_REQUEST);
 
-    let told = setting.told(&format!("/reviews/{}", story.first)).await;
+    let told = world.told(&format!("/reviews/{}", history.first)).await;
     for part in [
         "Full review: none was completed before.",
         "2 of 3 changed files read, 40 lines; 1 skipped.",
@@ -100,18 +100,18 @@ async fn reviews_are_summed_up_and_listed() {
         assert!(told.contains(part), "{part}: {told}");
     }
     // Details that cannot be read do not hide the rest.
-    let told = setting.told(&format!("/reviews/{}", story.last)).await;
+    let told = world.told(&format!("/reviews/{}", history.last)).await;
     assert!(told.contains("its details cannot be read") && told.contains("Fixed since the last review 1"), "{told}");
 }
 
 #[tokio::test]
 async fn runs_without_a_review_are_told_with_what_stopped_them() {
-    let setting = Setting::on_github().await;
-    let (completed, _) = setting.reviewed(1, 'a', 9, &details(), &[]).await;
-    let failed = setting.failed(1, 'b', 8, &format!("no reviewer read anything: {HOSTILE}")).await;
-    let superseded = setting.begun(2, 'a', 7).await;
-    setting.begun(2, 'b', 6).await;
-    let page = setting.page(Who::Rita, "/reviews").await;
+    let world = ConsoleWorld::on_github().await;
+    let (completed, _) = world.reviewed(1, 'a', 9, &details(), &[]).await;
+    let failed = world.failed(1, 'b', 8, &format!("no reviewer read anything: {HOSTILE}")).await;
+    let superseded = world.begun(2, 'a', 7).await;
+    world.begun(2, 'b', 6).await;
+    let page = world.page(Who::Rita, "/reviews").await;
     assert_harmless(&page);
     let told = words(&page);
     assert!(told.contains("failed no reviewer read anything:"), "{told}");
@@ -119,26 +119,26 @@ async fn runs_without_a_review_are_told_with_what_stopped_them() {
     assert!(page.contains(&format!("/reviews/{completed}\"")), "{page}");
     // There is no page of what was not reviewed.
     assert!(!page.contains(&format!("/reviews/{failed}\"")) && !page.contains(&format!("/reviews/{superseded}\"")));
-    let part = async |tail: &str| words(&setting.ask(Who::Rita, tail, true).await.text().await.expect("a part"));
+    let part = async |tail: &str| words(&world.ask(Who::Rita, tail, true).await.text().await.expect("a part"));
     let only = part("/reviews?state=failed").await;
     assert!(only.contains("no reviewer read anything") && !only.contains("superseded"), "{only}");
     assert!(part("/reviews?state=completed").await.contains("0 findings"));
     assert!(part("/reviews?state=failed&pull=2").await.contains("No review of 2 is failed."));
     // The next page is of the same filter.
     for _ in 0..50 {
-        setting.failed(1, 'b', 5, "again").await;
+        world.failed(1, 'b', 5, "again").await;
     }
-    let first = setting.ask(Who::Rita, "/reviews?state=failed&days=7", false).await.text().await.expect("a page");
+    let first = world.ask(Who::Rita, "/reviews?state=failed&days=7", false).await.text().await.expect("a page");
     assert_eq!(words(&first).matches("failed again").count(), 50);
     let next = linked(&first, "Next page").expect("there is more");
     assert!(next.contains("state=failed") && next.contains("days=7"), "{next}");
-    assert!(setting.told(&next).await.contains("no reviewer read anything"));
+    assert!(world.told(&next).await.contains("no reviewer read anything"));
     assert!(first.contains(r#"<option value="failed" selected>"#), "{first}");
 }
 
 #[tokio::test]
 async fn a_review_with_many_findings_and_files_comes_page_by_page() {
-    let setting = Setting::on_github().await;
+    let world = ConsoleWorld::on_github().await;
     let findings: Vec<Finding> = (1..=120).map(|line| finding("a.js", line, &format!("Remark {line}"))).collect();
     let by = HiddenBy::Area;
     // By turns at its line, hidden, and in the details: each place is told of on its own.
@@ -152,11 +152,11 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
         (0..120).map(|of| json!({ "path": format!("gen/{of:03}.js"), "why": "generated", "gap": of == 119 })).collect();
     let mut told = details();
     told["coverage"]["skipped"] = Value::Array(skipped);
-    let (review, ids) = setting.reviewed(1, 'a', 2, &told, &records).await;
+    let (review, ids) = world.reviewed(1, 'a', 2, &told, &records).await;
     let again: Vec<FindingRecord<'_>> = (ids.iter().zip(&findings).take(1))
         .map(|(id, finding)| FindingRecord { earlier: Some(*id), status: FindingStatus::Fixed, ..new(finding) })
         .collect();
-    let (second, _) = setting.reviewed(1, 'b', 1, &details(), &again).await;
+    let (second, _) = world.reviewed(1, 'b', 1, &details(), &again).await;
 
     let listed = |page: &str| -> Vec<String> {
         let part =
@@ -164,7 +164,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
         part.split("\">Remark ").skip(1).filter_map(|rest| rest.split('<').next()).map(str::to_owned).collect()
     };
     let mut all = Vec::new();
-    let mut page = setting.page(Who::Rita, &format!("/reviews/{review}")).await;
+    let mut page = world.page(Who::Rita, &format!("/reviews/{review}")).await;
     assert!(
         words(&page).contains("Shown at its line 40") && words(&page).contains("Shown in the details 40"),
         "{page}"
@@ -176,7 +176,7 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
         all.extend(on_page);
         let part = page.split("id=\"skipped\"").next().expect("a part");
         let Some(next) = linked(part, "Next page") else { break };
-        page = setting.page(Who::Rita, &next).await;
+        page = world.page(Who::Rita, &next).await;
     }
     let expected: Vec<String> = [0, 2, 1]
         .into_iter()
@@ -188,18 +188,18 @@ async fn a_review_with_many_findings_and_files_comes_page_by_page() {
 
     // The files that were not read have pages of their own; gaps come first.
     let mut files = Vec::new();
-    let mut page = setting.page(Who::Rita, &format!("/reviews/{review}")).await;
+    let mut page = world.page(Who::Rita, &format!("/reviews/{review}")).await;
     loop {
         let part = page.split("id=\"skipped\"").nth(1).expect("a part").to_owned();
         files.extend(part.split("<code>gen/").skip(1).filter_map(|rest| rest.split('.').next()?.parse::<u32>().ok()));
         let Some(next) = linked(&part, "Next page") else { break };
-        page = setting.page(Who::Rita, &next).await;
+        page = world.page(Who::Rita, &next).await;
     }
     assert_eq!(files, std::iter::once(119).chain(0..119).collect::<Vec<_>>());
-    let odd = setting.page(Who::Rita, &format!("/reviews/{review}?files=-9&after=x")).await;
+    let odd = world.page(Who::Rita, &format!("/reviews/{review}?files=-9&after=x")).await;
     assert_eq!(listed(&odd).len(), 50);
-    let elsewhere = setting.told(&format!("/reviews/{second}?after={}", ids[5])).await;
+    let elsewhere = world.told(&format!("/reviews/{second}?after={}", ids[5])).await;
     assert!(elsewhere.contains("No finding comes behind that one."), "{elsewhere}");
-    let fixed = setting.told(&format!("/reviews/{second}")).await;
+    let fixed = world.told(&format!("/reviews/{second}")).await;
     assert!(fixed.contains("Fixed since the last review 1"), "{fixed}");
 }

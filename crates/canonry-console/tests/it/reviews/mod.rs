@@ -1,6 +1,5 @@
-//! Reviews, findings, a finding's life and patterns: what the pages say about a filled store, to whom, and what clearing does.
+//! Reviews, findings and patterns: what the pages say about a filled store, to whom, and what clearing does.
 
 mod findings;
 mod lists;
 mod patterns;
-mod setting;

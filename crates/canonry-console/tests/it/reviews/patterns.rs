@@ -6,31 +6,31 @@ use canonry_store::FindingRecord;
 use reqwest::StatusCode;
 
 use crate::reading::{csrf_of, words};
-use crate::reviews::setting::{details, finding, hidden, story};
-use crate::setting::{REPO, Setting, Who};
+use crate::world::reviews::{details, finding, hidden, review_history};
+use crate::world::{ConsoleWorld, REPO, Who};
 
 const CLEAR: &str = "/patterns/clear";
 
 #[tokio::test]
 async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
-    let setting = Setting::on_github().await;
-    story(&setting).await;
+    let world = ConsoleWorld::on_github().await;
+    review_history(&world).await;
     let odd = Fingerprint::of_title("Odd name");
     let fields = [("fingerprint", odd.as_str())];
-    let page = setting.page(Who::Mona, "/patterns").await;
+    let page = world.page(Who::Mona, "/patterns").await;
     let told = words(&page);
     assert!(
         told.contains("Odd name") && told.contains("Reactions move confidence; nothing is hidden by them here"),
         "{told}"
     );
     assert!(told.contains("What reviews did not show"), "{told}");
-    let before = setting.patterns_and_deeds().await;
+    let before = world.patterns_and_deeds().await;
     assert_eq!(before, (2, 0));
 
     // A reader has no button, and is refused with or without the page's token.
-    let readers = setting.page(Who::Rita, "/patterns").await;
+    let readers = world.page(Who::Rita, "/patterns").await;
     assert!(!readers.contains("/patterns/clear") && !readers.contains(">Clear<"), "{readers}");
-    let answer = setting.send(Who::Rita, CLEAR, Some(&csrf_of(&readers)), &fields).await;
+    let answer = world.send(Who::Rita, CLEAR, Some(&csrf_of(&readers)), &fields).await;
     assert_eq!(answer.status(), StatusCode::FORBIDDEN);
     for (who, csrf, fields, expected) in [
         (Who::Stranger, csrf_of(&page), &fields[..], StatusCode::NOT_FOUND),
@@ -42,77 +42,77 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
         (Who::Mona, csrf_of(&page), &[("fingerprint", "fp-x")], StatusCode::BAD_REQUEST),
         (Who::Mona, csrf_of(&page), &[("all", "yes")], StatusCode::BAD_REQUEST),
     ] {
-        let answer = setting.send(who, CLEAR, Some(&csrf), fields).await;
+        let answer = world.send(who, CLEAR, Some(&csrf), fields).await;
         assert_eq!(answer.status(), expected, "{who:?} {fields:?}");
-        assert_eq!(setting.patterns_and_deeds().await, before, "{who:?} {fields:?}: nothing changed");
+        assert_eq!(world.patterns_and_deeds().await, before, "{who:?} {fields:?}: nothing changed");
     }
 
-    let answer = setting.send(Who::Mona, CLEAR, Some(&csrf_of(&page)), &fields).await;
+    let answer = world.send(Who::Mona, CLEAR, Some(&csrf_of(&page)), &fields).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     assert_eq!(answer.headers()["location"], format!("/r/{REPO}/patterns"));
-    assert_eq!(setting.patterns_and_deeds().await, (1, 1));
-    let deed = setting.store.console_actions(setting.repo.id, 1).await.expect("reads").remove(0);
+    assert_eq!(world.patterns_and_deeds().await, (1, 1));
+    let deed = world.store.console_actions(world.repo.id, 1).await.expect("reads").remove(0);
     assert_eq!((deed.action.as_str(), deed.subject.as_str()), ("clear reactions", odd.as_str()));
     assert_eq!((deed.by.as_ref().map(Login::as_str), deed.is_operator), (Some("mona"), false));
-    let told = setting.told("/patterns").await;
+    let told = world.told("/patterns").await;
     assert!(told.contains("“Odd name” by @mona"), "{told}");
 
     // The operator clears all, and is named as what they are.
-    let page = setting.page(Who::Operator, "/patterns").await;
+    let page = world.page(Who::Operator, "/patterns").await;
     let unsure =
-        setting.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1"), ("confirm", "clear all")]).await;
-    assert_eq!((unsure.status(), setting.patterns_and_deeds().await), (StatusCode::BAD_REQUEST, (1, 1)));
+        world.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &[("all", "1"), ("confirm", "clear all")]).await;
+    assert_eq!((unsure.status(), world.patterns_and_deeds().await), (StatusCode::BAD_REQUEST, (1, 1)));
     let confirmed = [("all", "1"), ("confirm", "clear all in tide/pool")];
-    let answer = setting.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &confirmed).await;
-    assert_eq!((answer.status(), setting.patterns_and_deeds().await), (StatusCode::SEE_OTHER, (0, 2)));
-    let told = setting.told("/patterns").await;
+    let answer = world.send(Who::Operator, CLEAR, Some(&csrf_of(&page)), &confirmed).await;
+    assert_eq!((answer.status(), world.patterns_and_deeds().await), (StatusCode::SEE_OTHER, (0, 2)));
+    let told = world.told("/patterns").await;
     assert!(
         told.contains("all patterns by the operator") && told.contains("Nobody reacted to a finding here"),
         "{told}"
     );
 
     // Each clear can be undone, by maintainers.
-    let newest = setting.store.feedback_clears(setting.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
+    let newest = world.store.feedback_clears(world.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
     let fields = [("id", newest.as_str())];
-    let readers = setting.page(Who::Rita, "/patterns").await;
+    let readers = world.page(Who::Rita, "/patterns").await;
     assert!(!readers.contains("/patterns/restore"), "{readers}");
-    let refused = setting.send(Who::Rita, "/patterns/restore", Some(&csrf_of(&readers)), &fields).await;
+    let refused = world.send(Who::Rita, "/patterns/restore", Some(&csrf_of(&readers)), &fields).await;
     assert_eq!(refused.status(), StatusCode::FORBIDDEN);
-    let page = setting.page(Who::Mona, "/patterns").await;
+    let page = world.page(Who::Mona, "/patterns").await;
     assert!(page.contains("/patterns/restore"), "{page}");
     for expected in [(1, 3), (1, 4)] {
-        let answer = setting.send(Who::Mona, "/patterns/restore", Some(&csrf_of(&page)), &fields).await;
-        assert_eq!((answer.status(), setting.patterns_and_deeds().await), (StatusCode::SEE_OTHER, expected));
+        let answer = world.send(Who::Mona, "/patterns/restore", Some(&csrf_of(&page)), &fields).await;
+        assert_eq!((answer.status(), world.patterns_and_deeds().await), (StatusCode::SEE_OTHER, expected));
     }
-    let told = setting.told("/patterns").await;
+    let told = world.told("/patterns").await;
     assert!(told.contains("all patterns by the operator") && told.contains("undone by @mona"), "{told}");
 }
 
 #[tokio::test]
 async fn what_people_reject_is_said_to_be_hidden_where_that_is_switched_on() {
-    let setting = Setting::on_github().await;
-    let story = story(&setting).await;
+    let world = ConsoleWorld::on_github().await;
+    let history = review_history(&world).await;
     let yaml = "feedback:\n  autoSuppress:\n    enabled: true\n    thresholds:\n      minDistinctPRs: 1\n";
-    setting.store.write_repo_settings(setting.repo.id, Some(yaml), setting.now).await.expect("stored");
-    let told = setting.told("/patterns").await;
+    world.store.write_repo_settings(world.repo.id, Some(yaml), world.now).await.expect("stored");
+    let told = world.told("/patterns").await;
     assert!(told.contains("A pattern is hidden once 3 people reject it on 1 pull request"), "{told}");
     let row = told.split("Odd name").nth(1).expect("the pattern");
     assert!(row.contains("0 3 3 1 1 hidden"), "{row}");
     let odd = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
     let by = HiddenBy::Feedback;
-    let quiet = FindingRecord { earlier: Some(story.rejected), status: FindingStatus::Same, ..hidden(&odd, &by) };
-    setting.reviewed(2, 'b', 1, &details(), &[quiet]).await;
-    let told = setting.told(&format!("/findings/{}", story.rejected)).await;
+    let quiet = FindingRecord { earlier: Some(history.rejected), status: FindingStatus::Same, ..hidden(&odd, &by) };
+    world.reviewed(2, 'b', 1, &details(), &[quiet]).await;
+    let told = world.told(&format!("/findings/{}", history.rejected)).await;
     assert!(told.contains("Hidden: people keep rejecting its pattern. 3 of 3 reactions to its pattern are thumbs down, on 1 pull request."), "{told}");
     assert!(told.contains("once a maintainer clears the pattern's reactions"), "{told}");
 }
 
 #[tokio::test]
 async fn patterns_and_what_was_hidden_are_found_by_their_words() {
-    let setting = Setting::on_github().await;
-    story(&setting).await;
+    let world = ConsoleWorld::on_github().await;
+    review_history(&world).await;
     let found = async |query: &str| {
-        let page = setting.page(Who::Rita, &format!("/patterns{query}")).await;
+        let page = world.page(Who::Rita, &format!("/patterns{query}")).await;
         let (patterns, hidden) = page.split_once(r#"id="hidden""#).expect("the section");
         [patterns, hidden].map(|part| part.matches("<tr data-row").count())
     };

@@ -8,233 +8,233 @@ use canonry_testkit::github::Permission;
 use jiff::SignedDuration;
 use reqwest::StatusCode;
 
-use crate::house::setting::{DELIVERY, House};
-use crate::setting::{REPO, Who};
+use crate::world::service::{DELIVERY, ServiceWorld};
+use crate::world::{REPO, Who};
 
-async fn state(setting: &House) -> (bool, bool, JobState, DeliveryState, usize, usize) {
-    let (store, repo) = (&setting.store, setting.repo.id);
+async fn state(world: &ServiceWorld) -> (bool, bool, JobState, DeliveryState, usize, usize) {
+    let (store, repo) = (&world.store, world.repo.id);
     let brake = async |kind| store.brake_in_force(repo, kind).await.expect("reads").is_some();
-    let job = store.job(setting.dead).await.expect("reads").expect("known").state;
+    let job = store.job(world.dead).await.expect("reads").expect("known").state;
     let delivery = store.delivery(DELIVERY).await.expect("reads").expect("known").state;
     let jobs = store.jobs(&JobFilter::default(), 99).await.expect("reads").len();
     let actions = store.console_actions(repo, 99).await.expect("reads").len();
     (brake(BrakeKind::Pause).await, brake(BrakeKind::Breaker).await, job, delivery, jobs, actions)
 }
 
-fn deeds(setting: &House) -> Vec<String> {
+fn deeds(world: &ServiceWorld) -> Vec<String> {
     vec![
         "/r/tide/pool/pause".to_owned(),
         "/r/tide/pool/resume".to_owned(),
         "/r/tide/pool/sync".to_owned(),
         "/r/tide/pool/jobs/retry".to_owned(),
-        format!("/jobs/{}/retry", setting.dead),
+        format!("/jobs/{}/retry", world.dead),
         format!("/deliveries/{DELIVERY}/replay"),
     ]
 }
 
 #[tokio::test]
 async fn what_is_refused_changes_nothing() {
-    let setting = House::new().await;
-    let before = state(&setting).await;
-    let mut all = deeds(&setting);
+    let world = ServiceWorld::new().await;
+    let before = state(&world).await;
+    let mut all = deeds(&world);
     all.push("/jobs/retry".to_owned());
     for path in &all {
         for (who, expected) in [(Who::Rita, 403), (Who::Stranger, 404), (Who::Nobody, 401)] {
-            let csrf = if who == Who::Nobody { "x".to_owned() } else { setting.csrf(who).await };
-            let answer = setting.send(who, path, Some(&csrf), &setting.address, &[("reason", "r")]).await;
+            let csrf = if who == Who::Nobody { "x".to_owned() } else { world.csrf(who).await };
+            let answer = world.send(who, path, Some(&csrf), &world.address, &[("reason", "r")]).await;
             let status = answer.status().as_u16();
             // To a stranger the operators' deed is forbidden, a repository's is not there.
             let expected = if path == "/jobs/retry" && who == Who::Stranger { 403 } else { expected };
             assert_eq!(status, expected, "{path} by {who:?}");
         }
-        let (mona, rita) = (setting.csrf(Who::Mona).await, setting.csrf(Who::Rita).await);
+        let (mona, rita) = (world.csrf(Who::Mona).await, world.csrf(Who::Rita).await);
         let forged = [
-            (None, setting.address.as_str()),
-            (Some("made up"), setting.address.as_str()),
-            (Some(rita.as_str()), setting.address.as_str()),
+            (None, world.address.as_str()),
+            (Some("made up"), world.address.as_str()),
+            (Some(rita.as_str()), world.address.as_str()),
             (Some(mona.as_str()), "https://evil.example"),
             (Some(mona.as_str()), "null"),
         ];
         for (csrf, origin) in forged {
-            let answer = setting.send(Who::Mona, path, csrf, origin, &[]).await;
+            let answer = world.send(Who::Mona, path, csrf, origin, &[]).await;
             assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path} with {csrf:?} from {origin}");
         }
-        let got = setting.ask(Who::Mona, path).await.status();
+        let got = world.ask(Who::Mona, path).await.status();
         assert!(
             got == StatusCode::METHOD_NOT_ALLOWED || got == StatusCode::NOT_FOUND || got == StatusCode::FORBIDDEN,
             "{path}: {got}"
         );
-        assert_eq!(state(&setting).await, before, "{path}");
+        assert_eq!(state(&world).await, before, "{path}");
     }
 }
 
 #[tokio::test]
 async fn whoever_lost_the_right_since_the_page_does_nothing() {
-    let setting = House::new().await;
-    let before = state(&setting).await;
-    let csrf = setting.csrf(Who::Mona).await;
-    setting.page(Who::Mona, "/r/tide/pool").await;
-    setting.emulator.world().collaborator(REPO, "mona", Permission::Read);
-    assert!(setting.page(Who::Mona, "/r/tide/pool").await.contains("Sync now"), "a page believes GitHub for a minute");
-    for path in deeds(&setting) {
-        let answer = setting.send(Who::Mona, &path, Some(&csrf), &setting.address, &[]).await;
+    let world = ServiceWorld::new().await;
+    let before = state(&world).await;
+    let csrf = world.csrf(Who::Mona).await;
+    world.page(Who::Mona, "/r/tide/pool").await;
+    world.emulator.world().collaborator(REPO, "mona", Permission::Read);
+    assert!(world.page(Who::Mona, "/r/tide/pool").await.contains("Sync now"), "a page believes GitHub for a minute");
+    for path in deeds(&world) {
+        let answer = world.send(Who::Mona, &path, Some(&csrf), &world.address, &[]).await;
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path}");
     }
-    assert_eq!(state(&setting).await, before);
-    assert!(!setting.page(Who::Mona, "/r/tide/pool").await.contains("Sync now"), "and now the page knows too");
+    assert_eq!(state(&world).await, before);
+    assert!(!world.page(Who::Mona, "/r/tide/pool").await.contains("Sync now"), "and now the page knows too");
 }
 
 #[tokio::test]
 async fn a_maintainer_pauses_and_resumes() {
-    let setting = House::new().await;
-    let pressed = setting.press(Who::Mona, "/r/tide/pool/pause", &[("reason", "a release\u{202e} <blink>")]).await;
+    let world = ServiceWorld::new().await;
+    let pressed = world.press(Who::Mona, "/r/tide/pool/pause", &[("reason", "a release\u{202e} <blink>")]).await;
     assert_eq!(
         (pressed.status(), pressed.headers()["location"].to_str().expect("text")),
         (StatusCode::SEE_OTHER, "/r/tide/pool")
     );
-    let brake = setting.store.brake_in_force(setting.repo.id, BrakeKind::Pause).await.expect("reads").expect("paused");
+    let brake = world.store.brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads").expect("paused");
     assert_eq!(
         (brake.set_by.map(|by| by.to_string()).as_deref(), brake.why.as_str()),
         (Some("mona"), "a release\u{202e} <blink>")
     );
-    let page = setting.page(Who::Mona, "/r/tide/pool").await;
+    let page = world.page(Who::Mona, "/r/tide/pool").await;
     assert!(
         page.contains("<strong>Paused.</strong>") && page.contains("a release") && !page.contains("<blink>"),
         "{page}"
     );
-    setting.press(Who::Mona, "/r/tide/pool/resume", &[]).await;
-    assert_eq!(setting.store.brake_in_force(setting.repo.id, BrakeKind::Pause).await.expect("reads"), None);
-    let actions = setting.store.console_actions(setting.repo.id, 2).await.expect("reads");
+    world.press(Who::Mona, "/r/tide/pool/resume", &[]).await;
+    assert_eq!(world.store.brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads"), None);
+    let actions = world.store.console_actions(world.repo.id, 2).await.expect("reads");
     let told: Vec<_> = actions.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(|by| by.as_str()))).collect();
     assert_eq!(told, [("resume", Some("mona")), ("pause", Some("mona"))]);
 }
 
 #[tokio::test]
 async fn jobs_and_deliveries_are_done_again() {
-    let setting = House::new().await;
-    let job = async || setting.store.job(setting.dead).await.expect("reads").expect("known");
-    let pressed = setting.press(Who::Mona, &format!("/jobs/{}/retry", setting.dead), &[]).await;
+    let world = ServiceWorld::new().await;
+    let job = async || world.store.job(world.dead).await.expect("reads").expect("known");
+    let pressed = world.press(Who::Mona, &format!("/jobs/{}/retry", world.dead), &[]).await;
     assert_eq!(pressed.status(), StatusCode::SEE_OTHER);
     assert_eq!((job().await.state, job().await.attempts), (JobState::Queued, 0));
-    let refused = setting.press(Who::Mona, &format!("/deliveries/{DELIVERY}/replay"), &[]).await;
+    let refused = world.press(Who::Mona, &format!("/deliveries/{DELIVERY}/replay"), &[]).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     assert!(refused.text().await.expect("a page").contains("is queued already"));
-    let all = setting.press(Who::Operator, "/jobs/retry", &[("repo", "tide/pool")]).await;
+    let all = world.press(Who::Operator, "/jobs/retry", &[("repo", "tide/pool")]).await;
     assert_eq!(all.status(), StatusCode::SEE_OTHER);
-    let wrong = setting.press(Who::Operator, "/jobs/retry", &[("repo", "nonsense")]).await;
+    let wrong = world.press(Who::Operator, "/jobs/retry", &[("repo", "nonsense")]).await;
     assert_eq!(wrong.status(), StatusCode::BAD_REQUEST);
-    let synced = setting.press(Who::Mona, "/r/tide/pool/sync", &[]).await;
+    let synced = world.press(Who::Mona, "/r/tide/pool/sync", &[]).await;
     assert_eq!(synced.status(), StatusCode::SEE_OTHER);
     let filter = JobFilter { kind: Some("sync".to_owned()), ..JobFilter::default() };
-    assert_eq!(setting.store.jobs(&filter, 9).await.expect("reads").len(), 1);
+    assert_eq!(world.store.jobs(&filter, 9).await.expect("reads").len(), 1);
     let imported = "tide/imported".parse().expect("a name");
-    setting.store.ensure_repo(&imported, setting.clock.now()).await.expect("stored");
-    let refused = setting.press(Who::Operator, "/r/tide/imported/sync", &[]).await;
+    world.store.ensure_repo(&imported, world.clock.now()).await.expect("stored");
+    let refused = world.press(Who::Operator, "/r/tide/imported/sync", &[]).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     assert!(refused.text().await.expect("a page").contains("`canonry sync --repo tide/imported`"));
 }
 
-async fn is_dead(setting: &House, job: JobId) -> bool {
-    setting.store.job(job).await.expect("reads").expect("known").state == JobState::Dead
+async fn is_dead(world: &ServiceWorld, job: JobId) -> bool {
+    world.store.job(job).await.expect("reads").expect("known").state == JobState::Dead
 }
 
 #[tokio::test]
 async fn an_order_that_was_given_up_is_given_anew_and_not_tried_again() {
-    let setting = House::new().await;
-    let (plan, now) = (CloseRunId::new(3), setting.clock.now());
+    let world = ServiceWorld::new().await;
+    let (plan, now) = (CloseRunId::new(3), world.clock.now());
     let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: None };
-    let apply = queue_apply(&setting.store, &setting.repo, &order, now).await.expect("reads").expect("queued");
-    setting.give_up(apply).await;
+    let apply = queue_apply(&world.store, &world.repo, &order, now).await.expect("reads").expect("queued");
+    world.give_up(apply).await;
     let order = UndoOrder { plan, item: None, reason: UndoReason::Other, note: None, by: None };
-    let undo = queue_undo(&setting.store, &setting.repo, &order, now).await.expect("reads").expect("queued");
-    setting.give_up(undo).await;
+    let undo = queue_undo(&world.store, &world.repo, &order, now).await.expect("reads").expect("queued");
+    world.give_up(undo).await;
     for (job, who) in [(apply, Who::Mona), (undo, Who::Mona), (apply, Who::Operator), (undo, Who::Operator)] {
-        let pressed = setting.press(who, &format!("/jobs/{job}/retry"), &[]).await;
+        let pressed = world.press(who, &format!("/jobs/{job}/retry"), &[]).await;
         let to = pressed.headers()["location"].to_str().expect("text");
         assert_eq!((pressed.status(), to), (StatusCode::SEE_OTHER, "/r/tide/pool/plans/3"), "{who:?}");
-        let page = setting.page(who, &format!("/jobs/{job}")).await;
+        let page = world.page(who, &format!("/jobs/{job}")).await;
         assert!(page.contains(r#"href="/r/tide/pool/plans/3""#) && !page.contains("Try it now"), "{page}");
-        assert!(is_dead(&setting, job).await, "{who:?}");
+        assert!(is_dead(&world, job).await, "{who:?}");
     }
-    setting.press(Who::Mona, "/r/tide/pool/jobs/retry", &[]).await;
-    assert!(!is_dead(&setting, setting.dead).await, "others are tried again");
-    setting.press(Who::Operator, "/jobs/retry", &[]).await;
-    assert!(is_dead(&setting, apply).await && is_dead(&setting, undo).await);
+    world.press(Who::Mona, "/r/tide/pool/jobs/retry", &[]).await;
+    assert!(!is_dead(&world, world.dead).await, "others are tried again");
+    world.press(Who::Operator, "/jobs/retry", &[]).await;
+    assert!(is_dead(&world, apply).await && is_dead(&world, undo).await);
 }
 
 #[tokio::test]
 async fn what_is_about_a_former_repository_of_the_name_is_not_its_maintainers() {
-    let setting = House::new().await;
-    let id = setting.repo.github_id.expect("identified").0;
+    let world = ServiceWorld::new().await;
+    let id = world.repo.github_id.expect("identified").0;
     let sync_of = async |repo: &Repo| {
-        let job = queue_sync(&setting.store, repo, setting.clock.now()).await.expect("reads").expect("queued");
-        setting.give_up(job).await;
+        let job = queue_sync(&world.store, repo, world.clock.now()).await.expect("reads").expect("queued");
+        world.give_up(job).await;
         job
     };
-    let former = Repo { github_id: Some(GithubId(id + 1_000)), ..setting.repo.clone() };
+    let former = Repo { github_id: Some(GithubId(id + 1_000)), ..world.repo.clone() };
     let theirs = sync_of(&former).await;
-    let renamed = Repo { name: "tide/before".parse().expect("a name"), ..setting.repo.clone() };
+    let renamed = Repo { name: "tide/before".parse().expect("a name"), ..world.repo.clone() };
     let own = sync_of(&renamed).await;
     for (delivery, repo_id, is_ignored) in
         [("theirs", id + 1_000, false), ("ignored", id + 1_000, true), ("own", id, true)]
     {
-        setting.deliver(delivery, repo_id, is_ignored).await;
+        world.deliver(delivery, repo_id, is_ignored).await;
     }
     let hidden = [format!("/jobs/{theirs}"), "/deliveries/theirs".to_owned(), "/deliveries/ignored".to_owned()];
     for path in &hidden {
-        assert_eq!(setting.ask(Who::Mona, path).await.status(), StatusCode::NOT_FOUND, "{path}");
-        assert_eq!(setting.ask(Who::Operator, path).await.status(), StatusCode::OK, "{path}");
+        assert_eq!(world.ask(Who::Mona, path).await.status(), StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(world.ask(Who::Operator, path).await.status(), StatusCode::OK, "{path}");
         let deed = if path.starts_with("/jobs") { "retry" } else { "replay" };
-        let pressed = setting.press(Who::Mona, &format!("{path}/{deed}"), &[]).await;
+        let pressed = world.press(Who::Mona, &format!("{path}/{deed}"), &[]).await;
         assert_eq!(pressed.status(), StatusCode::NOT_FOUND, "{path}/{deed}");
     }
     for (list, of_own) in [
-        ("/r/tide/pool/jobs", format!("/jobs/{}", setting.dead)),
+        ("/r/tide/pool/jobs", format!("/jobs/{}", world.dead)),
         ("/r/tide/pool/deliveries", "/deliveries/own".to_owned()),
     ] {
-        let page = setting.page(Who::Mona, list).await;
+        let page = world.page(Who::Mona, list).await;
         assert!(page.contains(&format!(r#"href="{of_own}""#)), "{page}");
         for path in &hidden {
             assert!(!page.contains(&format!(r#"href="{path}""#)), "{path}: {page}");
         }
     }
-    setting.press(Who::Mona, "/r/tide/pool/jobs/retry", &[]).await;
-    assert!(is_dead(&setting, theirs).await && !is_dead(&setting, setting.dead).await);
-    let page = setting.page(Who::Mona, &format!("/jobs/{own}")).await;
+    world.press(Who::Mona, "/r/tide/pool/jobs/retry", &[]).await;
+    assert!(is_dead(&world, theirs).await && !is_dead(&world, world.dead).await);
+    let page = world.page(Who::Mona, &format!("/jobs/{own}")).await;
     assert!(page.contains(r#"<a href="/r/tide/pool">tide/pool</a>"#), "by its id under whatever name: {page}");
 }
 
 #[tokio::test]
 async fn whoever_may_not_has_github_asked_once_in_a_while() {
-    let setting = House::new().await;
-    let asked = || setting.emulator.requests().len();
+    let world = ServiceWorld::new().await;
+    let asked = || world.emulator.requests().len();
     for (who, status, believed) in [(Who::Stranger, StatusCode::NOT_FOUND, 10), (Who::Rita, StatusCode::FORBIDDEN, 1)] {
-        let csrf = setting.csrf(who).await;
+        let csrf = world.csrf(who).await;
         let send = async |path: &str| {
-            let answer = setting.send(who, path, Some(&csrf), &setting.address, &[]).await;
+            let answer = world.send(who, path, Some(&csrf), &world.address, &[]).await;
             assert_eq!(answer.status(), status, "{path} by {who:?}");
         };
         let before = asked();
         send("/r/tide/pool/pause").await;
         let first = asked();
         assert!(first > before, "{who:?}");
-        for path in deeds(&setting) {
+        for path in deeds(&world) {
             send(&path).await;
         }
         assert_eq!(asked(), first, "{who:?}");
-        setting.clock.advance(SignedDuration::from_mins(believed));
+        world.clock.advance(SignedDuration::from_mins(believed));
         send("/r/tide/pool/pause").await;
         assert!(asked() > first, "{who:?}");
     }
-    let csrf = setting.csrf(Who::Mona).await;
+    let csrf = world.csrf(Who::Mona).await;
     let before = asked();
-    for path in deeds(&setting) {
-        let answer = setting.send(Who::Mona, &path, Some(&csrf), "https://evil.example", &[]).await;
+    for path in deeds(&world) {
+        let answer = world.send(Who::Mona, &path, Some(&csrf), "https://evil.example", &[]).await;
         assert_eq!(answer.status(), StatusCode::FORBIDDEN, "{path}");
     }
     assert_eq!(asked(), before, "another site costs nothing");
-    setting.press(Who::Mona, "/r/tide/pool/pause", &[("reason", "r")]).await;
+    world.press(Who::Mona, "/r/tide/pool/pause", &[("reason", "r")]).await;
     let once = asked();
-    setting.press(Who::Mona, "/r/tide/pool/resume", &[]).await;
+    world.press(Who::Mona, "/r/tide/pool/resume", &[]).await;
     assert!(before < once && once < asked(), "a yes is asked for again");
 }

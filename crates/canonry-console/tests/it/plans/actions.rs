@@ -2,13 +2,14 @@
 
 use canonry_domain::{OverrideKind, UndoReason};
 use canonry_server::{ApplyOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed};
-use canonry_store::{JobCaps, JobEnd, JobLease, JobScope, NewOutboxEntry, NewOverride};
+use canonry_store::{JobCaps, JobEnd, JobLease, JobScope, NewOutboxEntry};
 use jiff::SignedDuration;
 use reqwest::StatusCode;
 
-use crate::plans::setting::Planned;
 use crate::reading::{csrf_of, flash_of};
-use crate::setting::{ISSUE, Who, number};
+use crate::world::items::ruling;
+use crate::world::plans::PlanWorld;
+use crate::world::{ISSUE, Who, number};
 
 fn mona() -> Option<String> {
     Some("mona".to_owned())
@@ -16,41 +17,38 @@ fn mona() -> Option<String> {
 
 #[tokio::test]
 async fn words_are_stored_with_their_author_and_the_next_row_follows() {
-    let setting = Planned::new().await;
+    let world = PlanWorld::new().await;
     let say = async |word: &str, item: &str| {
         let fields = [("word", word), ("item", item), ("move", "1"), ("show", "undecided")];
-        setting.send(Who::Mona, &setting.path("/rows"), &fields, false).await
+        world.send(Who::Mona, &world.path("/rows"), &fields, false).await
     };
     let answer = say("approve", "issue/2").await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-    assert_eq!(
-        answer.headers()["location"],
-        format!("/r/tide/pool/plans/{}/rows/issue/3?show=undecided", setting.plan)
-    );
+    assert_eq!(answer.headers()["location"], format!("/r/tide/pool/plans/{}/rows/issue/3?show=undecided", world.plan));
     assert!(flash_of(&answer).contains("Approved"), "{}", flash_of(&answer));
     say("exclude", "issue/3").await;
-    assert_eq!(setting.words().await, [(2, Some(true), mona()), (3, Some(false), mona()), (5, None, None)]);
-    let page = setting.page(Who::Rita, &setting.path("/rows/issue/3")).await;
+    assert_eq!(world.words().await, [(2, Some(true), mona()), (3, Some(false), mona()), (5, None, None)]);
+    let page = world.page(Who::Rita, &world.path("/rows/issue/3")).await;
     assert!(page.contains("excluded</span> by @mona"), "{page}");
     say("clear", "issue/3").await;
-    assert_eq!(setting.words().await[1], (3, None, None));
+    assert_eq!(world.words().await[1], (3, None, None));
     // The operator has no login.
-    setting.send(Who::Operator, &setting.path("/rows"), &[("word", "exclude"), ("item", "issue/3")], false).await;
-    assert_eq!(setting.words().await[1], (3, Some(false), None));
-    let actions = setting.store.console_actions(setting.repo.id, 10).await.expect("reads");
+    world.send(Who::Operator, &world.path("/rows"), &[("word", "exclude"), ("item", "issue/3")], false).await;
+    assert_eq!(world.words().await[1], (3, Some(false), None));
+    let actions = world.store.console_actions(world.repo.id, 10).await.expect("reads");
     let told: Vec<_> =
         actions.iter().map(|action| (action.action.as_str(), action.subject.clone(), action.is_operator)).collect();
-    assert_eq!(told[0], ("plan: exclude", format!("issue #3 of plan {}", setting.plan), true));
+    assert_eq!(told[0], ("plan: exclude", format!("issue #3 of plan {}", world.plan), true));
     assert_eq!(told.len(), 4);
 }
 
 #[tokio::test]
 async fn htmx_gets_the_review_with_the_next_row_in_focus() {
-    let setting = Planned::new().await;
+    let world = PlanWorld::new().await;
     let fields = [("word", "approve"), ("item", "issue/2"), ("move", "1")];
-    let answer = setting.send(Who::Mona, &setting.path("/rows"), &fields, true).await;
+    let answer = world.send(Who::Mona, &world.path("/rows"), &fields, true).await;
     assert_eq!(answer.status(), StatusCode::OK);
-    assert_eq!(answer.headers()["hx-replace-url"], format!("/r/tide/pool/plans/{}/rows/issue/3", setting.plan));
+    assert_eq!(answer.headers()["hx-replace-url"], format!("/r/tide/pool/plans/{}/rows/issue/3", world.plan));
     let part = answer.text().await.expect("a part");
     assert!(part.starts_with("<div id=\"review\">") && !part.contains("<html"), "{part}");
     assert!(
@@ -59,24 +57,24 @@ async fn htmx_gets_the_review_with_the_next_row_in_focus() {
     );
     assert!(part.contains("Close issue #3 in favour of #1") && part.contains("Approved #2."));
     // The last row stays.
-    let last = setting
-        .send(Who::Mona, &setting.path("/rows"), &[("word", "exclude"), ("item", "issue/5"), ("move", "1")], true)
+    let last = world
+        .send(Who::Mona, &world.path("/rows"), &[("word", "exclude"), ("item", "issue/5"), ("move", "1")], true)
         .await;
     assert!(last.text().await.expect("a part").contains("id=\"row-issue-5\" tabindex=\"-1\" data-current"));
-    let pair = setting.ask(Who::Rita, &setting.path("/rows/issue/2"), true).await.text().await.expect("a part");
+    let pair = world.ask(Who::Rita, &world.path("/rows/issue/2"), true).await.text().await.expect("a part");
     assert!(pair.starts_with("<section id=\"pair\"") && pair.contains("by @mona"), "{pair}");
 }
 
 #[tokio::test]
 async fn many_rows_and_all_rows_get_a_word() {
-    let setting = Planned::new().await;
+    let world = PlanWorld::new().await;
     let many = [("word", "exclude"), ("item", "issue/2"), ("item", "issue/3"), ("item", "issue/6")];
-    setting.send(Who::Mona, &setting.path("/rows"), &many, false).await;
-    assert_eq!(setting.words().await, [(2, Some(false), mona()), (3, Some(false), mona()), (5, None, None)]);
-    setting.send(Who::Mona, &setting.path("/rows"), &[("word", "approve"), ("all", "1")], false).await;
-    assert_eq!(setting.words().await, [(2, Some(false), mona()), (3, Some(false), mona()), (5, Some(true), mona())]);
-    setting.send(Who::Mona, &setting.path("/rows"), &[("word", "clear"), ("all", "1")], false).await;
-    assert!(setting.words().await.iter().all(|(_, word, by)| word.is_none() && by.is_none()));
+    world.send(Who::Mona, &world.path("/rows"), &many, false).await;
+    assert_eq!(world.words().await, [(2, Some(false), mona()), (3, Some(false), mona()), (5, None, None)]);
+    world.send(Who::Mona, &world.path("/rows"), &[("word", "approve"), ("all", "1")], false).await;
+    assert_eq!(world.words().await, [(2, Some(false), mona()), (3, Some(false), mona()), (5, Some(true), mona())]);
+    world.send(Who::Mona, &world.path("/rows"), &[("word", "clear"), ("all", "1")], false).await;
+    assert!(world.words().await.iter().all(|(_, word, by)| word.is_none() && by.is_none()));
     // What cannot be done is refused with a sentence.
     for (fields, status, words) in [
         (vec![("word", "approve")], StatusCode::UNPROCESSABLE_ENTITY, "Choose at least one row first."),
@@ -84,52 +82,48 @@ async fn many_rows_and_all_rows_get_a_word() {
         (vec![("word", "approve"), ("item", "issue/x")], StatusCode::BAD_REQUEST, "is no item of this plan"),
         (vec![("item", "issue/2")], StatusCode::BAD_REQUEST, "the form lacks"),
     ] {
-        let answer = setting.send(Who::Mona, &setting.path("/rows"), &fields, false).await;
+        let answer = world.send(Who::Mona, &world.path("/rows"), &fields, false).await;
         assert_eq!(answer.status(), status, "{fields:?}");
         let page = answer.text().await.expect("a page");
         assert!(page.contains(words), "{words}: {page}");
     }
-    let skipped =
-        setting.send(Who::Mona, &setting.path("/rows"), &[("word", "approve"), ("item", "issue/6")], false).await;
+    let skipped = world.send(Who::Mona, &world.path("/rows"), &[("word", "approve"), ("item", "issue/6")], false).await;
     assert!(flash_of(&skipped).starts_with("Nothing"), "{}", flash_of(&skipped));
 }
 
 #[tokio::test]
 async fn readers_and_forged_forms_change_nothing() {
-    let setting = Planned::new().await;
+    let world = PlanWorld::new().await;
     let confirm = "close 3 in tide/pool";
     let deeds = [
         ("/plans".to_owned(), vec![("type", "issue")]),
-        (setting.path("/rows"), vec![("word", "approve"), ("item", "issue/2")]),
-        (setting.path("/rows"), vec![("word", "exclude"), ("all", "1")]),
-        (setting.path("/apply"), vec![("confirm", confirm)]),
-        (setting.path("/undo"), vec![("reason", "other"), ("confirm", "reopen 0 in tide/pool")]),
+        (world.path("/rows"), vec![("word", "approve"), ("item", "issue/2")]),
+        (world.path("/rows"), vec![("word", "exclude"), ("all", "1")]),
+        (world.path("/apply"), vec![("confirm", confirm)]),
+        (world.path("/undo"), vec![("reason", "other"), ("confirm", "reopen 0 in tide/pool")]),
     ];
-    let monas = csrf_of(&setting.page(Who::Mona, "/plans").await);
+    let monas = csrf_of(&world.page(Who::Mona, "/plans").await);
     for (path, fields) in &deeds {
-        let ritas = csrf_of(&setting.page(Who::Rita, "/plans").await);
-        let reader = setting.send_with(Who::Rita, path, &ritas, fields, false).await;
+        let ritas = csrf_of(&world.page(Who::Rita, "/plans").await);
+        let reader = world.send_with(Who::Rita, path, &ritas, fields, false).await;
         assert_eq!(reader.status(), StatusCode::FORBIDDEN, "{path}");
         assert!(reader.text().await.expect("a page").contains("maintainers of this repository"));
-        assert_eq!(setting.send_with(Who::Rita, path, &monas, fields, false).await.status(), StatusCode::FORBIDDEN);
-        assert_eq!(setting.send_with(Who::Mona, path, "wrong", fields, false).await.status(), StatusCode::FORBIDDEN);
-        assert_eq!(setting.send_with(Who::Stranger, path, &monas, fields, false).await.status(), StatusCode::NOT_FOUND);
-        assert_eq!(
-            setting.send_with(Who::Nobody, path, &monas, fields, false).await.status(),
-            StatusCode::UNAUTHORIZED
-        );
+        assert_eq!(world.send_with(Who::Rita, path, &monas, fields, false).await.status(), StatusCode::FORBIDDEN);
+        assert_eq!(world.send_with(Who::Mona, path, "wrong", fields, false).await.status(), StatusCode::FORBIDDEN);
+        assert_eq!(world.send_with(Who::Stranger, path, &monas, fields, false).await.status(), StatusCode::NOT_FOUND);
+        assert_eq!(world.send_with(Who::Nobody, path, &monas, fields, false).await.status(), StatusCode::UNAUTHORIZED);
     }
-    assert!(setting.words().await.iter().all(|(_, word, _)| word.is_none()));
+    assert!(world.words().await.iter().all(|(_, word, _)| word.is_none()));
     assert_eq!(
-        (setting.jobs().await, setting.store.console_actions(setting.repo.id, 10).await.expect("reads")),
+        (world.jobs().await, world.store.console_actions(world.repo.id, 10).await.expect("reads")),
         (vec![], vec![])
     );
 }
 
 #[tokio::test]
 async fn a_plan_is_applied_after_its_own_confirmation_alone() {
-    let setting = Planned::new().await;
-    let apply = async |fields: &[(&str, &str)]| setting.send(Who::Mona, &setting.path("/apply"), fields, false).await;
+    let world = PlanWorld::new().await;
+    let apply = async |fields: &[(&str, &str)]| world.send(Who::Mona, &world.path("/apply"), fields, false).await;
     for confirm in ["", "close 2 in tide/pool", "close 3 in tide/lake", "Close 3 in tide/pool", "yes"] {
         let answer = apply(&[("confirm", confirm), ("approved_only", "0")]).await;
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{confirm:?}");
@@ -147,76 +141,68 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     // Nothing is approved, and what is typed must count what is.
     let none = apply(&[("confirm", "close 0 in tide/pool"), ("approved_only", "1")]).await;
     assert!(none.text().await.expect("a page").contains("no row is approved"));
-    setting.store.set_approved(setting.plan, ISSUE, &[number(3)], Some(true), None, setting.now).await.expect("noted");
+    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now).await.expect("noted");
     let all = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "1")]).await;
     assert_eq!(all.status(), StatusCode::UNPROCESSABLE_ENTITY);
-    assert_eq!(setting.jobs().await, []);
+    assert_eq!(world.jobs().await, []);
 
     let answer = apply(&[("confirm", "close 1 in tide/pool"), ("approved_only", "1")]).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
-    let jobs = setting.jobs().await;
+    let jobs = world.jobs().await;
     let by = Some("mona".parse().expect("a login"));
-    let order = ApplyOrder { plan: setting.plan, approved_only: true, only_takes_back: false, by };
+    let order = ApplyOrder { plan: world.plan, approved_only: true, only_takes_back: false, by };
     assert_eq!(jobs.iter().map(closing_deed).collect::<Vec<_>>(), [Some(ClosingDeed::Apply(order))]);
 
     // While it goes on nobody begins it again, and its progress is told.
     let again = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "0")]).await;
     assert!(again.text().await.expect("a page").contains("it is being worked on already"));
-    assert_eq!(setting.jobs().await.len(), 1);
-    let page = setting.page(Who::Rita, &setting.path("")).await;
+    assert_eq!(world.jobs().await.len(), 1);
+    let page = world.page(Who::Rita, &world.path("")).await;
     assert!(page.contains("<noscript><meta http-equiv=\"refresh\""), "{page}");
-    let part = setting.ask(Who::Rita, &setting.path("/progress"), true).await.text().await.expect("a part");
+    let part = world.ask(Who::Rita, &world.path("/progress"), true).await.text().await.expect("a part");
     assert!(
         part.starts_with("<section id=\"progress\"")
             && part.contains("hx-trigger=\"every 2s\"")
             && part.contains("0 closed"),
         "{part}"
     );
-    assert_eq!(setting.ask(Who::Rita, &setting.path("/progress"), false).await.status(), StatusCode::SEE_OTHER);
+    assert_eq!(world.ask(Who::Rita, &world.path("/progress"), false).await.status(), StatusCode::SEE_OTHER);
     let caps = JobCaps { in_all: 9, per_repo: 9 };
-    let until = setting.now + SignedDuration::from_mins(5);
-    let job = setting
-        .store
-        .lease_job("worker", caps, JobScope::All, setting.now, until)
-        .await
-        .expect("reads")
-        .expect("a job");
+    let until = world.now + SignedDuration::from_mins(5);
+    let job =
+        world.store.lease_job("worker", caps, JobScope::All, world.now, until).await.expect("reads").expect("a job");
     let lease = JobLease { id: job.id, owner: "worker" };
-    assert!(
-        setting.store.end_job(lease, JobEnd::Ignored("refused: it is paused <b>"), setting.now).await.expect("ended")
-    );
-    let ended = setting.ask(Who::Rita, &setting.path("/progress"), true).await;
+    assert!(world.store.end_job(lease, JobEnd::Ignored("refused: it is paused <b>"), world.now).await.expect("ended"));
+    let ended = world.ask(Who::Rita, &world.path("/progress"), true).await;
     assert_eq!(ended.headers()["hx-refresh"], "true");
-    let page = setting.page(Who::Rita, &setting.path("")).await;
+    let page = world.page(Who::Rita, &world.path("")).await;
     assert!(page.contains("refused: it is paused &#60;b&#62;") && !page.contains("hx-trigger"), "{page}");
 }
 
 #[tokio::test]
 async fn rows_can_only_be_excluded_while_the_plan_is_applied() {
-    let setting = Planned::new().await;
-    let rows = setting.path("/rows");
-    let say = async |fields: &[(&str, &str)]| setting.send(Who::Mona, &rows, fields, false).await;
+    let world = PlanWorld::new().await;
+    let rows = world.path("/rows");
+    let say = async |fields: &[(&str, &str)]| world.send(Who::Mona, &rows, fields, false).await;
     say(&[("word", "exclude"), ("item", "issue/5")]).await;
     let buttons = async || {
-        let page = setting.page(Who::Mona, &setting.path("/rows/issue/2")).await;
+        let page = world.page(Who::Mona, &world.path("/rows/issue/2")).await;
         let offered = ["approve", "exclude", "clear"].map(|word| page.matches(&format!("value=\"{word}\"")).count());
         (offered, page.contains("While the plan is being applied, rows can only be excluded"))
     };
     assert_eq!(buttons().await, ([3, 3, 3], false));
     // Ordered twice at once, it is applied once.
     let confirm = [("confirm", "close 2 in tide/pool"), ("approved_only", "0")];
-    let path = setting.path("/apply");
-    let (one, other) = tokio::join!(
-        setting.send(Who::Mona, &path, &confirm, false),
-        setting.send(Who::Operator, &path, &confirm, false)
-    );
+    let path = world.path("/apply");
+    let (one, other) =
+        tokio::join!(world.send(Who::Mona, &path, &confirm, false), world.send(Who::Operator, &path, &confirm, false));
     let mut answers = [one.status(), other.status()];
     answers.sort();
     assert_eq!(answers, [StatusCode::SEE_OTHER, StatusCode::UNPROCESSABLE_ENTITY]);
-    assert_eq!(setting.jobs().await.len(), 1);
+    assert_eq!(world.jobs().await.len(), 1);
 
     assert_eq!(buttons().await, ([0, 2, 0], true));
-    let before = setting.words().await;
+    let before = world.words().await;
     for fields in [
         vec![("word", "clear"), ("item", "issue/5")],
         vec![("word", "approve"), ("item", "issue/5")],
@@ -226,88 +212,77 @@ async fn rows_can_only_be_excluded_while_the_plan_is_applied() {
         let answer = say(&fields).await;
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY, "{fields:?}");
         assert!(answer.text().await.expect("a page").contains("Nothing was changed. While the plan is being applied"));
-        assert_eq!(setting.words().await, before, "{fields:?}");
+        assert_eq!(world.words().await, before, "{fields:?}");
     }
     let excluded = say(&[("word", "exclude"), ("item", "issue/3")]).await;
     assert!(!flash_of(&excluded).contains("begun"), "{}", flash_of(&excluded));
-    assert_eq!(setting.words().await[1], (3, Some(false), mona()));
+    assert_eq!(world.words().await[1], (3, Some(false), mona()));
     // The service is at this one: whether GitHub has the close is not known here.
-    let (key, payload) = (format!("close:{}:issue:2", setting.plan), serde_json::json!({}));
+    let (key, payload) = (format!("close:{}:issue:2", world.plan), serde_json::json!({}));
     let new = NewOutboxEntry {
-        repo: setting.repo.id,
+        repo: world.repo.id,
         number: number(2),
         kind: "close",
         key: &key,
         payload: &payload,
         refused: None,
     };
-    setting.store.enqueue(&new, setting.now).await.expect("stored");
+    world.store.enqueue(&new, world.now).await.expect("stored");
     let late = say(&[("word", "exclude"), ("item", "issue/2")]).await;
     assert!(flash_of(&late).contains("begun"), "{}", flash_of(&late));
-    assert_eq!(setting.words().await[0], (2, Some(false), mona()));
+    assert_eq!(world.words().await[0], (2, Some(false), mona()));
 
     let caps = JobCaps { in_all: 9, per_repo: 9 };
-    let until = setting.now + SignedDuration::from_mins(5);
-    let job = setting.store.lease_job("worker", caps, JobScope::All, setting.now, until).await.expect("reads");
+    let until = world.now + SignedDuration::from_mins(5);
+    let job = world.store.lease_job("worker", caps, JobScope::All, world.now, until).await.expect("reads");
     let lease = JobLease { id: job.expect("a job").id, owner: "worker" };
-    assert!(setting.store.end_job(lease, JobEnd::Done, setting.now).await.expect("ended"));
+    assert!(world.store.end_job(lease, JobEnd::Done, world.now).await.expect("ended"));
     say(&[("word", "clear"), ("item", "issue/5")]).await;
-    assert_eq!(setting.words().await[2], (5, None, None));
+    assert_eq!(world.words().await[2], (5, None, None));
 }
 
 #[tokio::test]
 async fn a_plan_that_is_not_good_is_not_applied() {
-    let mut setting = Planned::new().await;
-    let apply = async |setting: &Planned, words: &str| {
+    let mut world = PlanWorld::new().await;
+    let apply = async |world: &PlanWorld, words: &str| {
         let fields = [("confirm", "close 3 in tide/pool"), ("approved_only", "0")];
-        let answer = setting.send(Who::Mona, &setting.path("/apply"), &fields, false).await;
+        let answer = world.send(Who::Mona, &world.path("/apply"), &fields, false).await;
         assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
         let page = answer.text().await.expect("a page");
         assert!(page.contains(words), "{words}: {page}");
-        assert_eq!(setting.jobs().await, []);
+        assert_eq!(world.jobs().await, []);
     };
-    let apart = NewOverride {
-        item_type: ISSUE,
-        kind: OverrideKind::NotDuplicate,
-        item: number(2),
-        other: Some(number(1)),
-        note: None,
-        by: None,
-    };
-    let later = setting.now + SignedDuration::from_secs(1);
-    setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
-    let apart = NewOverride { item: number(5), other: Some(number(4)), ..apart };
-    let ruled = setting.store.add_override(setting.repo.id, apart, later).await.expect("ruled");
-    apply(&setting, &format!("override {} was given or removed after plan", ruled.id)).await;
-    let good = setting.plan;
-    setting.plan = setting.planned(SignedDuration::from_hours(7 * 24 + 1)).await;
-    apply(&setting, "is older than 7 days").await;
-    setting.plan = good;
-    apply(&setting, "is newer and has items of plan").await;
-    setting.plan = setting.planned(-SignedDuration::from_secs(2)).await;
+    let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
+    let later = world.now + SignedDuration::from_secs(1);
+    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
+    let ruled = world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    apply(&world, &format!("override {} was given or removed after plan", ruled.id)).await;
+    let good = world.plan;
+    world.plan = world.planned(SignedDuration::from_hours(7 * 24 + 1)).await;
+    apply(&world, "is older than 7 days").await;
+    world.plan = good;
+    apply(&world, "is newer and has items of plan").await;
+    world.plan = world.planned(-SignedDuration::from_secs(2)).await;
     let kind = canonry_store::BrakeKind::Pause;
-    setting.store.set_brake(setting.repo.id, kind, None, "so", setting.now).await.expect("set");
-    apply(&setting, "Canonry is paused in this repository").await;
-    setting.store.lift_brake(setting.repo.id, kind, None, setting.now).await.expect("lifted");
-    setting
-        .store
-        .write_repo_settings(setting.repo.id, Some("close:\n  minClose: often\n"), setting.now)
-        .await
-        .expect("kept");
-    apply(&setting, "has a mistake").await;
-    let setting = Planned::without_maintainers().await;
-    apply(&setting, "run `canonry maintainers refresh --repo tide/pool`").await;
+    world.store.set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
+    apply(&world, "Canonry is paused in this repository").await;
+    world.store.lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
+    world.store.write_repo_settings(world.repo.id, Some("close:\n  minClose: often\n"), world.now).await.expect("kept");
+    apply(&world, "has a mistake").await;
+    let world = PlanWorld::without_maintainers().await;
+    apply(&world, "run `canonry maintainers refresh --repo tide/pool`").await;
 }
 
 #[tokio::test]
 async fn what_was_closed_is_opened_again_after_a_confirmation() {
-    let setting = Planned::new().await;
-    let undo = async |fields: &[(&str, &str)]| setting.send(Who::Mona, &setting.path("/undo"), fields, false).await;
+    let world = PlanWorld::new().await;
+    let undo = async |fields: &[(&str, &str)]| world.send(Who::Mona, &world.path("/undo"), fields, false).await;
     let whole = [("reason", "not-duplicate"), ("confirm", "reopen 1 in tide/pool"), ("note", "They differ.")];
     let nothing = undo(&whole).await;
     assert!(nothing.text().await.expect("a page").contains("nothing that this plan closed is left"));
-    setting.applied().await;
-    let page = setting.page(Who::Mona, &setting.path("/rows/issue/2?show=ended")).await;
+    world.applied().await;
+    let page = world.page(Who::Mona, &world.path("/rows/issue/2?show=ended")).await;
     assert!(
         page.contains("type=\"checkbox\" data-all")
             && page.contains("reopen #2")
@@ -328,7 +303,7 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
     {
         assert_eq!(undo(&fields).await.status(), StatusCode::BAD_REQUEST, "{fields:?}");
     }
-    assert_eq!(setting.jobs().await, []);
+    assert_eq!(world.jobs().await, []);
     assert_eq!(
         undo(&[("reason", "wrong-target"), ("item", "issue/2"), ("confirm", "reopen #2")]).await.status(),
         StatusCode::SEE_OTHER
@@ -336,20 +311,20 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
     assert_eq!(undo(&whole).await.status(), StatusCode::SEE_OTHER);
     let by = Some("mona".parse().expect("a login"));
     let one = UndoOrder {
-        plan: setting.plan,
+        plan: world.plan,
         item: Some((ISSUE, number(2))),
         reason: UndoReason::WrongTarget,
         note: None,
         by: by.clone(),
     };
     let all = UndoOrder {
-        plan: setting.plan,
+        plan: world.plan,
         item: None,
         reason: UndoReason::NotDuplicate,
         note: Some("They differ.".to_owned()),
         by,
     };
-    let jobs = setting.jobs().await;
+    let jobs = world.jobs().await;
     assert_eq!(
         jobs.iter().map(closing_deed).collect::<Vec<_>>(),
         [Some(ClosingDeed::Undo(all)), Some(ClosingDeed::Undo(one))]
@@ -358,14 +333,14 @@ async fn what_was_closed_is_opened_again_after_a_confirmation() {
 
 #[tokio::test]
 async fn a_plan_is_ordered_and_awaited() {
-    let setting = Planned::new().await;
-    let bad = setting.send(Who::Mona, "/plans", &[("min_close", "1.5")], false).await;
+    let world = PlanWorld::new().await;
+    let bad = world.send(Who::Mona, "/plans", &[("min_close", "1.5")], false).await;
     assert_eq!(bad.status(), StatusCode::BAD_REQUEST);
-    assert_eq!(setting.jobs().await, []);
+    assert_eq!(world.jobs().await, []);
     let fields = [("type", "issue"), ("min_close", "0.95"), ("policy", "")];
-    let answer = setting.send(Who::Mona, "/plans", &fields, false).await;
+    let answer = world.send(Who::Mona, "/plans", &fields, false).await;
     assert_eq!(answer.headers()["location"], "/r/tide/pool/plans");
-    let jobs = setting.jobs().await;
+    let jobs = world.jobs().await;
     let order = PlanOrder {
         item_type: Some(ISSUE),
         min_close: canonry_domain::Probability::new(0.95).ok(),
@@ -373,7 +348,7 @@ async fn a_plan_is_ordered_and_awaited() {
         by: Some("mona".parse().expect("a login")),
     };
     assert_eq!(jobs.iter().map(closing_deed).collect::<Vec<_>>(), [Some(ClosingDeed::Plan(order))]);
-    let part = setting.ask(Who::Rita, "/plans/making", true).await.text().await.expect("a part");
+    let part = world.ask(Who::Rita, "/plans/making", true).await.text().await.expect("a part");
     assert!(part.starts_with("<p id=\"making\"") && part.contains("A plan is being made."), "{part}");
-    assert!(setting.page(Who::Rita, "/plans").await.contains("A plan is being made."));
+    assert!(world.page(Who::Rita, "/plans").await.contains("A plan is being made."));
 }

@@ -2,9 +2,9 @@
 
 use reqwest::StatusCode;
 
-use crate::house::setting::{DELIVERY, EVERYBODY, House};
 use crate::reading::assert_harmless;
-use crate::setting::{HOSTILE, Who, number};
+use crate::world::service::{DELIVERY, EVERYBODY, ServiceWorld};
+use crate::world::{HOSTILE, Who, number};
 
 /// What operator, maintainer, reader, stranger and nobody get.
 type Answers = [u16; 5];
@@ -18,7 +18,7 @@ const OPERATORS: Answers = [200, 403, 403, 403, 303];
 const HIDDEN: Answers = [200, 404, 404, 404, 303];
 const ABSENT: Answers = [404, 404, 404, 404, 303];
 
-fn pages(setting: &House) -> Vec<(String, Answers)> {
+fn pages(world: &ServiceWorld) -> Vec<(String, Answers)> {
     let repo = "/r/tide/pool";
     let of_repo = |tail: &str| format!("{repo}{tail}");
     vec![
@@ -43,8 +43,8 @@ fn pages(setting: &House) -> Vec<(String, Answers)> {
         (of_repo("/deliveries?state=dead&event=issues"), MAINTAINERS),
         ("/jobs".to_owned(), OPERATORS),
         ("/jobs?state=dead&repo=tide/pool".to_owned(), OPERATORS),
-        (format!("/jobs/{}", setting.dead), MAINTAINERS),
-        (format!("/jobs/{}", setting.dead.get() + 1), HIDDEN),
+        (format!("/jobs/{}", world.dead), MAINTAINERS),
+        (format!("/jobs/{}", world.dead.get() + 1), HIDDEN),
         ("/jobs/999".to_owned(), ABSENT),
         ("/jobs/nonsense".to_owned(), ABSENT),
         ("/deliveries".to_owned(), OPERATORS),
@@ -58,10 +58,10 @@ fn pages(setting: &House) -> Vec<(String, Answers)> {
 
 #[tokio::test]
 async fn every_page_is_for_whom_it_is_for() {
-    let setting = House::new().await;
-    for (path, expected) in pages(&setting) {
+    let world = ServiceWorld::new().await;
+    for (path, expected) in pages(&world) {
         for (who, status) in EVERYBODY.into_iter().zip(expected) {
-            let answer = setting.ask(who, &path).await;
+            let answer = world.ask(who, &path).await;
             assert_eq!(answer.status().as_u16(), status, "{path} for {who:?}");
             let policy = answer.headers()["content-security-policy"].to_str().expect("text").to_owned();
             assert!(policy.starts_with("default-src 'none'"), "{path}: {policy}");
@@ -75,13 +75,13 @@ async fn every_page_is_for_whom_it_is_for() {
 
 #[tokio::test]
 async fn nothing_that_a_stranger_wrote_becomes_part_of_a_page() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let mut seen = 0;
-    for (path, expected) in pages(&setting) {
+    for (path, expected) in pages(&world) {
         if expected[0] != 200 {
             continue;
         }
-        let page = setting.page(Who::Operator, &path).await;
+        let page = world.page(Who::Operator, &path).await;
         seen += page.matches("alert(1)").count();
         assert_harmless(&page);
         assert_eq!(page.matches("<h1").count(), 1, "{path}");
@@ -91,31 +91,31 @@ async fn nothing_that_a_stranger_wrote_becomes_part_of_a_page() {
 
 #[tokio::test]
 async fn the_overview_tells_of_each_repository_in_a_line() {
-    let setting = House::new().await;
-    let page = setting.page(Who::Operator, "/").await;
+    let world = ServiceWorld::new().await;
+    let page = world.page(Who::Operator, "/").await;
     for told in
         ["tide/<strong>pool</strong>", ">59</a>", "grace", "1 given up", "1 mistake in settings", "jobs given up"]
     {
         assert!(page.contains(told), "{told}: {page}");
     }
-    let reader = setting.page(Who::Rita, "/").await;
+    let reader = world.page(Who::Rita, "/").await;
     assert!(reader.contains("tide/<strong>pool</strong>") && !reader.contains("jobs given up"), "{reader}");
     // The list of jobs is for maintainers.
-    let maintainer = setting.page(Who::Mona, "/").await;
+    let maintainer = world.page(Who::Mona, "/").await;
     for (page, is_linked) in [(&page, true), (&maintainer, true), (&reader, false)] {
         assert_eq!(page.contains("/r/tide/pool/jobs?state=dead"), is_linked, "{page}");
         assert!(page.contains("1 given up"), "{page}");
     }
     // Without an App the operator is told where one is made, and nobody else.
     assert!(page.contains(r#"href="/setup""#) && !maintainer.contains("/setup"), "{page}");
-    let stranger = setting.page(Who::Stranger, "/").await;
+    let stranger = world.page(Who::Stranger, "/").await;
     assert!(stranger.contains("Nothing for you here yet") && !stranger.contains("tide"), "{stranger}");
 }
 
 #[tokio::test]
 async fn the_summary_says_how_a_repository_is_and_offers_deeds_to_maintainers_alone() {
-    let setting = House::new().await;
-    let page = setting.page(Who::Mona, "/r/tide/pool").await;
+    let world = ServiceWorld::new().await;
+    let page = world.page(Who::Mona, "/r/tide/pool").await;
     for told in [
         "likely duplicates are closed after a grace",
         "1 mistake in .canonry.yml",
@@ -127,16 +127,16 @@ async fn the_summary_says_how_a_repository_is_and_offers_deeds_to_maintainers_al
         assert!(page.contains(told), "{told}: {page}");
     }
     assert!(page.contains(r#"action="/r/tide/pool/pause""#), "{page}");
-    let reader = setting.page(Who::Rita, "/r/tide/pool").await;
+    let reader = world.page(Who::Rita, "/r/tide/pool").await;
     assert!(!reader.contains(r#"method="post" action="/r/"#), "{reader}");
 }
 
 #[tokio::test]
 async fn what_went_wrong_is_told_in_the_readers_own_frame() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let told = async |who: Who, path: &str| {
         let cookies = format!("canonry={}; canonry-theme=dark", who.session());
-        let request = setting.client.get(format!("{}{path}", setting.address)).header("cookie", cookies);
+        let request = world.client.get(format!("{}{path}", world.address)).header("cookie", cookies);
         let answer = request.send().await.expect("answered");
         (answer.status(), answer.text().await.expect("a page"))
     };
@@ -158,36 +158,36 @@ async fn what_went_wrong_is_told_in_the_readers_own_frame() {
 
 #[tokio::test]
 async fn items_are_filtered_and_paged_by_the_address() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let items = |query: &str| format!("/r/tide/pool/items{query}");
-    let first = setting.page(Who::Rita, &items("")).await;
+    let first = world.page(Who::Rita, &items("")).await;
     assert_eq!(first.matches("<tr data-row>").count(), 50);
     assert!(first.contains("#61 A fix") && first.contains("before=12-issue"), "{first}");
-    let second = setting.page(Who::Rita, &items("?before=12-issue")).await;
+    let second = world.page(Who::Rita, &items("?before=12-issue")).await;
     assert_eq!(second.matches("<tr data-row>").count(), 11);
     assert!(second.contains("First page") && !second.contains("Next page"), "{second}");
-    let duplicates = setting.page(Who::Rita, &items("?verdict=duplicate")).await;
+    let duplicates = world.page(Who::Rita, &items("?verdict=duplicate")).await;
     assert_eq!(duplicates.matches("<tr data-row>").count(), 1);
     assert!(duplicates.contains("#7 Issue 7") && duplicates.contains("/clusters/issue/3"), "{duplicates}");
-    let none = setting.page(Who::Rita, &items("?verdict=maybe_duplicate")).await;
+    let none = world.page(Who::Rita, &items("?verdict=maybe_duplicate")).await;
     assert!(none.contains("No item is left with these filters"), "{none}");
-    let closed = setting.page(Who::Rita, &items("?state=closed&type=issue")).await;
+    let closed = world.page(Who::Rita, &items("?state=closed&type=issue")).await;
     assert_eq!(closed.matches("<tr data-row>").count(), 1);
     for (told, path) in [("7", "/r/tide/pool/issues/7"), ("%2361", "/r/tide/pool/pulls/61")] {
-        let found = setting.ask(Who::Rita, &items(&format!("?number={told}"))).await;
+        let found = world.ask(Who::Rita, &items(&format!("?number={told}"))).await;
         assert_eq!(
             (found.status(), found.headers()["location"].to_str().expect("text")),
             (StatusCode::SEE_OTHER, path)
         );
     }
-    let missing = setting.page(Who::Rita, &items("?number=999")).await;
+    let missing = world.page(Who::Rita, &items("?number=999")).await;
     assert!(missing.contains("There is no item 999 here"), "{missing}");
 }
 
 #[tokio::test]
 async fn settings_show_the_file_its_mistakes_and_the_rulings() {
-    let setting = House::new().await;
-    let page = setting.page(Who::Mona, "/r/tide/pool/settings").await;
+    let world = ServiceWorld::new().await;
+    let page = world.page(Who::Mona, "/r/tide/pool/settings").await;
     for told in [
         "One mistake",
         "line 5, column",
@@ -199,31 +199,31 @@ async fn settings_show_the_file_its_mistakes_and_the_rulings() {
     ] {
         assert!(page.contains(told), "{told}: {page}");
     }
-    let reader = setting.page(Who::Rita, "/r/tide/pool/settings").await;
+    let reader = world.page(Who::Rita, "/r/tide/pool/settings").await;
     assert!(!reader.contains("/remove"), "{reader}");
     // GitHub shows collaborators to those who may push, and what models cost is nobody else's business.
     for kept in ["Who maintains it", "Models, this month"] {
         assert!(page.contains(kept) && !reader.contains(kept), "{kept}: {reader}");
     }
-    assert_eq!(setting.store.override_pages(setting.repo.id, None, 9).await.expect("reads")[0].item, number(8));
+    assert_eq!(world.store.override_pages(world.repo.id, None, 9).await.expect("reads")[0].item, number(8));
 }
 
 #[tokio::test]
 async fn bodies_and_payloads_are_for_operators() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let path = format!("/deliveries/{DELIVERY}?body=1");
-    let whole = setting.page(Who::Operator, &path).await;
+    let whole = world.page(Who::Operator, &path).await;
     assert!(whole.contains("&#34;title&#34;") && whole.contains("alert(1)"), "{whole}");
-    let maintainer = setting.page(Who::Mona, &path).await;
+    let maintainer = world.page(Who::Mona, &path).await;
     assert!(!maintainer.contains("&#34;title&#34;") && maintainer.contains("Do it again"), "{maintainer}");
     assert!(HOSTILE.contains("alert(1)"));
 }
 
 #[tokio::test]
 async fn a_clock_that_is_wrong_is_told_on_the_overview() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let told = "Nothing is closed: this machine's clock is 10 minutes ahead of GitHub's.";
-    assert!(!setting.page(Who::Mona, "/").await.contains("Nothing is closed"), "both clocks agree");
-    setting.clock.advance(jiff::SignedDuration::from_mins(10));
-    assert!(setting.page(Who::Mona, "/").await.replace("&#39;", "'").contains(told));
+    assert!(!world.page(Who::Mona, "/").await.contains("Nothing is closed"), "both clocks agree");
+    world.clock.advance(jiff::SignedDuration::from_mins(10));
+    assert!(world.page(Who::Mona, "/").await.replace("&#39;", "'").contains(told));
 }

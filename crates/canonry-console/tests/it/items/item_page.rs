@@ -1,26 +1,25 @@
-//! The story of one item: its gates, verdicts, plans and what people did.
+//! The page of one item: its gates, verdicts, plans and what people did.
 
 use canonry_domain::{
-    CurrentThreshold, DecisionStatus, ItemRecord, ItemState, TargetPolicy, Threshold, ThresholdSource, TriageMode,
-    Verdict,
+    CurrentThreshold, DecisionStatus, ItemRecord, ItemState, Threshold, ThresholdSource, TriageMode, Verdict,
 };
-use canonry_store::{CloseOutcome, CloseResult, NewPlan, NewPlanRow, TriageAction, TriageActionKind};
-use serde_json::json;
+use canonry_store::{CloseOutcome, CloseResult, TriageAction, TriageActionKind};
 
-use crate::map::setting::{RAW, decision, probability, record};
 use crate::reading::assert_harmless;
-use crate::setting::{ISSUE, Setting, Who, number};
+use crate::world::items::{decision, record};
+use crate::world::plans::{plan_header, plan_row};
+use crate::world::{ConsoleWorld, ISSUE, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_gates_of_a_decision_are_told_as_they_were() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     let (accepted, rejected) = (DecisionStatus::Accepted, DecisionStatus::Rejected);
-    setting.decide(decision(2, Some(1), accepted, None, 0.95)).await;
-    setting.decide(decision(3, None, rejected, None, 0.91)).await;
-    setting.decide(decision(4, Some(1), rejected, Some("below_min_edge"), 0.7)).await;
-    setting.decide(decision(5, Some(1), rejected, Some("relation=partial_overlap"), 0.95)).await;
+    world.decide(decision(2, Some(1), accepted, None, 0.95)).await;
+    world.decide(decision(3, None, rejected, None, 0.91)).await;
+    world.decide(decision(4, Some(1), rejected, Some("below_min_edge"), 0.7)).await;
+    world.decide(decision(5, Some(1), rejected, Some("relation=partial_overlap"), 0.95)).await;
 
-    let page = setting.page(Who::Rita, "/issues/2").await;
+    let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("Canonry takes it for a duplicate of ") && page.contains("confidence is .95"));
     let marks = gates(&page);
     assert_eq!((marks.len(), marks[11].as_str()), (12, "decided yes"));
@@ -32,21 +31,21 @@ async fn the_gates_of_a_decision_are_told_as_they_were() {
             && page.contains("#1 has 0.951, #8 has 0.902")
     );
 
-    let said_no = gates(&setting.page(Who::Rita, "/issues/3").await);
+    let said_no = gates(&world.page(Who::Rita, "/issues/3").await);
     assert_eq!((said_no[4].as_str(), said_no[5].as_str(), said_no[6].as_str()), ("passed", "decided", "skipped"));
-    let page = setting.page(Who::Rita, "/issues/4").await;
+    let page = world.page(Who::Rita, "/issues/4").await;
     let unsure = gates(&page);
     assert_eq!((unsure[8].as_str(), unsure[9].as_str(), unsure[10].as_str()), ("passed", "decided", "skipped"));
     assert!(page.contains("No: .70, and it takes .85."));
-    let page = setting.page(Who::Rita, "/issues/5").await;
+    let page = world.page(Who::Rita, "/issues/5").await;
     assert_eq!(gates(&page)[6], "decided");
     assert!(page.contains("the relation is “partial overlap”"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_story_is_told_from_verdict_to_lesson() {
-    let setting = Setting::filled().await;
-    let (store, repo, now) = (&setting.store, setting.repo.id, setting.now);
+    let world = ConsoleWorld::filled().await;
+    let (store, repo, now) = (&world.store, world.repo.id, world.now);
     let id = store
         .write_triage_record(repo, &record(6, Verdict::Duplicate, "duplicate", Some(1)), now)
         .await
@@ -62,54 +61,38 @@ async fn a_story_is_told_from_verdict_to_lesson() {
         comment_key: None,
     };
     store.record_triage_action(&action, now).await.expect("noted");
-    let page = setting.page(Who::Rita, "/issues/6").await;
+    let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("It looks like a duplicate of ") && page.contains("It speaks from 80 % on, as learned"));
     assert!(page.contains("ranked by vectors 1.3") && page.contains("not near enough to be judged"));
     assert_eq!(gates(&page)[13], "decided yes");
     assert_harmless(&page);
 
-    let plan = NewPlan {
-        representation: RAW,
-        target_policy: TargetPolicy::CanonicalOnly,
-        min_close: probability(0.9),
-        config_hash: "c",
-        run_id: "p",
-    };
-    let row = NewPlanRow {
-        item_type: ISSUE,
-        number: number(6),
-        target: Some(number(1)),
-        skip: None,
-        confidence: Some(probability(0.97)),
-        evidence: json!({}),
-        snapshot: json!({}),
-    };
-    let plan = store.create_plan(repo, &plan, &[row], now).await.expect("planned");
-    let page = setting.page(Who::Rita, "/issues/6").await;
+    let plan = store.create_plan(repo, &plan_header("p"), &[plan_row(6, 1)], now).await.expect("planned");
+    let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("The plan closes it in favour of #1.") && page.contains(&format!("/plans/{plan}")));
     let apply = store.begin_apply(plan, "a", now).await.expect("begun").expect("a plan");
     let applied = CloseResult { outcome: CloseOutcome::Applied { objected: false }, reason: None, outbox_key: None };
     store.record_close_result(apply.id, ISSUE, number(6), applied, now).await.expect("recorded");
-    let page = setting.page(Who::Rita, "/issues/6").await;
+    let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("Canonry closed it as a duplicate of ") && page.contains("closed as a duplicate</span>"));
     assert!(page.contains("What people did, and what it taught"));
 
     let reopened =
         ItemRecord { state: Some(ItemState::Open), updated_at: Some(now), ..ItemRecord::new(ISSUE, number(6), "Noon") };
-    store.take_in(&setting.repo, vec![reopened], now).await.expect("taken in");
-    assert!(setting.page(Who::Rita, "/issues/6").await.contains(", and people opened it again."));
+    store.take_in(&world.repo, vec![reopened], now).await.expect("taken in");
+    assert!(world.page(Who::Rita, "/issues/6").await.contains(", and people opened it again."));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn comments_are_counted_whatever_their_number() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     let busy = ItemRecord {
         comments: Some(u32::MAX),
         review_comments: Some(1),
         ..ItemRecord::new(ISSUE, number(21), "A busy one")
     };
-    setting.store.take_in(&setting.repo, vec![busy], setting.now).await.expect("taken in");
-    assert!(setting.page(Who::Rita, "/issues/21").await.contains("4294967296 comments"));
+    world.store.take_in(&world.repo, vec![busy], world.now).await.expect("taken in");
+    assert!(world.page(Who::Rita, "/issues/21").await.contains("4294967296 comments"));
 }
 
 /// The class of every gate of the first look, in order.

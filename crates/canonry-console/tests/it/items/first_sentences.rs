@@ -1,21 +1,18 @@
-//! The first sentence of a story beside the item's state: whatever was found or announced once, people may have settled it
+//! The first sentence of an item's page beside the item's state: whatever was found or announced once, people may have settled it
 //! since.
 
 use canonry_domain::{
-    ContentVersion, DecisionStatus, EventBy, Gone, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind,
-    StateReason, TargetPolicy, Verdict,
+    DecisionStatus, EventBy, Gone, GraceEnd, ItemRecord, ItemState, OutcomeEvent, OutcomeKind, StateReason, Verdict,
 };
-use canonry_store::{
-    CloseOutcome, CloseResult, GraceState, NewDecision, NewGrace, NewPlan, NewPlanRow, NewTriageRecord,
-};
+use canonry_store::{CloseOutcome, CloseResult, GraceState, NewDecision, NewTriageRecord};
 use jiff::SignedDuration;
-use serde_json::json;
 
-use crate::map::setting::{RAW, decision, probability, record};
 use crate::reading::words;
-use crate::setting::{ISSUE, Setting, Who, number};
+use crate::world::items::{decision, grace, record};
+use crate::world::plans::{plan_header, plan_row};
+use crate::world::{ConsoleWorld, ISSUE, Who, number};
 
-impl Setting {
+impl ConsoleWorld {
     /// GitHub tells that people closed an issue, or opened it.
     async fn github_tells(&self, of: i64, state: ItemState, reason: Option<StateReason>) {
         let item = self.store.item(self.repo.id, ISSUE, number(of)).await.expect("reads").expect("stored");
@@ -49,17 +46,7 @@ impl Setting {
 
     /// A close in favour of issue 1 that was announced and has ended without one.
     async fn called_off(&self, of: i64, end: GraceEnd) {
-        let grace = NewGrace {
-            item_type: ISSUE,
-            number: number(of),
-            target: number(1),
-            triage_id: None,
-            comment_key: None,
-            approved_by: None,
-            content_version: ContentVersion::FIRST,
-            began_at: self.now,
-            due_at: self.now + SignedDuration::from_hours(5),
-        };
+        let grace = grace(of, 1, self.now, 5);
         assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
         let grace = self.store.graces_of(self.repo.id, ISSUE, number(of)).await.expect("reads").remove(0);
         let ended = self.store.end_grace(grace.id, GraceState::Cancelled, Some(end.as_str()), self.now).await;
@@ -68,23 +55,11 @@ impl Setting {
 
     /// Canonry closes an issue in favour of issue 1.
     async fn closed_by_canonry(&self, of: i64) {
-        let plan = NewPlan {
-            representation: RAW,
-            target_policy: TargetPolicy::CanonicalOnly,
-            min_close: probability(0.9),
-            config_hash: "c",
-            run_id: "p",
-        };
-        let row = NewPlanRow {
-            item_type: ISSUE,
-            number: number(of),
-            target: Some(number(1)),
-            skip: None,
-            confidence: Some(probability(0.97)),
-            evidence: json!({}),
-            snapshot: json!({}),
-        };
-        let plan = self.store.create_plan(self.repo.id, &plan, &[row], self.now).await.expect("planned");
+        let plan = self
+            .store
+            .create_plan(self.repo.id, &plan_header("p"), &[plan_row(of, 1)], self.now)
+            .await
+            .expect("planned");
         let apply = self.store.begin_apply(plan, "a", self.now).await.expect("begun").expect("a plan");
         let outcome = CloseOutcome::Applied { objected: false };
         let applied = CloseResult { outcome, reason: None, outbox_key: None };
@@ -102,124 +77,124 @@ impl Setting {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_that_people_came_before_is_not_said_to_keep_the_item_open() {
-    let setting = Setting::filled().await;
-    setting.called_off(2, GraceEnd::Closed).await;
-    setting.github_tells(2, ItemState::Closed, Some(StateReason::Duplicate)).await;
+    let world = ConsoleWorld::filled().await;
+    world.called_off(2, GraceEnd::Closed).await;
+    world.github_tells(2, ItemState::Closed, Some(StateReason::Duplicate)).await;
     let going = "It was going to be closed as a duplicate of #1, ";
     let expected = format!("{going}and somebody else closed it first: it is closed as a duplicate now.");
-    assert_eq!(setting.first_sentence(2).await, expected);
+    assert_eq!(world.first_sentence(2).await, expected);
 
-    setting.called_off(3, GraceEnd::HumanCommented).await;
-    assert_eq!(setting.first_sentence(3).await, format!("{going}and stays open because somebody commented."));
-    setting.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
+    world.called_off(3, GraceEnd::HumanCommented).await;
+    assert_eq!(world.first_sentence(3).await, format!("{going}and stays open because somebody commented."));
+    world.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
     let expected = format!("{going}which was called off because somebody commented; it is closed as done now.");
-    assert_eq!(setting.first_sentence(3).await, expected);
+    assert_eq!(world.first_sentence(3).await, expected);
 
     // What was closed first may be open by now.
-    setting.called_off(4, GraceEnd::Closed).await;
+    world.called_off(4, GraceEnd::Closed).await;
     let expected = format!("{going}which was called off because it was closed by somebody else; it is open now.");
-    assert_eq!(setting.first_sentence(4).await, expected);
+    assert_eq!(world.first_sentence(4).await, expected);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_canonical_that_is_closed_is_not_said_to_stay_open() {
-    let setting = Setting::filled().await;
-    setting.map(&[(1, 1), (2, 1), (3, 1)]).await;
-    assert_eq!(setting.first_sentence(1).await, "This is the one that stays open: 2 other items say the same thing.");
-    assert!(setting.told("/issues/1").await.contains(": the one that stays open."));
-    setting.github_tells(1, ItemState::Closed, Some(StateReason::Completed)).await;
+    let world = ConsoleWorld::filled().await;
+    world.map(&[(1, 1), (2, 1), (3, 1)]).await;
+    assert_eq!(world.first_sentence(1).await, "This is the one that stays open: 2 other items say the same thing.");
+    assert!(world.told("/issues/1").await.contains(": the one that stays open."));
+    world.github_tells(1, ItemState::Closed, Some(StateReason::Completed)).await;
     assert_eq!(
-        setting.first_sentence(1).await,
+        world.first_sentence(1).await,
         "This is the one that stays open, or would: it is closed as done now. 2 other items say the same thing."
     );
-    assert!(setting.told("/issues/1").await.contains(": the one that stays open, or would: it is closed as done now."));
+    assert!(world.told("/issues/1").await.contains(": the one that stays open, or would: it is closed as done now."));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_people_closed_after_a_reopening_is_not_canonrys_close() {
-    let setting = Setting::filled().await;
-    setting.closed_by_canonry(2).await;
-    assert_eq!(setting.first_sentence(2).await, "Canonry closed it as a duplicate of #1 now.");
-    setting.happened(2, OutcomeKind::Reopened, None).await;
-    setting.github_tells(2, ItemState::Open, Some(StateReason::Reopened)).await;
+    let world = ConsoleWorld::filled().await;
+    world.closed_by_canonry(2).await;
+    assert_eq!(world.first_sentence(2).await, "Canonry closed it as a duplicate of #1 now.");
+    world.happened(2, OutcomeKind::Reopened, None).await;
+    world.github_tells(2, ItemState::Open, Some(StateReason::Reopened)).await;
     let again = "Canonry closed it as a duplicate of #1, and people opened it again";
-    assert_eq!(setting.first_sentence(2).await, format!("{again}."));
-    setting.github_tells(2, ItemState::Closed, Some(StateReason::Completed)).await;
-    assert_eq!(setting.first_sentence(2).await, format!("{again}; it is closed as done now."));
+    assert_eq!(world.first_sentence(2).await, format!("{again}."));
+    world.github_tells(2, ItemState::Closed, Some(StateReason::Completed)).await;
+    assert_eq!(world.first_sentence(2).await, format!("{again}; it is closed as done now."));
 
     // Nobody told of a reopening, and it is not closed as Canonry closes.
-    setting.closed_by_canonry(3).await;
-    setting.github_tells(3, ItemState::Closed, Some(StateReason::NotPlanned)).await;
+    world.closed_by_canonry(3).await;
+    world.github_tells(3, ItemState::Closed, Some(StateReason::NotPlanned)).await;
     assert_eq!(
-        setting.first_sentence(3).await,
+        world.first_sentence(3).await,
         "Canonry closed it as a duplicate of #1 now, and somebody has changed that since: it is closed as not planned now."
     );
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_edge_counts_for_the_texts_that_were_judged() {
-    let setting = Setting::filled().await;
-    setting.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
-    setting.decide(decision(3, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
+    let world = ConsoleWorld::filled().await;
+    world.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
+    world.decide(decision(3, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
     let takes = "Canonry takes it for a duplicate of #1: the judge’s confidence is .95, and every gate let it pass.";
-    assert_eq!(setting.first_sentence(2).await, takes);
+    assert_eq!(world.first_sentence(2).await, takes);
     let rewrite = async |of: i64| {
         let record = ItemRecord::new(ISSUE, number(of), "Something else altogether");
-        setting.store.take_in(&setting.repo, vec![record], setting.now).await.expect("taken in");
+        world.store.take_in(&world.repo, vec![record], world.now).await.expect("taken in");
     };
     rewrite(2).await;
     let took = "Canonry took it for a duplicate of #1 with a confidence of .95; ";
     let until = "since, so that does not count until it is judged again.";
-    assert_eq!(setting.first_sentence(2).await, format!("{took}its text has changed {until}"));
-    assert_eq!(setting.first_sentence(3).await, takes);
+    assert_eq!(world.first_sentence(2).await, format!("{took}its text has changed {until}"));
+    assert_eq!(world.first_sentence(3).await, takes);
     rewrite(1).await;
-    assert_eq!(setting.first_sentence(2).await, format!("{took}both texts have changed {until}"));
-    assert_eq!(setting.first_sentence(3).await, format!("{took}the other one’s text has changed {until}"));
-    setting.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
+    assert_eq!(world.first_sentence(2).await, format!("{took}both texts have changed {until}"));
+    assert_eq!(world.first_sentence(3).await, format!("{took}the other one’s text has changed {until}"));
+    world.github_tells(3, ItemState::Closed, Some(StateReason::Completed)).await;
     assert_eq!(
-        setting.first_sentence(3).await,
+        world.first_sentence(3).await,
         format!("{took}the other one’s text has changed since, so that does not count, and it is closed as done now.")
     );
-    setting.store.mark_gone(setting.repo.id, number(1), Gone::Deleted, setting.now).await.expect("marked");
-    assert_eq!(setting.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
+    world.store.mark_gone(world.repo.id, number(1), Gone::Deleted, world.now).await.expect("marked");
+    assert_eq!(world.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_is_asked_to_look_at_what_is_settled() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     for (of, verdict, target) in
         [(2, Verdict::MaybeDuplicate, Some(1)), (3, Verdict::Duplicate, Some(1)), (4, Verdict::NotDuplicate, None)]
     {
         let record = record(of, verdict, "duplicate", target);
-        setting.store.write_triage_record(setting.repo.id, &record, setting.now).await.expect("written");
+        world.store.write_triage_record(world.repo.id, &record, world.now).await.expect("written");
     }
     let grounds = "#1: the two are .93 alike, and the judge’s confidence is .97";
-    assert_eq!(setting.first_sentence(2).await, format!("It may be a duplicate of {grounds}. A person should look."));
+    assert_eq!(world.first_sentence(2).await, format!("It may be a duplicate of {grounds}. A person should look."));
     for of in [2, 3, 4] {
-        setting.github_tells(of, ItemState::Closed, Some(StateReason::Duplicate)).await;
+        world.github_tells(of, ItemState::Closed, Some(StateReason::Duplicate)).await;
     }
     let now = "; it is closed as a duplicate now.";
-    assert_eq!(setting.first_sentence(2).await, format!("It looked as if it might be a duplicate of {grounds}{now}"));
-    assert_eq!(setting.first_sentence(3).await, format!("It looked like a duplicate of {grounds}{now}"));
-    assert!(setting.first_sentence(4).await.ends_with(now));
+    assert_eq!(world.first_sentence(2).await, format!("It looked as if it might be a duplicate of {grounds}{now}"));
+    assert_eq!(world.first_sentence(3).await, format!("It looked like a duplicate of {grounds}{now}"));
+    assert!(world.first_sentence(4).await.ends_with(now));
 
-    setting.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
-    let told = setting.told("/issues/2").await;
+    world.happened(2, OutcomeKind::Closed, Some(StateReason::Duplicate)).await;
+    let told = world.told("/issues/2").await;
     assert!(told.contains("It was closed as a duplicate; Canonry was not told of what."), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
-    let setting = Setting::filled().await;
-    let told = async || setting.told("/issues/2").await;
+    let world = ConsoleWorld::filled().await;
+    let told = async || world.told("/issues/2").await;
     // A judge may say no without a word more.
     let record = NewTriageRecord {
         confidence: None,
         reasoning: String::new(),
         ..record(2, Verdict::NotDuplicate, "model_not_duplicate", None)
     };
-    setting.store.write_triage_record(setting.repo.id, &record, setting.now).await.expect("written");
-    assert!(setting.first_sentence(2).await.contains("the judge read the nearest ones and said no"));
+    world.store.write_triage_record(world.repo.id, &record, world.now).await.expect("written");
+    assert!(world.first_sentence(2).await.contains("the judge read the nearest ones and said no"));
     let page = told().await;
     assert!(page.contains("No: none of these is the same thing.") && !page.contains("was not asked"), "{page}");
 
@@ -233,9 +208,9 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
         candidates: Vec::new(),
         ..decision(2, None, DecisionStatus::Skipped, Some("no_candidates"), 0.0)
     };
-    let later = setting.now + SignedDuration::from_secs(1);
-    setting.store.write_decisions(setting.repo.id, &[nothing], later).await.expect("written");
-    assert!(setting.first_sentence(2).await.contains("nothing near enough to compare it with"));
+    let later = world.now + SignedDuration::from_secs(1);
+    world.store.write_decisions(world.repo.id, &[nothing], later).await.expect("written");
+    assert!(world.first_sentence(2).await.contains("nothing near enough to compare it with"));
     let page = told().await;
     assert!(page.contains("It was not asked: nothing was near enough to compare it with."), "{page}");
 }

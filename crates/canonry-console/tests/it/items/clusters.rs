@@ -5,43 +5,43 @@ use canonry_store::{NewDecision, NewPlan, NewPlanRow, Representation};
 use jiff::SignedDuration;
 use serde_json::json;
 
-use crate::map::setting::{RAW, decision, probability};
 use crate::reading::{linked, words};
-use crate::setting::{ISSUE, REPO, Setting, Who, number};
+use crate::world::items::{RAW, decision, probability};
+use crate::world::{ConsoleWorld, ISSUE, REPO, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_map_and_the_list_tell_the_same_clusters() {
-    let setting = Setting::filled().await;
-    let empty = setting.page(Who::Rita, "/clusters").await;
+    let world = ConsoleWorld::filled().await;
+    let empty = world.page(Who::Rita, "/clusters").await;
     assert!(empty.contains("No duplicates are known here yet.") && !empty.contains("<svg class=\"treemap\""));
-    setting.map(&[(1, 1), (2, 1), (3, 1), (7, 8), (8, 8)]).await;
-    setting.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
-    setting.decide(decision(3, Some(2), DecisionStatus::Accepted, None, 0.88)).await;
-    let map = setting.page(Who::Rita, "/clusters").await;
+    world.map(&[(1, 1), (2, 1), (3, 1), (7, 8), (8, 8)]).await;
+    world.decide(decision(2, Some(1), DecisionStatus::Accepted, None, 0.95)).await;
+    world.decide(decision(3, Some(2), DecisionStatus::Accepted, None, 0.88)).await;
+    let map = world.page(Who::Rita, "/clusters").await;
     assert_eq!(map.matches("<a class=\"tile ").count(), 2);
     assert!(map.contains("#1 ×3") && map.contains("least confidence .88") && map.contains("joined by people"));
     assert!(map.contains(">#8 ×2<"), "a duplicate of it is open");
     let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(7), "Was closed") };
-    setting.store.take_in(&setting.repo, vec![closed], setting.now).await.expect("taken in");
-    let map = setting.page(Who::Rita, "/clusters").await;
+    world.store.take_in(&world.repo, vec![closed], world.now).await.expect("taken in");
+    let map = world.page(Who::Rita, "/clusters").await;
     let tile = map.split("<a class=\"tile ").find(|tile| tile.contains(">#8 ×2")).expect("the tile");
     // Told by a sign as well as by its looks.
     assert!(
         tile.starts_with("done\"") && tile.contains(">#8 ×2 ✓<") && tile.contains("no duplicate is open"),
         "{tile}"
     );
-    let list = setting.page(Who::Rita, "/clusters?view=list&min=3").await;
+    let list = world.page(Who::Rita, "/clusters?view=list&min=3").await;
     assert!(list.contains("/clusters/issue/1\"") && !list.contains("/clusters/issue/8\""));
-    assert!(setting.page(Who::Rita, "/clusters?min=9").await.contains("No cluster is like that."));
-    let cluster = setting.page(Who::Rita, "/clusters/issue/1").await;
+    assert!(world.page(Who::Rita, "/clusters?min=9").await.contains("No cluster is like that."));
+    let cluster = world.page(Who::Rita, "/clusters/issue/1").await;
     assert!(cluster.contains("<svg class=\"edge-graph\"") && cluster.contains("canonical since an earlier run"));
     assert_eq!(cluster.matches("class=\"edge\"").count(), 2);
     assert!(!cluster.contains("looks different"), "nothing changed since the map was made");
     // A text that changed makes its edge stale, and the cluster falls apart.
     let edited =
         ItemRecord { body: Some("Another text".to_owned()), ..ItemRecord::new(ISSUE, number(3), "Another title") };
-    setting.store.take_in(&setting.repo, vec![edited], setting.now).await.expect("taken in");
-    let cluster = setting.page(Who::Rita, "/clusters/issue/1").await;
+    world.store.take_in(&world.repo, vec![edited], world.now).await.expect("taken in");
+    let cluster = world.page(Who::Rita, "/clusters/issue/1").await;
     assert!(
         cluster.contains("looks different")
             && cluster.contains("class=\"edge stale\"")
@@ -51,17 +51,17 @@ async fn the_map_and_the_list_tell_the_same_clusters() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     let canonical = 720;
     let records =
         (101..=canonical).map(|of| ItemRecord::new(ISSUE, number(of), format!("The tide table stops ({of})")));
-    setting.store.take_in(&setting.repo, records.collect(), setting.now).await.expect("taken in");
+    world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
     let edge = |of| decision(of, Some(canonical), DecisionStatus::Accepted, None, 0.95);
     let edges: Vec<NewDecision> = (101..canonical).map(edge).collect();
-    setting.store.write_decisions(setting.repo.id, &edges, setting.now).await.expect("written");
+    world.store.write_decisions(world.repo.id, &edges, world.now).await.expect("written");
     let cluster = async |first: i64| {
-        setting.map(&(first..=canonical).map(|of| (of, canonical)).collect::<Vec<_>>()).await;
-        setting.page(Who::Mona, &format!("/clusters/issue/{canonical}")).await
+        world.map(&(first..=canonical).map(|of| (of, canonical)).collect::<Vec<_>>()).await;
+        world.page(Who::Mona, &format!("/clusters/issue/{canonical}")).await
     };
     let large = cluster(101).await;
     assert!(!large.contains("looks different") && large.contains("too large to be worked out anew"), "{large}");
@@ -84,7 +84,7 @@ async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
         assert!(!edges.contains("a text changed since"), "what an edge leads to is known, on whatever page it is");
         told.extend(listed);
         let Some(next) = linked(&page, "Next page") else { break };
-        page = setting.page(Who::Rita, &next).await;
+        page = world.page(Who::Rita, &next).await;
         assert!(linked(&page, "First page").is_some_and(|first| first == format!("/clusters/issue/{canonical}")));
     }
     assert_eq!(told, std::iter::once(canonical).chain(101..canonical).collect::<Vec<_>>());
@@ -92,8 +92,8 @@ async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
-    let setting = Setting::filled().await;
-    setting.map(&[(1, 1), (2, 1), (3, 1), (7, 8), (8, 8)]).await;
+    let world = ConsoleWorld::filled().await;
+    world.map(&[(1, 1), (2, 1), (3, 1), (7, 8), (8, 8)]).await;
     let leads = |page: &str, canonical: &str| {
         let name = page.find(&format!(">{canonical} ×")).expect("the tile");
         let tile = page[..name].rsplit("<a class=\"tile ").next().expect("its link");
@@ -101,7 +101,7 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
         (href.to_owned(), tile.starts_with("open planned"), tile.contains("leads to its row in plan "))
     };
     let cluster = format!("/r/{REPO}/clusters/issue/1");
-    let map = setting.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters").await;
     assert_eq!(leads(&map, "#1"), (cluster.clone(), false, false));
     let plan = NewPlan {
         representation: RAW,
@@ -119,58 +119,58 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
         evidence: json!({}),
         snapshot: json!({}),
     };
-    let (store, repo, now) = (&setting.store, setting.repo.id, setting.now);
+    let (store, repo, now) = (&world.store, world.repo.id, world.now);
     let long_ago = now - SignedDuration::from_hours(7 * 24 + 1);
     store.create_plan(repo, &plan, &[row(7, 8)], long_ago).await.expect("planned");
     let plan = store.create_plan(repo, &plan, &[row(2, 1), row(3, 1)], now).await.expect("planned");
-    let map = setting.page(Who::Rita, "/clusters").await;
+    let map = world.page(Who::Rita, "/clusters").await;
     let at_row = format!("/r/{REPO}/plans/{plan}/rows/issue/2");
     assert_eq!(leads(&map, "#1"), (at_row.clone(), true, true));
     assert_eq!(leads(&map, "#8"), (format!("/r/{REPO}/clusters/issue/8"), false, false), "its plan is too old");
     assert!(words(&map).contains("plan&nbsp;1 is too old to apply"));
     assert!(map.contains(&format!("href=\"{cluster}\">#1</a>")), "the cluster's own page is in the table");
     // The row is there, and the list and the cluster lead to it too.
-    let row = setting.page(Who::Rita, &format!("/plans/{plan}/rows/issue/2")).await;
+    let row = world.page(Who::Rita, &format!("/plans/{plan}/rows/issue/2")).await;
     assert!(row.contains("#2"), "{row}");
     for path in ["/clusters?view=list", "/clusters/issue/1"] {
-        assert!(setting.page(Who::Rita, path).await.contains(&at_row), "{path}");
+        assert!(world.page(Who::Rita, path).await.contains(&at_row), "{path}");
     }
     // What a person left out is passed over; where nothing is left, there is no plan to go to.
     let exclude = async |of: i64| {
         let noted = store.set_approved(plan, ISSUE, &[number(of)], Some(false), None, now).await;
         assert_eq!(noted.expect("noted"), 1);
-        leads(&setting.page(Who::Rita, "/clusters").await, "#1")
+        leads(&world.page(Who::Rita, "/clusters").await, "#1")
     };
     assert_eq!(exclude(2).await, (format!("/r/{REPO}/plans/{plan}/rows/issue/3"), true, true));
     assert_eq!(exclude(3).await, (cluster, false, false));
-    assert!(setting.told("/clusters/issue/1").await.contains("has nothing left to close here"));
+    assert!(world.told("/clusters/issue/1").await.contains("has nothing left to close here"));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_long_list_of_clusters_goes_on_where_it_ended_and_keeps_its_filters() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     let records = (101..=230).map(|of| ItemRecord::new(ISSUE, number(of), format!("Pair {of}")));
-    setting.store.take_in(&setting.repo, records.collect(), setting.now).await.expect("taken in");
+    world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
     // 65 pairs, each with its even number as the canonical.
-    setting.map(&(101..=230).map(|of| (of, of + of % 2)).collect::<Vec<_>>()).await;
-    let first = setting.page(Who::Rita, "/clusters?view=list&type=issue&open=1").await;
+    world.map(&(101..=230).map(|of| (of, of + of % 2)).collect::<Vec<_>>()).await;
+    let first = world.page(Who::Rita, "/clusters?view=list&type=issue&open=1").await;
     assert_eq!(first.matches("<tr data-row").count(), 50);
     assert!(linked(&first, "First page").is_none());
     let next = linked(&first, "Next page").expect("more");
     assert!(next.contains("view=list&type=issue&open=1&after=2.132.issue"), "{next}");
-    let second = setting.page(Who::Rita, &next).await;
+    let second = world.page(Who::Rita, &next).await;
     assert_eq!(second.matches("<tr data-row").count(), 15);
     assert!(linked(&second, "Next page").is_none());
     assert_eq!(linked(&second, "First page").as_deref(), Some("/clusters?view=list&type=issue&open=1"));
     // By cards there are others, and the filter says which of the two are shown.
     let mapping = [(number(1), number(1)), (number(2), number(1))].into();
-    let (repo, intent) = (setting.repo.id, Representation::Intent);
-    setting.store.set_canonicals(repo, ItemType::Issue, intent, &mapping, setting.now).await.expect("written");
-    let cards = setting.page(Who::Rita, "/clusters?view=list&source=intent").await;
+    let (repo, intent) = (world.repo.id, Representation::Intent);
+    world.store.set_canonicals(repo, ItemType::Issue, intent, &mapping, world.now).await.expect("written");
+    let cards = world.page(Who::Rita, "/clusters?view=list&source=intent").await;
     assert_eq!(cards.matches("<tr data-row").count(), 1);
     assert!(cards.contains("/clusters/issue/1?source=intent") && cards.contains("--source intent"), "{cards}");
     assert!(cards.contains("<option value=\"intent\" selected>"));
-    let led = setting.ask(Who::Rita, "/clusters/issue/2", false).await;
+    let led = world.ask(Who::Rita, "/clusters/issue/2", false).await;
     assert_eq!(
         led.headers()["location"],
         format!("/r/{REPO}/clusters/issue/1?source=intent"),

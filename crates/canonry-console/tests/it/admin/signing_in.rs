@@ -9,8 +9,8 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use url::Url;
 
-use crate::house::setting::House;
-use crate::setting::{ADMIN_TOKEN, Who};
+use crate::world::service::ServiceWorld;
+use crate::world::{ADMIN_TOKEN, Who};
 
 /// The cookie of that name that an answer sets, as a browser sends it back.
 fn cookie(answer: &Response, name: &str) -> Option<String> {
@@ -23,60 +23,60 @@ fn location(answer: &Response) -> String {
     answer.headers()["location"].to_str().expect("text").to_owned()
 }
 
-async fn sign_in(setting: &House, token: &str, then: &str) -> Response {
+async fn sign_in(world: &ServiceWorld, token: &str, then: &str) -> Response {
     let fields = [("token", token), ("then", then)];
-    setting.send(Who::Nobody, "/sign-in", None, &setting.address, &fields).await
+    world.send(Who::Nobody, "/sign-in", None, &world.address, &fields).await
 }
 
 #[tokio::test]
 async fn the_admin_token_makes_an_operator() {
-    let setting = House::new().await;
-    let answer = sign_in(&setting, &format!(" {ADMIN_TOKEN}\n"), "/jobs?state=dead").await;
+    let world = ServiceWorld::new().await;
+    let answer = sign_in(&world, &format!(" {ADMIN_TOKEN}\n"), "/jobs?state=dead").await;
     assert_eq!((answer.status(), location(&answer).as_str()), (StatusCode::SEE_OTHER, "/jobs?state=dead"));
     let header = answer.headers()["set-cookie"].to_str().expect("text").to_owned();
     assert!(header.contains("HttpOnly") && header.contains("SameSite=Lax"), "{header}");
     let session = cookie(&answer, "canonry").expect("a session");
-    let jobs = setting.client.get(format!("{}/jobs", setting.address)).header("cookie", &session);
+    let jobs = world.client.get(format!("{}/jobs", world.address)).header("cookie", &session);
     let page = jobs.send().await.expect("answered").text().await.expect("a page");
     assert!(page.contains("operator"), "{page}");
     let (_, rest) = page.split_once(r#"name="csrf" value=""#).expect("a form");
     let csrf = rest.split('"').next().expect("a value");
-    let out = setting.client.post(format!("{}/sign-out", setting.address)).header("cookie", &session);
-    let out = out.header("origin", &setting.address).body(format!("csrf={csrf}")).send().await.expect("answered");
+    let out = world.client.post(format!("{}/sign-out", world.address)).header("cookie", &session);
+    let out = out.header("origin", &world.address).body(format!("csrf={csrf}")).send().await.expect("answered");
     assert_eq!(
         (out.status(), location(&out).as_str(), cookie(&out, "canonry").as_deref()),
         (StatusCode::SEE_OTHER, "/sign-in", Some("canonry="))
     );
-    let after = setting.client.get(format!("{}/jobs", setting.address)).header("cookie", &session);
+    let after = world.client.get(format!("{}/jobs", world.address)).header("cookie", &session);
     assert_eq!(after.send().await.expect("answered").status(), StatusCode::SEE_OTHER, "the session is over");
 }
 
 #[tokio::test]
 async fn wrong_tokens_are_refused_and_then_not_looked_at() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for _ in 0..10 {
-        let answer = sign_in(&setting, "wrong", "/").await;
+        let answer = sign_in(&world, "wrong", "/").await;
         assert_eq!((answer.status(), cookie(&answer, "canonry")), (StatusCode::FORBIDDEN, None));
         assert!(answer.text().await.expect("a page").contains("That is not the admin token"));
     }
-    let answer = sign_in(&setting, ADMIN_TOKEN, "/").await;
+    let answer = sign_in(&world, ADMIN_TOKEN, "/").await;
     assert_eq!((answer.status(), cookie(&answer, "canonry")), (StatusCode::TOO_MANY_REQUESTS, None));
-    setting.clock.advance(SignedDuration::from_mins(1));
-    assert_eq!(sign_in(&setting, ADMIN_TOKEN, "/").await.status(), StatusCode::SEE_OTHER);
-    let empty = sign_in(&setting, "", "/").await;
+    world.clock.advance(SignedDuration::from_mins(1));
+    assert_eq!(sign_in(&world, ADMIN_TOKEN, "/").await.status(), StatusCode::SEE_OTHER);
+    let empty = sign_in(&world, "", "/").await;
     assert_eq!(empty.status(), StatusCode::FORBIDDEN);
-    let foreign = setting.send(Who::Nobody, "/sign-in", None, "https://evil.example", &[("token", ADMIN_TOKEN)]).await;
+    let foreign = world.send(Who::Nobody, "/sign-in", None, "https://evil.example", &[("token", ADMIN_TOKEN)]).await;
     assert_eq!(foreign.status(), StatusCode::FORBIDDEN);
-    let astray = sign_in(&setting, ADMIN_TOKEN, "https://evil.example/").await;
+    let astray = sign_in(&world, ADMIN_TOKEN, "https://evil.example/").await;
     assert_eq!(location(&astray), "/", "nobody is led elsewhere");
 }
 
 #[tokio::test]
 async fn a_stranger_locks_nobody_else_out() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let from = async |peer: &str, token: &str| {
-        let request = setting.client.post(format!("{}/sign-in", setting.address)).header("test-peer", peer);
-        let request = request.header("origin", &setting.address).body(format!("token={token}"));
+        let request = world.client.post(format!("{}/sign-in", world.address)).header("test-peer", peer);
+        let request = request.header("origin", &world.address).body(format!("token={token}"));
         request.send().await.expect("answered").status()
     };
     for port in 1..=10 {
@@ -88,68 +88,67 @@ async fn a_stranger_locks_nobody_else_out() {
 
 #[tokio::test]
 async fn another_admin_token_ends_operators_sessions() {
-    let setting = House::with(|parts| parts.admin_token = AdminToken::given(&Secret::new("another"))).await;
-    let answer = setting.ask(Who::Operator, "/jobs").await;
+    let world = ServiceWorld::with(|parts| parts.admin_token = AdminToken::given(&Secret::new("another"))).await;
+    let answer = world.ask(Who::Operator, "/jobs").await;
     assert_eq!((answer.status(), location(&answer).as_str()), (StatusCode::SEE_OTHER, "/sign-in?then=%2Fjobs"));
-    let deed = setting.send(Who::Operator, "/jobs/retry", Some("x"), &setting.address, &[]).await;
+    let deed = world.send(Who::Operator, "/jobs/retry", Some("x"), &world.address, &[]).await;
     assert_eq!(deed.status(), StatusCode::UNAUTHORIZED);
-    setting.page(Who::Mona, "/r/tide/pool").await;
-    assert_eq!(sign_in(&setting, ADMIN_TOKEN, "/").await.status(), StatusCode::FORBIDDEN);
-    let session = cookie(&sign_in(&setting, "another", "/").await, "canonry").expect("a session");
-    let jobs = setting.client.get(format!("{}/jobs", setting.address)).header("cookie", &session);
+    world.page(Who::Mona, "/r/tide/pool").await;
+    assert_eq!(sign_in(&world, ADMIN_TOKEN, "/").await.status(), StatusCode::FORBIDDEN);
+    let session = cookie(&sign_in(&world, "another", "/").await, "canonry").expect("a session");
+    let jobs = world.client.get(format!("{}/jobs", world.address)).header("cookie", &session);
     assert_eq!(jobs.send().await.expect("answered").status(), StatusCode::OK);
 }
 
 /// Goes to GitHub and back as `person`; the answer to the address that GitHub leads back to.
-async fn by_github(setting: &House, person: Option<&str>, keep_cookie: bool) -> Response {
+async fn by_github(world: &ServiceWorld, person: Option<&str>, keep_cookie: bool) -> Response {
     {
-        let mut app = OauthApp::new("Iv1.console", "the-secret", &format!("{}/auth/github/callback", setting.address));
+        let mut app = OauthApp::new("Iv1.console", "the-secret", &format!("{}/auth/github/callback", world.address));
         app.person = person.map(str::to_owned);
-        setting.emulator.world().oauth = Some(app);
+        world.emulator.world().oauth = Some(app);
     }
-    let out = setting.ask(Who::Nobody, "/auth/github?then=%2Fr%2Ftide%2Fpool").await;
+    let out = world.ask(Who::Nobody, "/auth/github?then=%2Fr%2Ftide%2Fpool").await;
     assert_eq!(out.status(), StatusCode::SEE_OTHER);
     let pending = cookie(&out, "canonry-github").expect("a secret");
-    let there = setting.client.get(location(&out)).header("user-agent", "browser").send().await.expect("answered");
+    let there = world.client.get(location(&out)).header("user-agent", "browser").send().await.expect("answered");
     let back: Url = location(&there).parse().expect("a URL");
-    let back = setting.client.get(back);
+    let back = world.client.get(back);
     let back = if keep_cookie { back.header("cookie", pending) } else { back };
     back.send().await.expect("answered")
 }
 
 #[tokio::test]
 async fn people_sign_in_by_way_of_github() {
-    let setting = House::new().await;
-    let page = setting.ask(Who::Nobody, "/sign-in?then=/r/tide/pool").await.text().await.expect("a page");
+    let world = ServiceWorld::new().await;
+    let page = world.ask(Who::Nobody, "/sign-in?then=/r/tide/pool").await.text().await.expect("a page");
     assert!(page.contains("/auth/github?then=%2Fr%2Ftide%2Fpool"), "{page}");
-    let answer = by_github(&setting, Some("rita"), true).await;
+    let answer = by_github(&world, Some("rita"), true).await;
     assert_eq!((answer.status(), location(&answer).as_str()), (StatusCode::SEE_OTHER, "/r/tide/pool"));
     let session = cookie(&answer, "canonry").expect("a session");
-    let summary = setting.client.get(format!("{}/r/tide/pool", setting.address)).header("cookie", &session);
+    let summary = world.client.get(format!("{}/r/tide/pool", world.address)).header("cookie", &session);
     let page = summary.send().await.expect("answered").text().await.expect("a page");
     assert!(page.contains("@rita") && !page.contains("Sync now"), "she may read: {page}");
-    let signed_in =
-        setting.client.get(format!("{}/sign-in?then=/help/keys", setting.address)).header("cookie", &session);
+    let signed_in = world.client.get(format!("{}/sign-in?then=/help/keys", world.address)).header("cookie", &session);
     assert_eq!(location(&signed_in.send().await.expect("answered")), "/help/keys");
-    let stranger = by_github(&setting, Some("stranger"), true).await;
+    let stranger = by_github(&world, Some("stranger"), true).await;
     let session = cookie(&stranger, "canonry").expect("a session");
-    let hidden = setting.client.get(format!("{}/r/tide/pool", setting.address)).header("cookie", &session);
+    let hidden = world.client.get(format!("{}/r/tide/pool", world.address)).header("cookie", &session);
     assert_eq!(hidden.send().await.expect("answered").status(), StatusCode::NOT_FOUND);
 }
 
 #[tokio::test]
 async fn a_sign_in_that_was_not_begun_here_is_refused() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for (answer, told) in [
-        (by_github(&setting, None, true).await, "the sign-in was declined"),
-        (by_github(&setting, Some("mona"), false).await, "was not begun in this browser"),
-        (setting.ask(Who::Nobody, "/auth/github/callback?code=c&state=").await, "was not begun in this browser"),
+        (by_github(&world, None, true).await, "the sign-in was declined"),
+        (by_github(&world, Some("mona"), false).await, "was not begun in this browser"),
+        (world.ask(Who::Nobody, "/auth/github/callback?code=c&state=").await, "was not begun in this browser"),
     ] {
         assert_eq!((answer.status(), cookie(&answer, "canonry")), (StatusCode::FORBIDDEN, None), "{told}");
         let page = answer.text().await.expect("a page");
         assert!(page.contains(told), "{told}: {page}");
     }
-    let plain = House::with(|parts| parts.oauth = None).await;
+    let plain = ServiceWorld::with(|parts| parts.oauth = None).await;
     assert_eq!(plain.ask(Who::Nobody, "/auth/github").await.status(), StatusCode::NOT_FOUND);
     let page = plain.ask(Who::Nobody, "/sign-in").await.text().await.expect("a page");
     assert!(page.contains("CANONRY_OAUTH_CLIENT_ID") && !page.contains("/auth/github"), "{page}");
@@ -157,9 +156,8 @@ async fn a_sign_in_that_was_not_begun_here_is_refused() {
 
 #[tokio::test]
 async fn over_https_cookies_are_for_this_host_alone() {
-    let setting = House::with(|parts| parts.public_url = "https://canonry.example".parse().ok()).await;
-    let answer =
-        setting.send(Who::Nobody, "/sign-in", None, "https://canonry.example", &[("token", ADMIN_TOKEN)]).await;
+    let world = ServiceWorld::with(|parts| parts.public_url = "https://canonry.example".parse().ok()).await;
+    let answer = world.send(Who::Nobody, "/sign-in", None, "https://canonry.example", &[("token", ADMIN_TOKEN)]).await;
     let header = answer.headers()["set-cookie"].to_str().expect("text").to_owned();
     assert!(header.starts_with("__Host-canonry=") && header.ends_with("; Secure"), "{header}");
     assert_eq!(answer.headers()["strict-transport-security"], "max-age=31536000");
@@ -167,8 +165,8 @@ async fn over_https_cookies_are_for_this_host_alone() {
 
 #[tokio::test]
 async fn a_form_that_never_comes_is_not_waited_for() {
-    let setting = House::new().await;
-    let host = setting.address.trim_start_matches("http://");
+    let world = ServiceWorld::new().await;
+    let host = world.address.trim_start_matches("http://");
     let mut slow = Vec::new();
     for path in ["/sign-in", "/theme"] {
         let mut stream = TcpStream::connect(host).await.expect("it listens");

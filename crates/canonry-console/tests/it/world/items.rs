@@ -3,20 +3,22 @@
 use std::collections::BTreeMap;
 
 use canonry_domain::{
-    Certainty, ContentVersion, DecisionOrigin, DecisionStatus, ItemRecord, ItemState, Probability, Relation,
-    RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict,
+    Certainty, ContentVersion, DecisionOrigin, DecisionStatus, ItemRecord, ItemState, OverrideKind, Probability,
+    Relation, RootCauseMatch, ScopeRelation, Similarity, Structure, Verdict,
 };
-use canonry_store::{DecidedCandidate, NewDecision, NewTriageRecord, Representation, TriageCandidate};
-use jiff::SignedDuration;
+use canonry_store::{
+    DecidedCandidate, NewDecision, NewGrace, NewOverride, NewTriageRecord, Representation, TriageCandidate,
+};
+use jiff::{SignedDuration, Timestamp};
 
-use crate::setting::{HOSTILE, ISSUE, Setting, number};
+use crate::world::{ConsoleWorld, HOSTILE, ISSUE, number};
 
 pub(crate) const RAW: Representation = Representation::Raw;
 
-impl Setting {
+impl ConsoleWorld {
     /// Issues 1 to 6 say the same, 7 to 20 say something else; 9 has a text of a hostile stranger.
     pub(crate) async fn filled() -> Self {
-        let setting = Self::new().await;
+        let world = Self::new().await;
         let text = |of: i64| match of {
             9 => HOSTILE.to_owned(),
             1..=6 => format!("The tide table stops at noon ({of}), with error E0512 in table.rs"),
@@ -26,12 +28,12 @@ impl Setting {
             body: Some(if of == 9 { HOSTILE.repeat(60).replace(' ', "\n") } else { text(of) }),
             state: Some(ItemState::Open),
             author: Some("ann".parse().expect("a login")),
-            created_at: Some(setting.now - SignedDuration::from_hours(100 - of)),
+            created_at: Some(world.now - SignedDuration::from_hours(100 - of)),
             labels: Some(if of == 9 { vec![HOSTILE.to_owned()] } else { Vec::new() }),
             ..ItemRecord::new(ISSUE, number(of), text(of))
         });
-        setting.store.take_in(&setting.repo, records.collect(), setting.now).await.expect("taken in");
-        setting
+        world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
+        world
     }
 
     pub(crate) async fn decide(&self, decision: NewDecision) {
@@ -89,28 +91,32 @@ pub(crate) fn decision(
     }
 }
 
+/// Neighbours are 1, which the judge read, and 9, which it did not.
 pub(crate) fn record(of: i64, verdict: Verdict, reason: &str, target: Option<i64>) -> NewTriageRecord {
-    let candidate = |of: i64, score: f64, judged| TriageCandidate {
-        number: number(of),
-        score: alike(score),
-        parts: BTreeMap::from([
-            ("dense".to_owned(), 0.83),
-            ("lexical".to_owned(), 0.41),
-            ("by_vectors".to_owned(), 1.3),
-        ]),
-        state: ItemState::Open,
-        judged,
-    };
+    let parts = [("dense", 0.83), ("lexical", 0.41), ("by_vectors", 1.3)];
+    let parts: BTreeMap<String, f64> = parts.map(|(name, value)| (name.to_owned(), value)).into();
+    let other = |of, score, judged| TriageCandidate { parts: parts.clone(), ..neighbour(of, score, judged) };
+    NewTriageRecord {
+        confidence: Some(probability(0.97)),
+        reason: reason.to_owned(),
+        reasoning: format!("The same stop. {HOSTILE}"),
+        candidates: vec![other(1, 0.93, true), other(9, 0.6, false)],
+        ..plain_record(of, verdict, target, 0.93)
+    }
+}
+
+/// A verdict without neighbours, reasoning and confidence.
+pub(crate) fn plain_record(of: i64, verdict: Verdict, target: Option<i64>, score: f64) -> NewTriageRecord {
     NewTriageRecord {
         item_type: ISSUE,
         number: number(of),
         verdict,
         target: target.map(number),
-        target_score: target.map(|_| alike(0.93)),
+        target_score: target.map(|_| alike(score)),
         is_duplicate: target.is_some(),
-        confidence: Some(probability(0.97)),
-        reason: reason.to_owned(),
-        reasoning: format!("The same stop. {HOSTILE}"),
+        confidence: None,
+        reason: "duplicate".to_owned(),
+        reasoning: String::new(),
         effective_source: RAW,
         source_fallback_reason: None,
         provider: "local".to_owned(),
@@ -120,14 +126,39 @@ pub(crate) fn record(of: i64, verdict: Verdict, reason: &str, target: Option<i64
         content_version: ContentVersion::FIRST,
         embed_model: "local".to_owned(),
         run_id: "run".to_owned(),
-        candidates: vec![candidate(1, 0.93, true), candidate(9, 0.6, false)],
+        candidates: Vec::new(),
     }
+}
+
+pub(crate) fn neighbour(of: i64, score: f64, judged: bool) -> TriageCandidate {
+    let (number, score, parts) = (number(of), alike(score), BTreeMap::new());
+    TriageCandidate { number, score, parts, state: ItemState::Open, judged }
+}
+
+/// The close of an item as a duplicate of another, announced now and due after so many hours.
+pub(crate) fn grace(of: i64, target: i64, now: Timestamp, hours: i64) -> NewGrace<'static> {
+    NewGrace {
+        item_type: ISSUE,
+        number: number(of),
+        target: number(target),
+        triage_id: None,
+        comment_key: None,
+        approved_by: None,
+        content_version: ContentVersion::FIRST,
+        began_at: now,
+        due_at: now + SignedDuration::from_hours(hours),
+    }
+}
+
+/// Nobody's ruling about an item and another one.
+pub(crate) fn ruling(kind: OverrideKind, item: i64, other: Option<i64>) -> NewOverride<'static> {
+    NewOverride { item_type: ISSUE, kind, item: number(item), other: other.map(number), note: None, by: None }
 }
 
 pub(crate) fn probability(value: f64) -> Probability {
     Probability::new(value).expect("a probability")
 }
 
-fn alike(value: f64) -> Similarity {
+pub(crate) fn alike(value: f64) -> Similarity {
     Similarity::new(value).expect("a score")
 }

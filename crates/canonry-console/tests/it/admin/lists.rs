@@ -1,19 +1,19 @@
 //! Lists go on where they ended, lead back to their first page, and show only what was asked for.
 
-use canonry_domain::{ContentVersion, ItemRecord, ItemType, Login, OverrideKind};
-use canonry_store::{BrakeKind, NewConsoleAction, NewGrace, NewOverride};
-use jiff::SignedDuration;
+use canonry_domain::{ItemRecord, ItemType, Login, OverrideKind};
+use canonry_store::{BrakeKind, NewConsoleAction, NewOverride};
 use reqwest::StatusCode;
 
-use crate::house::setting::House;
 use crate::reading::{flash_of, linked, words};
-use crate::setting::{ISSUE, Who, number};
+use crate::world::items::{grace, ruling};
+use crate::world::service::ServiceWorld;
+use crate::world::{ISSUE, Who, number};
 
 fn rows(page: &str) -> usize {
     page.matches("<tr data-row").count()
 }
 
-impl House {
+impl ServiceWorld {
     /// A page of the repository for a reader.
     async fn list(&self, tail: &str) -> String {
         self.page(Who::Rita, &format!("/r/tide/pool{tail}")).await
@@ -26,29 +26,19 @@ impl House {
     }
 
     async fn announce(&self, of: i64, hours: i64) {
-        let grace = NewGrace {
-            item_type: ISSUE,
-            number: number(of),
-            target: number(3),
-            triage_id: None,
-            comment_key: None,
-            approved_by: None,
-            content_version: ContentVersion::stored(1),
-            began_at: self.now,
-            due_at: self.now + SignedDuration::from_hours(hours),
-        };
+        let grace = grace(of, 3, self.now, hours);
         assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
     }
 }
 
 #[tokio::test]
 async fn no_link_names_a_repository_that_its_reader_may_not_see() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for of in 0..60 {
         let name = format!("secret/part-{of:02}").parse().expect("a name");
-        setting.store.ensure_repo(&name, setting.now).await.expect("stored");
+        world.store.ensure_repo(&name, world.now).await.expect("stored");
     }
-    let page = setting.page(Who::Stranger, "/").await;
+    let page = world.page(Who::Stranger, "/").await;
     assert!(!page.contains("secret"), "{page}");
     let (before, _) = page.split_once(r#"" data-key="n""#).expect("there are more");
     let (_, next) = before.rsplit_once("href=\"").expect("a link");
@@ -57,11 +47,11 @@ async fn no_link_names_a_repository_that_its_reader_may_not_see() {
 
 #[tokio::test]
 async fn repositories_are_found_by_their_names_and_by_their_trouble() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for name in ["quill/note", "quill/ink"] {
-        setting.store.ensure_repo(&name.parse().expect("a name"), setting.now).await.expect("stored");
+        world.store.ensure_repo(&name.parse().expect("a name"), world.now).await.expect("stored");
     }
-    let overview = async |query: &str| words(&setting.page(Who::Operator, &format!("/{query}")).await);
+    let overview = async |query: &str| words(&world.page(Who::Operator, &format!("/{query}")).await);
     let all = overview("").await;
     assert!(all.contains("tide/ pool") && all.contains("quill/ note") && all.contains("quill/ ink"), "{all}");
     let quill = overview("?text=QUILL+ink").await;
@@ -77,60 +67,59 @@ async fn repositories_are_found_by_their_names_and_by_their_trouble() {
 
 #[tokio::test]
 async fn announced_closes_are_all_to_be_seen_and_called_off() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for of in 10..=60 {
-        setting.announce(of, of).await;
+        world.announce(of, of).await;
     }
-    let summary = setting.list("").await;
+    let summary = world.list("").await;
     assert!(words(&summary).contains("All announced closes (52)"), "{summary}");
-    let first = setting.list("/announced").await;
+    let first = world.list("/announced").await;
     assert_eq!(rows(&first), 50);
     assert!(words(&first).find("#10 Issue 10") < words(&first).find("#11 Issue 11"), "the first to close comes first");
-    let second = setting.follow(&first, "Next page").await;
+    let second = world.follow(&first, "Next page").await;
     assert_eq!(rows(&second), 2);
     assert!(words(&second).contains("#60 Issue 60") && linked(&second, "Next page").is_none(), "{second}");
-    assert_eq!(setting.follow(&second, "First page").await, first);
-    assert_eq!(rows(&setting.list("/announced?type=pr").await), 0);
-    let grace = setting.store.waiting_grace(setting.repo.id, ISSUE, number(7)).await.expect("reads").expect("waits");
-    setting.store.note_grace(grace.id, Some("a maintainer's word")).await.expect("noted");
-    let late = setting.list("/announced?late=1").await;
+    assert_eq!(world.follow(&second, "First page").await, first);
+    assert_eq!(rows(&world.list("/announced?type=pr").await), 0);
+    let grace = world.store.waiting_grace(world.repo.id, ISSUE, number(7)).await.expect("reads").expect("waits");
+    world.store.note_grace(grace.id, Some("a maintainer's word")).await.expect("noted");
+    let late = world.list("/announced?late=1").await;
     assert_eq!((rows(&late), words(&late).contains("a maintainer's word")), (1, true), "{late}");
 
     // A reader has no button; a maintainer comes back to the list.
     let cancel = format!("/r/tide/pool/graces/{}/cancel", grace.id);
     assert!(!first.contains("/cancel\""), "{first}");
-    let own = setting.page(Who::Mona, "/r/tide/pool/announced?late=1").await;
+    let own = world.page(Who::Mona, "/r/tide/pool/announced?late=1").await;
     assert!(own.contains(&cancel) && own.contains(r#"name="then" value="/r/tide/pool/announced?late=1""#), "{own}");
-    assert!(setting.page(Who::Mona, "/r/tide/pool").await.contains("/cancel\""));
+    assert!(world.page(Who::Mona, "/r/tide/pool").await.contains("/cancel\""));
     let fields = [("then", "/r/tide/pool/announced?late=1")];
-    assert_eq!(setting.press(Who::Rita, &cancel, &fields).await.status(), StatusCode::FORBIDDEN);
-    let answer = setting.press(Who::Mona, &cancel, &fields).await;
+    assert_eq!(world.press(Who::Rita, &cancel, &fields).await.status(), StatusCode::FORBIDDEN);
+    let answer = world.press(Who::Mona, &cancel, &fields).await;
     assert_eq!(answer.headers()["location"], "/r/tide/pool/announced?late=1");
     assert_eq!(flash_of(&answer), "The close of #7 is to be called off; it leaves the list when it was.");
-    let elsewhere = setting.press(Who::Mona, &cancel, &[("then", "//evil.example")]).await;
+    let elsewhere = world.press(Who::Mona, &cancel, &[("then", "//evil.example")]).await;
     assert_eq!(elsewhere.headers()["location"], "/", "nobody is led elsewhere");
 }
 
 #[tokio::test]
 async fn every_deed_is_to_be_found() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let mona: Login = "mona".parse().expect("a login");
     for of in 1..=60 {
         let (action, subject) = if of == 1 { ("rule", "issue/7 duplicate") } else { ("approve", "plan 3") };
-        let deed =
-            NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(setting.repo.id), action, subject };
-        setting.store.record_console_action(&deed, setting.now).await.expect("written");
+        let deed = NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(world.repo.id), action, subject };
+        world.store.record_console_action(&deed, world.now).await.expect("written");
     }
     for tail in ["", "/settings"] {
-        let page = setting.list(tail).await;
+        let page = world.list(tail).await;
         let (_, deeds) = page.split_once("Done in the console").expect("the section");
         assert_eq!(linked(deeds, "All of them").as_deref(), Some("/deeds"), "{tail}");
     }
-    let first = setting.list("/deeds").await;
+    let first = world.list("/deeds").await;
     assert_eq!(rows(&first), 50);
-    let second = setting.follow(&first, "Next page").await;
+    let second = world.follow(&first, "Next page").await;
     assert_eq!((rows(&second), linked(&second, "Next page")), (11, None));
-    assert_eq!(setting.follow(&second, "First page").await, first);
+    assert_eq!(world.follow(&second, "First page").await, first);
     for (query, expected) in [
         ("?by=MONA&text=rule", 1),
         ("?by=@mona&text=DUPLICATE+issue", 1),
@@ -139,21 +128,21 @@ async fn every_deed_is_to_be_found() {
         ("?text=plan", 50),
         ("?text=nothing", 0),
     ] {
-        assert_eq!(rows(&setting.list(&format!("/deeds{query}")).await), expected, "{query}");
+        assert_eq!(rows(&world.list(&format!("/deeds{query}")).await), expected, "{query}");
     }
-    let filtered = setting.list("/deeds?text=plan").await;
-    assert_eq!(rows(&setting.follow(&filtered, "Next page").await), 9, "the filter is kept");
+    let filtered = world.list("/deeds?text=plan").await;
+    assert_eq!(rows(&world.follow(&filtered, "Next page").await), 9, "the filter is kept");
 }
 
 #[tokio::test]
 async fn items_are_found_by_what_they_say() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let item = ItemRecord {
         author: Some("mona".parse().expect("a login")),
         labels: Some(vec!["bug".to_owned()]),
         ..ItemRecord::new(ItemType::Pr, number(70), "Reader crashes")
     };
-    setting.store.take_in(&setting.repo, vec![item], setting.now).await.expect("taken in");
+    world.store.take_in(&world.repo, vec![item], world.now).await.expect("taken in");
     for (query, expected) in [
         ("?title=CRASHES+reader", 1),
         ("?label=Bug", 1),
@@ -162,37 +151,36 @@ async fn items_are_found_by_what_they_say() {
         ("?title=issue", 50),
         ("?title=issue&state=closed", 1),
     ] {
-        assert_eq!(rows(&setting.list(&format!("/items{query}")).await), expected, "{query}");
+        assert_eq!(rows(&world.list(&format!("/items{query}")).await), expected, "{query}");
     }
-    let first = setting.list("/items?title=issue").await;
-    let second = setting.follow(&first, "Next page").await;
+    let first = world.list("/items?title=issue").await;
+    let second = world.follow(&first, "Next page").await;
     assert_eq!(rows(&second), 10, "the filter is kept");
-    assert_eq!(setting.follow(&second, "First page").await, first);
+    assert_eq!(world.follow(&second, "First page").await, first);
 }
 
 #[tokio::test]
 async fn rulings_and_brakes_go_on_beside_each_other() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let hubot: Login = "hubot".parse().expect("a login");
     for of in 10..=60 {
-        let (kind, other) =
-            if of == 10 { (OverrideKind::Canonical, None) } else { (OverrideKind::Duplicate, Some(number(3))) };
-        let ruling = NewOverride { item_type: ISSUE, kind, item: number(of), other, note: None, by: Some(&hubot) };
-        setting.store.add_override(setting.repo.id, ruling, setting.now).await.expect("ruled");
+        let (kind, other) = if of == 10 { (OverrideKind::Canonical, None) } else { (OverrideKind::Duplicate, Some(3)) };
+        let ruling = NewOverride { by: Some(&hubot), ..ruling(kind, of, other) };
+        world.store.add_override(world.repo.id, ruling, world.now).await.expect("ruled");
     }
     for of in 0..14 {
         let why = format!("pulled {of}");
-        let (repo, now) = (setting.repo.id, setting.now);
-        setting.store.set_brake(repo, BrakeKind::Pause, None, &why, now).await.expect("set");
-        setting.store.lift_brake(repo, BrakeKind::Pause, None, now).await.expect("lifted");
+        let (repo, now) = (world.repo.id, world.now);
+        world.store.set_brake(repo, BrakeKind::Pause, None, &why, now).await.expect("set");
+        world.store.lift_brake(repo, BrakeKind::Pause, None, now).await.expect("lifted");
     }
-    let first = setting.list("/settings").await;
+    let first = world.list("/settings").await;
     assert_eq!((rows(&first), first.matches("pulled ").count()), (50, 12));
-    let second = setting.follow(&first, "Next page <kbd>").await;
+    let second = world.follow(&first, "Next page <kbd>").await;
     assert_eq!(rows(&second), 2, "the rulings have the keys");
-    assert_eq!(setting.follow(&second, "First page").await, first);
+    assert_eq!(world.follow(&second, "First page").await, first);
     let (_, brakes) = first.split_once(r#"id="brakes""#).expect("the section");
-    let older = setting.follow(brakes, "Next page").await;
+    let older = world.follow(brakes, "Next page").await;
     assert_eq!((rows(&older), older.matches("pulled ").count()), (50, 2));
     for (query, expected) in [
         ("?kind=canonical", 1),
@@ -203,14 +191,14 @@ async fn rulings_and_brakes_go_on_beside_each_other() {
         ("?item=999", 0),
         ("?kind=nonsense", 50),
     ] {
-        assert_eq!(rows(&setting.list(&format!("/settings{query}")).await), expected, "{query}");
+        assert_eq!(rows(&world.list(&format!("/settings{query}")).await), expected, "{query}");
     }
 }
 
 #[tokio::test]
 async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
-    let setting = House::new().await;
-    let keys = words(&setting.page(Who::Rita, "/help/keys").await);
+    let world = ServiceWorld::new().await;
+    let keys = words(&world.page(Who::Rita, "/help/keys").await);
     assert!(keys.contains("n next page p first page"), "{keys}");
     for path in [
         "/?after=1",
@@ -225,7 +213,7 @@ async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
         "/r/tide/pool/learning?lessons=9-9&moves=99",
         "/r/tide/pool/patterns?after=99&hidden=9-9&cleared=99",
     ] {
-        let page = setting.page(Who::Operator, path).await;
+        let page = world.page(Who::Operator, path).await;
         assert_eq!(page.matches(r#"data-key="p""#).count(), 1, "{path}: {page}");
         let (before, _) = page.split_once(r#"" data-key="p""#).expect("the key");
         let (_, address) = before.rsplit_once("href=\"").expect("a link");
@@ -238,7 +226,7 @@ async fn one_list_of_a_page_has_the_keys_and_p_is_its_first_page() {
 
 #[tokio::test]
 async fn a_list_goes_on_while_those_beside_it_stay_where_they_are() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     for (path, firsts) in [
         (
             "/r/tide/pool/learning?lessons=9-9&moves=99&taught=missed",
@@ -254,7 +242,7 @@ async fn a_list_goes_on_while_those_beside_it_stay_where_they_are() {
             .as_slice(),
         ),
     ] {
-        let page = setting.page(Who::Operator, path).await.replace("&#38;", "&").replace("&amp;", "&");
+        let page = world.page(Who::Operator, path).await.replace("&#38;", "&").replace("&amp;", "&");
         for first in firsts {
             assert!(page.contains(first), "{first}: {page}");
         }
@@ -263,9 +251,9 @@ async fn a_list_goes_on_while_those_beside_it_stay_where_they_are() {
 
 #[tokio::test]
 async fn a_command_is_named_only_where_it_tells_the_same() {
-    let setting = House::new().await;
+    let world = ServiceWorld::new().await;
     let command = async |path: &str| {
-        let page = words(&setting.page(Who::Operator, path).await);
+        let page = words(&world.page(Who::Operator, path).await);
         let (_, rest) = page.rsplit_once("On the command line: ")?;
         Some(rest.split(" Canonry test").next().unwrap_or_default().to_owned())
     };

@@ -11,25 +11,25 @@ use jiff::SignedDuration;
 use reqwest::{RequestBuilder, Response};
 use serde_json::{Value, json};
 
-use crate::setting::{HOSTILE, ISSUE, REPO, Setting, Who, number};
+use crate::world::{ConsoleWorld, HOSTILE, ISSUE, REPO, Who, number};
 
 /// An error that the texts of duplicates share.
 pub(crate) const SHARED: &str = "error: lock_file <could> not be \"opened here\" at";
 
-pub(crate) struct Planned {
-    setting: Setting,
+pub(crate) struct PlanWorld {
+    world: ConsoleWorld,
     pub(crate) plan: CloseRunId,
 }
 
-impl Deref for Planned {
-    type Target = Setting;
+impl Deref for PlanWorld {
+    type Target = ConsoleWorld;
 
-    fn deref(&self) -> &Setting {
-        &self.setting
+    fn deref(&self) -> &ConsoleWorld {
+        &self.world
     }
 }
 
-impl Planned {
+impl PlanWorld {
     /// Issues 2, 3 and 5 would be closed in favour of 1 and 4, and 6 is pinned.
     pub(crate) async fn new() -> Self {
         let planned = Self::without_maintainers().await;
@@ -41,39 +41,29 @@ impl Planned {
 
     /// The same where nobody said who maintains the repository.
     pub(crate) async fn without_maintainers() -> Self {
-        let setting = Setting::new().await;
-        let (store, repo) = (&setting.store, &setting.repo);
-        store.take_in(repo, (1..=6).map(|of| issue(of, &body(of))).collect(), setting.now).await.expect("taken in");
-        let mut planned = Self { setting, plan: CloseRunId::new(0) };
+        let world = ConsoleWorld::new().await;
+        let (store, repo) = (&world.store, &world.repo);
+        store.take_in(repo, (1..=6).map(|of| issue(of, &body(of))).collect(), world.now).await.expect("taken in");
+        let mut planned = Self { world, plan: CloseRunId::new(0) };
         planned.plan = planned.planned(SignedDuration::ZERO).await;
         planned
     }
 
     /// A plan that was made so long ago.
     pub(crate) async fn planned(&self, ago: SignedDuration) -> CloseRunId {
-        let plan = NewPlan {
-            representation: Representation::Raw,
-            target_policy: TargetPolicy::CanonicalOnly,
-            min_close: Probability::new(0.9).expect("valid"),
-            config_hash: "c",
-            run_id: "planning",
-        };
         let mut rows = Vec::new();
         for (of, target, skip) in [(2, 1, None), (3, 1, None), (5, 4, None), (6, 4, Some(SkipReason::Pinned))] {
             let items =
                 self.store.items_by_number(self.repo.id, ISSUE, &[number(of), number(target)]).await.expect("reads");
             let item = |of| items.iter().find(|item| item.number == number(of)).expect("stored");
             rows.push(NewPlanRow {
-                item_type: ISSUE,
-                number: number(of),
-                target: Some(number(target)),
                 skip,
-                confidence: Probability::new(0.97).ok(),
                 evidence: evidence(skip.is_none()),
                 snapshot: serde_json::to_value(RowSnapshot::of(item(of), item(target))).expect("plain data"),
+                ..plan_row(of, target)
             });
         }
-        self.store.create_plan(self.repo.id, &plan, &rows, self.now - ago).await.expect("planned")
+        self.store.create_plan(self.repo.id, &plan_header("planning"), &rows, self.now - ago).await.expect("planned")
     }
 
     /// The plan as if it had been applied: 2 closed, 3 skipped, 5 not reached.
@@ -142,6 +132,29 @@ impl Planned {
 
     pub(crate) async fn jobs(&self) -> Vec<Job> {
         self.store.jobs(&JobFilter::default(), 10).await.expect("reads")
+    }
+}
+
+pub(crate) fn plan_header(run_id: &str) -> NewPlan<'_> {
+    NewPlan {
+        representation: Representation::Raw,
+        target_policy: TargetPolicy::CanonicalOnly,
+        min_close: Probability::new(0.9).expect("valid"),
+        config_hash: "c",
+        run_id,
+    }
+}
+
+/// A row that closes an issue as a duplicate of another.
+pub(crate) fn plan_row(of: i64, target: i64) -> NewPlanRow {
+    NewPlanRow {
+        item_type: ISSUE,
+        number: number(of),
+        target: Some(number(target)),
+        skip: None,
+        confidence: Probability::new(0.97).ok(),
+        evidence: json!({}),
+        snapshot: json!({}),
     }
 }
 

@@ -4,22 +4,22 @@ use canonry_domain::Verdict;
 use reqwest::StatusCode;
 
 use crate::reading::{assert_harmless, linked, words};
-use crate::setting::{REPO, Setting, Who};
+use crate::world::{ConsoleWorld, REPO, Who};
 
 #[tokio::test]
 async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
-    let setting = Setting::new().await;
-    let empty = words(&setting.page(Who::Rita, "/learning").await);
+    let world = ConsoleWorld::new().await;
+    let empty = words(&world.page(Who::Rita, "/learning").await);
     assert!(empty.contains("No prediction at 85 or more has an outcome yet."), "{empty}");
     assert!(
         empty.contains("No outcome is known yet.") && empty.contains("Nothing yet. When people close an issue"),
         "{empty}"
     );
-    learned(&setting).await;
-    let page = setting.page(Who::Rita, "/learning").await;
+    learned(&world).await;
+    let page = world.page(Who::Rita, "/learning").await;
     assert_harmless(&page);
     let said = words(&page);
-    let state = setting.store.thresholds(setting.repo.id).await.expect("reads").repository;
+    let state = world.store.thresholds(world.repo.id).await.expect("reads").repository;
     let reason = state.reason.to_string();
     assert!(said.contains(&reason[1..]), "the rule's own reason: {reason}\n{said}");
     assert!(said.contains("120 outcomes known"), "{said}");
@@ -31,28 +31,28 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     assert!(page.contains(&format!("/r/{REPO}/issues/121")), "each outcome leads to its issue");
 
     let name = "sync & <b>more";
-    let thresholds = setting.store.thresholds(setting.repo.id).await.expect("reads");
+    let thresholds = world.store.thresholds(world.repo.id).await.expect("reads");
     assert_eq!(thresholds.components.len(), 2, "{thresholds:?}");
-    let component = setting.page(Who::Rita, "/learning?component=sync+%26+%3Cb%3Emore").await;
+    let component = world.page(Who::Rita, "/learning?component=sync+%26+%3Cb%3Emore").await;
     assert_harmless(&component);
     assert!(!component.contains(name) && component.contains("sync &#38; &#60;b&#62;more"), "escaped");
     assert!(words(&component).contains("40 outcomes known"), "{}", words(&component));
-    let unknown = setting.page(Who::Rita, "/learning?component=nobody").await;
+    let unknown = world.page(Who::Rita, "/learning?component=nobody").await;
     assert!(words(&unknown).contains("This is about all issues"), "what is no component is the repository");
-    let checked = words(&setting.page(Who::Mona, "/learning?check=1").await);
+    let checked = words(&world.page(Who::Mona, "/learning?check=1").await);
     assert!(checked.contains("equal Computed again from every recorded event"), "{checked}");
     // That reads everything, so it is not for whoever may read.
-    assert_eq!(setting.ask(Who::Rita, "/learning?check=1", false).await.status(), StatusCode::FORBIDDEN);
-    assert!(setting.page(Who::Mona, "/learning").await.contains("check=1") && !page.contains("check=1"));
+    assert_eq!(world.ask(Who::Rita, "/learning?check=1", false).await.status(), StatusCode::FORBIDDEN);
+    assert!(world.page(Who::Mona, "/learning").await.contains("check=1") && !page.contains("check=1"));
 }
 
 #[tokio::test]
 async fn every_outcome_and_every_move_is_to_be_found() {
-    let setting = Setting::new().await;
-    learned(&setting).await;
+    let world = ConsoleWorld::new().await;
+    learned(&world).await;
     let (mut path, mut seen, mut pages) = ("/learning".to_owned(), Vec::new(), 0);
     loop {
-        let page = setting.page(Who::Rita, &path).await;
+        let page = world.page(Who::Rita, &path).await;
         let (_, outcomes) = page.split_once(r#"id="outcomes""#).expect("the section");
         let numbers = outcomes.split(r#"pool/issues/"#).skip(1).filter_map(|rest| rest.split('"').next());
         seen.extend(numbers.filter_map(|number| number.parse::<i64>().ok()));
@@ -62,25 +62,25 @@ async fn every_outcome_and_every_move_is_to_be_found() {
         assert!(pages < 20, "{seen:?}");
     }
     assert_eq!((pages, seen), (8, (2..=121).rev().collect()), "each once, the latest first");
-    let wrong = setting.page(Who::Rita, "/learning?taught=missed&component=other").await;
+    let wrong = world.page(Who::Rita, "/learning?taught=missed&component=other").await;
     let (_, outcomes) = wrong.split_once(r#"id="outcomes""#).expect("the section");
     assert_eq!(outcomes.matches("<tr data-row>").count(), 15, "{outcomes}");
-    let second = setting.page(Who::Rita, &linked(outcomes, "Next page").expect("more")).await;
+    let second = world.page(Who::Rita, &linked(outcomes, "Next page").expect("more")).await;
     let (_, outcomes) = second.split_once(r#"id="outcomes""#).expect("the section");
     assert_eq!(outcomes.matches("<tr data-row>").count(), 1, "sixteen were missed: {outcomes}");
     assert_eq!(linked(outcomes, "First page").as_deref(), Some("/learning?component=other&taught=missed"));
-    let moves = setting.store.threshold_adjustments(setting.repo.id, 99).await.expect("reads");
-    let behind = setting.page(Who::Rita, &format!("/learning?moves={}", moves[0].id)).await;
+    let moves = world.store.threshold_adjustments(world.repo.id, 99).await.expect("reads");
+    let behind = world.page(Who::Rita, &format!("/learning?moves={}", moves[0].id)).await;
     let (_, listed) = behind.split_once(r#"id="moves""#).expect("the section");
     assert!(linked(listed, "First page").as_deref() == Some("/learning"), "{listed}");
 }
 
-async fn learned(setting: &Setting) {
-    setting.issues(125).await;
+async fn learned(world: &ConsoleWorld) {
+    world.issues(125).await;
     for of in 2..=121 {
         let verdict = if of % 5 == 0 { Verdict::NotDuplicate } else { Verdict::Duplicate };
-        setting.said(of, verdict, 0.80 + (of % 20) as f64 / 100.0).await;
+        world.said(of, verdict, 0.80 + (of % 20) as f64 / 100.0).await;
         let component = if of % 3 == 0 { "sync & <b>more" } else { "other" };
-        setting.closed(of, of % 3 != 0, component, of).await;
+        world.closed(of, of % 3 != 0, component, of).await;
     }
 }

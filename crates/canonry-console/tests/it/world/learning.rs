@@ -1,17 +1,16 @@
 //! A store that knows something: verdicts, outcomes, an audit.
 
-use std::collections::BTreeMap;
-
 use canonry_domain::{
-    AuditCandidate, AuditClass, AuditItem, ContentVersion, EventBy, ItemRecord, ItemState, LaneResult, LaneStatus,
-    OutcomeEvent, OutcomeKind, Probability, Similarity, StateReason, Verdict,
+    AuditCandidate, AuditClass, AuditItem, EventBy, ItemRecord, LaneResult, LaneStatus, OutcomeEvent, OutcomeKind,
+    Probability, StateReason, Verdict,
 };
-use canonry_store::{AuditedItem, NewAudit, NewTriageRecord, Representation, TriageCandidate};
+use canonry_store::{AuditedItem, NewAudit, NewTriageRecord, Representation};
 use jiff::SignedDuration;
 
-use crate::setting::{HOSTILE, ISSUE, Setting, number};
+use crate::world::items::{alike, neighbour, plain_record};
+use crate::world::{ConsoleWorld, HOSTILE, ISSUE, number};
 
-impl Setting {
+impl ConsoleWorld {
     pub(crate) async fn issues(&self, issues: i64) {
         let issue = |of: i64| ItemRecord {
             body: Some(format!("What happens in {of}: {HOSTILE}")),
@@ -24,31 +23,10 @@ impl Setting {
     pub(crate) async fn said(&self, of: i64, verdict: Verdict, value: f64) {
         let named = verdict != Verdict::NotDuplicate;
         let record = NewTriageRecord {
-            item_type: ISSUE,
-            number: number(of),
-            verdict,
-            target: named.then(|| number(1)),
-            target_score: named.then(|| score(value)),
-            is_duplicate: named,
             confidence: Some(Probability::ONE),
-            reason: "duplicate".to_owned(),
-            reasoning: String::new(),
-            effective_source: Representation::Raw,
-            source_fallback_reason: None,
-            provider: "local".to_owned(),
-            model: "evidence".to_owned(),
-            prompt_version: 1,
-            config_hash: "c".to_owned(),
-            content_version: ContentVersion::stored(1),
-            embed_model: "local".to_owned(),
             run_id: format!("run-{of}"),
-            candidates: vec![TriageCandidate {
-                number: number(1),
-                score: score(value),
-                parts: BTreeMap::new(),
-                state: ItemState::Open,
-                judged: true,
-            }],
+            candidates: vec![neighbour(1, value, true)],
+            ..plain_record(of, verdict, named.then_some(1), value)
         };
         self.store.write_triage_record(self.repo.id, &record, self.now).await.expect("written");
     }
@@ -89,7 +67,7 @@ impl Setting {
                 candidates: vec![AuditCandidate {
                     number: number(1),
                     rank: 1,
-                    score: score(value),
+                    score: alike(value),
                     same_as: Vec::new(),
                 }],
                 cheap: lane(cheap),
@@ -118,8 +96,4 @@ impl Setting {
         };
         self.store.write_audit(self.repo.id, &audit, &items, self.now).await.expect("written")
     }
-}
-
-fn score(score: f64) -> Similarity {
-    Similarity::new(score).expect("a score")
 }

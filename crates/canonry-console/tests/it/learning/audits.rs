@@ -6,27 +6,27 @@ use canonry_domain::{
 use canonry_store::{AdjudicationKind, AuditedItem, NewAudit, Representation};
 
 use crate::reading::{assert_harmless, linked, words};
-use crate::setting::{ISSUE, REPO, Setting, Who, number};
+use crate::world::{ConsoleWorld, ISSUE, REPO, Who, number};
 
 #[tokio::test]
 async fn sliders_change_the_figures_and_nothing_else() {
-    let setting = Setting::new().await;
-    let none = words(&setting.page(Who::Rita, "/audits").await);
+    let world = ConsoleWorld::new().await;
+    let none = words(&world.page(Who::Rita, "/audits").await);
     assert!(none.contains("No audit yet. Make one with canonry judge-audit --repo tide/pool"), "{none}");
-    setting.issues(10).await;
-    let id = setting.audited().await;
-    let list = setting.page(Who::Rita, "/audits").await;
+    world.issues(10).await;
+    let id = world.audited().await;
+    let list = world.page(Who::Rita, "/audits").await;
     assert_harmless(&list);
     assert!(words(&list).contains("67 % of 3 (between "), "{}", words(&list));
     let path = format!("/audits/{id}");
-    let page = setting.page(Who::Rita, &path).await;
+    let page = world.page(Who::Rita, &path).await;
     assert_harmless(&page);
     assert_eq!(page.matches(r#"type="range""#).count(), 3);
     assert_eq!(page.matches(r#"type="number""#).count(), 3);
     let stored = words(&page);
     assert!(stored.contains("As stored") && stored.contains("None yet. Move a slider."), "{stored}");
 
-    let part = setting.ask(Who::Rita, &format!("{path}?score=0.92&score_at=0.92&score_was=0.5"), true).await;
+    let part = world.ask(Who::Rita, &format!("{path}?score=0.92&score_at=0.92&score_was=0.5"), true).await;
     assert_eq!(part.headers()["vary"], "HX-Request");
     let part = part.text().await.expect("a part");
     assert!(!part.contains("<html") && !part.contains("<nav"), "{part}");
@@ -42,31 +42,31 @@ async fn sliders_change_the_figures_and_nothing_else() {
     assert!(told.contains(&format!("canonry report-audit --repo tide/pool --run {id} --min-score 0.92")), "{told}");
 
     // The same without scripts: the slider was moved, the number beside it was not.
-    let whole = setting.page(Who::Rita, &format!("{path}?score=0.5&score_at=0.92&score_was=0.5")).await;
+    let whole = world.page(Who::Rita, &format!("{path}?score=0.5&score_at=0.92&score_was=0.5")).await;
     assert!(whole.contains("<html") && words(&whole).contains("Items whose class changes: 2"));
-    let odd = setting.page(Who::Rita, &format!("{path}?score=%3Cscript%3Ealert&rank=NaN&gap=-1")).await;
+    let odd = world.page(Who::Rita, &format!("{path}?score=%3Cscript%3Ealert&rank=NaN&gap=-1")).await;
     assert_harmless(&odd);
     assert!(words(&odd).contains("As stored"));
 
     // People stand beside the judges, by verdict and score.
     for of in [2, 3] {
-        setting.said(of, Verdict::Duplicate, 0.93).await;
+        world.said(of, Verdict::Duplicate, 0.93).await;
     }
-    let drawn = setting.store.draw_adjudications(setting.repo.id, AdjudicationKind::Triage, 1, 5, setting.now).await;
+    let drawn = world.store.draw_adjudications(world.repo.id, AdjudicationKind::Triage, 1, 5, world.now).await;
     assert_eq!(drawn.expect("drawn"), 2);
     for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
-        let case = setting.store.next_adjudication(setting.repo.id, None).await.expect("reads").expect("a case");
-        assert!(setting.store.adjudicate(setting.repo.id, case.id, word, None, setting.now).await.expect("kept"));
+        let case = world.store.next_adjudication(world.repo.id, None).await.expect("reads").expect("a case");
+        assert!(world.store.adjudicate(world.repo.id, case.id, word, None, world.now).await.expect("kept"));
     }
     for path in ["/audits", path.as_str()] {
-        let told = words(&setting.page(Who::Rita, path).await);
+        let told = words(&world.page(Who::Rita, path).await);
         assert!(told.contains("2 sampled verdicts have an answer"), "{told}");
         assert!(told.contains("called a duplicate 1 1 0 50 %") && told.contains("score 90 to 94 1 1"), "{told}");
     }
 }
 
 /// An audit of issues 2 to 121, all accepted by both judges at .8, with these judges.
-async fn audited(setting: &Setting, strong: &str, representation: Representation) -> i64 {
+async fn audited(world: &ConsoleWorld, strong: &str, representation: Representation) -> i64 {
     let lane = LaneResult { status: LaneStatus::Accepted, target: Some(number(1)), confidence: None, reason: None };
     let score = Similarity::new(0.8).expect("a score");
     let item = |of: i64| AuditedItem {
@@ -94,16 +94,16 @@ async fn audited(setting: &Setting, strong: &str, representation: Representation
         prompt_version: Some(1),
         proof: None,
     };
-    setting.store.write_audit(setting.repo.id, &audit, &items, setting.now).await.expect("written")
+    world.store.write_audit(world.repo.id, &audit, &items, world.now).await.expect("written")
 }
 
 #[tokio::test]
 async fn every_item_whose_class_changes_is_reached_with_the_same_gates() {
-    let setting = Setting::new().await;
-    setting.issues(121).await;
-    let id = audited(&setting, "anthropic", Representation::Raw).await;
+    let world = ConsoleWorld::new().await;
+    world.issues(121).await;
+    let id = audited(&world, "anthropic", Representation::Raw).await;
     let mut told: Vec<i64> = Vec::new();
-    let mut page = setting.page(Who::Rita, &format!("/audits/{id}?score=0.9&gap=0.01")).await;
+    let mut page = world.page(Who::Rita, &format!("/audits/{id}?score=0.9&gap=0.01")).await;
     loop {
         let changes = page.split("id=\"changes\"").nth(1).and_then(|rest| rest.split("</section>").next());
         let changes = changes.expect("the list");
@@ -112,7 +112,7 @@ async fn every_item_whose_class_changes_is_reached_with_the_same_gates() {
         told.extend(rows.filter_map(|row| row.split(">#").nth(1)?.split('<').next()?.parse::<i64>().ok()));
         let Some(next) = linked(&page, "Next page") else { break };
         assert!(next.contains("score=0.9") && next.contains("gap=0.01"), "{next}");
-        page = setting.page(Who::Rita, &next).await;
+        page = world.page(Who::Rita, &next).await;
     }
     assert_eq!(told, (2..=121).collect::<Vec<_>>());
     assert_eq!(linked(&page, "First page"), Some(format!("/audits/{id}?score=0.9&gap=0.01")));
@@ -120,14 +120,14 @@ async fn every_item_whose_class_changes_is_reached_with_the_same_gates() {
 
 #[tokio::test]
 async fn audits_are_filtered_by_the_address() {
-    let setting = Setting::new().await;
-    setting.issues(121).await;
+    let world = ConsoleWorld::new().await;
+    world.issues(121).await;
     let mut ids = Vec::new();
     for (strong, of) in [("anthropic", Representation::Raw), ("openai", Representation::Intent)] {
-        ids.push(audited(&setting, strong, of).await);
+        ids.push(audited(&world, strong, of).await);
     }
     let listed = async |query: &str| -> Vec<usize> {
-        let page = setting.page(Who::Rita, &format!("/audits{query}")).await;
+        let page = world.page(Who::Rita, &format!("/audits{query}")).await;
         let is_in = |at: &usize| page.contains(&format!("/audits/{}\"", ids[*at]));
         (0..ids.len()).filter(is_in).collect()
     };
@@ -142,9 +142,9 @@ async fn audits_are_filtered_by_the_address() {
     ] {
         assert_eq!(listed(query).await, expected, "{query}");
     }
-    let none = setting.page(Who::Rita, "/audits?judge=gemini").await;
+    let none = world.page(Who::Rita, "/audits?judge=gemini").await;
     assert!(none.contains("No audit is like that.") && none.contains("<option value=\"gemini\" selected>"));
-    let all = setting.told("/audits").await;
+    let all = world.told("/audits").await;
     assert!(all.contains("strong-1 by anthropic") && all.contains("Canonry’s own judge (evidence)"), "{all}");
     // The command tells of audits and makes none.
     assert!(all.contains("canonry report-audit --repo tide/pool") && !all.contains("judge-audit"), "{all}");

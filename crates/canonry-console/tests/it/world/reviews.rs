@@ -9,9 +9,9 @@ use canonry_store::{Claimed, FindingId, FindingRecord, NewReaction, ReviewClaim,
 use jiff::SignedDuration;
 use serde_json::{Value, json};
 
-use crate::setting::{HOSTILE, Setting, number};
+use crate::world::{ConsoleWorld, HOSTILE, number};
 
-impl Setting {
+impl ConsoleWorld {
     /// Links lead to where people would find GitHub.
     pub(crate) async fn on_github() -> Self {
         Self::with(|parts| parts.github_api = "https://api.github.com".parse().expect("a URL")).await
@@ -90,8 +90,8 @@ impl Setting {
     }
 }
 
-/// The story that most tests look at.
-pub(crate) struct Story {
+/// The reviews that most tests look at.
+pub(crate) struct ReviewHistory {
     pub(crate) first: ReviewId,
     pub(crate) last: ReviewId,
     pub(crate) eval: FindingId,
@@ -101,7 +101,7 @@ pub(crate) struct Story {
 
 /// Four pushes of one pull request: said, not repeated, not looked at, fixed; beside it a hidden one with a hostile name,
 /// and on another pull request one that people reject.
-pub(crate) async fn story(setting: &Setting) -> Story {
+pub(crate) async fn review_history(world: &ConsoleWorld) -> ReviewHistory {
     let eval = finding("src/run.js", 3, "Call of eval");
     let nasty = Finding {
         severity: Severity::Minor,
@@ -111,13 +111,9 @@ pub(crate) async fn story(setting: &Setting) -> Story {
         ..finding(&format!("docs/{}", HOSTILE.replace('/', "_")), 9, HOSTILE)
     };
     let by = HiddenBy::Pattern(HOSTILE.to_owned());
-    let (first, ids) = setting.reviewed(1, 'a', 50, &details(), &[new(&eval), hidden(&nasty, &by)]).await;
+    let (first, ids) = world.reviewed(1, 'a', 50, &details(), &[new(&eval), hidden(&nasty, &by)]).await;
     let posted = [(ids[0], GithubId(71))];
-    setting
-        .store
-        .record_posted_findings(setting.repo.id, number(1), first, &posted, setting.now)
-        .await
-        .expect("stored");
+    world.store.record_posted_findings(world.repo.id, number(1), first, &posted, world.now).await.expect("stored");
     let same = |id, finding| FindingRecord {
         earlier: Some(id),
         status: FindingStatus::Same,
@@ -126,18 +122,18 @@ pub(crate) async fn story(setting: &Setting) -> Story {
         ..new(finding)
     };
     let still = FindingRecord { earlier: Some(ids[1]), status: FindingStatus::Same, ..hidden(&nasty, &by) };
-    setting.reviewed(1, 'b', 40, &json!({}), &[same(ids[0], &eval), still]).await;
-    setting.reviewed(1, 'c', 30, &json!({}), &[still]).await;
+    world.reviewed(1, 'b', 40, &json!({}), &[same(ids[0], &eval), still]).await;
+    world.reviewed(1, 'c', 30, &json!({}), &[still]).await;
     let fixed = FindingRecord { status: FindingStatus::Fixed, ..same(ids[0], &eval) };
-    let (last, _) = setting.reviewed(1, 'd', 20, &json!({}), &[fixed, still]).await;
+    let (last, _) = world.reviewed(1, 'd', 20, &json!({}), &[fixed, still]).await;
 
     let loud = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
-    let (_, others) = setting.reviewed(2, 'a', 26, &details(), &[new(&loud)]).await;
+    let (_, others) = world.reviewed(2, 'a', 26, &details(), &[new(&loud)]).await;
     for (id, by) in [(1, "ada"), (2, "bob"), (3, "eve")] {
-        setting.thumb(id, others[0], by, false).await;
+        world.thumb(id, others[0], by, false).await;
     }
-    setting.thumb(9, ids[0], "ada", true).await;
-    Story { first, last, eval: ids[0], nasty: ids[1], rejected: others[0] }
+    world.thumb(9, ids[0], "ada", true).await;
+    ReviewHistory { first, last, eval: ids[0], nasty: ids[1], rejected: others[0] }
 }
 
 pub(crate) fn details() -> Value {

@@ -1,5 +1,11 @@
 //! A console on loopback before an emulated GitHub, a repository that it knows, and people's browsers.
 
+pub(crate) mod items;
+mod learning;
+pub(crate) mod plans;
+pub(crate) mod reviews;
+pub(crate) mod service;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 
@@ -48,7 +54,7 @@ impl Who {
     }
 }
 
-pub(crate) struct Setting {
+pub(crate) struct ConsoleWorld {
     _database: TestDatabase,
     pub(crate) emulator: Emulator,
     pub(crate) store: Store,
@@ -60,29 +66,29 @@ pub(crate) struct Setting {
     pub(crate) client: Client,
 }
 
-impl Setting {
+impl ConsoleWorld {
     /// A private repository without an item.
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
-    /// A setting whose console differs from the usual one.
+    /// A world whose console differs from the usual one.
     pub(crate) async fn with(adjust: impl FnOnce(&mut ConsoleParts)) -> Self {
         let database = TestDatabase::sqlite();
-        let mut world = World::new();
-        world.repo(REPO).private = true;
-        world.token("own", "canonry-bot");
-        world.collaborator(REPO, "canonry-bot", Permission::Admin);
+        let mut github = World::new();
+        github.repo(REPO).private = true;
+        github.token("own", "canonry-bot");
+        github.collaborator(REPO, "canonry-bot", Permission::Admin);
         let mut accounts = Vec::new();
         for (login, permission) in
             [("mona", Permission::Write), ("hubot", Permission::Maintain), ("rita", Permission::Read)]
         {
-            accounts.push((login, world.user(login).id));
-            world.collaborator(REPO, login, permission);
+            accounts.push((login, github.user(login).id));
+            github.collaborator(REPO, login, permission);
         }
-        accounts.push(("stranger", world.user("stranger").id));
-        let (now, id) = (world.now, world.get(REPO).id);
-        let emulator = Emulator::start(world).await;
+        accounts.push(("stranger", github.user("stranger").id));
+        let (now, id) = (github.now, github.get(REPO).id);
+        let emulator = Emulator::start(github).await;
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
         let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
         let id = GithubId(i64::try_from(id).expect("small"));

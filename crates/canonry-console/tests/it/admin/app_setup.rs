@@ -5,8 +5,8 @@ use canonry_testkit::github::{App, TEST_APP_PUBLIC_KEY};
 use reqwest::StatusCode;
 use url::Url;
 
-use crate::house::setting::House;
-use crate::setting::Who;
+use crate::world::Who;
+use crate::world::service::ServiceWorld;
 
 fn with_address() -> impl FnOnce(&mut canonry_console::ConsoleParts) {
     // Not https: the cookies of these tests are those of a console on loopback.
@@ -15,33 +15,33 @@ fn with_address() -> impl FnOnce(&mut canonry_console::ConsoleParts) {
 
 #[tokio::test]
 async fn the_page_offers_what_github_makes_an_app_from() {
-    let setting = House::with(with_address()).await;
-    let answer = setting.ask(Who::Operator, "/setup?organization=tide").await;
+    let world = ServiceWorld::with(with_address()).await;
+    let answer = world.ask(Who::Operator, "/setup?organization=tide").await;
     let policy = answer.headers()["content-security-policy"].to_str().expect("text").to_owned();
-    assert!(policy.contains(&format!("form-action 'self' {};", setting.emulator.url())), "{policy}");
+    assert!(policy.contains(&format!("form-action 'self' {};", world.emulator.url())), "{policy}");
     let page = answer.text().await.expect("a page");
-    let action = format!(r#"action="{}/organizations/tide/settings/apps/new?state="#, setting.emulator.url());
+    let action = format!(r#"action="{}/organizations/tide/settings/apps/new?state="#, world.emulator.url());
     assert!(page.contains(&action), "{page}");
     let public: Url = "http://canonry.example".parse().expect("a URL");
     let manifest = app_manifest(&public).to_string().replace('"', "&#34;");
     assert!(page.contains(&manifest), "{page}");
-    let odd = setting.page(Who::Operator, "/setup?organization=a%2F..%2Fb").await;
+    let odd = world.page(Who::Operator, "/setup?organization=a%2F..%2Fb").await;
     assert!(odd.contains("/organizations/a%2F..%2Fb/settings/apps/new"), "a name stays one part of the path: {odd}");
-    let plain = House::new().await;
+    let plain = ServiceWorld::new().await;
     assert!(plain.page(Who::Operator, "/setup").await.contains("CANONRY_PUBLIC_URL"));
 }
 
 #[tokio::test]
 async fn the_secrets_of_a_new_app_are_shown_once_to_whoever_asked_for_it() {
-    let setting = House::with(with_address()).await;
+    let world = ServiceWorld::with(with_address()).await;
     let id = 77;
-    setting.emulator.world().app = Some(App {
+    world.emulator.world().app = Some(App {
         id,
         slug: "canonry-of-tide".to_owned(),
         client_id: "Iv1.made".to_owned(),
         public_key: TEST_APP_PUBLIC_KEY.to_owned(),
     });
-    let asked = setting.ask(Who::Operator, "/setup").await;
+    let asked = world.ask(Who::Operator, "/setup").await;
     let cookies =
         asked.headers().get_all("set-cookie").into_iter().map(|value| value.to_str().expect("text").to_owned());
     let pending = cookies
@@ -52,7 +52,7 @@ async fn the_secrets_of_a_new_app_are_shown_once_to_whoever_asked_for_it() {
     let (_, rest) = page.split_once("/settings/apps/new?state=").expect("an address");
     let state = rest.split('"').next().expect("a state").to_owned();
     let back = async |cookie: &str, state: &str, code: &str| {
-        let request = setting.client.get(format!("{}/setup/created?code={code}&state={state}", setting.address));
+        let request = world.client.get(format!("{}/setup/created?code={code}&state={state}", world.address));
         request.header("cookie", format!("canonry=operator; {cookie}")).send().await.expect("answered")
     };
     assert_eq!(back("", &state, "manifest-1").await.status(), StatusCode::BAD_REQUEST);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::Deref;
 
 use canonry_console::ConsoleParts;
-use canonry_domain::{ContentVersion, ItemRecord, ItemState, ItemType, Login, OverrideKind, Similarity, Verdict};
+use canonry_domain::{ItemRecord, ItemState, ItemType, Login, OverrideKind, Verdict};
 use canonry_github::Clock as _;
 use canonry_store::{
     Fate, JobCaps, JobEnd, JobId, JobLease, JobScope, MaintainerSource, NewConsoleAction, NewDelivery, NewGrace,
@@ -14,7 +14,8 @@ use jiff::{SignedDuration, Timestamp};
 use reqwest::Response;
 use serde_json::json;
 
-use crate::setting::{HOSTILE, ISSUE, REPO, Setting, Who, number, text};
+use crate::world::items::{grace, plain_record, ruling};
+use crate::world::{ConsoleWorld, HOSTILE, ISSUE, REPO, Who, number, text};
 
 /// A delivery about the repository.
 pub(crate) const DELIVERY: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
@@ -23,29 +24,29 @@ pub(crate) const DELIVERY: &str = "72d3162e-cc78-11e3-81ab-4c9367dc0958";
 pub(crate) const EVERYBODY: [Who; 5] = [Who::Operator, Who::Mona, Who::Rita, Who::Stranger, Who::Nobody];
 
 /// Its pages are named from the root on.
-pub(crate) struct House {
-    setting: Setting,
+pub(crate) struct ServiceWorld {
+    world: ConsoleWorld,
     pub(crate) dead: JobId,
 }
 
-impl Deref for House {
-    type Target = Setting;
+impl Deref for ServiceWorld {
+    type Target = ConsoleWorld;
 
-    fn deref(&self) -> &Setting {
-        &self.setting
+    fn deref(&self) -> &ConsoleWorld {
+        &self.world
     }
 }
 
-impl House {
+impl ServiceWorld {
     pub(crate) async fn new() -> Self {
         Self::with(|_| {}).await
     }
 
     /// A house whose console differs from the usual one.
     pub(crate) async fn with(adjust: impl FnOnce(&mut ConsoleParts)) -> Self {
-        let setting = Setting::with(adjust).await;
-        let dead = fill(&setting.store, &setting.repo, setting.now).await;
-        Self { setting, dead }
+        let world = ConsoleWorld::with(adjust).await;
+        let dead = fill(&world.store, &world.repo, world.now).await;
+        Self { world, dead }
     }
 
     pub(crate) async fn ask(&self, who: Who, path: &str) -> Response {
@@ -113,51 +114,15 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
         record.state = Some(if record.number.get() == 2 { ItemState::Closed } else { ItemState::Open });
     }
     store.take_in(repo, records, now).await.expect("taken in");
-    let record = NewTriageRecord {
-        item_type: issue,
-        number: number(7),
-        verdict: Verdict::Duplicate,
-        target: Some(number(3)),
-        target_score: Similarity::new(0.93).ok(),
-        is_duplicate: true,
-        confidence: None,
-        reason: "duplicate".to_owned(),
-        reasoning: HOSTILE.to_owned(),
-        effective_source: Representation::Raw,
-        source_fallback_reason: None,
-        provider: "local".to_owned(),
-        model: "evidence".to_owned(),
-        prompt_version: 1,
-        config_hash: "c".to_owned(),
-        content_version: ContentVersion::stored(1),
-        embed_model: "local".to_owned(),
-        run_id: "run".to_owned(),
-        candidates: Vec::new(),
-    };
+    let record =
+        NewTriageRecord { reasoning: HOSTILE.to_owned(), ..plain_record(7, Verdict::Duplicate, Some(3), 0.93) };
     let triage = store.write_triage_record(repo.id, &record, now).await.expect("written");
     let canonicals = BTreeMap::from([(number(3), number(3)), (number(7), number(3))]);
     store.set_canonicals(repo.id, issue, Representation::Raw, &canonicals, now).await.expect("written");
-    let grace = NewGrace {
-        item_type: issue,
-        number: number(7),
-        target: number(3),
-        triage_id: Some(triage),
-        comment_key: None,
-        approved_by: None,
-        content_version: ContentVersion::stored(1),
-        began_at: now,
-        due_at: now + SignedDuration::from_hours(72),
-    };
+    let grace = NewGrace { triage_id: Some(triage), ..grace(7, 3, now, 72) };
     store.begin_grace(repo.id, &grace).await.expect("begun");
     let mona: Login = "mona".parse().expect("a login");
-    let ruling = NewOverride {
-        item_type: issue,
-        kind: OverrideKind::NotDuplicate,
-        item: number(8),
-        other: Some(number(9)),
-        note: Some(HOSTILE),
-        by: Some(&mona),
-    };
+    let ruling = NewOverride { note: Some(HOSTILE), by: Some(&mona), ..ruling(OverrideKind::NotDuplicate, 8, Some(9)) };
     store.add_override(repo.id, ruling, now).await.expect("ruled");
     store.set_maintainers(repo.id, MaintainerSource::Github, &[mona], now).await.expect("written");
     // One mistake, in another section than the mode.

@@ -1,61 +1,51 @@
 //! People's rulings: whose count, and how they are taken back.
 
-use canonry_domain::{ContentVersion, Login, OverrideKind};
-use canonry_store::{JobFilter, NewGrace};
-use jiff::SignedDuration;
+use canonry_domain::{Login, OverrideKind};
+use canonry_store::JobFilter;
 use reqwest::StatusCode;
 
 use crate::reading::flash_of;
-use crate::setting::{ISSUE, Setting, Who, number};
+use crate::world::items::grace;
+use crate::world::{ConsoleWorld, ISSUE, Who, number};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reader_changes_nothing() {
-    let setting = Setting::filled().await;
-    setting.map(&[(1, 1), (2, 1)]).await;
-    let grace = NewGrace {
-        item_type: ISSUE,
-        number: number(2),
-        target: number(1),
-        triage_id: None,
-        comment_key: None,
-        approved_by: None,
-        content_version: ContentVersion::FIRST,
-        began_at: setting.now,
-        due_at: setting.now + SignedDuration::from_hours(5),
-    };
-    assert!(setting.store.begin_grace(setting.repo.id, &grace).await.expect("begun"));
-    let grace = setting.store.graces_of(setting.repo.id, ISSUE, number(2)).await.expect("reads").remove(0);
+    let world = ConsoleWorld::filled().await;
+    world.map(&[(1, 1), (2, 1)]).await;
+    let grace = grace(2, 1, world.now, 5);
+    assert!(world.store.begin_grace(world.repo.id, &grace).await.expect("begun"));
+    let grace = world.store.graces_of(world.repo.id, ISSUE, number(2)).await.expect("reads").remove(0);
     let cancel = format!("/graces/{}/cancel", grace.id);
     let duplicate = [("kind", "duplicate"), ("other", "1")];
     let deeds: [(&str, &[(&str, &str)]); 4] =
         [("/items/issue/2/rule", &duplicate), ("/rulings/1/remove", &[]), (&cancel, &[]), ("/clusters/recompute", &[])];
-    let jobs = async || setting.store.jobs(&JobFilter::default(), 99).await.expect("reads").len();
+    let jobs = async || world.store.jobs(&JobFilter::default(), 99).await.expect("reads").len();
     for (path, fields) in deeds {
-        assert_eq!(setting.send(Who::Rita, path, None, fields).await.status(), StatusCode::FORBIDDEN, "{path}");
-        assert_eq!(setting.send(Who::Stranger, path, None, fields).await.status(), StatusCode::NOT_FOUND, "{path}");
+        assert_eq!(world.send(Who::Rita, path, None, fields).await.status(), StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(world.send(Who::Stranger, path, None, fields).await.status(), StatusCode::NOT_FOUND, "{path}");
         // Without the session's own token not even a maintainer.
-        assert_eq!(setting.send(Who::Mona, path, Some(""), fields).await.status(), StatusCode::FORBIDDEN, "{path}");
+        assert_eq!(world.send(Who::Mona, path, Some(""), fields).await.status(), StatusCode::FORBIDDEN, "{path}");
     }
-    assert!(setting.store.overrides(setting.repo.id, None).await.expect("reads").is_empty());
-    assert!(setting.store.console_actions(setting.repo.id, 9).await.expect("reads").is_empty());
+    assert!(world.store.overrides(world.repo.id, None).await.expect("reads").is_empty());
+    assert!(world.store.console_actions(world.repo.id, 9).await.expect("reads").is_empty());
     assert_eq!(jobs().await, 0);
 
-    let called_off = setting.send(Who::Mona, &cancel, None, &[]).await;
+    let called_off = world.send(Who::Mona, &cancel, None, &[]).await;
     assert_eq!(called_off.status(), StatusCode::SEE_OTHER);
     // It is only ordered, and this close was announced by no comment.
     assert_eq!(flash_of(&called_off), "The close is to be called off; this page tells when it was.");
-    assert_eq!(setting.send(Who::Mona, "/clusters/recompute", None, &[]).await.status(), StatusCode::SEE_OTHER);
+    assert_eq!(world.send(Who::Mona, "/clusters/recompute", None, &[]).await.status(), StatusCode::SEE_OTHER);
     assert_eq!(jobs().await, 2);
-    assert!(setting.page(Who::Rita, "/issues/2").await.contains("It will be closed as a duplicate of "));
+    assert!(world.page(Who::Rita, "/issues/2").await.contains("It will be closed as a duplicate of "));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_maintainer_rules_and_takes_it_back() {
-    let setting = Setting::filled().await;
+    let world = ConsoleWorld::filled().await;
     let rule =
-        async |fields: &[(&str, &str)]| setting.send(Who::Mona, "/items/issue/2/rule", None, fields).await.status();
+        async |fields: &[(&str, &str)]| world.send(Who::Mona, "/items/issue/2/rule", None, fields).await.status();
     assert_eq!(rule(&[("kind", "duplicate"), ("other", "#1"), ("note", "the same stop")]).await, StatusCode::SEE_OTHER);
-    let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+    let ruled = world.store.overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(
         (ruled.len(), ruled[0].kind, ruled[0].item, ruled[0].other),
         (1, OverrideKind::Duplicate, number(2), Some(number(1)))
@@ -64,9 +54,9 @@ async fn a_maintainer_rules_and_takes_it_back() {
         (ruled[0].note.as_deref(), ruled[0].created_by.as_ref().map(Login::as_str)),
         (Some("the same stop"), Some("mona"))
     );
-    let page = setting.page(Who::Rita, "/issues/2").await;
+    let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("@mona ruled that it is a duplicate of ") && page.contains("the same stop"), "{page}");
-    assert!(setting.page(Who::Rita, "/clusters").await.contains("One accepted edge or ruling is"));
+    assert!(world.page(Who::Rita, "/clusters").await.contains("One accepted edge or ruling is"));
     // What cannot be is refused with words.
     for fields in [
         [("kind", "duplicate"), ("other", "2")],
@@ -79,14 +69,14 @@ async fn a_maintainer_rules_and_takes_it_back() {
     assert_eq!(rule(&[("kind", "canonical")]).await, StatusCode::SEE_OTHER);
     let id = ruled[0].id;
     assert_eq!(
-        setting.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
+        world.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
         StatusCode::SEE_OTHER
     );
-    let left = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+    let left = world.store.overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(left.iter().map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::Canonical]);
-    let page = setting.page(Who::Rita, "/issues/2").await;
+    let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("mona ruled that it is the one to stay open.") && page.contains("taken back"));
-    let actions = setting.store.console_actions(setting.repo.id, 9).await.expect("reads");
+    let actions = world.store.console_actions(world.repo.id, 9).await.expect("reads");
     // Written down before it is done: also what the store refused, but nothing that a form left open.
     let told: Vec<_> = actions.iter().rev().map(|one| (one.action.as_str(), one.subject.as_str())).collect();
     let (duplicate, removed) = (("rule", "issue/2 duplicate"), id.to_string());
@@ -95,35 +85,35 @@ async fn a_maintainer_rules_and_takes_it_back() {
         [duplicate, duplicate, duplicate, ("rule", "issue/2 canonical"), ("remove ruling", removed.as_str())]
     );
     assert_eq!(
-        setting.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
+        world.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
         StatusCode::SEE_OTHER
     );
-    let actions = setting.store.console_actions(setting.repo.id, 9).await.expect("reads");
+    let actions = world.store.console_actions(world.repo.id, 9).await.expect("reads");
     assert_eq!(actions.len(), 5, "nothing is taken back twice");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn on_a_clusters_page_only_its_members_are_chosen_from() {
-    let setting = Setting::filled().await;
-    setting.map(&[(1, 1), (2, 1)]).await;
+    let world = ConsoleWorld::filled().await;
+    world.map(&[(1, 1), (2, 1)]).await;
     let rule = async |item: &str| {
         let fields = [("kind", "canonical"), ("item", item)];
-        setting.send(Who::Mona, "/items/issue/1/rule", None, &fields).await
+        world.send(Who::Mona, "/items/issue/1/rule", None, &fields).await
     };
     let refused = rule("3").await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     let words = refused.text().await.expect("a page");
     assert!(words.contains("#3 is not in the cluster of #1; rule it on its own page"), "{words}");
-    assert!(setting.store.overrides(setting.repo.id, None).await.expect("reads").is_empty());
-    assert!(setting.store.console_actions(setting.repo.id, 9).await.expect("reads").is_empty());
+    assert!(world.store.overrides(world.repo.id, None).await.expect("reads").is_empty());
+    assert!(world.store.console_actions(world.repo.id, 9).await.expect("reads").is_empty());
     for member in ["#2", "1"] {
         assert_eq!(rule(member).await.status(), StatusCode::SEE_OTHER, "{member}");
     }
-    let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+    let ruled = world.store.overrides(world.repo.id, None).await.expect("reads");
     let mut items: Vec<_> = ruled.iter().map(|ruled| ruled.item).collect();
     items.sort();
     assert_eq!(items, [number(1), number(2)]);
     // On its own page every item can be ruled.
-    let own = setting.send(Who::Mona, "/items/issue/3/rule", None, &[("kind", "canonical")]).await;
+    let own = world.send(Who::Mona, "/items/issue/3/rule", None, &[("kind", "canonical")]).await;
     assert_eq!(own.status(), StatusCode::SEE_OTHER);
 }

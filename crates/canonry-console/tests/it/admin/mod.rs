@@ -1,0 +1,8 @@
+//! The pages around a filled store and an emulated GitHub: who sees what, what is refused, and how people sign in.
+
+mod app_setup;
+mod hidden_repositories;
+mod lists;
+mod pages;
+mod refused_actions;
+mod signing_in;

@@ -1,0 +1,6 @@
+//! Learning, adjudication and audits: what the pages say, to whom, and what they keep.
+
+mod adjudication;
+mod audits;
+mod readers;
+mod thresholds;

@@ -1,0 +1,90 @@
+//! What a plan's page says of brakes, and how closes are taken back that were begun in vain.
+
+use canonry_server::{ApplyOrder, ClosingDeed, closing_deed};
+use canonry_store::{BrakeKind, NewOutboxEntry};
+use jiff::SignedDuration;
+use reqwest::StatusCode;
+
+use crate::reading::flash_of;
+use crate::world::plans::PlanWorld;
+use crate::world::{ISSUE, Who, number};
+
+/// As if an apply had begun to close an item when it was stopped.
+async fn begun(world: &PlanWorld, of: i64) {
+    let (key, payload) = (format!("close:{}:issue:{of}", world.plan), serde_json::json!({}));
+    let new = NewOutboxEntry {
+        repo: world.repo.id,
+        number: number(of),
+        kind: "close",
+        key: &key,
+        payload: &payload,
+        refused: None,
+    };
+    world.store.enqueue(&new, world.now).await.expect("stored");
+}
+
+#[tokio::test]
+async fn the_breaker_holds_back_what_is_closed_by_itself_and_says_no_more() {
+    let world = PlanWorld::new().await;
+    let objected = "People objected to several closes: nothing is closed by itself. It was stopped";
+    assert!(!world.page(Who::Mona, &world.path("")).await.contains(objected));
+    let set = world.store.set_brake(world.repo.id, BrakeKind::Breaker, None, "three objections", world.now).await;
+    set.expect("set");
+    let page = world.page(Who::Mona, &world.path("")).await;
+    assert!(
+        page.contains(objected) && page.contains("A plan that a maintainer applies still is carried out."),
+        "{page}"
+    );
+    let fields = [("confirm", "close 3 in tide/pool"), ("approved_only", "0")];
+    let answer = world.send(Who::Mona, &world.path("/apply"), &fields, false).await;
+    assert_eq!((answer.status(), world.jobs().await.len()), (StatusCode::SEE_OTHER, 1));
+}
+
+#[tokio::test]
+async fn what_was_begun_in_vain_is_taken_back() {
+    let mut world = PlanWorld::new().await;
+    let offers = async |world: &PlanWorld, who| world.page(who, &world.path("")).await.contains("/withdraw\"");
+    let withdraw = async |world: &PlanWorld, who| world.send(who, &world.path("/withdraw"), &[], false).await;
+    begun(&world, 2).await;
+    // A good plan is applied, and goes on with what was begun.
+    assert!(!offers(&world, Who::Mona).await);
+    let answer = withdraw(&world, Who::Mona).await;
+    assert_eq!(answer.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(answer.text().await.expect("a page").contains("Nothing was taken back"));
+
+    let good = world.plan;
+    world.plan = world.planned(SignedDuration::from_hours(7 * 24 + 1)).await;
+    assert!(!offers(&world, Who::Mona).await, "nothing of this one was begun");
+    begun(&world, 3).await;
+    assert!(offers(&world, Who::Mona).await && !offers(&world, Who::Rita).await);
+    assert_eq!(withdraw(&world, Who::Rita).await.status(), StatusCode::FORBIDDEN);
+    // Not even the correction of a comment is written while it is paused.
+    let kind = BrakeKind::Pause;
+    world.store.set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
+    assert!(!offers(&world, Who::Mona).await);
+    assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
+    assert_eq!(world.jobs().await, []);
+    world.store.lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
+
+    let answer = withdraw(&world, Who::Mona).await;
+    assert_eq!(answer.status(), StatusCode::SEE_OTHER);
+    assert!(flash_of(&answer).contains("being taken back"), "{}", flash_of(&answer));
+    let order = |plan| {
+        let by = Some("mona".parse().expect("a login"));
+        Some(ClosingDeed::Apply(ApplyOrder { plan, approved_only: true, only_takes_back: true, by }))
+    };
+    let deeds = async |world: &PlanWorld| world.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
+    assert_eq!(deeds(&world).await, [order(world.plan)]);
+    assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY, "it is ordered already");
+    let actions = world.store.console_actions(world.repo.id, 10).await.expect("reads");
+    let told = (actions[0].action.as_str(), actions[0].subject.clone());
+    assert_eq!(told, ("plan: withdraw", format!("1 begun close of plan {}", world.plan)));
+
+    // Of a plan whose rows were all excluded since, too: nothing is left that an apply could be asked for.
+    let old = world.plan;
+    world.plan = good;
+    let all = [number(2), number(3), number(5)];
+    world.store.set_approved(good, ISSUE, &all, Some(false), None, world.now).await.expect("noted");
+    assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::SEE_OTHER);
+    assert_eq!(deeds(&world).await, [order(good), order(old)]);
+}
