@@ -5,12 +5,13 @@ use canonry_config::{RepoConfig, config_hash, parse};
 use canonry_domain::{
     AdjudicationWord, AuditTally, Extractor, ItemState, Login, Probability, Similarity, TargetPolicy,
 };
+use canonry_models::chat::TokenBudget;
 use canonry_retrieval::RetrievalMode;
 use canonry_server::DetectorSource as _;
 use canonry_store::AdjudicationKind;
 use canonry_triage::{
-    AuditOptions, DedupeOptions, Dedupers, EmbedSource, Judge, JudgeOptions, LlmBudget, PlanOptions, PlanReport,
-    Wanted, dedupe, judge_audit, plan_rules,
+    AuditOptions, DedupeOptions, Dedupers, EmbedSource, Judge, JudgeOptions, PlanOptions, PlanReport, Wanted, dedupe,
+    judge_audit, plan_rules,
 };
 
 use crate::demo::Demo;
@@ -41,7 +42,7 @@ pub(crate) async fn find_duplicates(demo: &Demo, repo: &str, run_id: &str) -> Re
             rejudge: false,
             joining: None,
             workers: 4,
-            budget: LlmBudget::default(),
+            budget: TokenBudget::default(),
             config_hash: hash.clone(),
             run_id: run_id.to_owned(),
         },
@@ -71,7 +72,7 @@ pub(crate) async fn audit(demo: &Demo, name: &'static str, truth: SampleTruth, r
         seed: 1,
         min_edge: Probability::new(0.85)?,
         workers: 4,
-        budget: LlmBudget::default(),
+        budget: TokenBudget::default(),
         run_id: run_id.to_owned(),
     };
     let strong = Judge::Model { provider: Extractor::Command, model: &knows };

@@ -1,5 +1,6 @@
 //! The handler of all jobs: what each kind of work is done by, and with what.
 
+use canonry_models::chat::TokenPrices;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -7,7 +8,7 @@ use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{Clock, GitHub};
 use canonry_retrieval::RetrievalMode;
 use canonry_store::{Job, RepoId, Store};
-use canonry_triage::{Detectors, LlmPrices};
+use canonry_triage::Detectors;
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 use tokio::sync::{Notify, OnceCell};
@@ -50,7 +51,7 @@ pub struct ServiceParts {
     pub clock: Arc<dyn Clock>,
     /// What hosted models may cost one repository in a calendar month, in US dollars.
     pub monthly_cost: Option<f64>,
-    pub prices: Option<LlmPrices>,
+    pub prices: Option<TokenPrices>,
     pub retrieval: RetrievalMode,
     /// Woken when there is something to be written to GitHub.
     pub wake_publisher: Arc<Notify>,

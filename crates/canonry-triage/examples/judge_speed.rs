@@ -1,6 +1,7 @@
 //! How fast 10,000 open items are judged by a scripted server, in how much memory, and how fast their plan is made.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its table")]
 
+use canonry_models::chat::TokenBudget;
 use std::collections::BTreeMap;
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use canonry_domain::{
 use canonry_models::chat::{ChatProvider, ChatSettings, RemoteChat};
 use canonry_store::{CandidateMember, MaintainerSource, NewCandidateSet, Repo, Representation, Store};
 use canonry_testkit::models::ModelServer;
-use canonry_triage::{EmbedSource, Judge, JudgeOptions, JudgeReport, LlmBudget, PlanOptions, judge, plan_close};
+use canonry_triage::{EmbedSource, Judge, JudgeOptions, JudgeReport, PlanOptions, judge, plan_close};
 use jiff::Timestamp;
 
 const ITEMS: i64 = 10_000;
@@ -37,7 +38,7 @@ async fn main() {
         rejudge: false,
         joining: None,
         workers: WORKERS,
-        budget: LlmBudget::default(),
+        budget: TokenBudget::default(),
         config_hash: "bench".to_owned(),
         run_id: "bench".to_owned(),
     };

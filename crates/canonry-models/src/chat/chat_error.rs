@@ -45,6 +45,17 @@ impl ChatError {
             _ => false,
         }
     }
+
+    /// The tokens read and written of an answer that is of no use, which is paid for all the same; `None` where there was
+    /// no answer.
+    pub fn paid_tokens(&self) -> Option<(Option<u64>, Option<u64>)> {
+        match self {
+            Self::Refused { input_tokens, output_tokens, .. } | Self::CutOff { input_tokens, output_tokens, .. } => {
+                Some((*input_tokens, *output_tokens))
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The first words of what somebody else wrote, on one line and harmless for a terminal.

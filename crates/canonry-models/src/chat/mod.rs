@@ -10,6 +10,7 @@ mod judge_prompt;
 mod openai;
 mod remote_chat;
 mod thinking;
+mod token_budget;
 
 pub use chat_error::ChatError;
 pub use chat_model::{ChatAnswer, ChatModel, ChatRequest};
@@ -18,3 +19,4 @@ pub use intent_prompt::intent_request;
 pub use judge_prompt::{JudgeText, judge_request};
 pub use remote_chat::{ChatProvider, ChatSettings, RemoteChat};
 pub use thinking::Thinking;
+pub use token_budget::{BudgetRefusal, TokenBudget, TokenLimits, TokenPrices, TokenReservation, TokenSpending};

@@ -1,8 +1,9 @@
 //! A new item, or one with a new text, is looked at.
 
 use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, OnlineThresholds, TriageMode, month_of};
+use canonry_models::chat::TokenBudget;
 use canonry_store::{Job, JobState, Repo, RepoAccess, TriageActionKind};
-use canonry_triage::{DetectError, DetectOptions, LlmBudget, TriageError, triage_item};
+use canonry_triage::{DetectError, DetectOptions, TriageError, triage_item};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
@@ -182,11 +183,11 @@ async fn past(service: &Service, run_id: &str, repo: &Repo, item: &Item) -> Resu
 }
 
 /// What hosted models may still cost this month.
-pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>) -> Result<LlmBudget, JobError> {
+pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>) -> Result<TokenBudget, JobError> {
     let Some(monthly) = monthly.filter(|_| service.parts().detectors.is_hosted()) else {
-        return Ok(LlmBudget::default());
+        return Ok(TokenBudget::default());
     };
     let spent = service.store().spent_since(repo.id, month_of(service.now())).await?;
     let prices = service.parts().prices.filter(|_| service.parts().detectors.counts_tokens());
-    Ok(LlmBudget::up_to((monthly - spent).max(0.0), prices))
+    Ok(TokenBudget::up_to((monthly - spent).max(0.0), prices))
 }

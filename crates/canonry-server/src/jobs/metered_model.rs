@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use canonry_domain::Extractor;
 use canonry_github::Clock;
+use canonry_models::chat::TokenPrices;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use canonry_store::{NewLlmCall, RepoId, Store};
-use canonry_triage::LlmPrices;
 use futures_util::future::BoxFuture;
 
 use crate::jobs::job_errors::in_words;
@@ -18,7 +18,7 @@ pub struct ReviewModel {
     pub provider: Extractor,
     pub chat: Arc<dyn ChatModel>,
     /// What its tokens cost; without it nothing is known about cost.
-    pub prices: Option<LlmPrices>,
+    pub prices: Option<TokenPrices>,
 }
 
 pub(crate) struct MeteredModel {
@@ -33,11 +33,7 @@ impl MeteredModel {
     async fn note(&self, answer: &Result<ChatAnswer, ChatError>, latency: Duration) {
         let (input_tokens, output_tokens) = match answer {
             Ok(answer) => (answer.input_tokens, answer.output_tokens),
-            Err(
-                ChatError::Refused { input_tokens, output_tokens, .. }
-                | ChatError::CutOff { input_tokens, output_tokens, .. },
-            ) => (*input_tokens, *output_tokens),
-            Err(_) => (None, None),
+            Err(error) => error.paid_tokens().unwrap_or_default(),
         };
         let call = NewLlmCall {
             purpose: "review",
@@ -45,7 +41,7 @@ impl MeteredModel {
             model: self.model.chat.model_id().to_owned(),
             input_tokens,
             output_tokens,
-            cost_usd: cost(self.model.prices, input_tokens, output_tokens),
+            cost_usd: self.model.prices.and_then(|prices| prices.cost(input_tokens, output_tokens)),
             latency,
             error: answer.as_ref().err().map(|error| in_words(error)),
         };
@@ -68,25 +64,5 @@ impl ChatModel for MeteredModel {
             self.note(&answer, began.elapsed()).await;
             answer
         })
-    }
-}
-
-/// What tokens cost in US dollars; `None` where the price or a count is not known.
-fn cost(prices: Option<LlmPrices>, input: Option<u64>, output: Option<u64>) -> Option<f64> {
-    let (prices, input, output) = (prices?, input?, output?);
-    Some((input as f64 * prices.input + output as f64 * prices.output) / 1_000_000.0)
-}
-
-#[cfg(test)]
-mod tests {
-    use canonry_triage::LlmPrices;
-
-    use super::cost;
-
-    #[test]
-    fn tokens_cost_what_the_operator_says() {
-        let prices = Some(LlmPrices { input: 3.0, output: 15.0 });
-        assert_eq!(cost(prices, Some(200_000), Some(10_000)), Some(0.75));
-        assert_eq!([cost(None, Some(1), Some(1)), cost(prices, None, Some(1)), cost(prices, Some(1), None)], [None; 3]);
     }
 }

@@ -8,7 +8,7 @@ use canonry_domain::{Extractor, ItemNumber, month_of};
 use canonry_github::outbox::Outbox;
 use canonry_github::{GitHub, GitHubError};
 use canonry_review::reviewers::CommandReviewer;
-use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer, TokenPrices};
+use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
     Fetched, Git, GitError, InvalidRemote, Outcome, Publication, PublicationError, Published, Remote, Repository,
     ReviewError, ReviewRequest, ReviewerChoice, choose_reviewers, poll_reactions_of_pull, review,
@@ -403,7 +403,6 @@ impl<'a> Reviewing<'a> {
         let model = self.service.parts().reviewers.llm.as_ref();
         // A program does not tell how many tokens it took.
         let prices = model.filter(|model| model.provider != Extractor::Command).and_then(|model| model.prices);
-        let prices = prices.map(|prices| TokenPrices { input: prices.input, output: prices.output });
         let usual = LlmReviewBudget { prices, ..LlmReviewBudget::default() };
         if !is_asked {
             return Ok(usual);

@@ -4,6 +4,7 @@ use canonry_config::{Parsed, RepoConfig};
 use canonry_domain::{DAILY_LIMIT_WINDOW, GraceEnd, OverrideKind, Probability, clock_trouble};
 use canonry_github::outbox::{Outbox, OutboxError};
 use canonry_github::{GitHub, GitHubError};
+use canonry_models::chat::TokenBudget;
 use canonry_store::{
     BrakeKind, CloseOutcome, CloseRunId, Grace, GraceState, MaintainerList, MaintainerSource, Repo, Representation,
     Store, StoreError, StoredCloseResult, StoredTriageRecord,
@@ -23,7 +24,6 @@ use crate::grace::grace_recheck::GraceWatch;
 use crate::grace::judge_grace::{Decided, PairJudge};
 use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::representation_of;
-use crate::judge::llm_budget::LlmBudget;
 use crate::retrieval::embed::EmbedSource;
 
 /// For so long an answer about who maintains a repository serves every grace that is due.
@@ -39,7 +39,7 @@ pub struct GraceParts<'a> {
     pub github: &'a GitHub,
     pub outbox: &'a Outbox,
     pub judge: Judge<'a>,
-    pub budget: &'a LlmBudget,
+    pub budget: &'a TokenBudget,
     pub source: EmbedSource,
     pub config: &'a Parsed,
     /// The run, as it is stored with what it does; no other process may use the same.

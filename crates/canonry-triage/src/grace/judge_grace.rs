@@ -4,13 +4,13 @@ use canonry_domain::{
     Boilerplate, DecisionOrigin, DecisionStatus, GateRules, Item, PairScores, Probability, Ruled, Similarity,
     gate_answer, gate_before_judge,
 };
+use canonry_models::chat::{BudgetRefusal, TokenBudget};
 use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
 use crate::judge::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Unheard};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::llm_budget::LlmBudget;
 use crate::judge::pair_decision::PairQuestion;
 use crate::retrieval::embed::EmbedSource;
 
@@ -19,7 +19,7 @@ pub(crate) struct PairJudge<'a> {
     pub(crate) store: &'a Store,
     pub(crate) repo: &'a Repo,
     pub(crate) judge: Judge<'a>,
-    pub(crate) budget: &'a LlmBudget,
+    pub(crate) budget: &'a TokenBudget,
     pub(crate) source: EmbedSource,
     pub(crate) min_edge: Probability,
     pub(crate) config_hash: &'a str,
@@ -95,7 +95,9 @@ impl PairJudge<'_> {
             None => match self.judge.ask(&question, case, "judge", self.budget).await {
                 Ok(heard) => heard,
                 Err(Unheard::OverBudget(_)) => {
-                    return Ok(Decided::Later(self.budget.refusal().unwrap_or("over_budget").to_owned()));
+                    return Ok(Decided::Later(
+                        self.budget.refusal().map_or("over_budget", BudgetRefusal::as_str).to_owned(),
+                    ));
                 }
                 Err(Unheard::NoAnswer { call, .. }) => {
                     self.store.record_llm_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;

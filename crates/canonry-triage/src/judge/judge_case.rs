@@ -6,11 +6,10 @@ use canonry_domain::{
     Boilerplate, Extractor, GateCandidate, InvalidAnswer, Item, ItemNumber, JUDGE_PROMPT_VERSION, JudgeAnswer,
     JudgedItem, PairScores, Similarity, content_hash, parse_judge_answer, redact,
 };
-use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, judge_request};
+use canonry_models::chat::{ChatError, ChatModel, ChatRequest, JudgeText, TokenBudget, judge_request};
 use canonry_store::{ANSWER_LIMIT, CandidateSet, NewLlmCall};
 use sha2::{Digest, Sha256};
 
-use crate::judge::llm_budget::LlmBudget;
 use crate::judge::local::answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
 use crate::judge::redact_secrets::WithoutSecrets;
 
@@ -162,14 +161,14 @@ impl Judge<'_> {
         question: &Question,
         case: &JudgeCase,
         purpose: &'static str,
-        budget: &LlmBudget,
+        budget: &TokenBudget,
     ) -> Result<Heard, Unheard> {
         let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
             let answer = locally(case);
             let said = serialised(&answer);
             return Ok(Heard { answer: Ok(answer), said, call: None });
         };
-        budget.take().await.map_err(Unheard::OverBudget)?;
+        let taken = budget.take().await.map_err(|why| Unheard::OverBudget(why.to_string()))?;
         let began = std::time::Instant::now();
         let note = |input: Option<u64>, output: Option<u64>, error: Option<String>| NewLlmCall {
             purpose,
@@ -184,7 +183,7 @@ impl Judge<'_> {
         match model.complete(request).await {
             Ok(told) => {
                 let call = note(told.input_tokens, told.output_tokens, None);
-                budget.settle(call.cost_usd);
+                budget.settle(taken, call.cost_usd);
                 let answer = case.read(&told.text);
                 // The store keeps the beginning of an answer only; one that is too long is kept as it was understood.
                 let said = match &answer {
@@ -203,11 +202,11 @@ impl Judge<'_> {
                     _ => InvalidAnswer::NotJson,
                 };
                 let call = note(input_tokens, output_tokens, Some(error.to_string()));
-                budget.settle(call.cost_usd);
+                budget.settle(taken, call.cost_usd);
                 Ok(Heard { answer: Err(kind), said: String::new(), call: Some(call) })
             }
             Err(error) => {
-                budget.settle(Some(0.0));
+                budget.settle(taken, Some(0.0));
                 let call = Box::new(note(None, None, Some(error.to_string())));
                 Err(Unheard::NoAnswer { error, call })
             }

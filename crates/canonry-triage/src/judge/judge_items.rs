@@ -7,7 +7,7 @@ use canonry_domain::{
     ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeAnswer, Probability, RepoName, Ruled, gate_answer,
     gate_before_judge,
 };
-use canonry_models::chat::ChatError;
+use canonry_models::chat::{ChatError, TokenBudget, TokenSpending};
 use canonry_store::{
     CandidateSet, DecidedCandidate, NewDecision, NewLlmCall, Repo, Representation, SetFilter, SetStatus, Store,
     StoreError, StoredDecision,
@@ -19,7 +19,6 @@ use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
 use crate::judge::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::llm_budget::{LlmBudget, Spent};
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::EmbedSource;
 
@@ -35,7 +34,7 @@ pub struct JudgeOptions {
     pub joining: Option<BTreeSet<(ItemType, ItemNumber)>>,
     /// Questions under way at once; at least one.
     pub workers: usize,
-    pub budget: LlmBudget,
+    pub budget: TokenBudget,
     /// The settings in force, as they are stored with each decision.
     pub config_hash: String,
     pub run_id: String,
@@ -115,7 +114,7 @@ pub async fn judge(
     let types = ItemType::one_or_all(options.item_type);
     let mut report = JudgeReport::default();
     // A budget may be shared with what was asked before.
-    let before = options.budget.spent();
+    let before = options.budget.spending();
     for item_type in types {
         let boilerplate = refresh_boilerplate(store, repo, item_type, now).await?;
         let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
@@ -152,7 +151,7 @@ struct Run<'a> {
     item_type: ItemType,
     boilerplate: Boilerplate,
     known: KnownDuplicates,
-    before: &'a Spent,
+    before: &'a TokenSpending,
     report: &'a mut JudgeReport,
 }
 
@@ -343,7 +342,7 @@ impl Run<'_> {
             }
             self.store.write_decisions(self.repo.id, &writes, self.now).await?;
             self.record_calls(&calls).await?;
-            let spent = self.options.budget.spent();
+            let spent = self.options.budget.spending();
             self.report.calls = spent.calls - self.before.calls;
             self.report.cost_usd = spent.cost - self.before.cost;
             progress(self.report);
@@ -546,7 +545,7 @@ impl Run<'_> {
     }
 }
 
-async fn ask(judge: Judge<'_>, budget: &LlmBudget, case: JudgeCase, question: Question) -> Done {
+async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: Question) -> Done {
     match judge.ask(&question, &case, "judge", budget).await {
         Ok(heard) => Done::Answered(Box::new(Answered { case, question, heard, reused: false })),
         Err(unheard) => Done::Unheard(unheard),

@@ -5,7 +5,6 @@ pub(crate) mod judge_case;
 pub(crate) mod judge_items;
 pub(crate) mod judge_pairs;
 pub(crate) mod known_duplicates;
-pub(crate) mod llm_budget;
 pub(crate) mod local;
 pub(crate) mod pair_decision;
 pub(crate) mod proven_judge;
@@ -16,7 +15,6 @@ pub use canonicalize::{CanonicalizeReport, ClusterLine, ClusterMember, canonical
 pub use judge_case::Judge;
 pub use judge_items::{DecisionLine, JudgeError, JudgeOptions, JudgeReport, judge};
 pub use judge_pairs::PairsReport;
-pub use llm_budget::{LlmBudget, LlmLimits, LlmPrices};
 pub use local::*;
 pub use proven_judge::is_judge_proven;
 pub use rulings::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate, ruled_since};

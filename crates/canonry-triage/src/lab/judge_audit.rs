@@ -6,13 +6,13 @@ use canonry_domain::{
     AuditItem, AuditTally, GateRules, Item, ItemNumber, ItemState, ItemType, JUDGE_PROMPT_VERSION, JudgeProof,
     LaneResult, Probability, audit_candidates, audit_class, audit_sample, gate_answer, gate_before_judge,
 };
+use canonry_models::chat::TokenBudget;
 use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFilter, Store, StoreError};
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
 use crate::judge::judge_case::{Judge, JudgeCase, Unheard};
 use crate::judge::judge_items::{JudgeError, cards_of, representation_of};
-use crate::judge::llm_budget::LlmBudget;
 use crate::judge::proven_judge::PeoplesTruth;
 use crate::retrieval::boilerplate::stored_boilerplate;
 use crate::retrieval::embed::EmbedSource;
@@ -30,7 +30,7 @@ pub struct AuditOptions {
     pub min_edge: Probability,
     /// Questions under way at once; at least one.
     pub workers: usize,
-    pub budget: LlmBudget,
+    pub budget: TokenBudget,
     pub run_id: String,
 }
 

@@ -10,6 +10,7 @@ use canonry_domain::{
 use canonry_github::api::RestPullFile;
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
+use canonry_models::chat::TokenBudget;
 use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
 use canonry_store::{IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
 use jiff::Timestamp;
@@ -22,7 +23,6 @@ use crate::corpus::sync::SyncError;
 use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::judge::llm_budget::LlmBudget;
 use crate::judge::proven_judge::is_judge_proven;
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
@@ -38,7 +38,7 @@ pub struct DetectOptions {
     pub k: usize,
     pub thresholds: OnlineThresholds,
     pub mode: RetrievalMode,
-    pub budget: LlmBudget,
+    pub budget: TokenBudget,
     pub run_id: String,
 }
 

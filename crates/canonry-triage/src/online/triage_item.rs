@@ -6,6 +6,7 @@ use canonry_domain::{
     may_announce_close, speaking, triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
+use canonry_models::chat::BudgetRefusal;
 use canonry_store::{
     NewTriageRecord, OutboxEntry, Repo, Store, StoreError, StoredTriageAction, StoredTriageRecord, TriageAction,
     TriageActionKind,
@@ -122,7 +123,7 @@ pub async fn triage_item(
         }
         answer => answer?.1,
     };
-    let unasked = options.budget.refusal();
+    let unasked = options.budget.refusal().map(BudgetRefusal::as_str);
     if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
         return Err(TriageError::JudgeFailed { repo: repo.name, number, why });

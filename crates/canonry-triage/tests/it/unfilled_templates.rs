@@ -1,5 +1,6 @@
 //! Repositories with templates of several kinds: unfilled forms are nobody's duplicates, filled ones still are.
 
+use canonry_models::chat::TokenBudget;
 use std::collections::BTreeMap;
 
 use canonry_config::RepoConfig;
@@ -14,7 +15,7 @@ use canonry_store::{EmbeddingKey, MaintainerSource, NewDecision, Repo, Represent
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    CandidateOptions, DetectOptions, Detected, Detectors, EmbedOptions, EmbedSource, Judge, JudgeOptions, LlmBudget,
+    CandidateOptions, DetectOptions, Detected, Detectors, EmbedOptions, EmbedSource, Judge, JudgeOptions,
     LocalCandidate, LocalText, Neighbourhood, PlanOptions, SearchFor, SearchOptions, Wanted, candidates, detect_new,
     embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
 };
@@ -213,7 +214,7 @@ async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
         k: 8,
         thresholds: OnlineThresholds::default(),
         mode: RetrievalMode::Hybrid,
-        budget: LlmBudget::default(),
+        budget: TokenBudget::default(),
         run_id: "run".to_owned(),
     };
     detect_new(store, &repo.name, Some(repo.clone()), with, &options, now()).await.expect("looks").1
@@ -354,7 +355,7 @@ on_both_engines! {
             rejudge: false,
             joining: None,
             workers: 1,
-            budget: LlmBudget::default(),
+            budget: TokenBudget::default(),
             config_hash: String::new(),
             run_id: "run".to_owned(),
         };

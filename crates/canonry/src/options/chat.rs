@@ -3,7 +3,8 @@
 use anyhow::{Result, anyhow, bail};
 use canonry_domain::Extractor;
 use canonry_models::chat::{ChatModel, ChatProvider, ChatSettings, CommandChat, CommandSettings, RemoteChat, Thinking};
-use canonry_triage::{EmbedSource, IntentExtractor, Judge, LlmBudget, LlmLimits, LlmPrices};
+use canonry_models::chat::{TokenBudget, TokenLimits, TokenPrices};
+use canonry_triage::{EmbedSource, IntentExtractor, Judge};
 
 use crate::output::exit::WrongUsage;
 use crate::session::model_patience::ModelPatience;
@@ -59,9 +60,9 @@ impl LimitOptions {
     }
 
     /// What the whole run may ask and spend.
-    pub(crate) fn budget(self) -> LlmBudget {
-        let prices = self.input_price.zip(self.output_price).map(|(input, output)| LlmPrices { input, output });
-        LlmBudget::new(LlmLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices })
+    pub(crate) fn budget(self) -> TokenBudget {
+        let prices = self.input_price.zip(self.output_price).map(|(input, output)| TokenPrices { input, output });
+        TokenBudget::new(TokenLimits { max_calls: self.max_calls, max_cost: self.max_cost, prices })
     }
 }
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use canonry_domain::Extractor;
 use canonry_models::chat::Thinking;
+use canonry_models::chat::TokenPrices;
 use canonry_review::reviewers::CommandReviewer;
 use canonry_server::{ReviewModel, ReviewParts};
-use canonry_triage::LlmPrices;
 
 use crate::options::chat::{amount, chat_model};
 use crate::output::exit::WrongUsage;
@@ -45,7 +45,7 @@ pub(crate) struct ReviewModelOptions {
 
 impl ReviewModelOptions {
     /// Who reviews; `prices` are those of the judge's model, which hold where none are named here.
-    pub(crate) fn parts(&self, prices: Option<LlmPrices>, patience: ModelPatience) -> Result<ReviewParts> {
+    pub(crate) fn parts(&self, prices: Option<TokenPrices>, patience: ModelPatience) -> Result<ReviewParts> {
         let command = match self.review_command.as_deref().map(CommandReviewer::from_line) {
             Some(None) => bail!(WrongUsage("name a program with --review-command 'PROGRAM ARGUMENTS'".to_owned())),
             command => command.flatten(),
@@ -53,7 +53,7 @@ impl ReviewModelOptions {
         Ok(ReviewParts { llm: self.llm(prices, patience)?, command })
     }
 
-    fn llm(&self, prices: Option<LlmPrices>, patience: ModelPatience) -> Result<Option<ReviewModel>> {
+    fn llm(&self, prices: Option<TokenPrices>, patience: ModelPatience) -> Result<Option<ReviewModel>> {
         let Some(provider) = self.review_provider else { return Ok(None) };
         if provider == Extractor::Local {
             let words = "no model in this program reads changes; its own rules are the reviewer builtin, and a model is \
@@ -63,7 +63,7 @@ impl ReviewModelOptions {
         let (model, base_url) = (self.review_model.as_deref(), self.review_base_url.as_deref());
         let chat = chat_model("--review-provider", provider, model, base_url, self.review_thinking, patience)?;
         let own = self.review_input_price.zip(self.review_output_price);
-        let prices = own.map(|(input, output)| LlmPrices { input, output }).or(prices);
+        let prices = own.map(|(input, output)| TokenPrices { input, output }).or(prices);
         Ok(chat.map(|chat| ReviewModel { provider, chat: Arc::from(chat), prices }))
     }
 }

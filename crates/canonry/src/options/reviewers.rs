@@ -7,8 +7,9 @@ use anyhow::{Result, bail};
 use canonry_config::ReviewSettings;
 use canonry_domain::Extractor;
 use canonry_models::chat::Thinking;
+use canonry_models::chat::TokenPrices;
 use canonry_review::reviewers::CommandReviewer;
-use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer, TokenPrices};
+use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{ReviewerChoice, choose_reviewers};
 
 use crate::options::chat::{amount, chat_model};

@@ -2,12 +2,7 @@
 
 use std::time::Duration;
 
-/// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TokenPrices {
-    pub input: f64,
-    pub output: f64,
-}
+use canonry_models::chat::TokenPrices;
 
 /// The most that one review may ask of a model. What does not fit is not read, and told.
 #[derive(Debug, Clone, Copy, PartialEq)]

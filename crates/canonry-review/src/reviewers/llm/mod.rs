@@ -11,8 +11,8 @@ mod budget;
 mod claims;
 mod fence;
 mod file_risk;
+mod model_session;
 mod prompt;
-mod purse;
 mod readable;
 #[cfg(test)]
 mod reading_tests;
@@ -22,5 +22,5 @@ mod reviewer;
 mod scripted_model;
 mod shown_file;
 
-pub use budget::{LlmReviewBudget, TokenPrices};
+pub use budget::LlmReviewBudget;
 pub use reviewer::{LlmHeard, LlmInput, LlmReviewer};

@@ -7,10 +7,10 @@ use std::time::Duration;
 use canonry_config::ReviewSettings;
 use canonry_domain::review::{LineRange, RepoPath, Severity};
 use canonry_models::RemoteFailure;
-use canonry_models::chat::{ChatError, CommandChat, CommandSettings};
+use canonry_models::chat::{ChatError, CommandChat, CommandSettings, TokenPrices};
 use serde_json::{Value, json};
 
-use super::budget::{LlmReviewBudget, TokenPrices};
+use super::budget::LlmReviewBudget;
 use super::reviewer::{LlmHeard, LlmInput, LlmReviewer};
 use super::scripted_model::{Said, Scripted};
 use super::shown_file::tests::{change, new_file};

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 
 use super::answer::{read_verdict, verdict_schema};
 use super::fence::{Fence, first_chars, harmless, visible, visible_text};
-use super::purse::{NoAnswer, Purpose, Purse};
+use super::model_session::{ModelSession, NoAnswer, Purpose};
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::Reported;
 
@@ -33,16 +33,20 @@ pub(super) struct SecondReadings {
 ///
 /// One step, because the second reading is a model's word as well, about code whose author would like the finding to go away:
 /// what was critical stays at least major, so that a model's doubt alone never makes it too small to be shown.
-pub(super) async fn refute(purse: &Purse<'_>, files: &[ShownFile<'_>], reported: &mut [Reported]) -> SecondReadings {
+pub(super) async fn refute(
+    session: &ModelSession<'_>,
+    files: &[ShownFile<'_>],
+    reported: &mut [Reported],
+) -> SecondReadings {
     let mut grave: Vec<usize> = (0..reported.len()).filter(|at| reported[*at].severity >= Severity::Major).collect();
     grave.sort_by_key(|at| std::cmp::Reverse(reported[*at].severity));
     let mut told = SecondReadings::default();
     let (mut not_asked, mut failed) = (Vec::new(), Vec::new());
     let mut rest = grave.as_slice();
     while !rest.is_empty() {
-        let (wave, later) = rest.split_at(purse.at_once().min(rest.len()));
+        let (wave, later) = rest.split_at(session.at_once().min(rest.len()));
         rest = later;
-        let verdicts = join_all(wave.iter().map(|at| second_reading(purse, files, &reported[*at]))).await;
+        let verdicts = join_all(wave.iter().map(|at| second_reading(session, files, &reported[*at]))).await;
         for (at, verdict) in wave.iter().zip(verdicts) {
             match verdict {
                 Ok(None) => {}
@@ -70,14 +74,14 @@ enum NoVerdict {
 
 /// The reason why a finding is wrong; `None` when it stands.
 async fn second_reading(
-    purse: &Purse<'_>,
+    session: &ModelSession<'_>,
     files: &[ShownFile<'_>],
     one: &Reported,
 ) -> Result<Option<String>, NoVerdict> {
     let file = files.iter().find(|file| *file.path == one.path);
     let file = file.ok_or_else(|| NoVerdict::NotAsked("its file was not shown".to_owned()))?;
     let request = refutation_request(file, one);
-    let answer = purse.ask(Purpose::Refuting, &request).await.map_err(|failure| match failure {
+    let answer = session.ask(Purpose::Refuting, &request).await.map_err(|failure| match failure {
         NoAnswer::NotAsked(why) => NoVerdict::NotAsked(why),
         failure => NoVerdict::Failed(failure.why().to_owned()),
     })?;

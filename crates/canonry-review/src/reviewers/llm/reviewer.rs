@@ -13,8 +13,8 @@ use super::answer::{Claim, NoClaim, Unusable, read_findings_answer};
 use super::batches::{Batch, Plan};
 use super::budget::LlmReviewBudget;
 use super::claims::reported;
+use super::model_session::{ModelSession, NoAnswer, Purpose};
 use super::prompt::{Around, asked_again, review_question};
-use super::purse::{NoAnswer, Purpose, Purse};
 use super::refute::refute;
 use super::shown_file::ShownFile;
 use crate::findings::reviewer_answer::{Heard, Reported};
@@ -66,15 +66,15 @@ impl LlmReviewer {
     /// Reads files. Whatever goes wrong is told in what comes back.
     pub async fn read(&self, input: &LlmInput<'_>) -> LlmHeard {
         let mut plan = Plan::of(input.files, input.before, &input.budget);
-        let purse = Purse::new(self.chat.as_ref(), input.budget);
+        let session = ModelSession::new(self.chat.as_ref(), input.budget);
         let around = Around { settings: input.settings, prior: input.prior, memory: input.memory };
         let mut told = Told::default();
         let mut found = Vec::new();
         let mut next = 0;
         while next < plan.batches.len() {
-            let end = plan.batches.len().min(next + purse.at_once());
+            let end = plan.batches.len().min(next + session.at_once());
             let wave = &plan.batches[next..end];
-            let heard = join_all(wave.iter().map(|batch| read_batch(&purse, batch, &plan.files, &around))).await;
+            let heard = join_all(wave.iter().map(|batch| read_batch(&session, batch, &plan.files, &around))).await;
             for (at, heard) in (next..end).zip(heard) {
                 heard.left_out.into_iter().for_each(|note| once(&mut told.notes, note));
                 match heard.claims {
@@ -98,7 +98,7 @@ impl LlmReviewer {
             }
             next = end;
         }
-        let second = refute(&purse, &plan.files, &mut found).await;
+        let second = refute(&session, &plan.files, &mut found).await;
         told.notes.extend(plan.note());
         told.notes.extend(second.notes);
         told.problems.extend(second.problems);
@@ -107,7 +107,7 @@ impl LlmReviewer {
         let (problems, notes) = told.into_parts();
         LlmHeard {
             heard: Heard { reported: found, problems, notes, read: read.into_iter().collect() },
-            model_use: purse.model_use(),
+            model_use: session.model_use(),
             skipped: plan.skipped(),
         }
     }
@@ -126,13 +126,18 @@ struct BatchHeard {
     left_out: Vec<String>,
 }
 
-async fn read_batch(purse: &Purse<'_>, batch: &Batch, files: &[ShownFile<'_>], around: &Around<'_>) -> BatchHeard {
+async fn read_batch(
+    session: &ModelSession<'_>,
+    batch: &Batch,
+    files: &[ShownFile<'_>],
+    around: &Around<'_>,
+) -> BatchHeard {
     let question = review_question(batch, files, around);
     let shown: Vec<&ShownFile<'_>> = batch.pieces.iter().map(|piece| &files[piece.file]).collect();
-    let claims = match ask(purse, &question.request, &shown).await {
+    let claims = match ask(session, &question.request, &shown).await {
         // An answer that cannot be read is asked for once more; a third one would not be better.
         Err(Unheard::Unreadable(why)) => {
-            let second = ask(purse, &asked_again(&question.request, why), &shown).await;
+            let second = ask(session, &asked_again(&question.request, why), &shown).await;
             second.map_err(|_| format!("the model's answer {why}"))
         }
         Err(Unheard::NoAnswer(why)) => Err(why),
@@ -149,11 +154,11 @@ enum Unheard {
 }
 
 async fn ask(
-    purse: &Purse<'_>,
+    session: &ModelSession<'_>,
     request: &ChatRequest,
     shown: &[&ShownFile<'_>],
 ) -> Result<Vec<Result<Reported, NoClaim>>, Unheard> {
-    let answer = purse.ask(Purpose::Reading, request).await.map_err(|failure| match failure {
+    let answer = session.ask(Purpose::Reading, request).await.map_err(|failure| match failure {
         NoAnswer::CutOff => Unheard::Unreadable(Unusable::TooLong.as_str()),
         failure => Unheard::NoAnswer(failure.why().to_owned()),
     })?;

@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use canonry_domain::Extractor;
+use canonry_models::chat::TokenPrices;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use canonry_server::{ReviewModel, ReviewParts};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewPull};
 use canonry_testkit::on_both_engines;
-use canonry_triage::LlmPrices;
 use futures_util::future::BoxFuture;
 use tokio::sync::watch;
 
@@ -52,7 +52,7 @@ impl ChatModel for Gated {
     }
 }
 
-pub(crate) fn model(chat: Arc<Gated>, prices: Option<LlmPrices>) -> ReviewModel {
+pub(crate) fn model(chat: Arc<Gated>, prices: Option<TokenPrices>) -> ReviewModel {
     ReviewModel { provider: Extractor::OpenAi, chat, prices }
 }
 
@@ -61,7 +61,7 @@ on_both_engines! {
         let gate = Gated::new();
         gate.open();
         // A question costs 40 cents, and is known to cost no more than a few.
-        let prices = Some(LlmPrices { input: 4.0, output: 1.0 });
+        let prices = Some(TokenPrices { input: 4.0, output: 1.0 });
         let parts = ReviewParts { llm: Some(model(gate.clone(), prices)), command: None };
         let settings = "review: {reviewers: [builtin, llm]}\nbudget: {monthlyCostUsd: 0.402}";
         let setting = Setting::with(&database, As::App, settings, parts).await;

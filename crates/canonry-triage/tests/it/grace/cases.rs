@@ -4,12 +4,13 @@ use canonry_config::parse_bytes;
 use canonry_domain::{Extractor, ItemNumber, ItemType, Probability, TriageMode};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
+use canonry_models::chat::TokenBudget;
 use canonry_store::{Grace, GraceState, MaintainerSource};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{EventKind, State, World};
 use canonry_triage::{
-    EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, Judge, LlmBudget, begin_announced_graces,
-    close_due_grace, tell_ended_graces,
+    EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, Judge, begin_announced_graces, close_due_grace,
+    tell_ended_graces,
 };
 
 use jiff::Timestamp;
@@ -98,7 +99,7 @@ pub(crate) async fn try_sweep_at(
         if grace.due_at > now {
             continue;
         }
-        let (budget, run_id) = (LlmBudget::default(), setting.run_id());
+        let (budget, run_id) = (TokenBudget::default(), setting.run_id());
         let parts = GraceParts {
             store,
             github,

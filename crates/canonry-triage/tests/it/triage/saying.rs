@@ -1,11 +1,12 @@
 //! What is said on GitHub, and that nothing in it can act.
 
 use canonry_domain::{CurrentThreshold, ItemType, Threshold, ThresholdSource, TriageMode, Verdict};
+use canonry_models::chat::TokenBudget;
 use canonry_store::{Representation, TriageActionKind};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, NewIssue, Pull};
 use canonry_testkit::on_both_engines;
-use canonry_triage::{IntentExtractor, LlmBudget};
+use canonry_triage::IntentExtractor;
 
 use crate::triage::setting::{ALPHA, LABEL, OWN, REPO, Setting, number, plain, told, yes, yes_because};
 
@@ -41,7 +42,7 @@ on_both_engines! {
         let item = setting.report(ALPHA, 0.95);
         setting.sync().await;
         setting.emulator.forget_requests();
-        let triaged = setting.triage_with(None, false, item, "alone", LlmBudget::default()).await.expect("triaged");
+        let triaged = setting.triage_with(None, false, item, "alone", TokenBudget::default()).await.expect("triaged");
         assert_eq!(told(&triaged), (Some("recorded"), "mode"));
         assert!(setting.emulator.requests().is_empty());
         assert_eq!(setting.actions(item).await.remove(0).action.mode, TriageMode::Shadow);

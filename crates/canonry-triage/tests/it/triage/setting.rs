@@ -1,5 +1,6 @@
 //! A store, an emulated GitHub with two originals, scripted models, and somebody who reports them again.
 
+use canonry_models::chat::TokenBudget;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
 use canonry_testkit::models::ModelServer;
 use canonry_triage::{
-    DetectOptions, Detectors, EmbedOptions, IntentExtractor, Judge, LlmBudget, SyncOptions, TriageError, TriageRecheck,
+    DetectOptions, Detectors, EmbedOptions, IntentExtractor, Judge, SyncOptions, TriageError, TriageRecheck,
     TriageRules, Triaged, detect_new, embed, sync, triage_item,
 };
 use futures_util::future::BoxFuture;
@@ -175,7 +176,7 @@ impl Setting {
 
     pub(crate) async fn try_triage(&self, item: ItemNumber, run_id: &str) -> Result<Triaged, TriageError> {
         let outbox = self.outbox().await;
-        self.triage_with(Some(&outbox), true, item, run_id, LlmBudget::default()).await
+        self.triage_with(Some(&outbox), true, item, run_id, TokenBudget::default()).await
     }
 
     pub(crate) async fn triage_with(
@@ -184,7 +185,7 @@ impl Setting {
         asks_github: bool,
         item: ItemNumber,
         run_id: &str,
-        budget: LlmBudget,
+        budget: TokenBudget,
     ) -> Result<Triaged, TriageError> {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
@@ -199,7 +200,7 @@ impl Setting {
         let all = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
         embed(&self.store, &embedder, &self.repo, all, self.now(), &mut |_| {}).await.expect("embedded");
         let with = self.detectors(Some(&github), &embedder, &chat);
-        let options = options(item, run_id, LlmBudget::default());
+        let options = options(item, run_id, TokenBudget::default());
         let repo = Some(self.repo.clone());
         let detected = detect_new(&self.store, &self.repo.name, repo, with, &options, self.now()).await;
         detected.expect("detected").1.triage_id
@@ -286,7 +287,7 @@ impl Setting {
     }
 }
 
-fn options(item: ItemNumber, run_id: &str, budget: LlmBudget) -> DetectOptions {
+fn options(item: ItemNumber, run_id: &str, budget: TokenBudget) -> DetectOptions {
     DetectOptions {
         item_type: None,
         number: item,

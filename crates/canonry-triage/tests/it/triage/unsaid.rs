@@ -1,11 +1,12 @@
 //! When nothing is said: excluded, closed, locked or moved meanwhile, judged by nobody.
 
+use canonry_models::chat::TokenBudget;
 use canonry_store::RepoAccess;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{self, Answer, CloseReason, NewIssue};
 use canonry_testkit::models::Fault;
 use canonry_testkit::on_both_engines;
-use canonry_triage::{LlmBudget, TriageError};
+use canonry_triage::TriageError;
 
 use crate::triage::setting::{ALPHA, BETA, LABEL, REPO, Setting, plain, told, yes};
 
@@ -172,7 +173,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let item = setting.report(ALPHA, 0.95);
         let outbox = setting.outbox().await;
-        let budget = LlmBudget::up_to(5.0, None);
+        let budget = TokenBudget::up_to(5.0, None);
         let triaged = setting.triage_with(Some(&outbox), true, item, "job-1", budget).await.expect("triaged");
         assert_eq!(told(&triaged), (Some("recorded"), "no_prices"));
         assert!(setting.entries(item).await.is_empty());
@@ -185,7 +186,7 @@ on_both_engines! {
         let item = setting.report(ALPHA, 0.95);
         let outbox = setting.outbox().await;
         for _ in 0..2 {
-            let budget = LlmBudget::up_to(0.0, None);
+            let budget = TokenBudget::up_to(0.0, None);
             let triaged = setting.triage_with(Some(&outbox), true, item, "job-1", budget).await.expect("triaged");
             assert_eq!(told(&triaged), (Some("recorded"), "over_budget"));
         }

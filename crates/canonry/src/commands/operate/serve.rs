@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use anyhow::{Context as _, Result, bail};
 use canonry_console::{ConsoleParts, console_routes};
 use canonry_github::{Clock, SystemClock};
+use canonry_models::chat::TokenPrices;
 use canonry_server::{
     Metrics, Operations, Publish, ReviewParts, Schedules, ServeParts, Service, ServiceOptions, ServiceParts,
     TrustedProxy, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
-use canonry_triage::LlmPrices;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -132,8 +132,8 @@ impl Args {
         self.log_format
     }
 
-    fn prices(&self) -> Option<LlmPrices> {
-        self.input_price.zip(self.output_price).map(|(input, output)| LlmPrices { input, output })
+    fn prices(&self) -> Option<TokenPrices> {
+        self.input_price.zip(self.output_price).map(|(input, output)| TokenPrices { input, output })
     }
 }
 

@@ -1,0 +1,320 @@
+//! How often a model may be asked, and for how much.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+/// What a million tokens cost, in US dollars. Prices change, so that the operator names them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TokenPrices {
+    pub input: f64,
+    pub output: f64,
+}
+
+impl TokenPrices {
+    /// US dollars; `None` where a count is not known.
+    pub fn cost(self, input: Option<u64>, output: Option<u64>) -> Option<f64> {
+        Some((input? as f64 * self.input + output? as f64 * self.output) / 1e6)
+    }
+}
+
+/// The most that a run may ask and spend; `None` for no limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TokenLimits {
+    pub max_calls: Option<u64>,
+    pub max_cost: Option<f64>,
+    /// Without prices nothing is known about cost.
+    pub prices: Option<TokenPrices>,
+}
+
+/// What may be asked and spent, and what of it is spent. Clones share it: one run has one budget.
+#[derive(Debug, Clone, Default)]
+pub struct TokenBudget {
+    limits: TokenLimits,
+    spending: Arc<Mutex<TokenSpending>>,
+    settled: Arc<Notify>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct TokenSpending {
+    pub calls: u64,
+    pub cost: f64,
+    under_way: u64,
+    reserved: f64,
+    /// What one question cost at most, once that is known of any.
+    dearest: Option<f64>,
+    /// It stays: a cheap answer that comes late must not open the budget again.
+    closed: Option<BudgetRefusal>,
+    has_refused: bool,
+}
+
+/// Why a question is not asked.
+#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+pub enum BudgetRefusal {
+    #[error("the budget of {limit} calls is used up")]
+    Calls { limit: u64 },
+    #[error("the budget of {limit} US dollars is used up ({spent:.4} spent)")]
+    Cost { limit: f64, spent: f64 },
+    #[error("the budget of {limit} US dollars has no room for a question of this size")]
+    NoRoom { limit: f64 },
+    #[error("a cost limit is set, but the model's prices are not known; start with --input-price and --output-price")]
+    NoPrices,
+    #[error("the model does not tell how many tokens it took, so that its cost cannot be limited")]
+    UnknownCost,
+}
+
+impl BudgetRefusal {
+    /// The reason that is stored.
+    pub fn as_str(self) -> &'static str {
+        if self == Self::NoPrices { "no_prices" } else { "over_budget" }
+    }
+}
+
+/// A question that was counted as asked, and what is set aside for it until it is settled or released.
+#[derive(Debug)]
+#[must_use]
+pub struct TokenReservation(f64);
+
+enum Decision {
+    Ask { reserve: f64 },
+    Wait,
+    Refuse(BudgetRefusal),
+}
+
+impl TokenBudget {
+    pub fn new(limits: TokenLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+
+    /// What is left of a cap that outlives one run, such as a month's; nothing is asked when nothing is left.
+    pub fn up_to(cost_left: f64, prices: Option<TokenPrices>) -> Self {
+        Self::new(TokenLimits { max_calls: None, max_cost: Some(cost_left.max(0.0)), prices })
+    }
+
+    /// Why a question was turned away, if one was. An answer that was paid for is used, whatever it says about the next
+    /// question.
+    pub fn refusal(&self) -> Option<BudgetRefusal> {
+        let spending = self.lock();
+        spending.closed.filter(|_| spending.has_refused)
+    }
+
+    /// Takes a question of any size out of the budget. The first refusal closes the budget.
+    ///
+    /// Questions under way count as much as the dearest one so far. Until one is known, they are asked one after the
+    /// other: otherwise every worker would spend before anybody knows what a question costs.
+    pub async fn take(&self) -> Result<TokenReservation, BudgetRefusal> {
+        loop {
+            let settled = self.settled();
+            {
+                let mut spending = self.lock();
+                match self.decide(&spending) {
+                    Decision::Ask { reserve } => return Ok(spending.begin(reserve)),
+                    Decision::Refuse(why) => {
+                        spending.has_refused = true;
+                        return Err(*spending.closed.get_or_insert(why));
+                    }
+                    Decision::Wait => {}
+                }
+            }
+            settled.await;
+        }
+    }
+
+    /// Takes a question that costs so much at most, or the dearest so far if that is more: thoughts come on top of an
+    /// answer's limit. `None` while there may be room for it once others are settled for less than they could cost; a
+    /// smaller question may still fit after a refusal.
+    pub fn try_reserve(&self, most: f64) -> Result<Option<TokenReservation>, BudgetRefusal> {
+        let mut spending = self.lock();
+        match self.decide_sized(&spending, most) {
+            Decision::Ask { reserve } => Ok(Some(spending.begin(reserve))),
+            Decision::Wait => Ok(None),
+            Decision::Refuse(why) => Err(why),
+        }
+    }
+
+    /// The next time that a question ends. Made before `try_reserve` it misses none.
+    pub fn settled(&self) -> Notified<'_> {
+        self.settled.notified()
+    }
+
+    fn calls_left(&self, spending: &TokenSpending) -> Result<(), BudgetRefusal> {
+        if let Some(why) = spending.closed {
+            return Err(why);
+        }
+        let used_up = self.limits.max_calls.filter(|limit| spending.calls >= *limit);
+        used_up.map_or(Ok(()), |limit| Err(BudgetRefusal::Calls { limit }))
+    }
+
+    fn decide(&self, spending: &TokenSpending) -> Decision {
+        if let Err(why) = self.calls_left(spending) {
+            return Decision::Refuse(why);
+        }
+        let Some(limit) = self.limits.max_cost else { return Decision::Ask { reserve: 0.0 } };
+        let used_up = Decision::Refuse(BudgetRefusal::Cost { limit, spent: spending.cost });
+        if spending.cost >= limit {
+            return used_up;
+        }
+        // Asking first and counting later would pay for answers that the limit then forbids.
+        if self.limits.prices.is_none() {
+            return Decision::Refuse(BudgetRefusal::NoPrices);
+        }
+        match spending.dearest {
+            None if spending.under_way > 0 => Decision::Wait,
+            Some(dearest) if spending.cost + dearest * (spending.under_way + 1) as f64 > limit => used_up,
+            _ => Decision::Ask { reserve: 0.0 },
+        }
+    }
+
+    fn decide_sized(&self, spending: &TokenSpending, most: f64) -> Decision {
+        if let Err(why) = self.calls_left(spending) {
+            return Decision::Refuse(why);
+        }
+        let reserve = most.max(spending.dearest.unwrap_or_default());
+        match self.limits.max_cost {
+            Some(_) if self.limits.prices.is_none() => Decision::Refuse(BudgetRefusal::NoPrices),
+            Some(limit) if spending.cost + reserve > limit => Decision::Refuse(BudgetRefusal::NoRoom { limit }),
+            Some(limit) if spending.under_way > 0 && spending.cost + spending.reserved + reserve > limit => {
+                Decision::Wait
+            }
+            _ => Decision::Ask { reserve },
+        }
+    }
+
+    /// Records what a question cost; `None` when nobody knows, which closes a budget that limits cost.
+    pub fn settle(&self, reservation: TokenReservation, cost: Option<f64>) {
+        let mut spending = self.lock();
+        spending.end(reservation);
+        match cost {
+            Some(cost) => {
+                spending.cost += cost;
+                spending.dearest = Some(spending.dearest.unwrap_or_default().max(cost));
+            }
+            None if self.limits.max_cost.is_some() => {
+                spending.closed.get_or_insert(BudgetRefusal::UnknownCost);
+            }
+            None => {}
+        }
+        drop(spending);
+        self.settled.notify_waiters();
+    }
+
+    /// Ends a question that cost nothing and says nothing about what one costs.
+    pub fn release(&self, reservation: TokenReservation) {
+        self.lock().end(reservation);
+        self.settled.notify_waiters();
+    }
+
+    pub fn cost(&self, input: Option<u64>, output: Option<u64>) -> Option<f64> {
+        self.limits.prices?.cost(input, output)
+    }
+
+    /// Whether cost is limited and nobody knows yet what a question costs.
+    pub fn awaits_price(&self) -> bool {
+        self.limits.max_cost.is_some() && self.lock().dearest.is_none()
+    }
+
+    pub fn closed(&self) -> Option<BudgetRefusal> {
+        self.lock().closed
+    }
+
+    pub fn spending(&self) -> TokenSpending {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, TokenSpending> {
+        self.spending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl TokenSpending {
+    fn begin(&mut self, reserve: f64) -> TokenReservation {
+        self.calls += 1;
+        self.under_way += 1;
+        self.reserved += reserve;
+        TokenReservation(reserve)
+    }
+
+    fn end(&mut self, reservation: TokenReservation) {
+        self.under_way -= 1;
+        // Not what is left of a sum of fractions: nobody would wait for its end in vain.
+        self.reserved = if self.under_way == 0 { 0.0 } else { self.reserved - reservation.0 };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{BudgetRefusal, TokenBudget, TokenLimits, TokenPrices};
+
+    const PRICES: Option<TokenPrices> = Some(TokenPrices { input: 1.0, output: 10.0 });
+
+    async fn spend(budget: &TokenBudget, cost: Option<f64>) {
+        let taken = budget.take().await.expect("there is money");
+        budget.settle(taken, cost);
+    }
+
+    #[tokio::test]
+    async fn calls_end_at_their_number_for_all_that_share_the_budget() {
+        let budget = TokenBudget::new(TokenLimits { max_calls: Some(2), ..TokenLimits::default() });
+        let other = budget.clone();
+        assert!(budget.take().await.is_ok() && other.take().await.is_ok());
+        for budget in [&budget, &other] {
+            let why = budget.take().await.expect_err("used up");
+            assert_eq!(why.to_string(), "the budget of 2 calls is used up");
+        }
+        assert_eq!(budget.spending().calls, 2);
+    }
+
+    #[tokio::test]
+    async fn money_ends_before_it_is_exceeded_and_stays_ended() {
+        let budget = TokenBudget::up_to(0.05, PRICES);
+        let cost = budget.cost(Some(10_000), Some(1_000));
+        assert_eq!((cost, budget.cost(None, Some(3))), (Some(0.02), None));
+        spend(&budget, cost).await;
+        let second = budget.take().await.expect("there is money for one more");
+        assert_eq!(budget.refusal(), None);
+        // .02 is spent, .02 under way; a third would make it .06.
+        assert!(budget.take().await.is_err());
+        budget.settle(second, Some(0.0));
+        assert!(budget.take().await.is_err(), "an answer that comes late opens nothing");
+        assert_eq!(budget.refusal().map(BudgetRefusal::as_str), Some("over_budget"));
+        for nothing in [0.0, -1.0] {
+            let why = TokenBudget::up_to(nothing, PRICES).take().await.expect_err("nothing is left");
+            assert_eq!(why.to_string(), "the budget of 0 US dollars is used up (0.0000 spent)");
+        }
+    }
+
+    #[tokio::test]
+    async fn until_a_price_is_known_questions_go_one_after_the_other() {
+        let budget = TokenBudget::up_to(1.0, PRICES);
+        let first = budget.take().await.expect("the first");
+        let second = tokio::spawn({
+            let budget = budget.clone();
+            async move { budget.take().await }
+        });
+        tokio::task::yield_now().await;
+        assert!(!second.is_finished(), "nobody knows yet what one costs");
+        budget.settle(first, Some(0.4));
+        let _under_way = second.await.expect("no panic").expect("there is money for one more");
+        assert!(budget.take().await.is_err(), ".4 is spent, .4 under way");
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_counted_cannot_be_limited() {
+        let unpriced = TokenBudget::up_to(5.0, None);
+        let why = unpriced.take().await.expect_err("nobody knows what it costs");
+        assert!(why.to_string().contains("--input-price"), "{why}");
+        assert_eq!(unpriced.refusal().map(BudgetRefusal::as_str), Some("no_prices"));
+        assert_eq!(unpriced.spending().calls, 0);
+        assert!(TokenBudget::up_to(0.0, None).take().await.is_err_and(|why| why.as_str() == "over_budget"));
+
+        let budget = TokenBudget::up_to(1.0, PRICES);
+        spend(&budget, None).await;
+        assert_eq!(budget.refusal(), None, "the answer that was paid for is used");
+        assert!(budget.take().await.is_err());
+        assert_eq!(budget.refusal().map(BudgetRefusal::as_str), Some("over_budget"));
+        let free = TokenBudget::default();
+        spend(&free, None).await;
+        spend(&free, None).await;
+    }
+}
