@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use canonry_domain::{GithubId, Login, StateReason, redact_shown, scan_shown_secrets};
+use canonry_store::OutboxEntry;
 use serde::{Deserialize, Serialize};
 
 use super::progress::Shape;
@@ -123,6 +124,11 @@ impl CloseAs {
 }
 
 impl Write {
+    /// What an entry writes; `None` when a newer version stored it.
+    pub fn of_entry(entry: &OutboxEntry) -> Option<Self> {
+        serde_json::from_value(entry.payload.clone()).ok()
+    }
+
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Comment { .. } => "comment",

@@ -10,9 +10,9 @@ use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError}
 use jiff::Timestamp;
 
 use super::keys::Keys;
-use super::publish::{Ended, Publication, PublicationError, Stop};
+use super::publish::{Publication, PublicationError, Stop, WriteEnd};
+use super::pull_writes::{PullWrite, PullWrites};
 use super::quoted;
-use super::said_before::{is_living, write_of};
 use super::texts::SummaryParts;
 use crate::output::{counts, gaps};
 use crate::run::report::ReviewReport;
@@ -39,13 +39,12 @@ pub async fn written_check(
 ) -> Result<Option<WrittenCheck>, StoreError> {
     let Some(github_id) = repo.github_id else { return Ok(None) };
     let begins = Keys { repo: github_id, number: pull }.of_run("check", review);
-    let entries = store.outbox_entries(repo.id, pull).await?;
-    let last = entries.iter().rev().find(|entry| entry.key.starts_with(&begins) && is_living(entry));
-    Ok(last.and_then(|entry| match write_of(entry)? {
-        Write::CheckRun(check) => {
-            Some(WrittenCheck { state: check.state, is_sent: entry.state == OutboxState::Sent, at: entry.updated_at })
-        }
-        _ => None,
+    let writes = PullWrites::load(store, repo.id, pull).await?;
+    let last = writes.living_under(&begins).next_back().and_then(check_of);
+    Ok(last.map(|(entry, check)| WrittenCheck {
+        state: check.state,
+        is_sent: entry.state == OutboxState::Sent,
+        at: entry.updated_at,
     }))
 }
 
@@ -57,7 +56,7 @@ impl Publication<'_> {
         if !self.check_runs {
             return Ok(());
         }
-        told(self.begin_or_stop(head, is_another_change).await)
+        ignore_stop(self.begin_or_stop(head, is_another_change).await)
     }
 
     /// Ends every check run of this pull request that still says that its commit is being reviewed: nobody reviews it
@@ -66,22 +65,22 @@ impl Publication<'_> {
         if !self.check_runs {
             return Ok(());
         }
-        told(self.end_unfinished(None, &quoted::line(why, 1_000)).await)
+        ignore_stop(self.leave_or_stop(&quoted::line(why, 1_000)).await)
     }
 
     /// Tells that a commit could not be reviewed, and why: in the check run, which then asks for somebody's action, or in
     /// the summary where there are no check runs. The attempt's name keeps two tries apart.
     pub async fn could_not(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationError> {
-        told(match self.check_runs {
+        ignore_stop(match self.check_runs {
             true => self.conclude_not_reviewed(head, why, attempt).await,
             false => self.say_not_reviewed(head, why, attempt).await,
         })
     }
 
     async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), Stop> {
-        self.end_unfinished(Some(head), LEFT).await?;
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let last = self.checks(&entries)?.rfind(|(_, check)| check.head == head.as_str());
+        let mut writes = self.load_writes().await?;
+        self.end_unfinished(&mut writes, Some(head), LEFT).await?;
+        let last = self.checks(&writes)?.rfind(|(_, check)| check.head == head.as_str());
         let stands = |state| match state {
             CheckState::InProgress => true,
             CheckState::ActionRequired => false,
@@ -91,14 +90,23 @@ impl Publication<'_> {
             return Ok(());
         }
         let begun = self.check(head.as_str(), CheckState::InProgress, "Review in progress", IN_PROGRESS)?;
-        self.write_check(&self.keys()?.begin(head.as_str()), begun).await.map(drop)
+        self.write_check(&mut writes, &self.keys()?.begin(head.as_str()), begun).await.map(drop)
+    }
+
+    async fn leave_or_stop(&self, why: &str) -> Result<(), Stop> {
+        self.end_unfinished(&mut self.load_writes().await?, None, why).await
     }
 
     /// Ends the check runs of all commits but this.
-    async fn end_unfinished(&self, but: Option<&CommitSha>, why: &str) -> Result<(), Stop> {
-        for head in self.unfinished_checks(but).await? {
+    async fn end_unfinished(
+        &self,
+        writes: &mut PullWrites,
+        but: Option<&CommitSha>,
+        why: &str,
+    ) -> Result<(), Stop> {
+        for head in self.unfinished_checks(writes, but)? {
             let left = self.check(&head, CheckState::ActionRequired, "Not reviewed", why)?;
-            self.write_check(&self.keys()?.left(&head), left).await?;
+            self.write_check(writes, &self.keys()?.left(&head), left).await?;
         }
         Ok(())
     }
@@ -111,13 +119,15 @@ impl Publication<'_> {
         );
         let check =
             self.check(head.as_str(), CheckState::ActionRequired, "The review could not be completed", &summary)?;
-        self.write_check(&self.keys()?.not_reviewed("check", head.as_str(), attempt), check).await.map(drop)
+        let mut writes = self.load_writes().await?;
+        self.write_check(&mut writes, &self.keys()?.not_reviewed("check", head.as_str(), attempt), check).await.map(drop)
     }
 
     /// Tells how a review ended; what could not be written comes back. Where the conversation does not tell what was
     /// found, the check does not pass: nobody could read why it should not.
     pub(super) async fn conclude_check(
         &self,
+        writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
         parts: &SummaryParts,
@@ -133,7 +143,7 @@ impl Publication<'_> {
         };
         let (title, summary) = parts.check_output(report, self.handle, untold);
         let check = self.check(report.head.as_str(), state, &title, &summary)?;
-        let trouble = self.write_check(&self.keys()?.of_run("check", run), check).await?;
+        let trouble = self.write_check(writes, &self.keys()?.of_run("check", run), check).await?;
         Ok(trouble.map(|reason| format!("the check run: {reason}")))
     }
 
@@ -157,49 +167,51 @@ impl Publication<'_> {
 
     /// Writes a check run unless the last word about its commit is the same, and of the same review or try: people may
     /// ask GitHub to begin a check run anew.
-    async fn write_check(&self, begins: &str, check: CheckRunWrite) -> Result<Option<String>, Stop> {
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let last = self.checks(&entries)?.rfind(|(_, one)| one.head == check.head);
-        let key = match last {
-            Some((entry, said)) if said == check && entry.key.starts_with(begins) => entry.key.clone(),
-            _ => self.next_key(begins).await?,
+    async fn write_check(
+        &self,
+        writes: &mut PullWrites,
+        begins: &str,
+        check: CheckRunWrite,
+    ) -> Result<Option<String>, Stop> {
+        let key = match self.checks(writes)?.rfind(|(_, one)| one.head == check.head) {
+            Some((entry, said)) if *said == check && entry.key.starts_with(begins) => entry.key.clone(),
+            _ => writes.next_key(begins),
         };
-        Ok(match self.see_through(&key, Write::CheckRun(check)).await? {
-            Ended::Sent(_) => None,
-            Ended::Not(reason) => Some(reason),
+        Ok(match self.see_through(writes, &key, Write::CheckRun(check)).await? {
+            WriteEnd::Sent(_) => None,
+            WriteEnd::Not(reason) => Some(reason),
         })
     }
 
     /// The commits but this whose check runs still say that they are being reviewed.
-    async fn unfinished_checks(&self, but: Option<&CommitSha>) -> Result<Vec<String>, Stop> {
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let mut last: BTreeMap<String, CheckState> = BTreeMap::new();
-        for (_, check) in self.checks(&entries)? {
-            last.insert(check.head, check.state);
-        }
+    fn unfinished_checks(&self, writes: &PullWrites, but: Option<&CommitSha>) -> Result<Vec<String>, Stop> {
+        let last: BTreeMap<&str, CheckState> =
+            self.checks(writes)?.map(|(_, check)| (check.head.as_str(), check.state)).collect();
         let but = but.map(CommitSha::as_str);
         let unfinished =
-            last.into_iter().filter(|(head, state)| Some(head.as_str()) != but && *state == CheckState::InProgress);
-        Ok(unfinished.map(|(head, _)| head).collect())
+            last.into_iter().filter(|(head, state)| Some(*head) != but && *state == CheckState::InProgress);
+        Ok(unfinished.map(|(head, _)| head.to_owned()).collect())
     }
 
     /// The check runs that were written or are on their way, the oldest first.
-    fn checks<'e>(
+    fn checks<'w>(
         &self,
-        entries: &'e [OutboxEntry],
-    ) -> Result<impl DoubleEndedIterator<Item = (&'e OutboxEntry, CheckRunWrite)>, PublicationError> {
-        let begins = self.keys()?.all("check");
-        let living = entries.iter().filter(move |entry| entry.key.starts_with(&begins) && is_living(entry));
-        Ok(living.filter_map(|entry| match write_of(entry)? {
-            Write::CheckRun(check) => Some((entry, check)),
-            _ => None,
-        }))
+        writes: &'w PullWrites,
+    ) -> Result<impl DoubleEndedIterator<Item = (&'w OutboxEntry, &'w CheckRunWrite)>, PublicationError> {
+        Ok(writes.living_under(self.keys()?.all("check")).filter_map(check_of))
+    }
+}
+
+fn check_of(one: &PullWrite) -> Option<(&OutboxEntry, &CheckRunWrite)> {
+    match one.write.as_ref()? {
+        Write::CheckRun(check) => Some((&one.entry, check)),
+        _ => None,
     }
 }
 
 /// What comes too late or has to wait is no error: the outbox sees to the rest.
-fn told(told: Result<(), Stop>) -> Result<(), PublicationError> {
-    match told {
+fn ignore_stop(ended: Result<(), Stop>) -> Result<(), PublicationError> {
+    match ended {
         Ok(()) | Err(Stop::Superseded | Stop::Waiting { .. }) => Ok(()),
         Err(Stop::Error(error)) => Err(error),
     }

@@ -14,7 +14,7 @@ pub(super) struct Keys {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum WriteSubject {
     Run(ReviewId),
     /// A commit of which no review is completed.
     Head(String),
@@ -60,14 +60,14 @@ impl Keys {
 }
 
 /// What a key is about; `None` when it is no key of a publication.
-pub(super) fn about(key: &str) -> Option<About> {
+pub(super) fn subject_of(key: &str) -> Option<WriteSubject> {
     let mut parts = key.strip_prefix("review/")?.splitn(3, '/');
     let (_, _, rest) = (parts.next()?, parts.next()?, parts.next()?);
     let mut words = rest.split('-');
     match words.next()? {
-        "begin" | "not" => words.next().map(|head| About::Head(head.to_owned())),
-        "left" => Some(About::Left),
-        run => run.parse().ok().map(|run| About::Run(ReviewId::new(run))),
+        "begin" | "not" => words.next().map(|head| WriteSubject::Head(head.to_owned())),
+        "left" => Some(WriteSubject::Left),
+        run => run.parse().ok().map(|run| WriteSubject::Run(ReviewId::new(run))),
     }
 }
 
@@ -80,26 +80,26 @@ mod tests {
     use canonry_domain::{GithubId, ItemNumber};
     use canonry_store::{FindingId, ReviewId};
 
-    use super::{About, Keys, about, finding_of};
+    use super::{Keys, WriteSubject, finding_of, subject_of};
 
     #[test]
     fn a_key_says_what_it_is_about() {
         let keys = Keys { repo: GithubId(9), number: ItemNumber::new(12).expect("positive") };
         let (run, head) = (ReviewId::new(7), "a".repeat(40));
         for (key, expected) in [
-            (keys.of_run("post", run) + "0", About::Run(run)),
-            (keys.of_run("summary", run) + "0", About::Run(run)),
-            (keys.of_run("resolve", run) + "8000", About::Run(run)),
-            (keys.begin(&head) + "0", About::Head(head.clone())),
-            (keys.not_reviewed("check", &head, "job 5/2-x") + "0", About::Head(head.clone())),
-            (keys.left(&head) + "0", About::Left),
+            (keys.of_run("post", run) + "0", WriteSubject::Run(run)),
+            (keys.of_run("summary", run) + "0", WriteSubject::Run(run)),
+            (keys.of_run("resolve", run) + "8000", WriteSubject::Run(run)),
+            (keys.begin(&head) + "0", WriteSubject::Head(head.clone())),
+            (keys.not_reviewed("check", &head, "job 5/2-x") + "0", WriteSubject::Head(head.clone())),
+            (keys.left(&head) + "0", WriteSubject::Left),
         ] {
-            assert_eq!(about(&key), Some(expected), "{key}");
+            assert_eq!(subject_of(&key), Some(expected), "{key}");
             assert!(key.starts_with("review/9#12/") && key.len() <= 200, "{key}");
         }
         assert_eq!(keys.not_reviewed("check", "b", "job 5/2-x"), "review/9#12/check/not-b-job_5_2_x-");
         for other in ["triage:1:issue:2:1", "review/9#12", "review/9#12/post/x", "close/1"] {
-            assert_eq!(about(other), None, "{other}");
+            assert_eq!(subject_of(other), None, "{other}");
         }
         assert_eq!(finding_of(&keys.comment(run, FindingId::new(33))), Some(FindingId::new(33)));
     }

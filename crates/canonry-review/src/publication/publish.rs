@@ -8,14 +8,14 @@ use canonry_github::api::RestReviewComment;
 use canonry_github::outbox::{InlineComment, Outbox, OutboxError, Receipt, Recheck, ReviewWrite, Write};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{
-    FindingId, OutboxEntry, OutboxScope, OutboxState, PostedFinding, Repo, ReviewId, Store, StoreError,
+    FindingId, OutboxEntry, OutboxId, OutboxScope, OutboxState, PostedFinding, Repo, ReviewId, Store, StoreError,
 };
 use jiff::{SignedDuration, Timestamp};
 
 use super::commentable::{Commentable, Place};
-use super::keys::{About, Keys, about, finding_of};
+use super::keys::{Keys, WriteSubject, finding_of, subject_of};
+use super::pull_writes::PullWrites;
 use super::recheck::{SUPERSEDED, latest_review};
-use super::said_before::{is_living, write_of};
 use super::texts::{self, SummaryParts};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
@@ -84,7 +84,7 @@ impl<E: Into<PublicationError>> From<E> for Stop {
     }
 }
 
-pub(super) enum Ended {
+pub(super) enum WriteEnd {
     Sent(Receipt),
     Not(String),
 }
@@ -110,19 +110,20 @@ impl Publication<'_> {
         if latest.is_some_and(|latest| latest.id != run) {
             return Err(Stop::Superseded);
         }
+        let mut writes = self.load_writes().await?;
         let mut refused = Vec::new();
-        self.note_earlier_posts(run).await?;
-        let unposted = self.post(report, run).await?;
+        self.note_earlier_posts(&mut writes, run).await?;
+        let unposted = self.post(&mut writes, report, run).await?;
         refused.extend(unposted.as_ref().map(|reason| format!("comments at lines: {reason}")));
         let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
         let parts = SummaryParts::read(self.store, self.repo.id, report, &posted, unposted.as_deref()).await?;
-        let (edited_summary, untold) = self.say_summary(&parts.comment(report, self.handle), run).await?;
+        let (edited_summary, untold) = self.say_summary(&mut writes, &parts.comment(report, self.handle), run).await?;
         refused.extend(untold.clone());
         if self.check_runs {
-            refused.extend(self.conclude_check(report, run, &parts, untold.as_deref()).await?);
+            refused.extend(self.conclude_check(&mut writes, report, run, &parts, untold.as_deref()).await?);
         }
         // Last: people wait for the check, and nobody for these.
-        let (settled, trouble) = self.settle_threads(report, run, &posted).await?;
+        let (settled, trouble) = self.settle_threads(&mut writes, report, run, &posted).await?;
         refused.extend(trouble);
         let inline = posted.iter().filter(|one| one.run == run).count();
         let done = Published::Done { inline, edited_summary, settled, refused };
@@ -132,25 +133,24 @@ impl Publication<'_> {
 
     /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
     /// must not be said again.
-    async fn note_earlier_posts(&self, run: ReviewId) -> Result<(), Stop> {
+    async fn note_earlier_posts(&self, writes: &mut PullWrites, run: ReviewId) -> Result<(), Stop> {
         let begins = self.keys()?.all("post");
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        for entry in entries.iter().filter(|entry| entry.key.starts_with(&begins) && is_living(entry)) {
-            let own = entry.key.starts_with(&self.keys()?.of_run("post", run));
+        let own = self.keys()?.of_run("post", run);
+        let posts: Vec<OutboxEntry> = writes.under(&begins).map(|one| one.entry.clone()).collect();
+        for entry in posts.iter().filter(|entry| entry.is_sent_or_pending()) {
+            let is_own = entry.key.starts_with(&own);
             let entry = match entry.state {
-                OutboxState::Pending if !own => self.outbox.publish(entry.id, self.recheck).await?,
+                OutboxState::Pending if !is_own => self.send(writes, entry.id).await?,
                 _ => entry.clone(),
             };
-            if entry.state == OutboxState::Pending && !own {
+            if entry.state == OutboxState::Pending && !is_own {
                 return Err(self.waiting(&entry).await?);
             }
-            if let (OutboxState::Sent, Some(About::Run(of))) = (entry.state, about(&entry.key)) {
+            if let (OutboxState::Sent, Some(WriteSubject::Run(of))) = (entry.state, subject_of(&entry.key)) {
                 self.note_posted(of, &receipt_of(&entry)).await?;
             }
         }
-        let failed =
-            entries.iter().filter(|entry| entry.key.starts_with(&begins) && entry.state == OutboxState::Failed);
-        let failed: Vec<&OutboxEntry> = failed.collect();
+        let failed: Vec<&OutboxEntry> = posts.iter().filter(|entry| entry.state == OutboxState::Failed).collect();
         if !failed.is_empty() {
             self.find_given_up(&failed).await?;
         }
@@ -161,7 +161,9 @@ impl Publication<'_> {
     async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<(), Stop> {
         let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
         for entry in failed {
-            let (Some(Write::Review(review)), Some(About::Run(run))) = (write_of(entry), about(&entry.key)) else {
+            let (Some(Write::Review(review)), Some(WriteSubject::Run(run))) =
+                (Write::of_entry(entry), subject_of(&entry.key))
+            else {
                 continue;
             };
             let mut found = Vec::new();
@@ -177,32 +179,30 @@ impl Publication<'_> {
     }
 
     /// Says at their lines what was not said there; what could not be said comes back.
-    async fn post(&self, report: &ReviewReport, run: ReviewId) -> Result<Option<String>, Stop> {
+    async fn post(
+        &self,
+        writes: &mut PullWrites,
+        report: &ReviewReport,
+        run: ReviewId,
+    ) -> Result<Option<String>, Stop> {
         let begins = self.keys()?.of_run("post", run);
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let earlier: Vec<&OutboxEntry> = entries.iter().filter(|entry| entry.key.starts_with(&begins)).collect();
-        let write = match earlier.last() {
+        let (key, write) = match writes.under(&begins).next_back() {
             // What was refused is not on GitHub, and of what was given up it is known by now.
-            Some(last) if is_living(last) => {
-                let write =
-                    write_of(last).ok_or(PublicationError::NotPublishable("its comments cannot be read back"))?;
-                return self.post_as(last.key.clone(), write, run).await;
+            Some(last) if last.entry.is_sent_or_pending() => {
+                let unreadable = PublicationError::NotPublishable("its comments cannot be read back");
+                (last.entry.key.clone(), last.write.clone().ok_or(unreadable)?)
             }
-            _ => self.comments_to_post(report, run).await?,
+            _ => match self.comments_to_post(report, run).await? {
+                Some(review) => (writes.next_key(&begins), Write::Review(review)),
+                None => return Ok(None),
+            },
         };
-        match write {
-            Some(write) => self.post_as(format!("{begins}{}", earlier.len()), Write::Review(write), run).await,
-            None => Ok(None),
-        }
-    }
-
-    async fn post_as(&self, key: String, write: Write, run: ReviewId) -> Result<Option<String>, Stop> {
-        Ok(match self.see_through(&key, write).await? {
-            Ended::Sent(receipt) => {
+        Ok(match self.see_through(writes, &key, write).await? {
+            WriteEnd::Sent(receipt) => {
                 self.note_posted(run, &receipt).await?;
                 None
             }
-            Ended::Not(reason) => Some(reason),
+            WriteEnd::Not(reason) => Some(reason),
         })
     }
 
@@ -253,17 +253,38 @@ impl Publication<'_> {
         Ok(Keys { repo: self.repo.github_id.ok_or(unknown)?, number: self.number })
     }
 
+    pub(super) async fn load_writes(&self) -> Result<PullWrites, StoreError> {
+        PullWrites::load(self.store, self.repo.id, self.number).await
+    }
+
     /// Stores a write, or finds the one of before, and sees it through.
-    pub(super) async fn see_through(&self, key: &str, write: Write) -> Result<Ended, Stop> {
+    pub(super) async fn see_through(
+        &self,
+        writes: &mut PullWrites,
+        key: &str,
+        write: Write,
+    ) -> Result<WriteEnd, Stop> {
         let entry = self.outbox.enqueue(self.repo.id, self.number, key, write).await?;
-        let entry = self.outbox.publish(entry.id, self.recheck).await?;
+        let entry = self.send(writes, entry.id).await?;
         let reason = || entry.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
         match entry.state {
-            OutboxState::Sent => Ok(Ended::Sent(receipt_of(&entry))),
+            OutboxState::Sent => Ok(WriteEnd::Sent(receipt_of(&entry))),
             OutboxState::Pending => Err(self.waiting(&entry).await?),
             OutboxState::Refused if entry.reason.as_deref() == Some(SUPERSEDED) => Err(Stop::Superseded),
-            OutboxState::Refused | OutboxState::Failed => Ok(Ended::Not(reason())),
+            OutboxState::Refused | OutboxState::Failed => Ok(WriteEnd::Not(reason())),
         }
+    }
+
+    /// Sends an entry. The outbox keeps the order of a pull request's writes: what waited before this one was sent or
+    /// refused on the way, and only then is there anything else to read again.
+    async fn send(&self, writes: &mut PullWrites, id: OutboxId) -> Result<OutboxEntry, Stop> {
+        let entry = self.outbox.publish(id, self.recheck).await?;
+        if writes.is_another_pending(id) {
+            *writes = self.load_writes().await?;
+        } else {
+            writes.note(entry.clone());
+        }
+        Ok(entry)
     }
 
     async fn waiting(&self, entry: &OutboxEntry) -> Result<Stop, StoreError> {
@@ -271,19 +292,12 @@ impl Publication<'_> {
         let until = next.unwrap_or(entry.not_before).max(self.github.now() + LEAST_WAIT);
         let mut reason = entry.reason.clone();
         if reason.is_none() {
-            // It waits behind another one.
+            // It waits behind another one, whose reason the outbox has just stored.
             let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
             reason = entries.into_iter().filter(|one| one.state == OutboxState::Pending).find_map(|one| one.reason);
         }
         let reason = reason.unwrap_or_else(|| "another process is writing".to_owned());
         Ok(Stop::Waiting { until, reason })
-    }
-
-    /// The number of the next key that begins so: each try has its own.
-    pub(super) async fn next_key(&self, begins: &str) -> Result<String, StoreError> {
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let count = entries.iter().filter(|entry| entry.key.starts_with(begins)).count();
-        Ok(format!("{begins}{count}"))
     }
 }
 

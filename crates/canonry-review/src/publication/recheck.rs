@@ -8,7 +8,7 @@ use canonry_store::{BrakeKind, OutboxEntry, RepoAccess, RepoId, Store, StoreErro
 use futures_util::future::BoxFuture;
 use jiff::SignedDuration;
 
-use super::keys::{About, about};
+use super::keys::{WriteSubject, subject_of};
 
 /// Why a write is refused whose review is not the latest, or whose commit is not the head any more.
 pub const SUPERSEDED: &str = "superseded";
@@ -31,17 +31,17 @@ impl PublicationRecheck {
     async fn rule(&self, entry: &OutboxEntry) -> Result<Ruling, RecheckError> {
         let wait =
             |reason: String| Ruling::Wait { until: self.github.now() + self.github.longest_wait() + WAIT, reason };
-        let Some(about) = about(&entry.key) else {
+        let Some(subject) = subject_of(&entry.key) else {
             return Ok(wait(format!("something else is to be written first, under {}", entry.key)));
         };
         if self.store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
             return Ok(wait("paused".to_owned()));
         }
-        let refusal = self.refusal(entry, &about).await?;
+        let refusal = self.refusal(entry, &subject).await?;
         Ok(refusal.map_or(Ruling::Proceed, |reason| Ruling::Refuse { reason: reason.to_owned() }))
     }
 
-    async fn refusal(&self, entry: &OutboxEntry, about: &About) -> Result<Option<&'static str>, RecheckError> {
+    async fn refusal(&self, entry: &OutboxEntry, subject: &WriteSubject) -> Result<Option<&'static str>, RecheckError> {
         if self.store.repo_access(entry.repo.id).await? != RepoAccess::Active {
             return Ok(Some("no_access"));
         }
@@ -50,10 +50,10 @@ impl PublicationRecheck {
             Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Ok(Some("gone")),
             Err(error) => return Err(error.into()),
         };
-        let is_present = match about {
-            About::Left => true,
-            About::Head(head) => *head == pull.head.sha,
-            About::Run(run) => latest_review(&self.store, entry.repo.id, entry.number)
+        let is_present = match subject {
+            WriteSubject::Left => true,
+            WriteSubject::Head(head) => *head == pull.head.sha,
+            WriteSubject::Run(run) => latest_review(&self.store, entry.repo.id, entry.number)
                 .await?
                 .is_some_and(|latest| latest.id == *run && latest.head.as_str() == pull.head.sha),
         };

@@ -3,12 +3,12 @@
 use canonry_domain::redact_shown;
 use canonry_domain::review::{CommitSha, incomplete_comment};
 use canonry_github::outbox::{COMMENT_GONE, Write};
-use canonry_store::ReviewId;
+use canonry_store::{OutboxState, ReviewId};
 
 use super::keys::Keys;
-use super::publish::{Ended, Publication, PublicationError, Stop};
+use super::publish::{Publication, Stop, WriteEnd};
+use super::pull_writes::PullWrites;
 use super::quoted;
-use super::said_before::{last_reviews_summary, standing_summary, write_of};
 
 /// How often it is begun anew in one go because the comment turns out to be gone.
 const MOST_ROUNDS: usize = 3;
@@ -17,69 +17,75 @@ const MOST_ROUNDS: usize = 3;
 const WHY: usize = 300;
 
 /// Which keys the summary is said under: what a new comment's and an edit's begin with.
-struct Under {
+struct SummaryKeys {
     comment: String,
     edit: String,
 }
 
 impl Publication<'_> {
     /// Makes the summary say this; whether it said something else before, and what could not be written.
-    pub(super) async fn say_summary(&self, text: &str, run: ReviewId) -> Result<(bool, Option<String>), Stop> {
+    pub(super) async fn say_summary(
+        &self,
+        writes: &mut PullWrites,
+        text: &str,
+        run: ReviewId,
+    ) -> Result<(bool, Option<String>), Stop> {
         let keys = self.keys()?;
-        let under = Under { comment: keys.of_run("summary", run), edit: keys.of_run("summary-edit", run) };
-        self.say_under(&keys, text, under).await
+        let under = SummaryKeys { comment: keys.of_run("summary", run), edit: keys.of_run("summary-edit", run) };
+        self.say_under(writes, &keys, text, under).await
     }
 
     /// Makes it say that a commit could not be reviewed.
     pub(super) async fn say_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), Stop> {
         let keys = self.keys()?;
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let last = last_reviews_summary(&keys, &entries);
-        let text = incomplete_comment(head, &quoted::line(why, WHY), self.handle, last.as_deref());
-        let under = Under {
+        let mut writes = self.load_writes().await?;
+        let last = writes.last_reviews_summary(&keys);
+        let text = incomplete_comment(head, &quoted::line(why, WHY), self.handle, last);
+        let under = SummaryKeys {
             comment: keys.not_reviewed("summary", head.as_str(), attempt),
             edit: keys.not_reviewed("summary-edit", head.as_str(), attempt),
         };
-        let (_, trouble) = self.say_under(&keys, &text, under).await?;
+        let (_, trouble) = self.say_under(&mut writes, &keys, &text, under).await?;
         if let Some(trouble) = trouble {
             tracing::warn!(repo = %self.repo.name, number = %self.number, trouble, "nobody is told that a review failed");
         }
         Ok(())
     }
 
-    async fn say_under(&self, keys: &Keys, text: &str, under: Under) -> Result<(bool, Option<String>), Stop> {
+    async fn say_under(
+        &self,
+        writes: &mut PullWrites,
+        keys: &Keys,
+        text: &str,
+        under: SummaryKeys,
+    ) -> Result<(bool, Option<String>), Stop> {
         // As the outbox keeps it, so that the same text is known to be the same.
         let body = redact_shown(text);
         let mut ended = None;
         for _ in 0..MOST_ROUNDS {
-            let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-            let (begins, write) = match standing_summary(keys, &entries) {
-                Some(standing) if standing.text.as_deref() == Some(&body) && standing.is_sent => {
-                    return Ok((false, None));
+            let (key, write, is_on_its_way) = match writes.standing_summary(keys) {
+                Some(standing) if standing.text == Some(body.as_str()) => {
+                    let entry = &standing.last.entry;
+                    let Some(write) = standing.last.write.clone().filter(|_| entry.state != OutboxState::Sent) else {
+                        return Ok((false, None));
+                    };
+                    // Whoever looks after it ends here.
+                    (entry.key.clone(), write, true)
                 }
-                Some(standing) if standing.text.as_deref() == Some(&body) => {
-                    // It is on its way: whoever looks after it ends here.
-                    let entry = self.store.outbox_entry(standing.last).await?;
-                    let entry = entry.ok_or(PublicationError::NotPublishable("an entry of the outbox vanished"))?;
-                    let Some(write) = write_of(&entry) else { return Ok((false, None)) };
-                    match self.see_through(&entry.key, write).await? {
-                        Ended::Sent(_) => return Ok((true, None)),
-                        Ended::Not(reason) => ended = Some(reason),
-                    }
-                    continue;
+                Some(standing) => {
+                    let edit = Write::EditComment { comment_key: standing.key.to_owned(), body: body.clone() };
+                    (writes.next_key(&under.edit), edit, false)
                 }
-                Some(standing) => (&under.edit, Write::EditComment { comment_key: standing.key, body: body.clone() }),
-                None => (&under.comment, Write::Comment { body: body.clone() }),
+                None => (writes.next_key(&under.comment), Write::Comment { body: body.clone() }, false),
             };
-            match self.see_through(&self.next_key(begins).await?, write).await? {
-                Ended::Sent(_) => return Ok((true, None)),
-                Ended::Not(reason) => {
-                    let is_gone = reason == COMMENT_GONE;
-                    ended = Some(reason);
-                    if !is_gone {
-                        break;
-                    }
-                }
+            let reason = match self.see_through(writes, &key, write).await? {
+                WriteEnd::Sent(_) => return Ok((true, None)),
+                WriteEnd::Not(reason) => reason,
+            };
+            let goes_on = is_on_its_way || reason == COMMENT_GONE;
+            ended = Some(reason);
+            if !goes_on {
+                break;
             }
         }
         Ok((false, ended.map(|reason| format!("the summary: {reason}"))))

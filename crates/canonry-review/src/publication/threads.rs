@@ -2,15 +2,21 @@
 
 use canonry_domain::review::{CommitSha, FindingStatus, ReviewSubject, fixed_comment, said_anew_comment};
 use canonry_github::GitHubError;
-use canonry_github::outbox::{COMMENT_GONE, InlineComment, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
+use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
 use canonry_store::{FindingId, PostedFinding, ReviewId, Settled};
 
-use super::publish::{Ended, Publication, Stop, outspoken_by_newer};
-use super::said_before::write_of;
+use super::publish::{Publication, Stop, WriteEnd, outspoken_by_newer};
+use super::pull_writes::PullWrites;
 use crate::run::report::ReviewReport;
 
+/// What came of a thread in which there is nothing more to say.
+enum Settling {
+    Done(Settled),
+    Refused(String),
+}
+
 /// Why there is nothing more to say in a thread.
-enum Because {
+enum ThreadEnd {
     Fixed,
     SaidAnew,
 }
@@ -19,6 +25,7 @@ impl Publication<'_> {
     /// Ends the threads in which there is nothing more to say; how many, and what could not be written.
     pub(super) async fn settle_threads(
         &self,
+        writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
         posted: &[PostedFinding],
@@ -33,21 +40,21 @@ impl Publication<'_> {
         let mut over = Vec::new();
         for row in open {
             match (is_fixed(row.finding), said_anew.contains(&row.comment)) {
-                (true, _) => over.push((row, Because::Fixed)),
-                (false, true) => over.push((row, Because::SaidAnew)),
+                (true, _) => over.push((row, ThreadEnd::Fixed)),
+                (false, true) => over.push((row, ThreadEnd::SaidAnew)),
                 (false, false) => {}
             }
         }
         let can_resolve = !over.is_empty() && self.can_read_conversations().await;
         let (mut settled, mut refused) = (0, Vec::new());
         for (row, because) in over {
-            match self.settle(report, run, row, &because, can_resolve).await? {
-                Ok(how) => {
+            match self.settle(writes, report, run, row, because, can_resolve).await? {
+                Settling::Done(how) => {
                     let now = self.github.now();
                     let is_new = self.store.settle_posted_finding(self.repo.id, row.comment, how, now).await?;
                     settled += usize::from(is_new);
                 }
-                Err(reason) => refused.push(format!("a thread: {reason}")),
+                Settling::Refused(reason) => refused.push(format!("a thread: {reason}")),
             }
         }
         Ok((settled, refused))
@@ -68,52 +75,51 @@ impl Publication<'_> {
     /// Ends one thread, or says in its comment why it is over; the reason when neither could be done.
     async fn settle(
         &self,
+        writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
         row: &PostedFinding,
-        because: &Because,
+        because: ThreadEnd,
         can_resolve: bool,
-    ) -> Result<Result<Settled, String>, Stop> {
+    ) -> Result<Settling, Stop> {
         let (keys, comment) = (self.keys()?, row.comment);
         let reason = if can_resolve {
             let resolve = format!("{}{}", keys.of_run("resolve", run), comment.0);
-            match self.see_through(&resolve, Write::ResolveThread { comment }).await? {
-                Ended::Sent(_) => return Ok(Ok(Settled::Resolved)),
-                Ended::Not(reason) => reason,
+            match self.see_through(writes, &resolve, Write::ResolveThread { comment }).await? {
+                WriteEnd::Sent(_) => return Ok(Settling::Done(Settled::Resolved)),
+                WriteEnd::Not(reason) => reason,
             }
         } else {
             THREAD_FORBIDDEN.to_owned()
         };
         if [THREAD_NOT_OURS, THREAD_GONE, COMMENT_GONE].contains(&reason.as_str()) {
-            return Ok(Ok(Settled::Left));
+            return Ok(Settling::Done(Settled::Left));
         }
         if reason != THREAD_FORBIDDEN {
-            return Ok(Err(reason));
+            return Ok(Settling::Refused(reason));
         }
-        let Some(text) = self.text_of(row).await? else { return Ok(Err(reason)) };
+        let Some(text) = self.text_of(writes, row)? else { return Ok(Settling::Refused(reason)) };
         let body = match because {
-            Because::Fixed => fixed_comment(&text, &self.fixed_in(report, row.finding).await?),
-            Because::SaidAnew => said_anew_comment(&text, &report.head),
+            ThreadEnd::Fixed => fixed_comment(&text, &self.fixed_in(report, row.finding).await?),
+            ThreadEnd::SaidAnew => said_anew_comment(&text, &report.head),
         };
         let settle = format!("{}{}", keys.of_run("settle", run), comment.0);
-        Ok(match self.see_through(&settle, Write::EditReviewComment { comment, body }).await? {
-            Ended::Sent(_) => Ok(Settled::Edited),
-            Ended::Not(reason) if reason == COMMENT_GONE => Ok(Settled::Left),
-            Ended::Not(reason) => Err(reason),
+        Ok(match self.see_through(writes, &settle, Write::EditReviewComment { comment, body }).await? {
+            WriteEnd::Sent(_) => Settling::Done(Settled::Edited),
+            WriteEnd::Not(reason) if reason == COMMENT_GONE => Settling::Done(Settled::Left),
+            WriteEnd::Not(reason) => Settling::Refused(reason),
         })
     }
 
     /// What a comment of ours said when it was posted.
-    async fn text_of(&self, row: &PostedFinding) -> Result<Option<String>, Stop> {
+    fn text_of(&self, writes: &PullWrites, row: &PostedFinding) -> Result<Option<String>, Stop> {
         let keys = self.keys()?;
         let (begins, key) = (keys.of_run("post", row.run), keys.comment(row.run, row.finding));
-        let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
-        let written = entries.iter().filter(|entry| entry.key.starts_with(&begins)).filter_map(write_of);
-        let comments = written.flat_map(|write| match write {
-            Write::Review(review) => review.comments,
-            _ => Vec::new(),
+        let mut comments = writes.under(&begins).flat_map(|one| match &one.write {
+            Some(Write::Review(review)) => review.comments.as_slice(),
+            _ => &[],
         });
-        Ok(comments.into_iter().find(|one: &InlineComment| one.key == key).map(|one| one.body))
+        Ok(comments.find(|one| one.key == key).map(|one| one.body.clone()))
     }
 
     /// The commit whose review first found it gone.

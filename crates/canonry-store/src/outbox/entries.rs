@@ -116,6 +116,13 @@ pub struct OutboxEntry {
     pub updated_at: Timestamp,
 }
 
+impl OutboxEntry {
+    /// Whether GitHub has it or is still to get it.
+    pub fn is_sent_or_pending(&self) -> bool {
+        matches!(self.state, OutboxState::Sent | OutboxState::Pending)
+    }
+}
+
 /// Which entries a worker asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OutboxScope {

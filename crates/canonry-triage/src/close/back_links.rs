@@ -79,7 +79,7 @@ impl Standing {
         let of_this_run = format!("{base}:{run}");
         let body = back_link_comment(canonical.item_type, &duplicates);
         let ours = |entry: &&OutboxEntry| entry.kind == "comment" && belongs(&entry.key, &base);
-        if let Some(home) = entries.iter().rev().filter(ours).find(is_living) {
+        if let Some(home) = entries.iter().rev().filter(ours).find(|entry| entry.is_sent_or_pending()) {
             let comment = Comment { on: canonical.number, key: &home.key, entries: &entries };
             return comment.must_say(closing, &body, &of_this_run).await;
         }
@@ -167,7 +167,7 @@ impl Comment<'_> {
     /// with `edit`; the text is part of it, since one run may have to change a comment several times.
     async fn must_say(&self, closing: Closing<'_>, body: &str, edit: &str) -> Result<Option<Ended>, ClosingError> {
         let about = |entry: &&OutboxEntry| entry.key == self.key || edited_comment(entry).as_deref() == Some(self.key);
-        let last = self.entries.iter().rev().filter(about).find(is_living);
+        let last = self.entries.iter().rev().filter(about).find(|entry| entry.is_sent_or_pending());
         let key = format!("{edit}:{}", fingerprint(body));
         match last {
             Some(last) if said_by(last).as_deref() == Some(body) => match last.state {
@@ -185,20 +185,12 @@ impl Comment<'_> {
     }
 }
 
-fn is_living(entry: &&OutboxEntry) -> bool {
-    matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
-}
-
 fn belongs(key: &str, base: &str) -> bool {
     key.strip_prefix(base).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
 }
 
-fn write_of(entry: &OutboxEntry) -> Option<Write> {
-    serde_json::from_value(entry.payload.clone()).ok()
-}
-
 fn said_by(entry: &OutboxEntry) -> Option<String> {
-    match write_of(entry)? {
+    match Write::of_entry(entry)? {
         Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
         Write::Close(close) => Some(close.comment),
         _ => None,
@@ -206,7 +198,7 @@ fn said_by(entry: &OutboxEntry) -> Option<String> {
 }
 
 fn edited_comment(entry: &OutboxEntry) -> Option<String> {
-    match write_of(entry)? {
+    match Write::of_entry(entry)? {
         Write::EditComment { comment_key, .. } => Some(comment_key),
         _ => None,
     }

@@ -92,12 +92,12 @@ impl SaidSoFar {
     pub(crate) fn read(keys: &TriageKeys, entries: &[OutboxEntry]) -> Self {
         let comments: Vec<&OutboxEntry> = entries.iter().filter(|entry| keys.is_comment(entry)).collect();
         let is_standing = |comment: &&&OutboxEntry| {
-            is_living(comment)
+            comment.is_sent_or_pending()
                 && !edits_of(entries, &comment.key).any(|edit| edit.reason.as_deref() == Some(COMMENT_GONE))
         };
         let standing = comments.iter().rev().find(is_standing).map(|comment| {
             let about = std::iter::once(*comment).chain(edits_of(entries, &comment.key));
-            let last = about.filter(|entry| is_living(entry)).last();
+            let last = about.filter(|entry| entry.is_sent_or_pending()).last();
             (StandingComment { key: comment.key.clone(), text: last.and_then(said_by) }, last.is_some_and(is_ruling))
         });
         let (standing, is_ruled_apart) = standing.map_or((None, false), |(standing, ruled)| (Some(standing), ruled));
@@ -119,8 +119,8 @@ pub(crate) fn is_ruling(entry: &OutboxEntry) -> bool {
 
 /// The last word about the label decides. An unlabelling that found nothing to take off took nothing off.
 fn label_taken_off(entries: &[OutboxEntry]) -> bool {
-    let ours = |entry: &&OutboxEntry| entry.key.starts_with("triage-") && is_living(entry);
-    let last = entries.iter().rev().filter(ours).find_map(|entry| match write_of(entry)? {
+    let ours = |entry: &&OutboxEntry| entry.key.starts_with("triage-") && entry.is_sent_or_pending();
+    let last = entries.iter().rev().filter(ours).find_map(|entry| match Write::of_entry(entry)? {
         Write::Label { name } if name == POSSIBLE_DUPLICATE => Some(false),
         Write::Unlabel { name } if name == POSSIBLE_DUPLICATE => Some(!was_so_already(entry)),
         _ => None,
@@ -134,24 +134,16 @@ fn was_so_already(entry: &OutboxEntry) -> bool {
 }
 
 fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item = &'a OutboxEntry> {
-    entries.iter().filter(move |entry| match write_of(entry) {
+    entries.iter().filter(move |entry| match Write::of_entry(entry) {
         Some(Write::EditComment { comment_key, .. }) => comment_key == comment,
         _ => false,
     })
 }
 
-pub(crate) fn is_living(entry: &OutboxEntry) -> bool {
-    matches!(entry.state, OutboxState::Sent | OutboxState::Pending)
-}
-
 /// What an entry says, if it says something.
 pub(crate) fn said_by(entry: &OutboxEntry) -> Option<String> {
-    match write_of(entry)? {
+    match Write::of_entry(entry)? {
         Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
         _ => None,
     }
-}
-
-fn write_of(entry: &OutboxEntry) -> Option<Write> {
-    serde_json::from_value(entry.payload.clone()).ok()
 }

@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
 use crate::grace::begin_grace::announces_close;
 use crate::online::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
-use crate::online::posted_triage::{SaidSoFar, TriageKeys, is_living};
+use crate::online::posted_triage::{SaidSoFar, TriageKeys};
 use crate::online::suggestion_comment::{About, suggestion_of};
 use crate::online::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Situation, decide};
 use crate::retrieval::boilerplate::stored_boilerplate;
@@ -498,7 +498,7 @@ impl Triage<'_> {
                 TriageActionKind::Edited => Some(edit.as_str()),
                 TriageActionKind::Recorded | TriageActionKind::Withdrawn => None,
             };
-            entries.iter().any(|entry| Some(entry.key.as_str()) == key && is_living(entry))
+            entries.iter().any(|entry| Some(entry.key.as_str()) == key && entry.is_sent_or_pending())
         };
         let named: Vec<&StoredTriageAction> = actions.iter().filter(is_named).collect();
         if named.is_empty() {
