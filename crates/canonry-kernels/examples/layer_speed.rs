@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use canonry_kernels::{AttentionBuffers, CodedRows, Heads, Kernels, Linear, Then, attend, normalise};
+use canonry_kernels::{AttentionBuffers, CodedRows, Epilogue, Heads, Kernels, Linear, attend, normalise};
 
 const WIDTH: usize = 384;
 const HIDDEN: usize = 1536;
@@ -45,7 +45,7 @@ fn main() {
             for [query_key_value, output, first, second] in &layers {
                 for (x, out) in states.chunks(together * WIDTH).zip(parts.chunks_mut(together * 3 * WIDTH)) {
                     coded.code(kernels, x, WIDTH);
-                    query_key_value.apply(&mut coded, Then::Write, out);
+                    query_key_value.apply(&mut coded, Epilogue::Write, out);
                 }
                 lap(0);
                 for (parts, out) in parts.chunks(text * 3 * WIDTH).zip(attended.chunks_mut(text * WIDTH)) {
@@ -54,16 +54,16 @@ fn main() {
                 lap(1);
                 for (x, out) in attended.chunks(together * WIDTH).zip(states.chunks_mut(together * WIDTH)) {
                     coded.code(kernels, x, WIDTH);
-                    output.apply(&mut coded, Then::Add, out);
+                    output.apply(&mut coded, Epilogue::Add, out);
                     normalise(kernels, out, &gains, &biases, 1e-12);
                 }
                 lap(2);
                 for x in states.chunks_mut(together * WIDTH) {
                     coded.code(kernels, x, WIDTH);
                     let hidden = &mut hidden[..x.len() / WIDTH * HIDDEN];
-                    first.apply(&mut coded, Then::Activate, hidden);
+                    first.apply(&mut coded, Epilogue::Activate, hidden);
                     coded.code(kernels, hidden, HIDDEN);
-                    second.apply(&mut coded, Then::Add, x);
+                    second.apply(&mut coded, Epilogue::Add, x);
                     normalise(kernels, x, &gains, &biases, 1e-12);
                 }
                 lap(3);

@@ -1,7 +1,7 @@
 //! Attention of the tokens of one text to each other.
 
-use crate::kernels::{Kernels, Kind};
-use crate::lines::Line;
+use crate::kernels::{KernelKind, Kernels};
+use crate::lines::CacheLine;
 
 /// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,11 +19,11 @@ impl Heads {
 
 #[derive(Default)]
 pub struct AttentionBuffers {
-    pub(crate) queries: Vec<Line>,
-    pub(crate) keys: Vec<Line>,
-    pub(crate) values: Vec<Line>,
-    pub(crate) scores: Vec<Line>,
-    pub(crate) weights: Vec<Line>,
+    pub(crate) queries: Vec<CacheLine>,
+    pub(crate) keys: Vec<CacheLine>,
+    pub(crate) values: Vec<CacheLine>,
+    pub(crate) scores: Vec<CacheLine>,
+    pub(crate) weights: Vec<CacheLine>,
     pub(crate) plain: Vec<f32>,
     pub(crate) plain_scores: Vec<f32>,
     pub(crate) inverse_sums: Vec<f32>,
@@ -43,9 +43,9 @@ pub fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut Atten
     }
     match kernels.kind() {
         #[cfg(target_arch = "x86_64")]
-        Kind::Amx => crate::attention_amx::attend(kernels, heads, parts, buffers, out),
+        KernelKind::Amx => crate::attention_amx::attend(kernels, heads, parts, buffers, out),
         #[cfg(target_arch = "x86_64")]
-        Kind::Avx512 => crate::attention_avx512::attend(kernels, heads, parts, buffers, out),
-        Kind::Portable => crate::attention_portable::attend(heads, parts, buffers, out),
+        KernelKind::Avx512 => crate::attention_avx512::attend(kernels, heads, parts, buffers, out),
+        KernelKind::Portable => crate::attention_portable::attend(heads, parts, buffers, out),
     }
 }

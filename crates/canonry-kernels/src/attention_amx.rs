@@ -8,11 +8,11 @@ use std::arch::x86_64::{
 };
 
 use crate::attention::{AttentionBuffers, Heads};
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 use crate::lanes::{
     LANES, first_lanes, halves, load_line, load_some, power_of_two, store, store_line, store_some, transpose,
 };
-use crate::lines::{EMPTY, Line, resize};
+use crate::lines::{CacheLine, EMPTY, resize};
 use crate::tiles::{TILE, Tiles};
 
 /// Numbers of bf16 in a line: as many keys, or numbers of a query, as one tile product takes in.
@@ -24,7 +24,7 @@ const MODERATE: f32 = 80.0;
 
 /// The sizes of one text, in tiles.
 #[derive(Clone, Copy)]
-struct Shape {
+struct AttentionShape {
     length: usize,
     width: usize,
     size: usize,
@@ -35,7 +35,7 @@ struct Shape {
 }
 
 pub(crate) fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out: &mut [f32]) {
-    assert!(kernels.kind() == Kind::Amx);
+    assert!(kernels.kind() == KernelKind::Amx);
     // SAFETY: kernels of this kind exist only where these features were found and the system has permitted AMX.
     unsafe { attend_heads(heads, parts, buffers, out) }
 }
@@ -45,7 +45,7 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
     let (width, size) = (heads.width(), heads.size);
     let length = out.len() / width;
     let (depth, pairs) = (size.div_ceil(HALVES), length.div_ceil(HALVES));
-    let shape = Shape { length, width, size, depth, pairs, value_pairs: size.div_ceil(2 * LANES) };
+    let shape = AttentionShape { length, width, size, depth, pairs, value_pairs: size.div_ceil(2 * LANES) };
     resize(&mut buffers.queries, pairs * HALVES * depth);
     resize(&mut buffers.keys, pairs * 2 * depth * TILE);
     resize(&mut buffers.values, shape.value_pairs * 2 * pairs * TILE);
@@ -75,7 +75,7 @@ fn attend_heads(heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out
 }
 
 /// The weights of the tile of rows at that place: two take turns.
-fn turn(at: usize, lines: &mut [Line]) -> &mut [Line] {
+fn turn(at: usize, lines: &mut [CacheLine]) -> &mut [CacheLine] {
     let half = lines.len() / 2;
     &mut lines[at % 2 * half..][..half]
 }
@@ -83,8 +83,8 @@ fn turn(at: usize, lines: &mut [Line]) -> &mut [Line] {
 /// The scores of sixteen rows with all keys.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
-fn score(tiles: &Tiles, shape: Shape, at: usize, buffers: &mut AttentionBuffers) {
-    let Shape { depth, pairs, .. } = shape;
+fn score(tiles: &Tiles, shape: AttentionShape, at: usize, buffers: &mut AttentionBuffers) {
+    let AttentionShape { depth, pairs, .. } = shape;
     let queries = &buffers.queries[at * TILE * depth..];
     let scores = &mut buffers.scores;
     for (pair, keys) in buffers.keys.chunks_exact(2 * depth * TILE).take(pairs).enumerate() {
@@ -97,11 +97,11 @@ fn score(tiles: &Tiles, shape: Shape, at: usize, buffers: &mut AttentionBuffers)
 /// Turns sixteen rows of scores into weights that are not yet divided by their sum, and gives one over each sum.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
-fn soften(shape: Shape, at: usize, buffers: &mut AttentionBuffers) -> [f32; TILE] {
-    let Shape { length, size, pairs, .. } = shape;
+fn soften(shape: AttentionShape, at: usize, buffers: &mut AttentionBuffers) -> [f32; TILE] {
+    let AttentionShape { length, size, pairs, .. } = shape;
     let scores = &mut buffers.scores;
     let weights = turn(at, &mut buffers.weights);
-    let numbers = |line: &Line| _mm512_castsi512_ps(load_line(line));
+    let numbers = |line: &CacheLine| _mm512_castsi512_ps(load_line(line));
     let (whole, rows) = (length / LANES, TILE.min(length - at * TILE));
     let never = _mm512_set1_ps(NEVER);
     let mut far = [_mm512_setzero_ps(); 2];
@@ -148,7 +148,7 @@ fn soften(shape: Shape, at: usize, buffers: &mut AttentionBuffers) -> [f32; TILE
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-fn largest(scores: &[Line]) -> f32 {
+fn largest(scores: &[CacheLine]) -> f32 {
     let mut most = _mm512_set1_ps(NEVER);
     for line in scores {
         most = _mm512_max_ps(most, _mm512_castsi512_ps(load_line(line)));
@@ -169,13 +169,13 @@ fn larger(one: __m512, other: __m512) -> __m512 {
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
 fn weigh(
     tiles: &Tiles,
-    shape: Shape,
+    shape: AttentionShape,
     at: usize,
     buffers: &mut AttentionBuffers,
     inverse_sums: &[f32; TILE],
     out: &mut [f32],
 ) {
-    let Shape { width, size, pairs, .. } = shape;
+    let AttentionShape { width, size, pairs, .. } = shape;
     let weights = turn(at, &mut buffers.weights);
     for (pair, values) in buffers.values.chunks_exact(2 * pairs * TILE).take(shape.value_pairs).enumerate() {
         let (left, right) = values.split_at(pairs * TILE);
@@ -203,7 +203,7 @@ fn half_line(row: &[f32], at: usize) -> __m512i {
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
-fn pack_queries(shape: Shape, parts: &[f32], queries: &mut [Line]) {
+fn pack_queries(shape: AttentionShape, parts: &[f32], queries: &mut [CacheLine]) {
     let rows = parts.chunks(3 * shape.width).zip(queries.chunks_exact_mut(shape.depth));
     for (row, lines) in rows.take(shape.length) {
         for (at, line) in lines.iter_mut().enumerate() {
@@ -215,7 +215,7 @@ fn pack_queries(shape: Shape, parts: &[f32], queries: &mut [Line]) {
 /// Keys go by columns: a line has two numbers of each of sixteen keys.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
-fn pack_keys(shape: Shape, parts: &[f32], keys: &mut [Line]) {
+fn pack_keys(shape: AttentionShape, parts: &[f32], keys: &mut [CacheLine]) {
     let stride = 3 * shape.width;
     let (tiles, _) = keys.as_chunks_mut::<TILE>();
     for (tile, lines) in tiles.iter_mut().take(2 * shape.pairs * shape.depth).enumerate() {
@@ -233,7 +233,7 @@ fn pack_keys(shape: Shape, parts: &[f32], keys: &mut [Line]) {
 /// Values go by pairs of rows: a line has sixteen numbers of each of two values, alternating.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx512bf16")]
-fn pack_values(shape: Shape, parts: &[f32], values: &mut [Line]) {
+fn pack_values(shape: AttentionShape, parts: &[f32], values: &mut [CacheLine]) {
     const ALTERNATING: [i16; HALVES] = {
         let mut order = [0; HALVES];
         let mut at = 0;

@@ -7,7 +7,7 @@ use std::arch::x86_64::{
 };
 
 use crate::attention::{AttentionBuffers, Heads};
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 use crate::lanes::{LANES, load, load_some, power_of_two, store, store_some};
 
 /// Queries that go together: with four vectors of keys, or two of values, their sums stay in registers.
@@ -18,7 +18,7 @@ const KEYS: usize = 4 * LANES;
 const NEVER: f32 = f32::MIN;
 
 pub(crate) fn attend(kernels: Kernels, heads: Heads, parts: &[f32], buffers: &mut AttentionBuffers, out: &mut [f32]) {
-    assert!(kernels.kind() != Kind::Portable);
+    assert!(kernels.kind() != KernelKind::Portable);
     // SAFETY: kernels other than the portable ones exist only where these features were found.
     unsafe { attend_heads(heads, parts, buffers, out) }
 }

@@ -2,9 +2,9 @@
 
 use rten_simd::SimdOp;
 
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 use crate::linear::largest_code;
-use crate::lines::{LINE, Line, resize};
+use crate::lines::{CacheLine, LINE, resize};
 use crate::row_math::QuantiseRows;
 
 /// Rows of a tile: codes lie in memory for whole tiles.
@@ -20,7 +20,7 @@ pub struct CodedRows {
     /// The codes of the portable kernels, row after row.
     pub(crate) codes: Vec<u8>,
     /// The codes of all others, `stride` lines for each row.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<CacheLine>,
     pub(crate) stride: usize,
     pub(crate) scales: Vec<f32>,
     pub(crate) zeros: Vec<i32>,
@@ -42,9 +42,9 @@ impl CodedRows {
         self.scales.resize(self.rows, 0.0);
         self.zeros.resize(self.rows, 0);
         match kernels.kind() {
-            Kind::Portable => self.code_portably(values, largest_code()),
+            KernelKind::Portable => self.code_portably(values, largest_code()),
             #[cfg(target_arch = "x86_64")]
-            Kind::Amx | Kind::Avx512 => {
+            KernelKind::Amx | KernelKind::Avx512 => {
                 self.stride = stride(width);
                 resize(&mut self.lines, self.rows.next_multiple_of(TILE_ROWS) * self.stride);
                 crate::coding_avx512::code(self, values);

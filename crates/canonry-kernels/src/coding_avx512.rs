@@ -8,13 +8,13 @@ use std::arch::x86_64::{
 };
 
 use crate::coded_rows::CodedRows;
-use crate::kernels::Kind;
+use crate::kernels::KernelKind;
 use crate::lanes::{LANES, load, load_some, store_line};
-use crate::lines::{LINE, Line};
+use crate::lines::{CacheLine, LINE};
 
 /// Fills the codes, scales and zero points of `rows`, whose buffers are long enough.
 pub(crate) fn code(rows: &mut CodedRows, values: &[f32]) {
-    assert!(rows.kernels.kind() != Kind::Portable);
+    assert!(rows.kernels.kind() != KernelKind::Portable);
     // SAFETY: kernels other than the portable ones exist only where these features were found.
     unsafe { code_rows(rows, values) }
 }
@@ -31,7 +31,7 @@ fn code_rows(rows: &mut CodedRows, values: &[f32]) {
 /// Codes one row and gives its scale and zero point.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-fn code_row(values: &[f32], lines: &mut [Line]) -> (f32, i32) {
+fn code_row(values: &[f32], lines: &mut [CacheLine]) -> (f32, i32) {
     // One code is kept in reserve: zero point and value are rounded separately and may both go up.
     const STEPS: f32 = 254.0;
     let (least, most) = extremes(values);
@@ -42,7 +42,7 @@ fn code_row(values: &[f32], lines: &mut [Line]) -> (f32, i32) {
     let code = |value: __m512| _mm512_cvtps_epi32(_mm512_fmadd_ps(value, inverses, zeros));
     // Packing works within each quarter of the vectors; this puts the quarters' pieces in order again.
     let order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    let put = |line: &mut Line, parts: [__m512; 4]| {
+    let put = |line: &mut CacheLine, parts: [__m512; 4]| {
         let [a, b, c, d] = parts.map(code);
         let packed = _mm512_packus_epi16(_mm512_packus_epi32(a, b), _mm512_packus_epi32(c, d));
         store_line(line, _mm512_permutexvar_epi32(order, packed));
@@ -88,12 +88,12 @@ fn extremes(values: &[f32]) -> (f32, f32) {
 #[cfg(test)]
 mod tests {
     use crate::coded_rows::CodedRows;
-    use crate::kernels::{Kernels, Kind};
+    use crate::kernels::{KernelKind, Kernels};
     use crate::lines::LINE;
     use proptest::prelude::{Just, Strategy, prop, prop_assert, proptest};
 
     fn kernels() -> impl Iterator<Item = Kernels> {
-        Kernels::available().into_iter().filter(|kernels| kernels.kind() != Kind::Portable)
+        Kernels::available().into_iter().filter(|kernels| kernels.kind() != KernelKind::Portable)
     }
 
     fn code(rows: &CodedRows, row: usize, at: usize) -> i32 {

@@ -3,10 +3,10 @@
 /// A set of implementations that this processor can run: having one is the proof that it can. The default is what
 /// every processor runs, not the fastest.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Kernels(Kind);
+pub struct Kernels(KernelKind);
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum KernelKind {
     /// AMX tiles for the products, AVX-512 for the rest.
     #[cfg(target_arch = "x86_64")]
     Amx,
@@ -30,11 +30,11 @@ impl Kernels {
         #[cfg(target_arch = "x86_64")]
         if avx512() {
             if crate::tiles::permitted() {
-                available.push(Self(Kind::Amx));
+                available.push(Self(KernelKind::Amx));
             }
-            available.push(Self(Kind::Avx512));
+            available.push(Self(KernelKind::Avx512));
         }
-        available.push(Self(Kind::Portable));
+        available.push(Self(KernelKind::Portable));
         available
     }
 
@@ -42,10 +42,10 @@ impl Kernels {
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Kind::Amx => "amx",
+            KernelKind::Amx => "amx",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => "avx512",
-            Kind::Portable => "portable",
+            KernelKind::Avx512 => "avx512",
+            KernelKind::Portable => "portable",
         }
     }
 
@@ -54,12 +54,12 @@ impl Kernels {
     pub fn block_rows(self) -> usize {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
-            Kind::Amx | Kind::Avx512 => crate::panels::BLOCK,
-            Kind::Portable => 64,
+            KernelKind::Amx | KernelKind::Avx512 => crate::panels::BLOCK,
+            KernelKind::Portable => 64,
         }
     }
 
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> KernelKind {
         self.0
     }
 }

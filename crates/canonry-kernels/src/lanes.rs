@@ -9,7 +9,7 @@ use std::arch::x86_64::{
     _mm512_unpacklo_epi32, _mm512_unpacklo_epi64,
 };
 
-use crate::lines::Line;
+use crate::lines::CacheLine;
 
 /// Numbers of a vector.
 pub(crate) const LANES: usize = 16;
@@ -52,14 +52,14 @@ pub(crate) fn store_some(to: &mut [f32], value: __m512) {
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(crate) fn load_line(from: &Line) -> __m512i {
+pub(crate) fn load_line(from: &CacheLine) -> __m512i {
     // SAFETY: a line is as long as the vector, and aligned to its own length.
     unsafe { _mm512_load_si512(std::ptr::from_ref(from).cast()) }
 }
 
 #[inline]
 #[target_feature(enable = "avx512f")]
-pub(crate) fn store_line(to: &mut Line, value: __m512i) {
+pub(crate) fn store_line(to: &mut CacheLine, value: __m512i) {
     // SAFETY: a line is as long as the vector, and aligned to its own length.
     unsafe { _mm512_store_si512(std::ptr::from_mut(to).cast(), value) }
 }
@@ -149,7 +149,7 @@ pub(crate) fn transpose(rows: [__m512i; LANES]) -> [__m512i; LANES] {
 #[cfg(test)]
 mod tests {
     use super::{LANES, gelu, load, power_of_two, store};
-    use crate::kernels::{Kernels, Kind};
+    use crate::kernels::{KernelKind, Kernels};
     use crate::row_math::tests::exact_gelu;
 
     #[target_feature(enable = "avx512f,avx512dq")]
@@ -160,7 +160,7 @@ mod tests {
 
     /// What the vectors' function makes of the numbers; none where the processor has no such vectors.
     fn each(numbers: &[f32], power: bool) -> Option<Vec<f32>> {
-        if Kernels::best().kind() == Kind::Portable {
+        if Kernels::best().kind() == KernelKind::Portable {
             return None;
         }
         let made = numbers.chunks(LANES).flat_map(|chunk| {

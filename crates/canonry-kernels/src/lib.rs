@@ -32,5 +32,5 @@ pub use attention::{AttentionBuffers, Heads, attend};
 pub use coded_rows::CodedRows;
 pub use kernels::Kernels;
 pub use linear::Linear;
-pub use row_math::Then;
+pub use row_math::Epilogue;
 pub use rows::{mean_direction, normalise, project};

@@ -5,10 +5,10 @@ use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
 
 use crate::coded_rows::CodedRows;
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 #[cfg(target_arch = "x86_64")]
 use crate::panels::Panels;
-use crate::row_math::{Columns, Dequantise, Then};
+use crate::row_math::{Columns, Dequantise, Epilogue};
 
 /// Multiplies bytes by signed bytes: AVX-512, AVX2, NEON, or plain code.
 type ByteProduct = GemmExecutor<u8, i8, i32>;
@@ -55,8 +55,8 @@ impl Linear {
         assert!(codes.len() == size && biases.len() == outputs, "codes, scales and biases of one layer");
         let weights = match kernels.kind() {
             #[cfg(target_arch = "x86_64")]
-            Kind::Amx | Kind::Avx512 => Weights::Panels(Panels::pack(codes, inputs, scales, biases)),
-            Kind::Portable => {
+            KernelKind::Amx | KernelKind::Avx512 => Weights::Panels(Panels::pack(codes, inputs, scales, biases)),
+            KernelKind::Portable => {
                 let sum = |row: &[i8]| row.iter().map(|code| i32::from(*code)).sum();
                 let matrix = NdTensorView::from_data([outputs, inputs], codes);
                 Weights::Portable {
@@ -80,7 +80,7 @@ impl Linear {
     /// # Panics
     ///
     /// If the rows have another length or were coded for other kernels, or `out` has not room for exactly the product.
-    pub fn apply(&self, rows: &mut CodedRows, then: Then, out: &mut [f32]) {
+    pub fn apply(&self, rows: &mut CodedRows, then: Epilogue, out: &mut [f32]) {
         assert!(rows.kernels == self.kernels && rows.width == self.inputs, "rows for this layer");
         assert_eq!(Some(out.len()), rows.rows.checked_mul(self.outputs), "room for the product");
         match &self.weights {
@@ -105,7 +105,7 @@ mod tests {
     use super::{Linear, largest_code};
     use crate::coded_rows::CodedRows;
     use crate::kernels::Kernels;
-    use crate::row_math::Then;
+    use crate::row_math::Epilogue;
 
     /// As on a processor without VNNI, whose product would saturate with larger codes.
     #[test]
@@ -127,7 +127,7 @@ mod tests {
             assert_eq!(i32::from(first.saturating_add(second)), i32::from(first) + i32::from(second));
         }
         let mut out = vec![0.0; rows * outputs];
-        linear.apply(&mut coded, Then::Write, &mut out);
+        linear.apply(&mut coded, Epilogue::Write, &mut out);
         for (at, number) in out.iter().enumerate() {
             let (row, column) = (at / outputs, at % outputs);
             let codes = &coded.codes[row * inputs..][..inputs];

@@ -4,12 +4,12 @@ pub(crate) const LINE: usize = 64;
 
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(crate) struct Line(pub(crate) [u8; LINE]);
+pub(crate) struct CacheLine(pub(crate) [u8; LINE]);
 
-pub(crate) const EMPTY: Line = Line([0; LINE]);
+pub(crate) const EMPTY: CacheLine = CacheLine([0; LINE]);
 
 /// As many lines; what they held before is of no interest.
-pub(crate) fn resize(lines: &mut Vec<Line>, count: usize) {
+pub(crate) fn resize(lines: &mut Vec<CacheLine>, count: usize) {
     if lines.len() < count {
         lines.resize(count, EMPTY);
     }

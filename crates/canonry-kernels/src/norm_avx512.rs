@@ -6,14 +6,14 @@ use std::arch::x86_64::{
     _mm512_set1_ps, _mm512_setzero_ps, _mm512_sub_ps,
 };
 
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 use crate::lanes::{LANES, first_lanes, load, load_some, store, store_some};
 
 /// Sums that are added up beside each other: as many as a sum takes cycles.
 const BESIDE: usize = 4;
 
 pub(crate) fn normalise(kernels: Kernels, values: &mut [f32], gains: &[f32], biases: &[f32], epsilon: f32) {
-    assert!(kernels.kind() != Kind::Portable);
+    assert!(kernels.kind() != KernelKind::Portable);
     // SAFETY: kernels other than the portable ones exist only where these features were found.
     unsafe { normalise_rows(values, gains, biases, epsilon) }
 }

@@ -12,10 +12,10 @@ use std::arch::x86_64::{
 };
 
 use crate::coded_rows::{CodedRows, TILE_ROWS};
-use crate::kernels::Kind;
+use crate::kernels::KernelKind;
 use crate::lanes::{LANES, gelu, load, load_line, load_some, store, store_line, store_some};
-use crate::lines::{EMPTY, LINE, Line};
-use crate::row_math::Then;
+use crate::lines::{CacheLine, EMPTY, LINE};
+use crate::row_math::Epilogue;
 use crate::tiles::{TILE, Tiles};
 
 /// Rows and columns of a block.
@@ -26,7 +26,7 @@ const VNNI_ROWS: usize = 8;
 
 /// Weights, and what is needed to read their products. Columns are filled up to whole blocks with zeros.
 pub(crate) struct Panels {
-    lines: Vec<Line>,
+    lines: Vec<CacheLine>,
     panel: usize,
     outputs: usize,
     scales: Vec<f32>,
@@ -36,7 +36,7 @@ pub(crate) struct Panels {
 }
 
 /// The sums of a block: 32 rows of two lines.
-struct Sums([Line; 2 * BLOCK]);
+struct PanelSums([CacheLine; 2 * BLOCK]);
 
 impl Panels {
     pub(crate) fn pack(codes: &[i8], inputs: usize, mut scales: Vec<f32>, mut biases: Vec<f32>) -> Self {
@@ -59,26 +59,26 @@ impl Panels {
     }
 
     /// The product, and what `then` makes of it; lengths were checked by the caller.
-    pub(crate) fn apply(&self, rows: &CodedRows, then: Then, out: &mut [f32]) {
-        assert!(rows.kernels.kind() != Kind::Portable);
+    pub(crate) fn apply(&self, rows: &CodedRows, then: Epilogue, out: &mut [f32]) {
+        assert!(rows.kernels.kind() != KernelKind::Portable);
         // SAFETY: kernels other than the portable ones exist only where these features were found.
         unsafe { self.apply_avx512(rows, then, out) }
     }
 
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-    fn apply_avx512(&self, rows: &CodedRows, then: Then, out: &mut [f32]) {
+    fn apply_avx512(&self, rows: &CodedRows, then: Epilogue, out: &mut [f32]) {
         match then {
-            Then::Write => self.each_block(rows, out, |_, value| value),
-            Then::Activate => self.each_block(rows, out, |_, value| gelu(value)),
-            Then::Add => self.each_block(rows, out, |old, value| _mm512_add_ps(old, value)),
+            Epilogue::Write => self.each_block(rows, out, |_, value| value),
+            Epilogue::Activate => self.each_block(rows, out, |_, value| gelu(value)),
+            Epilogue::Add => self.each_block(rows, out, |old, value| _mm512_add_ps(old, value)),
         }
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     fn each_block(&self, rows: &CodedRows, out: &mut [f32], new: impl Fn(__m512, __m512) -> __m512) {
-        let mut sums = Sums([EMPTY; 2 * BLOCK]);
-        if rows.kernels.kind() == Kind::Amx {
+        let mut sums = PanelSums([EMPTY; 2 * BLOCK]);
+        if rows.kernels.kind() == KernelKind::Amx {
             // SAFETY: kernels of this kind exist only where the system has permitted AMX. No other `Tiles` lives in
             // this thread: they are made here and in attention, and neither calls the other.
             let tiles = unsafe { Tiles::configure() };
@@ -123,14 +123,14 @@ impl Panels {
     }
 
     /// The two tiles of a block's columns.
-    fn columns(&self, first_column: usize) -> [&[Line]; 2] {
+    fn columns(&self, first_column: usize) -> [&[CacheLine]; 2] {
         let (left, right) = self.lines[first_column / LANES * self.panel..][..2 * self.panel].split_at(self.panel);
         [left, right]
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
-    fn multiply_vnni(&self, rows: &CodedRows, (first_row, first_column): (usize, usize), sums: &mut Sums) {
+    fn multiply_vnni(&self, rows: &CodedRows, (first_row, first_column): (usize, usize), sums: &mut PanelSums) {
         let columns = self.columns(first_column);
         let stride = rows.stride;
         for row in (0..BLOCK.min(rows.rows - first_row)).step_by(VNNI_ROWS) {
@@ -163,7 +163,7 @@ impl Panels {
     #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")]
     fn finish(
         &self,
-        sums: &Sums,
+        sums: &PanelSums,
         rows: &CodedRows,
         (first_row, first_column): (usize, usize),
         out: &mut [f32],
@@ -205,6 +205,6 @@ impl Panels {
 
 /// A line as groups of four codes.
 #[inline]
-fn fours(line: &Line) -> &[[u8; 4]; TILE] {
+fn fours(line: &CacheLine) -> &[[u8; 4]; TILE] {
     line.0.as_chunks().0.first_chunk().expect("invariant: a line has sixteen groups")
 }

@@ -53,7 +53,7 @@ pub(crate) struct Columns<'a> {
 
 /// What becomes of a product.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum Epilogue {
     Write,
     /// It is written after the activation function.
     Activate,
@@ -66,7 +66,7 @@ pub(crate) struct Dequantise<'a> {
     pub(crate) scales: &'a [f32],
     pub(crate) zeros: &'a [i32],
     pub(crate) columns: Columns<'a>,
-    pub(crate) then: Then,
+    pub(crate) then: Epilogue,
     pub(crate) out: &'a mut [f32],
 }
 
@@ -76,9 +76,9 @@ impl SimdOp for Dequantise<'_> {
     #[inline(always)]
     fn eval<I: Isa>(self, _isa: I) {
         match self.then {
-            Then::Write => self.each(|_, value| value),
-            Then::Activate => self.each(|_, value| gelu(value)),
-            Then::Add => self.each(|old, value| old + value),
+            Epilogue::Write => self.each(|_, value| value),
+            Epilogue::Activate => self.each(|_, value| gelu(value)),
+            Epilogue::Add => self.each(|old, value| old + value),
         }
     }
 }
@@ -260,7 +260,7 @@ fn extremes(values: &[f32]) -> (f32, f32) {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use super::{Columns, Dequantise, MeanDirection, NormaliseRows, QuantiseRows, SoftmaxRows, Then, exp, gelu};
+    use super::{Columns, Dequantise, Epilogue, MeanDirection, NormaliseRows, QuantiseRows, SoftmaxRows, exp, gelu};
     use proptest::prelude::{Strategy, prop, prop_assert, proptest};
     use rten_simd::SimdOp;
 
@@ -339,11 +339,25 @@ pub(crate) mod tests {
     fn sums_become_numbers_again() {
         let columns = || Columns { scales: &[0.5, 2.0], biases: &[1.0, -1.0], code_sums: &[3, 4] };
         let mut out = [10.0, 10.0];
-        Dequantise { sums: &[8, 9], scales: &[2.0], zeros: &[2], columns: columns(), then: Then::Write, out: &mut out }
-            .dispatch();
+        Dequantise {
+            sums: &[8, 9],
+            scales: &[2.0],
+            zeros: &[2],
+            columns: columns(),
+            then: Epilogue::Write,
+            out: &mut out,
+        }
+        .dispatch();
         assert_eq!(out, [3.0, 3.0]);
-        Dequantise { sums: &[8, 9], scales: &[2.0], zeros: &[2], columns: columns(), then: Then::Add, out: &mut out }
-            .dispatch();
+        Dequantise {
+            sums: &[8, 9],
+            scales: &[2.0],
+            zeros: &[2],
+            columns: columns(),
+            then: Epilogue::Add,
+            out: &mut out,
+        }
+        .dispatch();
         assert_eq!(out, [6.0, 6.0]);
     }
 

@@ -4,7 +4,7 @@ use rten_gemm::{GemmExecutor, GemmInputA, GemmInputB, GemmOptions};
 use rten_simd::SimdOp;
 use rten_tensor::NdTensorView;
 
-use crate::kernels::{Kernels, Kind};
+use crate::kernels::{KernelKind, Kernels};
 use crate::row_math::{MeanDirection, NormaliseRows};
 
 /// Brings each row to mean 0 and variance 1, then applies the learned gain and bias of each place.
@@ -16,8 +16,8 @@ pub fn normalise(kernels: Kernels, values: &mut [f32], gains: &[f32], biases: &[
     assert!(!gains.is_empty() && gains.len() == biases.len() && values.len().is_multiple_of(gains.len()));
     match kernels.kind() {
         #[cfg(target_arch = "x86_64")]
-        Kind::Amx | Kind::Avx512 => crate::norm_avx512::normalise(kernels, values, gains, biases, epsilon),
-        Kind::Portable => NormaliseRows { values, gains, biases, epsilon }.dispatch(),
+        KernelKind::Amx | KernelKind::Avx512 => crate::norm_avx512::normalise(kernels, values, gains, biases, epsilon),
+        KernelKind::Portable => NormaliseRows { values, gains, biases, epsilon }.dispatch(),
     }
 }
 

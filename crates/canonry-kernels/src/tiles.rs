@@ -6,7 +6,7 @@ use std::arch::x86_64::__cpuid_count;
 use std::marker::PhantomData;
 
 use crate::coded_rows::TILE_ROWS;
-use crate::lines::Line;
+use crate::lines::CacheLine;
 
 pub(crate) const TILE: usize = 16;
 
@@ -47,10 +47,10 @@ pub(crate) struct Tiles {
 }
 
 #[repr(C, align(64))]
-struct Configuration([u8; 64]);
+struct TileConfiguration([u8; 64]);
 
 /// All eight tiles with sixteen rows of 64 bytes.
-static CONFIGURATION: Configuration = {
+static CONFIGURATION: TileConfiguration = {
     let mut bytes = [0; 64];
     bytes[0] = 1;
     let mut tile = 0;
@@ -59,13 +59,13 @@ static CONFIGURATION: Configuration = {
         bytes[48 + tile] = 16;
         tile += 1;
     }
-    Configuration(bytes)
+    TileConfiguration(bytes)
 };
 
 /// Sixteen rows times two tiles' columns, into tiles 0 and 1, by the instruction of that name.
 macro_rules! multiply_two {
     ($product:literal, $rows:expr, $stride:expr, $columns:expr) => {{
-        let (rows, stride, columns): (&[Line], usize, [&[Line]; 2]) = ($rows, $stride, $columns);
+        let (rows, stride, columns): (&[CacheLine], usize, [&[CacheLine]; 2]) = ($rows, $stride, $columns);
         let steps = columns[0].len() / TILE;
         assert!(steps > 0 && columns[1].len() == columns[0].len());
         assert!(rows.len() >= (TILE_ROWS - 1) * stride + steps);
@@ -85,8 +85,8 @@ macro_rules! multiply_two {
                 upper = inout(reg) rows.as_ptr() => _,
                 left = inout(reg) columns[0].as_ptr() => _,
                 right = inout(reg) columns[1].as_ptr() => _,
-                stride = in(reg) stride * size_of::<Line>(),
-                line = in(reg) size_of::<Line>(),
+                stride = in(reg) stride * size_of::<CacheLine>(),
+                line = in(reg) size_of::<CacheLine>(),
                 steps = inout(reg) steps => _,
                 options(nostack, readonly)
             );
@@ -108,7 +108,7 @@ impl Tiles {
 
     /// Multiplies 32 rows of bytes by two tiles' columns of signed bytes, into tiles 0 to 3.
     #[inline]
-    pub(crate) fn multiply_square(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+    pub(crate) fn multiply_square(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         let steps = columns[0].len() / TILE;
         assert!(steps > 0 && columns[1].len() == columns[0].len());
         assert!(rows.len() >= (2 * TILE_ROWS - 1) * stride + steps);
@@ -133,8 +133,8 @@ impl Tiles {
                 lower = inout(reg) rows[TILE_ROWS * stride..].as_ptr() => _,
                 left = inout(reg) columns[0].as_ptr() => _,
                 right = inout(reg) columns[1].as_ptr() => _,
-                stride = in(reg) stride * size_of::<Line>(),
-                line = in(reg) size_of::<Line>(),
+                stride = in(reg) stride * size_of::<CacheLine>(),
+                line = in(reg) size_of::<CacheLine>(),
                 steps = inout(reg) steps => _,
                 options(nostack, readonly)
             );
@@ -143,26 +143,26 @@ impl Tiles {
 
     /// Multiplies 16 rows of bytes by two tiles' columns of signed bytes, into tiles 0 and 1.
     #[inline]
-    pub(crate) fn multiply_wide(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+    pub(crate) fn multiply_wide(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         multiply_two!("tdpbusd", rows, stride, columns);
     }
 
     /// Multiplies 16 rows of bf16 by two tiles' columns of bf16, into tiles 0 and 1.
     #[inline]
-    pub(crate) fn multiply_halves(&self, rows: &[Line], stride: usize, columns: [&[Line]; 2]) {
+    pub(crate) fn multiply_halves(&self, rows: &[CacheLine], stride: usize, columns: [&[CacheLine]; 2]) {
         multiply_two!("tdpbf16ps", rows, stride, columns);
     }
 
     /// Writes tiles 0 and 1 beside each other: two lines of each of 16 rows, which lie `stride` lines apart.
     #[inline]
-    pub(crate) fn store_wide(&self, to: &mut [Line], stride: usize) {
+    pub(crate) fn store_wide(&self, to: &mut [CacheLine], stride: usize) {
         assert!(stride >= 2 && to.len() >= (TILE_ROWS - 1) * stride + 2);
         // SAFETY: the assert keeps all stores within the slice.
         unsafe {
             asm!(
                 "tilestored [{to} + {stride}], tmm0",
                 "tilestored [{to} + {stride} + 64], tmm1",
-                to = in(reg) to.as_mut_ptr(), stride = in(reg) stride * size_of::<Line>(),
+                to = in(reg) to.as_mut_ptr(), stride = in(reg) stride * size_of::<CacheLine>(),
                 options(nostack)
             );
         }
@@ -170,7 +170,7 @@ impl Tiles {
 
     /// Writes tiles 0 to 3 as 32 rows of two lines each.
     #[inline]
-    pub(crate) fn store_square(&self, to: &mut [Line; 64]) {
+    pub(crate) fn store_square(&self, to: &mut [CacheLine; 64]) {
         // SAFETY: 32 rows of two lines are 64 lines.
         unsafe {
             asm!(

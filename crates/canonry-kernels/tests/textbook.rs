@@ -1,7 +1,7 @@
 //! Every set of kernels that this machine has against the operations as a textbook writes them.
 
 use canonry_kernels::{
-    AttentionBuffers, CodedRows, Heads, Kernels, Linear, Then, attend, mean_direction, normalise, project,
+    AttentionBuffers, CodedRows, Epilogue, Heads, Kernels, Linear, attend, mean_direction, normalise, project,
 };
 use proptest::prelude::{Strategy, prop, prop_assert, proptest};
 
@@ -46,7 +46,7 @@ proptest! {
             // Other rows before it, so that old codes lie around those of this test.
             coded.code(kernels, &numbers.many(75 * 211, 0.0, 9.0), 211);
             coded.code(kernels, &values, inputs);
-            for then in [Then::Write, Then::Activate, Then::Add] {
+            for then in [Epilogue::Write, Epilogue::Activate, Epilogue::Add] {
                 let mut out = old.clone();
                 linear.apply(&mut coded, then, &mut out);
                 for (at, number) in out.iter().enumerate() {
@@ -56,9 +56,9 @@ proptest! {
                     let scale = f64::from(scales[column]);
                     let exact = terms.sum::<f64>() * scale + f64::from(biases[column]);
                     let wanted = match then {
-                        Then::Write => exact,
-                        Then::Activate => gelu(exact),
-                        Then::Add => exact + f64::from(old[at]),
+                        Epilogue::Write => exact,
+                        Epilogue::Activate => gelu(exact),
+                        Epilogue::Add => exact + f64::from(old[at]),
                     };
                     // Each value is off by half a step at most, a step being a 126th of the range without VNNI.
                     let size: f64 = weights.iter().map(|code| f64::from(*code).powi(2)).sum::<f64>().sqrt();
@@ -153,7 +153,7 @@ fn tiles_and_vectors_make_the_same_of_each_row() {
     for (rows, inputs, outputs) in [(1, 1, 1), (16, 64, 32), (33, 65, 31), (70, 384, 100), (50, 1536, 65)] {
         let (values, codes) = (numbers.many(rows * inputs, 0.3, 4.0), numbers.codes(inputs * outputs));
         let (scales, biases) = (numbers.many(outputs, 0.01, 0.01), numbers.many(outputs, 0.0, 2.0));
-        for then in [Then::Write, Then::Activate, Then::Add] {
+        for then in [Epilogue::Write, Epilogue::Activate, Epilogue::Add] {
             let [with_tiles, with_vectors] = [amx, avx512].map(|kernels| {
                 let linear = Linear::pack(kernels, &codes, inputs, scales.clone(), biases.clone());
                 let mut coded = CodedRows::default();
@@ -181,7 +181,7 @@ fn the_largest_sums_are_exact() {
         let mut coded = CodedRows::default();
         coded.code(kernels, &rows, INPUTS);
         let mut out = [9.0; 20];
-        linear.apply(&mut coded, Then::Write, &mut out);
+        linear.apply(&mut coded, Epilogue::Write, &mut out);
         for (at, number) in out.into_iter().enumerate() {
             let terms =
                 || (0..INPUTS).map(|input| f64::from(values[at / 4](input)) * f64::from(weights[at % 4](input)));
@@ -203,7 +203,7 @@ fn what_becomes_of_a_row_does_not_depend_on_its_neighbours() {
         let mut apply = |values: &[f32]| {
             coded.code(kernels, values, inputs);
             let mut out = vec![0.0; values.len() / inputs * outputs];
-            linear.apply(&mut coded, Then::Activate, &mut out);
+            linear.apply(&mut coded, Epilogue::Activate, &mut out);
             out
         };
         let together = apply(&values);
@@ -244,7 +244,7 @@ fn rows_of_zeros_give_the_bias() {
         let mut coded = CodedRows::default();
         coded.code(kernels, &[0.0; 9], 3);
         let mut out = [1.0; 6];
-        linear.apply(&mut coded, Then::Write, &mut out);
+        linear.apply(&mut coded, Epilogue::Write, &mut out);
         assert_eq!(out, [7.0, -8.0, 7.0, -8.0, 7.0, -8.0], "{}", kernels.name());
     }
 }
@@ -285,7 +285,7 @@ fn rows_of_another_length_are_refused() {
     let linear = Linear::pack(kernels, &[1, 2, 3, 4], 2, vec![1.0; 2], vec![0.0; 2]);
     let mut coded = CodedRows::default();
     coded.code(kernels, &[1.0; 6], 3);
-    linear.apply(&mut coded, Then::Write, &mut [0.0; 4]);
+    linear.apply(&mut coded, Epilogue::Write, &mut [0.0; 4]);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use canonry_domain::{BoilerplateLearner, ItemNumber, ItemRecord, ItemType, parse_import_value, raw_text};
-use canonry_models::{Embedder as _, Embedding, LocalEmbedder};
+use canonry_models::{Embedder as _, LocalEmbedder, TextEmbedding};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -113,7 +113,7 @@ fn read(path: &Path, item_type: ItemType) -> Result<Vec<(ItemNumber, String)>, B
 }
 
 /// `CNRYVEC1`, dimension and count as u32, then for each item its number as i64 and its vector as f32, little-endian.
-fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[Embedding]) -> Result<(), Box<dyn Error>> {
+fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[TextEmbedding]) -> Result<(), Box<dyn Error>> {
     let dimension = u32::try_from(embeddings.first().map_or(0, |embedding| embedding.vector.len()))?;
     // Under another name until it is whole: what has its name is never made again.
     let unfinished = path.with_extension("unfinished");
@@ -133,8 +133,9 @@ fn write(path: &Path, numbers: &[ItemNumber], embeddings: &[Embedding]) -> Resul
 
 /// `CNRYTOK1`, the count as u32, then for each item its number as i64, the length of its token vectors in bytes as u32,
 /// and those; nothing for a model without them.
-fn write_tokens(path: &Path, numbers: &[ItemNumber], embeddings: &[Embedding]) -> Result<(), Box<dyn Error>> {
-    let of = |(number, embedding): (&ItemNumber, &Embedding)| Some((*number, embedding.tokens.as_ref()?.to_bytes()));
+fn write_tokens(path: &Path, numbers: &[ItemNumber], embeddings: &[TextEmbedding]) -> Result<(), Box<dyn Error>> {
+    let of =
+        |(number, embedding): (&ItemNumber, &TextEmbedding)| Some((*number, embedding.tokens.as_ref()?.to_bytes()));
     let tokens: Vec<(ItemNumber, Vec<u8>)> = numbers.iter().zip(embeddings).filter_map(of).collect();
     if tokens.is_empty() {
         return Ok(());

@@ -61,10 +61,10 @@ impl CalibrationData {
 
 /// The share of true pairs as a rising function of the cosine: means of bins, pooled with the bin before wherever a
 /// bin of larger cosines has the smaller share.
-struct Odds(Vec<Block>);
+struct Odds(Vec<PooledBlock>);
 
 #[derive(Clone, Copy)]
-struct Block {
+struct PooledBlock {
     cosines: f64,
     true_pairs: f64,
     pairs: f64,
@@ -75,11 +75,11 @@ impl Odds {
         let true_pairs = true_pairs.iter().map(|cosine| (*cosine, 1.0));
         let mut pairs: Vec<(f64, f64)> = true_pairs.chain(other_pairs.iter().map(|cosine| (*cosine, 0.0))).collect();
         pairs.sort_by(|left, right| left.0.total_cmp(&right.0));
-        let mut rising: Vec<Block> = Vec::new();
+        let mut rising: Vec<PooledBlock> = Vec::new();
         // From the top, so that the bin that decides about the surest pairs is a whole one.
         let bins: Vec<&[(f64, f64)]> = pairs.rchunks(BIN).collect();
         for bin in bins.into_iter().rev() {
-            let mut block = Block {
+            let mut block = PooledBlock {
                 cosines: bin.iter().map(|pair| pair.0).sum(),
                 true_pairs: bin.iter().map(|pair| pair.1).sum(),
                 pairs: bin.len() as f64,
@@ -100,7 +100,7 @@ impl Odds {
                 left.share() + part * (right.share() - left.share())
             }
             (Some(one), None) => one.share(),
-            (None, one) => one.map_or(0.0, Block::share),
+            (None, one) => one.map_or(0.0, PooledBlock::share),
         }
     }
 
@@ -113,12 +113,12 @@ impl Odds {
                 left.cosine() + part * (right.cosine() - left.cosine())
             }
             (Some(last), None) => f64::midpoint(last.cosine(), 1.0),
-            (None, first) => first.map_or(1.0, Block::cosine),
+            (None, first) => first.map_or(1.0, PooledBlock::cosine),
         }
     }
 }
 
-impl Block {
+impl PooledBlock {
     fn cosine(&self) -> f64 {
         self.cosines / self.pairs
     }

@@ -18,7 +18,7 @@ pub enum InputType {
 
 /// What a model makes of a text.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Embedding {
+pub struct TextEmbedding {
     /// One vector of length 1 for the whole of it; zeros for a text without words.
     pub vector: Vec<f32>,
     /// A small vector for each of its first tokens, by a model that makes them.
@@ -49,10 +49,10 @@ pub trait Embedder: Send + Sync {
         &'a self,
         texts: &'a [String],
         input: InputType,
-    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+    ) -> BoxFuture<'a, Result<Vec<TextEmbedding>, EmbedError>> {
         Box::pin(async move {
             let vectors = self.embed(texts, input).await?;
-            Ok(vectors.into_iter().map(|vector| Embedding { vector, tokens: None }).collect())
+            Ok(vectors.into_iter().map(|vector| TextEmbedding { vector, tokens: None }).collect())
         })
     }
 }

@@ -5,10 +5,10 @@ use std::ops::Range;
 
 use canonry_domain::TokenVectors;
 use canonry_kernels::{
-    AttentionBuffers, CodedRows, Heads, Kernels, Linear, Then, attend, mean_direction, normalise, project,
+    AttentionBuffers, CodedRows, Epilogue, Heads, Kernels, Linear, attend, mean_direction, normalise, project,
 };
 
-use crate::embedder::Embedding;
+use crate::embedder::TextEmbedding;
 use crate::model_file::{ModelFile, ModelFileError, TokenHead};
 
 /// A BERT-like encoder with mean pooling; its sizes come from the model file.
@@ -120,7 +120,7 @@ impl Encoder {
 
     /// One vector of length 1 per text, and the vectors of its tokens. The texts' rows lie one after another: nothing
     /// is padded, and no text's vector depends on its neighbours.
-    pub(crate) fn encode(&self, texts: &[&[u32]], buffers: &mut EncoderBuffers) -> Vec<Embedding> {
+    pub(crate) fn encode(&self, texts: &[&[u32]], buffers: &mut EncoderBuffers) -> Vec<TextEmbedding> {
         self.look_up(texts, buffers);
         for layer in &self.layers {
             self.attend(layer, texts, buffers);
@@ -132,7 +132,7 @@ impl Encoder {
             let (values, after) = rest.split_at(ids.len() * self.width);
             let vector = mean_direction(values, self.width);
             let tokens = self.token_head.as_ref().map(|head| head.apply(values, self.width));
-            vectors.push(Embedding { vector, tokens });
+            vectors.push(TextEmbedding { vector, tokens });
             rest = after;
         }
         vectors
@@ -160,7 +160,7 @@ impl Encoder {
         let block = self.kernels.block_rows() * self.width;
         for (x, out) in states.chunks(block).zip(query_key_value.chunks_mut(3 * block)) {
             coded.code(self.kernels, x, self.width);
-            layer.query_key_value.apply(coded, Then::Write, out);
+            layer.query_key_value.apply(coded, Epilogue::Write, out);
         }
         let (mut parts, mut outs) = (query_key_value.as_slice(), attended.as_mut_slice());
         for ids in texts {
@@ -171,7 +171,7 @@ impl Encoder {
         }
         for (x, out) in attended.chunks(block).zip(states.chunks_mut(block)) {
             coded.code(self.kernels, x, self.width);
-            layer.attention_output.apply(coded, Then::Add, out);
+            layer.attention_output.apply(coded, Epilogue::Add, out);
             layer.attention_norm.apply(self.kernels, out);
         }
     }
@@ -182,9 +182,9 @@ impl Encoder {
         for x in states.chunks_mut(self.kernels.block_rows() * self.width) {
             hidden.resize(x.len() / self.width * hidden_width, 0.0);
             coded.code(self.kernels, x, self.width);
-            layer.feed_forward_in.apply(coded, Then::Activate, hidden);
+            layer.feed_forward_in.apply(coded, Epilogue::Activate, hidden);
             coded.code(self.kernels, hidden, hidden_width);
-            layer.feed_forward_out.apply(coded, Then::Add, x);
+            layer.feed_forward_out.apply(coded, Epilogue::Add, x);
             layer.feed_forward_norm.apply(self.kernels, x);
         }
     }

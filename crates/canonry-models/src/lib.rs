@@ -20,7 +20,7 @@ pub use api_key::ApiKey;
 pub use calibration::{Calibration, CalibrationError};
 pub use calibration_fit::{CalibrationData, FittedCalibration};
 pub use confined_program::{WITHHELD, hide_own_memory, spawn_confined};
-pub use embedder::{EmbedError, Embedder, Embedding, FindingDistances, InputType};
+pub use embedder::{EmbedError, Embedder, FindingDistances, InputType, TextEmbedding};
 pub use local::LocalEmbedder;
 pub use model_file::ModelFileError;
 pub use provider::Provider;

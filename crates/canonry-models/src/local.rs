@@ -13,7 +13,7 @@ use futures_util::future::BoxFuture;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::calibration::Calibration;
-use crate::embedder::{EmbedError, Embedder, Embedding, FindingDistances, InputType};
+use crate::embedder::{EmbedError, Embedder, FindingDistances, InputType, TextEmbedding};
 use crate::encoder::{Encoder, EncoderBuffers};
 use crate::model_file::{ModelFile, ModelFileError, ModelHeader};
 use crate::word_piece::WordPiece;
@@ -28,20 +28,20 @@ const BATCH_ROWS: usize = 256;
 /// The compiled-in model. Cloning shares it.
 #[derive(Clone)]
 pub struct LocalEmbedder {
-    shared: Arc<Shared>,
+    shared: Arc<LoadedModel>,
 }
 
-struct Shared {
+struct LoadedModel {
     header: ModelHeader,
     tokeniser: WordPiece,
     encoder: Encoder,
-    workers: Vec<Worker>,
+    workers: Vec<EncoderWorker>,
     next_worker: AtomicUsize,
 }
 
 /// A thread of its own. Matrix products ask the thread pool they run in how far to divide themselves; in a
 /// pool of one they do not, and whole texts are divided among the workers instead.
-struct Worker {
+struct EncoderWorker {
     pool: ThreadPool,
     buffers: Mutex<EncoderBuffers>,
 }
@@ -77,9 +77,9 @@ impl LocalEmbedder {
         if tokens != encoder.vocabulary() {
             return Err(ModelFileError::Container("its vocabulary and its word table differ in size"));
         }
-        let workers = (0..threads.max(1)).map(|_| Worker::start()).collect::<Result<_, _>>()?;
+        let workers = (0..threads.max(1)).map(|_| EncoderWorker::start()).collect::<Result<_, _>>()?;
         let next_worker = AtomicUsize::new(0);
-        Ok(Self { shared: Arc::new(Shared { header, tokeniser, encoder, workers, next_worker }) })
+        Ok(Self { shared: Arc::new(LoadedModel { header, tokeniser, encoder, workers, next_worker }) })
     }
 
     /// One vector of length 1 per text, in order; a text without any word gets a vector of zeros.
@@ -92,7 +92,10 @@ impl LocalEmbedder {
     }
 
     /// The same with the vectors of the texts' tokens.
-    pub fn embed_with_tokens_blocking<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Result<Vec<Embedding>, EmbedError> {
+    pub fn embed_with_tokens_blocking<T: AsRef<str> + Sync>(
+        &self,
+        texts: &[T],
+    ) -> Result<Vec<TextEmbedding>, EmbedError> {
         let mut embeddings = Vec::with_capacity(texts.len());
         for chunk in texts.chunks(CHUNK_TEXTS) {
             embeddings.extend(self.shared.embed_chunk(chunk));
@@ -138,7 +141,7 @@ impl Embedder for LocalEmbedder {
         &'a self,
         texts: &'a [String],
         _input: InputType,
-    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+    ) -> BoxFuture<'a, Result<Vec<TextEmbedding>, EmbedError>> {
         Box::pin(async move {
             let (embedder, texts) = (self.clone(), texts.to_vec());
             let done = tokio::task::spawn_blocking(move || embedder.embed_with_tokens_blocking(&texts)).await;
@@ -149,7 +152,7 @@ impl Embedder for LocalEmbedder {
 
 impl std::fmt::Debug for LocalEmbedder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Shared { header, workers, .. } = &*self.shared;
+        let LoadedModel { header, workers, .. } = &*self.shared;
         formatter
             .debug_struct("LocalEmbedder")
             .field("model_id", &header.model_id)
@@ -158,8 +161,8 @@ impl std::fmt::Debug for LocalEmbedder {
     }
 }
 
-impl Shared {
-    fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<Embedding> {
+impl LoadedModel {
+    fn embed_chunk<T: AsRef<str> + Sync>(&self, texts: &[T]) -> Vec<TextEmbedding> {
         let tokens = self.divide(texts.len(), 16, |at, _| self.tokeniser.encode(texts[at].as_ref()));
         let mut order: Vec<usize> = (0..texts.len()).filter(|at| !WordPiece::is_blank(&tokens[*at])).collect();
         // Longest first: the last batch to finish is then a small one.
@@ -170,7 +173,7 @@ impl Shared {
             self.encoder.encode(&ids, buffers)
         });
         let no_tokens = self.header.token_vectors.and_then(|head| TokenVectors::new(head.width, Vec::new()).ok());
-        let blank = Embedding { vector: vec![0.0; self.header.dimension], tokens: no_tokens };
+        let blank = TextEmbedding { vector: vec![0.0; self.header.dimension], tokens: no_tokens };
         let mut embeddings = vec![blank; texts.len()];
         for (text, embedding) in batches.into_iter().flatten().zip(encoded.into_iter().flatten()) {
             embeddings[*text] = embedding;
@@ -211,7 +214,7 @@ impl Shared {
     }
 }
 
-impl Worker {
+impl EncoderWorker {
     fn start() -> Result<Self, ModelFileError> {
         let pool = ThreadPoolBuilder::new().num_threads(1).thread_name(|_| "embedder".to_owned()).build();
         let pool = pool.map_err(|_| ModelFileError::Container("a thread to run it on could not be started"))?;

@@ -102,7 +102,7 @@ impl RemoteEmbedder {
     }
 
     /// The vectors of texts that are not blank, a batch at a time, several batches at once.
-    async fn embed_all(&self, texts: &[Numbered<'_>], input: InputType) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn embed_all(&self, texts: &[NumberedText<'_>], input: InputType) -> Result<Vec<Vec<f32>>, EmbedError> {
         // In order, so that of several failures the one of the first text is told.
         let batches: Vec<_> = batches(texts).into_iter().map(|batch| self.embed_batch(batch, input)).collect();
         let answers = stream::iter(batches).buffered(self.settings.workers.max(1));
@@ -114,7 +114,7 @@ impl RemoteEmbedder {
     /// hide behind its neighbours.
     fn embed_batch<'a>(
         &'a self,
-        batch: &'a [Numbered<'a>],
+        batch: &'a [NumberedText<'a>],
         input: InputType,
     ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>> {
         Box::pin(async move {
@@ -132,7 +132,7 @@ impl RemoteEmbedder {
         })
     }
 
-    async fn ask(&self, batch: &[Numbered<'_>], input: InputType) -> Result<Vec<Vec<f32>>, EmbedError> {
+    async fn ask(&self, batch: &[NumberedText<'_>], input: InputType) -> Result<Vec<Vec<f32>>, EmbedError> {
         let provider = self.settings.provider;
         let failed = |place: Option<usize>, failure| {
             let texts = match place {
@@ -172,14 +172,14 @@ impl RemoteEmbedder {
         }
     }
 
-    async fn send_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, Refusal> {
+    async fn send_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, RequestFailure> {
         let broken = |error: reqwest::Error| {
             let failure = if error.is_timeout() {
                 RemoteFailure::TimedOut { seconds: self.settings.timeout.as_secs(), attempts }
             } else {
                 RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }
             };
-            Refusal { failure, pause: Pause::Usual }
+            RequestFailure { failure, pause: Pause::Usual }
         };
         let request = self.client.post(self.endpoint.clone()).body(body);
         let mut answer = request.send().await.map_err(broken)?;
@@ -190,7 +190,7 @@ impl RemoteEmbedder {
         while let Some(part) = answer.chunk().await.map_err(broken)? {
             bytes.extend_from_slice(&part);
             if bytes.len() > LARGEST_ANSWER {
-                return Err(Refusal {
+                return Err(RequestFailure {
                     failure: RemoteFailure::TooLarge { limit: LARGEST_ANSWER },
                     pause: Pause::Never,
                 });
@@ -202,7 +202,7 @@ impl RemoteEmbedder {
         let again = status.is_server_error() || status.as_u16() == 429;
         let pause = if again { asked.map_or(Pause::Usual, Pause::Asked) } else { Pause::Never };
         let said = self.explanation(&bytes);
-        Err(Refusal { failure: RemoteFailure::Status { status: status.as_u16(), said, attempts }, pause })
+        Err(RequestFailure { failure: RemoteFailure::Status { status: status.as_u16(), said, attempts }, pause })
     }
 
     /// The first words of an error answer, on one line and without the key.
@@ -234,7 +234,7 @@ impl Embedder for RemoteEmbedder {
 
     fn embed<'a>(&'a self, texts: &'a [String], input: InputType) -> BoxFuture<'a, Result<Vec<Vec<f32>>, EmbedError>> {
         Box::pin(async move {
-            let worded: Vec<Numbered<'_>> =
+            let worded: Vec<NumberedText<'_>> =
                 texts.iter().map(String::as_str).enumerate().filter(|(_, text)| !is_blank(text)).collect();
             let vectors = self.embed_all(&worded, input).await?;
             if worded.len() == texts.len() {
@@ -263,10 +263,10 @@ impl std::fmt::Debug for RemoteEmbedder {
 }
 
 /// A text and its index in the call.
-type Numbered<'a> = (usize, &'a str);
+type NumberedText<'a> = (usize, &'a str);
 
 /// Why one request failed, and whether to send it again.
-struct Refusal {
+struct RequestFailure {
     failure: RemoteFailure,
     pause: Pause,
 }
@@ -281,7 +281,7 @@ fn is_blank(text: &str) -> bool {
     text.chars().all(|character| character.is_whitespace() || character.is_control())
 }
 
-fn batches<'a, 'b>(texts: &'a [Numbered<'b>]) -> Vec<&'a [Numbered<'b>]> {
+fn batches<'a, 'b>(texts: &'a [NumberedText<'b>]) -> Vec<&'a [NumberedText<'b>]> {
     let mut batches = Vec::new();
     let (mut start, mut characters) = (0, 0);
     for (at, (_, text)) in texts.iter().enumerate() {
@@ -313,7 +313,7 @@ fn headers(provider: Provider, key: Option<&ApiKey>) -> Result<HeaderMap, String
 
 #[cfg(test)]
 mod tests {
-    use super::{BATCH_CHARACTERS, BATCH_TEXTS, Numbered, RemoteEmbedder, RemoteSettings, batches};
+    use super::{BATCH_CHARACTERS, BATCH_TEXTS, NumberedText, RemoteEmbedder, RemoteSettings, batches};
     use crate::api_key::ApiKey;
     use crate::provider::Provider;
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
@@ -348,7 +348,7 @@ mod tests {
         #[test]
         fn batches_hold_every_text_once_and_keep_to_the_limits(lengths in prop::collection::vec(0usize..30_000, 0..300)) {
             let long = "x".repeat(30_000);
-            let texts: Vec<Numbered<'_>> = lengths.iter().map(|length| &long[..*length]).enumerate().collect();
+            let texts: Vec<NumberedText<'_>> = lengths.iter().map(|length| &long[..*length]).enumerate().collect();
             let batches = batches(&texts);
             prop_assert_eq!(&batches.concat(), &texts);
             for batch in batches {

@@ -51,7 +51,7 @@ impl WordPiece {
     ///
     /// Reading stops as soon as the limit is reached, so a text of many megabytes costs no more than a page.
     pub(crate) fn encode(&self, text: &str) -> Vec<u32> {
-        let mut pieces = Pieces { of: self, ids: vec![self.opening], word: Word::default() };
+        let mut pieces = Pieces { of: self, ids: vec![self.opening], word: PieceWord::default() };
         for character in text.chars() {
             if pieces.full() {
                 break;
@@ -123,16 +123,16 @@ impl WordPiece {
 struct Pieces<'a> {
     of: &'a WordPiece,
     ids: Vec<u32>,
-    word: Word,
+    word: PieceWord,
 }
 
 #[derive(Default)]
-struct Word {
+struct PieceWord {
     text: String,
     characters: usize,
 }
 
-impl Word {
+impl PieceWord {
     fn push(&mut self, character: char) {
         self.characters += 1;
         if self.characters <= LONGEST_WORD {

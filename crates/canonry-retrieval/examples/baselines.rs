@@ -16,8 +16,8 @@ use std::path::{Path, PathBuf};
 use bench_data::{BenchItem, folder, load};
 use canonry_domain::{ItemNumber, ItemType, Similarity};
 use canonry_retrieval::{
-    Ask, Hit, ItemIndex, Pool, RANKER_FEATURES, RankerFeatures, RetrievalMeasures, RetrievalMode, bootstrap, rank,
-    rank_of_best, ranker_features,
+    Ask, CandidatePool, Hit, ItemIndex, RANKER_FEATURES, RankerFeatures, RetrievalMeasures, RetrievalMode, bootstrap,
+    rank, rank_of_best, ranker_features,
 };
 use close_look::{add, looked_at, query};
 use plain_methods::Plain;
@@ -218,7 +218,7 @@ pub(crate) fn standard(values: &[f64]) -> Vec<f64> {
     values.iter().map(|value| (value - mean) / deviation).collect()
 }
 
-fn ordered(pool: &Pool, sums: &[f64]) -> Vec<ItemNumber> {
+fn ordered(pool: &CandidatePool, sums: &[f64]) -> Vec<ItemNumber> {
     let mut order: Vec<(f64, ItemNumber)> =
         sums.iter().copied().zip(pool.candidates.iter().map(|candidate| candidate.number)).collect();
     order.sort_by(|one, other| other.0.total_cmp(&one.0).then(one.1.cmp(&other.1)));

@@ -22,14 +22,14 @@ const ROUNDING: f32 = 1e-5;
 pub struct DenseIndex {
     dimension: usize,
     codes: Vec<i8>,
-    coded: Vec<Coded>,
+    coded: Vec<VectorCoding>,
     vectors: Vec<f32>,
     live: usize,
 }
 
 /// How a vector's codes relate to it. A scale of zero marks an empty slot.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Coded {
+struct VectorCoding {
     scale: f32,
     /// The length of what the codes leave out.
     lost: f32,
@@ -72,7 +72,7 @@ pub struct Spread {
 
 impl Spread {
     pub fn of(cosines: impl IntoIterator<Item = f32>) -> Self {
-        let mut sums = Sums::default();
+        let mut sums = DenseSums::default();
         for cosine in cosines {
             sums.add(cosine);
         }
@@ -122,7 +122,7 @@ impl DenseIndex {
         self.dimension = unit.len();
         self.remove(slot);
         if self.coded.len() <= slot.index() {
-            self.coded.resize(slot.index() + 1, Coded::default());
+            self.coded.resize(slot.index() + 1, VectorCoding::default());
             self.codes.resize((slot.index() + 1) * self.dimension, 0);
             self.vectors.resize((slot.index() + 1) * self.dimension, 0.0);
         }
@@ -138,7 +138,7 @@ impl DenseIndex {
         let Some(coded) = self.coded.get_mut(slot.index()).filter(|coded| coded.scale > 0.0) else {
             return false;
         };
-        *coded = Coded::default();
+        *coded = VectorCoding::default();
         self.live -= 1;
         true
     }
@@ -206,7 +206,7 @@ impl DenseIndex {
         });
         hits.truncate(limit);
         // In the order of the blocks, whichever thread scanned them: the last bits of a sum depend on it.
-        let sums = blocks.iter().fold(Sums::default(), |sums, block| sums.and(block.sums));
+        let sums = blocks.iter().fold(DenseSums::default(), |sums, block| sums.and(block.sums));
         Ok(DenseScan { hits: hits.into_iter().map(|(hit, _)| hit).collect(), spread: sums.spread() })
     }
 
@@ -224,8 +224,8 @@ impl DenseIndex {
     }
 
     /// The cosine of every vector with the query, from codes; an empty slot's is below all.
-    fn scan(&self, query: &CodedQuery, cosines: &mut [f32]) -> Vec<Block> {
-        let mut blocks = vec![Block::default(); cosines.len().div_ceil(BLOCK)];
+    fn scan(&self, query: &CodedQuery, cosines: &mut [f32]) -> Vec<DenseBlock> {
+        let mut blocks = vec![DenseBlock::default(); cosines.len().div_ceil(BLOCK)];
         let dimension = query.codes.len();
         let threads = (cosines.len() * dimension / MULTIPLICATIONS_PER_THREAD).clamp(1, THREADS);
         let vectors = self.codes.chunks(PORTION * dimension).zip(self.coded.chunks(PORTION));
@@ -234,7 +234,7 @@ impl DenseIndex {
         let next = || portions.lock().unwrap_or_else(PoisonError::into_inner).next();
         let work = || {
             while let Some(((codes, coded), (cosines, blocks))) = next() {
-                Portion { query, codes, coded, cosines, blocks }.dispatch();
+                DensePortion { query, codes, coded, cosines, blocks }.dispatch();
             }
         };
         std::thread::scope(|scope| {
@@ -282,7 +282,7 @@ impl Floor {
 struct CodedQuery {
     /// Of two bytes each: products of bytes need them.
     codes: Vec<i16>,
-    coded: Coded,
+    coded: VectorCoding,
 }
 
 impl CodedQuery {
@@ -293,7 +293,7 @@ impl CodedQuery {
     }
 
     #[inline(always)]
-    fn bounds(&self, cosine: f32, other: &Coded) -> (f32, f32) {
+    fn bounds(&self, cosine: f32, other: &VectorCoding) -> (f32, f32) {
         let error = self.coded.lost + (1.0 + self.coded.lost) * other.lost + ROUNDING;
         (cosine - error, cosine + error)
     }
@@ -301,18 +301,18 @@ impl CodedQuery {
 
 /// What a scan found in some vectors that lie beside each other.
 #[derive(Debug, Clone)]
-struct Block {
+struct DenseBlock {
     most: f32,
-    sums: Sums,
+    sums: DenseSums,
 }
 
-impl Default for Block {
+impl Default for DenseBlock {
     fn default() -> Self {
-        Self { most: f32::NEG_INFINITY, sums: Sums::default() }
+        Self { most: f32::NEG_INFINITY, sums: DenseSums::default() }
     }
 }
 
-fn code(unit: &[f32], codes: &mut [i8]) -> Coded {
+fn code(unit: &[f32], codes: &mut [i8]) -> VectorCoding {
     let largest = unit.iter().fold(0.0_f32, |largest, number| largest.max(number.abs()));
     let scale = largest / 127.0;
     let mut lost = 0.0_f64;
@@ -322,18 +322,18 @@ fn code(unit: &[f32], codes: &mut [i8]) -> Coded {
         *code = (steps + 0.5_f32.copysign(steps)) as i8;
         lost += f64::from(number - f32::from(*code) * scale).powi(2);
     }
-    Coded { scale, lost: lost.sqrt() as f32 }
+    VectorCoding { scale, lost: lost.sqrt() as f32 }
 }
 
 /// What a spread is made of.
 #[derive(Debug, Clone, Copy, Default)]
-struct Sums {
+struct DenseSums {
     count: f64,
     sum: f64,
     squares: f64,
 }
 
-impl Sums {
+impl DenseSums {
     fn add(&mut self, cosine: f32) {
         let cosine = f64::from(cosine);
         self.count += 1.0;
@@ -355,15 +355,15 @@ impl Sums {
 }
 
 /// Some vectors to scan, and where what is found goes.
-struct Portion<'a> {
+struct DensePortion<'a> {
     query: &'a CodedQuery,
     codes: &'a [i8],
-    coded: &'a [Coded],
+    coded: &'a [VectorCoding],
     cosines: &'a mut [f32],
-    blocks: &'a mut [Block],
+    blocks: &'a mut [DenseBlock],
 }
 
-impl SimdOp for Portion<'_> {
+impl SimdOp for DensePortion<'_> {
     type Output = ();
 
     // Inlined into the dispatch, where the compiler may use what the processor has beyond the baseline. A closure

@@ -31,7 +31,7 @@ pub enum FactKind {
 
 /// The facts found in a text: the form they are compared by, and how the text writes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct TextFacts {
     facts: BTreeMap<(FactKind, String), String>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) struct FoundFact {
     pub(crate) range: Range<usize>,
 }
 
-impl Facts {
+impl TextFacts {
     /// Reads the facts of a text, as far as its raw representation goes.
     pub fn of(text: &str) -> Self {
         let mut facts = Self::default();
@@ -143,7 +143,7 @@ fn facts_of_line(line: &str, is_code: bool, mut found: impl FnMut(FactKind, &str
 }
 
 /// What two texts share, the most telling first: by kind, then the longest.
-pub fn shared_facts(one: &Facts, other: &Facts) -> Vec<SharedFact> {
+pub fn shared_facts(one: &TextFacts, other: &TextFacts) -> Vec<SharedFact> {
     let mut shared: Vec<SharedFact> = one
         .facts
         .iter()
@@ -251,10 +251,10 @@ fn is_structured(word: &str) -> bool {
 mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    use super::{Facts, shared_facts};
+    use super::{TextFacts, shared_facts};
 
     fn shared(one: &str, other: &str) -> Vec<String> {
-        shared_facts(&Facts::of(one), &Facts::of(other)).iter().map(ToString::to_string).collect()
+        shared_facts(&TextFacts::of(one), &TextFacts::of(other)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -300,20 +300,20 @@ mod tests {
 
     #[test]
     fn prose_is_no_evidence() {
-        assert!(Facts::of("When I open the window, it is too small. Please make it larger.").is_empty());
-        assert!(Facts::of("").is_empty());
+        assert!(TextFacts::of("When I open the window, it is too small. Please make it larger.").is_empty());
+        assert!(TextFacts::of("").is_empty());
     }
 
     #[test]
     fn long_logs_are_bounded() {
         let log: String = (0..5_000).map(|n| format!("error: the thing_{n} failed here\n")).collect();
-        assert!(Facts::of(&log).facts.len() <= 3 * super::FACTS_PER_KIND);
+        assert!(TextFacts::of(&log).facts.len() <= 3 * super::FACTS_PER_KIND);
     }
 
     proptest! {
         #[test]
         fn any_text_shares_its_own_facts_and_nothing_panics(one in any::<String>(), other in "[ -~\n`\"]{0,200}") {
-            let (first, second) = (Facts::of(&one), Facts::of(&other));
+            let (first, second) = (TextFacts::of(&one), TextFacts::of(&other));
             prop_assert!(shared_facts(&first, &second).len() <= super::TOLD);
             prop_assert_eq!(shared_facts(&second, &second).is_empty(), second.is_empty());
         }

@@ -8,14 +8,14 @@ use canonry_domain::{ItemNumber, ItemType, Similarity};
 use serde::{Deserialize, Serialize};
 
 use crate::dense::Spread;
-use crate::late::Late;
+use crate::late::LateScores;
 use crate::ranker::weigh;
 
 /// What each part said, by its name: `dense` (cosine), `lexical`, `title`, `evidence`, `paths`, `diff`
 /// (shares of what the query is worth to itself), `late_there` and `late_back` (tokens against tokens), `words` (all shares
 /// as one score), `fused` (what the shortlist is by), `ranker` (what the order is by) and, beginning with `by_`, what each
 /// kind of feature added to that. Parts that did not apply are absent.
-pub type Parts = BTreeMap<&'static str, f64>;
+pub type ScoreParts = BTreeMap<&'static str, f64>;
 
 /// Which parts find and order neighbours.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct Candidate {
     /// Title and words seen from both sides; see [`ItemIndex::compare`](crate::ItemIndex::compare).
     pub overlap: Option<Overlap>,
     /// The tokens of the two texts against each other.
-    pub late: Option<Late>,
+    pub late: Option<LateScores>,
     pub same_author: Option<bool>,
     pub hours_apart: Option<f64>,
 }
@@ -83,7 +83,7 @@ pub struct Hit {
     /// Its place among the neighbours, from 1.
     pub rank: usize,
     pub score: Similarity,
-    pub parts: Parts,
+    pub parts: ScoreParts,
 }
 
 /// The best candidates by the weighted sum of what the parts say, best first, with a score of at least `min_score`.
@@ -226,9 +226,9 @@ fn similarity(value: f64) -> Similarity {
     Similarity::clamped(value).unwrap_or(Similarity::ZERO)
 }
 
-fn parts(candidate: &Candidate, fused: f64) -> Parts {
+fn parts(candidate: &Candidate, fused: f64) -> ScoreParts {
     let four = |value: f32| (f64::from(value) * 1e4).round() / 1e4;
-    let mut parts = Parts::from([
+    let mut parts = ScoreParts::from([
         ("lexical", four(candidate.lexical)),
         ("title", four(candidate.title)),
         ("evidence", four(candidate.evidence)),
@@ -300,7 +300,7 @@ mod tests {
 
     use super::{Candidate, RetrievalMode, SHORTLIST, rank, shortlist, words_score};
     use crate::dense::Spread;
-    use crate::late::Late;
+    use crate::late::LateScores;
 
     const SPREAD: Spread = Spread { mean: 0.2, deviation: 0.1 };
 
@@ -363,7 +363,7 @@ mod tests {
     fn every_part_that_applied_can_be_read() {
         let mut whole = candidate(1, Some(0.5), 0.25);
         (whole.paths, whole.diff) = (Some(0.5), Some(1.0));
-        whole.late = Some(Late { there: 0.7, back: 0.6 });
+        whole.late = Some(LateScores { there: 0.7, back: 0.6 });
         let hits = rank(ItemType::Pr, RetrievalMode::Hybrid, &[whole], SPREAD, f64::from, 9);
         let names: Vec<&str> = hits[0].parts.keys().copied().collect();
         let expected = "by_changes by_paths by_tokens by_vectors by_words dense diff evidence fused late_back late_there \

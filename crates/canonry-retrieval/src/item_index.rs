@@ -5,7 +5,7 @@ use canonry_domain::{ItemNumber, ItemType, PullChanges, Similarity, TokenVectors
 use crate::bag::Bag;
 use crate::changes::{diff_bag, path_bag};
 use crate::dense::{DenseIndex, InvalidVector, Spread};
-use crate::evidence::Facts;
+use crate::evidence::TextFacts;
 use crate::fuse::{Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, rank, shortlist};
 use crate::lexical::{LexicalIndex, LexicalScores};
 use crate::search_rules::{SearchHit, apply_search_rules};
@@ -55,7 +55,7 @@ pub struct Query {
 
 /// The candidates that are compared closely.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pool {
+pub struct CandidatePool {
     /// At most [`SHORTLIST`], or as many as were asked for if that is more; the best of the fusion first.
     pub candidates: Vec<Candidate>,
     /// How cosines to the query are spread over the repository.
@@ -95,7 +95,7 @@ impl Query {
             item: None,
             shape: TitleShape::of(title),
             text: Bag::of_item(title, body),
-            evidence: Facts::of(&format!("{title}\n{body}")).bag(),
+            evidence: TextFacts::of(&format!("{title}\n{body}")).bag(),
             paths: None,
             diff: None,
             vector: None,
@@ -219,7 +219,7 @@ impl ItemIndex {
         self.stamps[slot.index()] = entry.stamp;
         self.shapes[slot.index()] = TitleShape::of(entry.title);
         self.text.put(slot, &Bag::of_item(entry.title, entry.body));
-        self.evidence.put(slot, &Facts::of(&format!("{}\n{}", entry.title, entry.body)).bag());
+        self.evidence.put(slot, &TextFacts::of(&format!("{}\n{}", entry.title, entry.body)).bag());
         match entry.changes.filter(|changes| !changes.is_empty()) {
             Some(changes) => {
                 self.paths.put(slot, &path_bag(changes));
@@ -254,13 +254,13 @@ impl ItemIndex {
 
     /// The nearest items, by what the index alone knows.
     pub fn neighbours(&self, query: &Query, ask: &Ask<'_>) -> Result<Vec<Hit>, IndexError> {
-        let Pool { candidates, spread } = self.candidates(query, ask)?;
+        let CandidatePool { candidates, spread } = self.candidates(query, ask)?;
         Ok(rank(self.item_type, ask.mode, &candidates, spread, ask.calibrate, ask.k))
     }
 
     /// The candidates for a closer look: the best by the fusion of all parts, every one with the least score. Whoever
     /// knows more of them (their tokens, authors, times) sets that, then calls [`rank`].
-    pub fn candidates(&self, query: &Query, ask: &Ask<'_>) -> Result<Pool, IndexError> {
+    pub fn candidates(&self, query: &Query, ask: &Ask<'_>) -> Result<CandidatePool, IndexError> {
         let key = |slot: Slot| self.allowed(query, ask.filter, slot);
         let limit = SHORTLIST.max(ask.k);
         let mut found: Vec<Slot> = Vec::with_capacity(4 * limit);
@@ -286,7 +286,7 @@ impl ItemIndex {
         });
         let mut candidates = shortlist(ask.mode, candidates.collect(), spread, ask.calibrate, ask.min_score, limit);
         self.compare(query, &mut candidates);
-        Ok(Pool { candidates, spread })
+        Ok(CandidatePool { candidates, spread })
     }
 
     /// Sets what query and candidates share, seen from both sides. [`ItemIndex::candidates`] has done this already.

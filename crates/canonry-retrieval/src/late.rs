@@ -5,7 +5,7 @@ use rten_simd::{Isa, SimdOp};
 
 /// How well each token of one text is met by the other's.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Late {
+pub struct LateScores {
     /// The mean, over the first text's tokens, of the best cosine among the second's.
     pub there: f32,
     pub back: f32,
@@ -26,7 +26,7 @@ const LANES: usize = 64;
 const ONE: f64 = 127.0 * 127.0;
 
 /// Compares two texts; `None` where one has no token, or their vectors are not of one width.
-pub fn late_interaction(one: &TokenVectors, other: &TokenVectors) -> Option<Late> {
+pub fn late_interaction(one: &TokenVectors, other: &TokenVectors) -> Option<LateScores> {
     LateQuery::of(one)?.compare(other)
 }
 
@@ -47,7 +47,7 @@ impl LateQuery {
     }
 
     /// Compares it with another text; `None` where that has no token, or vectors of another width.
-    pub fn compare(&self, other: &TokenVectors) -> Option<Late> {
+    pub fn compare(&self, other: &TokenVectors) -> Option<LateScores> {
         if other.width() != self.width || other.is_empty() {
             return None;
         }
@@ -55,7 +55,7 @@ impl LateQuery {
         let there = Blocks { query: self, codes: other.codes(), met: &mut met }.dispatch();
         let back = met.iter().copied().map(i64::from).sum();
         let mean = |sum: i64, count: usize| (sum as f64 / (count as f64 * ONE)) as f32;
-        Some(Late { there: mean(there, self.tokens), back: mean(back, met.len()) })
+        Some(LateScores { there: mean(there, self.tokens), back: mean(back, met.len()) })
     }
 }
 
@@ -122,7 +122,7 @@ mod tests {
     use canonry_domain::TokenVectors;
     use proptest::prelude::{ProptestConfig, Strategy, any, prop, prop_assert, prop_assert_eq, proptest};
 
-    use super::{Late, late_interaction};
+    use super::{LateScores, late_interaction};
 
     fn tokens(width: usize, codes: &[i8]) -> TokenVectors {
         TokenVectors::new(width, codes.to_vec()).expect("whole rows")
@@ -150,10 +150,10 @@ mod tests {
     fn each_token_looks_for_its_best_match() {
         let one = tokens(2, &[127, 0, 0, 127]);
         let other = tokens(2, &[127, 0]);
-        assert_eq!(late_interaction(&one, &other), Some(Late { there: 0.5, back: 1.0 }));
-        assert_eq!(late_interaction(&other, &one), Some(Late { there: 1.0, back: 0.5 }));
+        assert_eq!(late_interaction(&one, &other), Some(LateScores { there: 0.5, back: 1.0 }));
+        assert_eq!(late_interaction(&other, &one), Some(LateScores { there: 1.0, back: 0.5 }));
         let opposite = tokens(2, &[-127, 0]);
-        assert_eq!(late_interaction(&other, &opposite), Some(Late { there: -1.0, back: -1.0 }));
+        assert_eq!(late_interaction(&other, &opposite), Some(LateScores { there: -1.0, back: -1.0 }));
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
         #[test]
         fn the_same_as_one_product_after_another((one, other) in texts()) {
             let late = late_interaction(&one, &other).expect("tokens of one width");
-            prop_assert_eq!(late, Late { there: plainly(&one, &other), back: plainly(&other, &one) });
+            prop_assert_eq!(late, LateScores { there: plainly(&one, &other), back: plainly(&other, &one) });
             let itself = late_interaction(&one, &one).expect("tokens");
             prop_assert!((itself.there - 1.0).abs() < 0.1 && itself.there == itself.back, "{:?}", itself);
         }

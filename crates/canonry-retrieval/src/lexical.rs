@@ -44,7 +44,7 @@ pub struct LexicalIndex {
 
 /// What a query and one item hold of each other, by rarity.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Shared {
+pub(crate) struct LexicalOverlap {
     pub(crate) words_back: f32,
     pub(crate) title_within: f32,
     pub(crate) title_within_back: f32,
@@ -204,7 +204,7 @@ impl LexicalIndex {
         self.items.get(slot.index())?.as_ref()?;
         let mut terms = self.terms_of(slot).peekable();
         terms.peek()?;
-        let mut portion = Portion::default();
+        let mut portion = LexicalPortion::default();
         for (hash, holders, _) in terms {
             portion.add(f64::from(self.rarity_of(holders)), query.find(hash).is_some());
         }
@@ -222,9 +222,9 @@ impl LexicalIndex {
 
     /// What a query and an item hold of each other. It costs a look at each of the item's words, so it is for the few
     /// that are compared closely.
-    pub(crate) fn shared(&self, query: &Bag, slot: Slot) -> Shared {
-        let mut words = Portion::default();
-        let [mut title, mut own_title] = [Portion::default(); 2];
+    pub(crate) fn shared(&self, query: &Bag, slot: Slot) -> LexicalOverlap {
+        let mut words = LexicalPortion::default();
+        let [mut title, mut own_title] = [LexicalPortion::default(); 2];
         for (hash, holders, in_title) in self.terms_of(slot) {
             let rarity = f64::from(self.rarity_of(holders));
             let held = query.find(hash);
@@ -238,7 +238,7 @@ impl LexicalIndex {
         }
         let in_title = query.terms().iter().filter(|term| term.count.in_title() > 0);
         own_title.all = in_title.map(|term| f64::from(self.rarity(term.hash))).sum();
-        Shared { words_back: words.share(), title_within: own_title.share(), title_within_back: title.share() }
+        LexicalOverlap { words_back: words.share(), title_within: own_title.share(), title_within_back: title.share() }
     }
 
     /// The inverse document frequency, which is never negative.
@@ -367,12 +367,12 @@ impl LexicalScores {
 
 /// How much of a sum was found.
 #[derive(Debug, Clone, Copy, Default)]
-struct Portion {
+struct LexicalPortion {
     all: f64,
     found: f64,
 }
 
-impl Portion {
+impl LexicalPortion {
     fn add(&mut self, weight: f64, found: bool) {
         self.all += weight;
         if found {

@@ -24,12 +24,14 @@ mod tokens;
 pub use bag::Bag;
 pub use changes::{diff_bag, path_bag};
 pub use dense::{DenseHit, DenseIndex, DenseScan, InvalidVector, Spread};
-pub use evidence::{FactKind, Facts, SharedFact, shared_facts};
-pub use fuse::{Candidate, Hit, Overlap, Parts, RetrievalMode, SHORTLIST, UnknownMode, rank, shortlist, words_score};
-pub use item_index::{Ask, Entry, IndexError, ItemIndex, Pool, Query};
-pub use late::{Late, LateQuery, late_interaction};
+pub use evidence::{FactKind, SharedFact, TextFacts, shared_facts};
+pub use fuse::{
+    Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
+};
+pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query};
+pub use late::{LateQuery, LateScores, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};
-pub use marked::{Span, marked};
+pub use marked::{FactSpan, marked};
 pub use metrics::{Interval, RetrievalMeasures, bootstrap, rank_of_best};
 pub use ranker::{RANKER_FEATURES, RankerFeatures, ranked_by, ranker_features};
 pub use replay::{CreationOrder, ReplayQuery, duplicate_clusters};

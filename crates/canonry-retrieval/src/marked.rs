@@ -6,7 +6,7 @@ use crate::evidence::{SharedFact, for_each_fact};
 
 /// A part of a text that holds shared facts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Span {
+pub struct FactSpan {
     /// Where it is, in bytes; both ends are between characters.
     pub range: Range<usize>,
     /// Which of the facts, the one that is written shortest first. A version in an error line is part of both.
@@ -15,7 +15,7 @@ pub struct Span {
 
 /// The parts of a text that hold shared facts, in order and apart from each other. Every fact that
 /// [`shared_facts`](crate::shared_facts) found in two texts is in a span of each.
-pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<Span> {
+pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<FactSpan> {
     let mut places: Vec<(Range<usize>, usize)> = Vec::new();
     for_each_fact(text, |found| {
         let shared = facts.iter().position(|fact| fact.kind == found.kind && fact.compared == found.compared);
@@ -26,7 +26,7 @@ pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<Span> {
     let mut cuts: Vec<usize> = places.iter().flat_map(|(range, _)| [range.start, range.end]).collect();
     cuts.sort_unstable();
     cuts.dedup();
-    let mut spans: Vec<Span> = Vec::new();
+    let mut spans: Vec<FactSpan> = Vec::new();
     for cut in cuts.windows(2) {
         let range = cut[0]..cut[1];
         let mut over: Vec<(usize, usize)> = places
@@ -44,7 +44,7 @@ pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<Span> {
         match spans.last_mut() {
             _ if facts.is_empty() => {}
             Some(last) if last.range.end == range.start && last.facts == facts => last.range.end = range.end,
-            _ => spans.push(Span { range, facts }),
+            _ => spans.push(FactSpan { range, facts }),
         }
     }
     spans
@@ -54,14 +54,14 @@ pub fn marked(text: &str, facts: &[SharedFact]) -> Vec<Span> {
 mod tests {
     use proptest::prelude::{Just, Strategy, prop, prop_assert, prop_oneof, proptest};
 
-    use super::{Span, marked};
-    use crate::evidence::{Facts, SharedFact, shared_facts};
+    use super::{FactSpan, marked};
+    use crate::evidence::{SharedFact, TextFacts, shared_facts};
 
     fn shared(one: &str, other: &str) -> Vec<SharedFact> {
-        shared_facts(&Facts::of(one), &Facts::of(other))
+        shared_facts(&TextFacts::of(one), &TextFacts::of(other))
     }
 
-    fn shown<'a>(text: &'a str, spans: &[Span]) -> Vec<(&'a str, Vec<usize>)> {
+    fn shown<'a>(text: &'a str, spans: &[FactSpan]) -> Vec<(&'a str, Vec<usize>)> {
         spans.iter().map(|span| (&text[span.range.clone()], span.facts.clone())).collect()
     }
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use canonry_domain::ItemType;
 
 use crate::dense::Spread;
-use crate::fuse::{Candidate, Parts};
+use crate::fuse::{Candidate, ScoreParts};
 use crate::ranker_weights::weights;
 
 /// The names of the features, in the order of the weights.
@@ -59,21 +59,21 @@ const DIFF: usize = 8;
 const DIFF_BACK: usize = 9;
 
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Weighed {
+pub(crate) struct RankerScore {
     /// What the order is by.
     pub(crate) sum: f64,
     added: [Option<f64>; RANKER_FEATURES.len()],
 }
 
 /// Weighs candidates of one query against each other.
-pub(crate) fn weigh(item_type: ItemType, candidates: &[Candidate], spread: Spread) -> Vec<Weighed> {
+pub(crate) fn weigh(item_type: ItemType, candidates: &[Candidate], spread: Spread) -> Vec<RankerScore> {
     let weights = weights(item_type, candidates.iter().any(|candidate| candidate.late.is_some()));
     let known = known_features(candidates, spread);
     let weighed = |(known, features): (&KnownFeatures, RankerFeatures)| {
         let sum: f64 = weights.iter().zip(features).map(|(weight, feature)| weight * feature).sum();
         // Six decimals: the last bits of a sum depend on the order of its addends, the order of neighbours must not.
         let sum = (sum * 1e6).round() / 1e6;
-        Weighed { sum, added: std::array::from_fn(|at| known[at].map(|feature| weights[at] * feature)) }
+        RankerScore { sum, added: std::array::from_fn(|at| known[at].map(|feature| weights[at] * feature)) }
     };
     known.iter().zip(completed(&known)).map(weighed).collect()
 }
@@ -149,10 +149,10 @@ fn flag(is: bool) -> f64 {
     if is { 1.0 } else { 0.0 }
 }
 
-impl Weighed {
+impl RankerScore {
     /// Adds what the order is by, and what each kind of feature added to that. What stands for something unknown is in
     /// the sum, but no reason that could be told.
-    pub(crate) fn tell(&self, parts: &mut Parts) {
+    pub(crate) fn tell(&self, parts: &mut ScoreParts) {
         parts.insert("ranker", self.sum);
         let known = TOLD.into_iter().zip(self.added).filter_map(|(name, added)| Some((name, added?)));
         for (name, added) in known.filter(|(_, added)| *added != 0.0) {
@@ -193,7 +193,7 @@ mod tests {
     use super::{DIFF, DIFF_BACK, PATHS, RANKER_FEATURES, ranked_by, ranker_features, weigh};
     use crate::dense::Spread;
     use crate::fuse::{Candidate, Overlap};
-    use crate::late::Late;
+    use crate::late::LateScores;
     use crate::ranker_weights::weights;
 
     const LATE: usize = 1;
@@ -214,7 +214,7 @@ mod tests {
             title: 0.3,
             evidence: 0.1,
             overlap: Some(overlap),
-            late: Some(Late { there: 0.7, back: 0.6 }),
+            late: Some(LateScores { there: 0.7, back: 0.6 }),
             same_author: Some(false),
             hours_apart: Some(30.0),
             ..Candidate::of(item(number))
@@ -250,7 +250,7 @@ mod tests {
 
     #[test]
     fn what_a_person_reads() {
-        let mut parts = crate::fuse::Parts::new();
+        let mut parts = crate::fuse::ScoreParts::new();
         let sibling = Candidate { same_author: Some(true), hours_apart: Some(0.2), ..candidate(1) };
         weigh(ItemType::Issue, &[sibling], SPREAD)[0].tell(&mut parts);
         let line = ranked_by(parts.iter().map(|(name, added)| (*name, *added))).expect("a line");
@@ -289,7 +289,7 @@ mod tests {
         let strangers: Vec<Candidate> = (10..70).map(|number| Candidate { number: item(number), ..unknown }).collect();
         let weighed = weigh(ItemType::Pr, &[vec![changed(1, 0.9)], strangers].concat(), SPREAD);
         assert!(weighed[1..].iter().all(|stranger| stranger.sum + 3.0 < weighed[0].sum), "{:?}", &weighed[..2]);
-        let mut parts = crate::fuse::Parts::new();
+        let mut parts = crate::fuse::ScoreParts::new();
         weighed[1].tell(&mut parts);
         assert!(!parts.contains_key("by_changes") && !parts.contains_key("by_paths"), "{parts:?}");
     }
@@ -301,7 +301,7 @@ mod tests {
                 cosine: Some(cosine),
                 lexical,
                 evidence,
-                late: late.map(|(there, back)| Late { there, back }),
+                late: late.map(|(there, back)| LateScores { there, back }),
                 same_author,
                 ..candidate(number)
             })
@@ -323,7 +323,7 @@ mod tests {
         fn what_is_unknown_of_one_is_the_mean_of_the_others(candidates in prop::collection::vec(any_candidate(), 3..12)) {
             let known: Vec<Candidate> = candidates
                 .iter()
-                .map(|candidate| Candidate { late: candidate.late.or(Some(Late { there: 0.5, back: 0.6 })), ..*candidate })
+                .map(|candidate| Candidate { late: candidate.late.or(Some(LateScores { there: 0.5, back: 0.6 })), ..*candidate })
                 .collect();
             let mut one_unknown = known.clone();
             one_unknown[0].late = None;

@@ -71,7 +71,7 @@ pub fn read_snapshot(path: &Path, item_type: ItemType, model: &str) -> Result<It
     check(&mut file, length - FRAME).map_err(failed)?.then_some(()).ok_or_else(|| damaged("its checksum is wrong"))?;
     file.seek(io::SeekFrom::Start(12)).map_err(failed)?;
     let mut source =
-        Source { reader: BufReader::with_capacity(1 << 18, file), left: length - FRAME, buffer: Vec::new() };
+        SnapshotSource { reader: BufReader::with_capacity(1 << 18, file), left: length - FRAME, buffer: Vec::new() };
     let index = read_index(&mut source).map_err(|read| match read {
         ReadError::Io(source) => failed(source),
         ReadError::Damaged(what) => damaged(what),
@@ -143,7 +143,7 @@ fn write_lexical(part: &LexicalIndex, sink: &mut Sink<'_>) -> io::Result<()> {
     Ok(())
 }
 
-fn read_index(source: &mut Source) -> Result<ItemIndex, ReadError> {
+fn read_index(source: &mut SnapshotSource) -> Result<ItemIndex, ReadError> {
     let item_type = source.text()?.parse().map_err(|_| ReadError::Damaged("its type of items is unknown"))?;
     let model = source.text()?;
     let mut index = ItemIndex::new(item_type, &model);
@@ -185,7 +185,7 @@ fn read_index(source: &mut Source) -> Result<ItemIndex, ReadError> {
     Ok(index)
 }
 
-fn read_lexical(source: &mut Source, places: usize) -> Result<LexicalIndex, ReadError> {
+fn read_lexical(source: &mut SnapshotSource, places: usize) -> Result<LexicalIndex, ReadError> {
     let count = source.count(8)?;
     if count > places {
         return Err(ReadError::Damaged("it has more texts than items"));
@@ -256,7 +256,7 @@ impl Sink<'_> {
     }
 }
 
-struct Source {
+struct SnapshotSource {
     reader: BufReader<File>,
     left: u64,
     buffer: Vec<u8>,
@@ -267,7 +267,7 @@ enum ReadError {
     Damaged(&'static str),
 }
 
-impl Source {
+impl SnapshotSource {
     fn bytes<const N: usize>(&mut self) -> Result<[u8; N], ReadError> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;

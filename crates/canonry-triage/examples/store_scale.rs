@@ -14,7 +14,7 @@ use std::time::Instant;
 use bench_data::{BenchItem, folder, load};
 use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, Similarity, TokenVectors};
 use canonry_models::Calibration;
-use canonry_retrieval::{Ask, Candidate, LateQuery, Pool, RetrievalMode, rank, tokens};
+use canonry_retrieval::{Ask, Candidate, CandidatePool, LateQuery, RetrievalMode, rank, tokens};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store};
 use canonry_triage::{Neighbourhood, Wanted};
 use jiff::Timestamp;
@@ -171,7 +171,7 @@ async fn loaded(
     Ok(near)
 }
 
-fn pool(near: &Neighbourhood, entry: &canonry_store::IndexEntry) -> Result<Pool, Failure> {
+fn pool(near: &Neighbourhood, entry: &canonry_store::IndexEntry) -> Result<CandidatePool, Failure> {
     let ask =
         Ask { mode: WANTED.mode, k: WANTED.k, min_score: WANTED.min_score, calibrate: &f64::from, filter: &|_| true };
     Ok(near.index().candidates(&Neighbourhood::query_of(entry), &ask)?)

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use askama::filters::HtmlSafe;
 use canonry_domain::printable::block;
-use canonry_retrieval::Span;
+use canonry_retrieval::FactSpan;
 
 use canonry_charts::escape;
 
@@ -26,10 +26,10 @@ impl fmt::Display for MarkedText {
 impl HtmlSafe for MarkedText {}
 
 /// A part of a text with its marks, each with the words of its facts.
-pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[Span], words: &[String]) -> MarkedText {
+pub(crate) fn marked_text(text: &str, part: Range<usize>, spans: &[FactSpan], words: &[String]) -> MarkedText {
     let mut html = String::with_capacity(part.len() + 64 * spans.len());
     let mut at = part.start;
-    let mut last: Option<&Span> = None;
+    let mut last: Option<&FactSpan> = None;
     for span in spans.iter().filter(|span| part.start <= span.range.start && span.range.end <= part.end) {
         push(&mut html, &text[at..span.range.start]);
         let Some(&fact) = span.facts.first() else { continue };
@@ -60,7 +60,7 @@ fn push(html: &mut String, text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use canonry_retrieval::{Facts, Span, marked, shared_facts};
+    use canonry_retrieval::{FactSpan, TextFacts, marked, shared_facts};
     use proptest::prelude::{prop_assert, prop_assert_eq, proptest};
 
     use super::marked_text;
@@ -71,9 +71,9 @@ mod tests {
     fn marks_are_right_in_a_hostile_text() {
         let text = "error: `<b>open_file</b>` failed\u{202e} & \"so\"";
         let spans = vec![
-            Span { range: 0..8, facts: vec![0] },
-            Span { range: 8..24, facts: vec![1, 0] },
-            Span { range: 24..32, facts: vec![0] },
+            FactSpan { range: 0..8, facts: vec![0] },
+            FactSpan { range: 8..24, facts: vec![1, 0] },
+            FactSpan { range: 24..32, facts: vec![0] },
         ];
         let words = vec!["both show `\"><script>`".to_owned(), "both name it".to_owned()];
         let html = marked_text(text, 0..text.len(), &spans, &words).to_string();
@@ -88,7 +88,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_makes_an_element_of_its_own(one in "[ -~\n\u{202e}ü]{0,200}", other in "[ -~\n]{0,200}") {
-            let facts = shared_facts(&Facts::of(&one), &Facts::of(&other));
+            let facts = shared_facts(&TextFacts::of(&one), &TextFacts::of(&other));
             let words: Vec<String> = facts.iter().map(ToString::to_string).collect();
             let spans = marked(&one, &facts);
             let html = marked_text(&one, 0..one.len(), &spans, &words).to_string();

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
-use crate::chat::remote_chat::Reply;
+use crate::chat::remote_chat::ProviderReply;
 use crate::chat::thinking::Thinking;
 
 /// The version of the interface that this file speaks.
@@ -34,13 +34,13 @@ pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking
     body
 }
 
-pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {
+pub(super) fn read(body: &[u8]) -> Result<ProviderReply, serde_json::Error> {
     let answer: Answer = serde_json::from_slice(body)?;
     let usage = answer.usage.unwrap_or_default();
     let finish = answer.stop_reason.unwrap_or_default();
     let tool_input = answer.content.iter().find_map(|block| block.input.as_ref().map(Value::to_string));
     let words = answer.content.iter().filter_map(|block| block.text.as_deref()).collect::<String>();
-    Ok(Reply {
+    Ok(ProviderReply {
         refusal: (finish == "refusal").then(|| if words.is_empty() { finish.clone() } else { words.clone() }),
         is_cut_off: finish == "max_tokens",
         text: tool_input.unwrap_or(words),

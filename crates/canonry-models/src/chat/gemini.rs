@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
-use crate::chat::remote_chat::Reply;
+use crate::chat::remote_chat::ProviderReply;
 use crate::chat::thinking::Thinking;
 
 pub(super) fn body(request: &ChatRequest, thinking: Option<Thinking>) -> Value {
@@ -26,7 +26,7 @@ pub(super) fn body(request: &ChatRequest, thinking: Option<Thinking>) -> Value {
     body
 }
 
-pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {
+pub(super) fn read(body: &[u8]) -> Result<ProviderReply, serde_json::Error> {
     let answer: Answer = serde_json::from_slice(body)?;
     let usage = answer.usage_metadata.unwrap_or_default();
     let blocked = answer.prompt_feedback.and_then(|feedback| feedback.block_reason);
@@ -35,7 +35,7 @@ pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {
     let stopped = !matches!(finish.as_str(), "" | "STOP" | "MAX_TOKENS");
     let parts = candidate.content.unwrap_or_default().parts;
     let output = [usage.candidates_token_count, usage.thoughts_token_count];
-    Ok(Reply {
+    Ok(ProviderReply {
         refusal: blocked.or_else(|| stopped.then_some(finish.clone())),
         is_cut_off: finish == "MAX_TOKENS",
         text: parts.into_iter().filter(|part| !part.thought).filter_map(|part| part.text).collect(),

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::chat::chat_model::ChatRequest;
-use crate::chat::remote_chat::Reply;
+use crate::chat::remote_chat::ProviderReply;
 use crate::chat::thinking::Thinking;
 
 /// OpenAI's own newer models refuse `max_tokens`, and other servers know nothing else.
@@ -35,13 +35,13 @@ pub(super) fn body(model: &str, request: &ChatRequest, thinking: Option<Thinking
     body
 }
 
-pub(super) fn read(body: &[u8]) -> Result<Reply, serde_json::Error> {
+pub(super) fn read(body: &[u8]) -> Result<ProviderReply, serde_json::Error> {
     let answer: Answer = serde_json::from_slice(body)?;
     let usage = answer.usage.unwrap_or_default();
     let choice = answer.choices.into_iter().next();
     let finish = choice.as_ref().and_then(|choice| choice.finish_reason.clone()).unwrap_or_default();
     let message = choice.map(|choice| choice.message).unwrap_or_default();
-    Ok(Reply {
+    Ok(ProviderReply {
         refusal: message.refusal.or_else(|| (finish == "content_filter").then_some(finish.clone())),
         is_cut_off: finish == "length",
         text: message.content.unwrap_or_default(),

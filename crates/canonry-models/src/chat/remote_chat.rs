@@ -145,7 +145,7 @@ pub struct RemoteChat {
 }
 
 /// What a provider's answer says, in one form for all of them.
-pub(super) struct Reply {
+pub(super) struct ProviderReply {
     pub(super) text: String,
     pub(super) refusal: Option<String>,
     pub(super) is_cut_off: bool,

@@ -76,7 +76,7 @@ impl BudgetRefusal {
 #[must_use]
 pub struct TokenReservation(f64);
 
-enum Decision {
+enum BudgetDecision {
     Ask { reserve: f64 },
     Wait,
     Refuse(BudgetRefusal),
@@ -109,12 +109,12 @@ impl TokenBudget {
             {
                 let mut spending = self.lock();
                 match self.decide(&spending) {
-                    Decision::Ask { reserve } => return Ok(spending.begin(reserve)),
-                    Decision::Refuse(why) => {
+                    BudgetDecision::Ask { reserve } => return Ok(spending.begin(reserve)),
+                    BudgetDecision::Refuse(why) => {
                         spending.has_refused = true;
                         return Err(*spending.closed.get_or_insert(why));
                     }
-                    Decision::Wait => {}
+                    BudgetDecision::Wait => {}
                 }
             }
             settled.await;
@@ -127,9 +127,9 @@ impl TokenBudget {
     pub fn try_reserve(&self, most: f64) -> Result<Option<TokenReservation>, BudgetRefusal> {
         let mut spending = self.lock();
         match self.decide_sized(&spending, most) {
-            Decision::Ask { reserve } => Ok(Some(spending.begin(reserve))),
-            Decision::Wait => Ok(None),
-            Decision::Refuse(why) => Err(why),
+            BudgetDecision::Ask { reserve } => Ok(Some(spending.begin(reserve))),
+            BudgetDecision::Wait => Ok(None),
+            BudgetDecision::Refuse(why) => Err(why),
         }
     }
 
@@ -146,38 +146,38 @@ impl TokenBudget {
         used_up.map_or(Ok(()), |limit| Err(BudgetRefusal::Calls { limit }))
     }
 
-    fn decide(&self, spending: &TokenSpending) -> Decision {
+    fn decide(&self, spending: &TokenSpending) -> BudgetDecision {
         if let Err(why) = self.calls_left(spending) {
-            return Decision::Refuse(why);
+            return BudgetDecision::Refuse(why);
         }
-        let Some(limit) = self.limits.max_cost else { return Decision::Ask { reserve: 0.0 } };
-        let used_up = Decision::Refuse(BudgetRefusal::Cost { limit, spent: spending.cost });
+        let Some(limit) = self.limits.max_cost else { return BudgetDecision::Ask { reserve: 0.0 } };
+        let used_up = BudgetDecision::Refuse(BudgetRefusal::Cost { limit, spent: spending.cost });
         if spending.cost >= limit {
             return used_up;
         }
         // Asking first and counting later would pay for answers that the limit then forbids.
         if self.limits.prices.is_none() {
-            return Decision::Refuse(BudgetRefusal::NoPrices);
+            return BudgetDecision::Refuse(BudgetRefusal::NoPrices);
         }
         match spending.dearest {
-            None if spending.under_way > 0 => Decision::Wait,
+            None if spending.under_way > 0 => BudgetDecision::Wait,
             Some(dearest) if spending.cost + dearest * (spending.under_way + 1) as f64 > limit => used_up,
-            _ => Decision::Ask { reserve: 0.0 },
+            _ => BudgetDecision::Ask { reserve: 0.0 },
         }
     }
 
-    fn decide_sized(&self, spending: &TokenSpending, most: f64) -> Decision {
+    fn decide_sized(&self, spending: &TokenSpending, most: f64) -> BudgetDecision {
         if let Err(why) = self.calls_left(spending) {
-            return Decision::Refuse(why);
+            return BudgetDecision::Refuse(why);
         }
         let reserve = most.max(spending.dearest.unwrap_or_default());
         match self.limits.max_cost {
-            Some(_) if self.limits.prices.is_none() => Decision::Refuse(BudgetRefusal::NoPrices),
-            Some(limit) if spending.cost + reserve > limit => Decision::Refuse(BudgetRefusal::NoRoom { limit }),
+            Some(_) if self.limits.prices.is_none() => BudgetDecision::Refuse(BudgetRefusal::NoPrices),
+            Some(limit) if spending.cost + reserve > limit => BudgetDecision::Refuse(BudgetRefusal::NoRoom { limit }),
             Some(limit) if spending.under_way > 0 && spending.cost + spending.reserved + reserve > limit => {
-                Decision::Wait
+                BudgetDecision::Wait
             }
-            _ => Decision::Ask { reserve },
+            _ => BudgetDecision::Ask { reserve },
         }
     }
 

@@ -1,7 +1,7 @@
 //! Candidates of a bench item as the product looks at them: with tokens, authors and times.
 
 use canonry_domain::Similarity;
-use canonry_retrieval::{Ask, Entry, ItemIndex, LateQuery, Pool, Query, RetrievalMode, SHORTLIST};
+use canonry_retrieval::{Ask, CandidatePool, Entry, ItemIndex, LateQuery, Query, RetrievalMode, SHORTLIST};
 
 use crate::bench_data::BenchItem;
 
@@ -17,7 +17,7 @@ pub(crate) fn query(item: &BenchItem) -> Query {
 }
 
 /// The hundred that are compared closely, with all that is known of them.
-pub(crate) fn looked_at(index: &ItemIndex, items: &[BenchItem], item: &BenchItem) -> Pool {
+pub(crate) fn looked_at(index: &ItemIndex, items: &[BenchItem], item: &BenchItem) -> CandidatePool {
     let mode = if item.vector.is_some() { RetrievalMode::Hybrid } else { RetrievalMode::Lexical };
     let ask = Ask { mode, k: SHORTLIST, min_score: Similarity::ZERO, calibrate: &f64::from, filter: &|_| true };
     let mut pool = index.candidates(&query(item), &ask).expect("a query with its vector");

@@ -22,11 +22,11 @@ const MORE_TIME: Duration = Duration::from_secs(60);
 
 /// A repository that was fetched, and can be asked for more.
 #[derive(Debug, Clone)]
-pub struct Fetched {
+pub struct FetchedRepository {
     git: Git,
 }
 
-impl Fetched {
+impl FetchedRepository {
     /// Fetches two commits, without the files in them; git fetches those when they are read. The folder is made, or is
     /// one that was fetched into before.
     pub async fn fetch(folder: &Path, remote: &Remote, base: &CommitSha, head: &CommitSha) -> Result<Self, GitError> {

@@ -10,12 +10,12 @@ use crate::reviewers::FileToRead;
 
 /// The texts of files, and how large the changed ones are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct TextsNow {
+pub struct HeadTexts {
     texts: BTreeMap<RepoPath, String>,
     bytes: HashMap<RepoPath, u64>,
 }
 
-impl TextsNow {
+impl HeadTexts {
     /// Reads the changed files, and others that somebody speaks of. What is not text, too large or not there is left out.
     pub async fn read<'a>(
         git: &Git,

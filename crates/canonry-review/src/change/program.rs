@@ -15,7 +15,7 @@ const SAID: u64 = 64 * 1024;
 const LEFT_OPEN: Duration = Duration::from_secs(2);
 
 /// How a program ended, and what it wrote.
-pub(crate) struct Ended {
+pub(crate) struct ProgramEnd {
     pub(crate) status: ExitStatus,
     pub(crate) out: Vec<u8>,
     /// The line of its standard error that says most, fit to be shown; empty when there is none.
@@ -36,7 +36,7 @@ pub(crate) async fn run_program(
     input: &[u8],
     time: Duration,
     most: usize,
-) -> Result<Ended, ProgramError> {
+) -> Result<ProgramEnd, ProgramError> {
     run_spawned(command, Command::spawn, input, time, most).await
 }
 
@@ -46,7 +46,7 @@ pub(crate) async fn run_confined_program(
     input: &[u8],
     time: Duration,
     most: usize,
-) -> Result<Ended, ProgramError> {
+) -> Result<ProgramEnd, ProgramError> {
     run_spawned(command, spawn_confined, input, time, most).await
 }
 
@@ -56,13 +56,13 @@ async fn run_spawned(
     input: &[u8],
     time: Duration,
     most: usize,
-) -> Result<Ended, ProgramError> {
+) -> Result<ProgramEnd, ProgramError> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     #[cfg(unix)]
     command.process_group(0);
     // Whatever makes us return early, a program that is given up on does not go on behind our back.
     let mut child = spawn(command.kill_on_drop(true)).map_err(ProgramError::Absent)?;
-    let _group = Group::of(&child);
+    let _group = ProcessGroup::of(&child);
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (mut out, mut said) = (Vec::new(), Vec::new());
     let talk = async {
@@ -91,16 +91,16 @@ async fn run_spawned(
         }
     };
     let status = tokio::time::timeout(time, talk).await.unwrap_or(Err(ProgramError::TooLong))?;
-    Ok(Ended { status, out, said: telling_line(&said) })
+    Ok(ProgramEnd { status, out, said: telling_line(&said) })
 }
 
 /// A program and everything that it started, ended with this value.
-struct Group {
+struct ProcessGroup {
     #[cfg(unix)]
     leader: Option<nix::unistd::Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     #[cfg(unix)]
     fn of(child: &Child) -> Self {
         let id = child.id().and_then(|id| i32::try_from(id).ok());
@@ -113,7 +113,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         #[cfg(unix)]
         if let Some(leader) = self.leader {

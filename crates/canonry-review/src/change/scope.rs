@@ -6,7 +6,7 @@ use canonry_domain::counted;
 use canonry_domain::review::{CommitSha, FileMaps, LineMap, RepoPath, ReviewerName, ScopeReason};
 
 use crate::change::commits::CommitsError;
-use crate::change::fetch::Fetched;
+use crate::change::fetch::FetchedRepository;
 use crate::change::file_change::{ChangeKind, FileChange};
 use crate::change::git::{Git, GitError};
 
@@ -15,7 +15,7 @@ use crate::change::git::{Git, GitError};
 pub enum Repository {
     /// Somebody's own clone; nothing is fetched into it.
     Local(Git),
-    Fetched(Fetched),
+    Fetched(FetchedRepository),
 }
 
 impl Repository {
@@ -39,7 +39,7 @@ pub struct ScopeRequest<'a> {
 
 /// What a review reads, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Scope {
+pub struct ReviewScope {
     pub reason: ScopeReason,
     /// Everything that the change touches, from where it parted from its base.
     pub changes: Vec<FileChange>,
@@ -52,7 +52,7 @@ pub struct Scope {
 
 /// Finds out what a review reads. Only a change that cannot be told at all is an error: whatever else fails makes the
 /// review a full one.
-pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> Result<Scope, CommitsError> {
+pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> Result<ReviewScope, CommitsError> {
     let git = repository.git();
     let mut notes = Vec::new();
     let from = match parting(repository, request, &mut notes).await {
@@ -82,7 +82,7 @@ pub async fn find_scope(repository: &Repository, request: ScopeRequest<'_>) -> R
         }
         _ => (trouble, all),
     };
-    Ok(Scope { reason, changes, read, since, notes })
+    Ok(ReviewScope { reason, changes, read, since, notes })
 }
 
 /// Where the change parted from its base. History that is too short is deepened once.
@@ -133,7 +133,7 @@ async fn differences_since(
     }
 }
 
-impl Scope {
+impl ReviewScope {
     /// Adds what a review before did not see because it compared its head with another base: files and lines that were no
     /// part of the change then and are now, though they did not differ since.
     pub(crate) async fn add_what_another_base_hid(&mut self, git: &Git, base: &CommitSha, head: &CommitSha) {

@@ -43,7 +43,7 @@ pub async fn poll_finding_reactions(
 ) -> Result<FindingReactionsReport, StoreError> {
     let mut findings = store.findings_to_hear(now - ASKED_FOR, None).await?;
     findings.retain(|one| one.heard_at.is_none_or(|at| now.duration_since(at) >= HOLDS));
-    Round::new(store, github, own, now).hear(findings).await
+    ReactionPoll::new(store, github, own, now).hear(findings).await
 }
 
 /// The same for one pull request, whenever its reactions were last read: what people said until now shall count in its
@@ -57,11 +57,11 @@ pub async fn poll_reactions_of_pull(
     now: Timestamp,
 ) -> Result<FindingReactionsReport, StoreError> {
     let findings = store.findings_to_hear(now - ASKED_FOR, Some((repo.id, number))).await?;
-    Round::new(store, github, own, now).hear(findings).await
+    ReactionPoll::new(store, github, own, now).hear(findings).await
 }
 
 /// One round of asking, with what is found out on the way.
-struct Round<'a> {
+struct ReactionPoll<'a> {
     store: &'a Store,
     github: &'a GitHub,
     own: &'a Login,
@@ -71,7 +71,7 @@ struct Round<'a> {
     report: FindingReactionsReport,
 }
 
-impl<'a> Round<'a> {
+impl<'a> ReactionPoll<'a> {
     fn new(store: &'a Store, github: &'a GitHub, own: &'a Login, now: Timestamp) -> Self {
         let (authors, maintain) = (BTreeMap::new(), BTreeMap::new());
         Self { store, github, own, now, authors, maintain, report: FindingReactionsReport::default() }

@@ -9,5 +9,6 @@ pub use feedback_report::{FeedbackReport, RatedPattern, cleared_markdown, feedba
 pub use finding_reactions::{FindingReactionsReport, poll_finding_reactions, poll_reactions_of_pull};
 pub use maintainership::{MaintainershipError, is_maintainer};
 pub use thread_dismissals::{
-    Dismissed, InThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread, take_back_wont_fix,
+    FindingDismissal, FindingThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread,
+    take_back_wont_fix,
 };

@@ -10,13 +10,13 @@ use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
 
 /// A thread on the diff of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct InThread {
+pub struct FindingThread {
     pub repo: RepoId,
     pub number: ItemNumber,
     pub thread: GithubId,
 }
 
-impl InThread {
+impl FindingThread {
     /// The finding that it is about; `None` when no finding of ours began it.
     pub async fn posted(self, store: &Store) -> Result<Option<PostedFinding>, StoreError> {
         let posted = store.posted_finding_of_comment(self.repo, self.thread).await?;
@@ -26,7 +26,7 @@ impl InThread {
 
 /// A finding that somebody said no to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Dismissed {
+pub struct FindingDismissal {
     pub finding: FindingId,
     /// Whether it is silent on this code from now on. A grave one is so only when a maintainer says no.
     pub silences: bool,
@@ -48,11 +48,11 @@ pub async fn dismisser(
 /// Notes that a person told Canonry that the finding of a thread is not useful; `None` when no finding of ours began it.
 pub async fn dismiss_by_mention(
     store: &Store,
-    at: InThread,
+    at: FindingThread,
     by: &Login,
     dismisser: Dismisser,
     now: Timestamp,
-) -> Result<Option<Dismissed>, StoreError> {
+) -> Result<Option<FindingDismissal>, StoreError> {
     dismiss_in_thread(store, at, DismissalKind::NotUseful, by, dismisser, now).await
 }
 
@@ -60,24 +60,24 @@ pub async fn dismiss_by_mention(
 /// finding of ours began the thread. The same said again changes nothing.
 pub async fn dismiss_in_thread(
     store: &Store,
-    at: InThread,
+    at: FindingThread,
     kind: DismissalKind,
     by: &Login,
     dismisser: Dismisser,
     now: Timestamp,
-) -> Result<Option<Dismissed>, StoreError> {
+) -> Result<Option<FindingDismissal>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
     if !store.dismiss_finding(posted.finding, Some(posted.run), kind, dismisser, by, now).await? {
         return Ok(None);
     }
     let protected = is_protected(posted.said.severity, posted.said.category);
     let dismissal = Dismissal { kind, by: dismisser, code: posted.said.code.clone(), protected, at: now };
-    Ok(Some(Dismissed { finding: posted.finding, silences: dismissal.holds(&posted.said) }))
+    Ok(Some(FindingDismissal { finding: posted.finding, silences: dismissal.holds(&posted.said) }))
 }
 
 /// Takes back that the thread was resolved, as it is open again; `false` when that said nothing, or no finding of ours
 /// began it.
-pub async fn reopen_thread(store: &Store, at: InThread, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> Result<bool, StoreError> {
     match at.posted(store).await? {
         Some(posted) => {
             store.withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::Resolved, None, now).await
@@ -88,7 +88,12 @@ pub async fn reopen_thread(store: &Store, at: InThread, now: Timestamp) -> Resul
 
 /// Takes back a person's "won't fix" in the thread, as they deleted it; `false` when there was none, or no finding of
 /// ours began it.
-pub async fn take_back_wont_fix(store: &Store, at: InThread, by: &Login, now: Timestamp) -> Result<bool, StoreError> {
+pub async fn take_back_wont_fix(
+    store: &Store,
+    at: FindingThread,
+    by: &Login,
+    now: Timestamp,
+) -> Result<bool, StoreError> {
     match at.posted(store).await? {
         Some(posted) => {
             store.withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::WontFix, Some(by), now).await

@@ -109,10 +109,10 @@ pub(crate) mod tests {
     use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, ReviewerName, Severity};
 
     use super::ConfiguredFilters;
-    use crate::findings::reviewer_answer::Reported;
+    use crate::findings::reviewer_answer::RawFinding;
 
     pub(crate) fn finding(path: &str, title: &str, severity: Severity) -> Finding {
-        let reported = Reported {
+        let reported = RawFinding {
             reviewer: ReviewerName::tool("linter"),
             rule: None,
             title: title.to_owned(),

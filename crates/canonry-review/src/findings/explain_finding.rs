@@ -9,7 +9,7 @@ use canonry_github::quote_line;
 use canonry_store::{Store, StoreError, StoredDismissal, StoredFinding, StoredPattern, StoredSighting};
 use serde_json::{Value, json};
 
-use crate::feedback::thread_dismissals::InThread;
+use crate::feedback::thread_dismissals::FindingThread;
 
 /// As many reviews as an answer on GitHub names; the command line names them all.
 const SEEN_IN_MARKDOWN: usize = 10;
@@ -26,7 +26,7 @@ pub struct FindingLife {
 }
 
 /// The life of the finding that a thread is about; `None` when no finding of ours began it.
-pub async fn explain_finding(store: &Store, at: InThread) -> Result<Option<FindingLife>, StoreError> {
+pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<FindingLife>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
     let Some(found) = store.finding(at.repo, posted.finding).await? else { return Ok(None) };
     let patterns = store.pattern_feedback(at.repo).await?;

@@ -11,7 +11,7 @@ use canonry_domain::review::{
 use canonry_store::{LedgerFinding, StoredPattern};
 
 use crate::change::file_change::FileChange;
-use crate::change::head_texts::TextsNow;
+use crate::change::head_texts::HeadTexts;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::severity_floors::SeverityFloors;
@@ -24,7 +24,7 @@ pub(crate) fn follow(
     now: Vec<Finding>,
     floors: &SeverityFloors,
     files: &FileMaps,
-    texts: &TextsNow,
+    texts: &HeadTexts,
 ) -> Vec<Sighting> {
     for finding in earlier.iter_mut().map(|one| &mut one.finding) {
         finding.severity = floors.apply(finding);
@@ -34,7 +34,7 @@ pub(crate) fn follow(
 }
 
 /// What the findings of a run are judged by.
-pub(crate) struct Judging<'a> {
+pub(crate) struct FindingJudge<'a> {
     pub(crate) settings: &'a RepoConfig,
     pub(crate) filters: &'a ConfiguredFilters,
     pub(crate) changes: &'a [FileChange],
@@ -46,7 +46,7 @@ pub(crate) struct Judging<'a> {
     pub(crate) accepted: &'a BTreeSet<usize>,
 }
 
-impl Judging<'_> {
+impl FindingJudge<'_> {
     /// The findings in the order in which they are told: those that stand, then those that are fixed.
     pub(crate) fn judge(&self, sightings: Vec<Sighting>) -> Vec<ReportedFinding> {
         let hunks: BTreeMap<&RepoPath, &[Hunk]> =

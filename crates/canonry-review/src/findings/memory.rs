@@ -47,7 +47,7 @@ pub(crate) struct Memory<'a> {
 }
 
 /// A memory, and how far it is from what was asked.
-struct Recalled<'a> {
+struct RecalledFinding<'a> {
     memory: &'a StoredMemory,
     distance: f64,
 }
@@ -79,14 +79,14 @@ impl<'a> Memory<'a> {
     pub(crate) async fn for_files(&self, files: &[FileToRead<'_>]) -> Result<Vec<String>, MemoryError> {
         let readable = files.iter().filter(|file| file.text.is_some() && !file.change.added.is_empty());
         let queries: Vec<String> = readable.take(MOST_FILES).map(text_of_file).collect();
-        let mut nearest: BTreeMap<FindingId, Recalled<'_>> = BTreeMap::new();
+        let mut nearest: BTreeMap<FindingId, RecalledFinding<'_>> = BTreeMap::new();
         for recalled in self.recall(&queries, self.distances.from_code).await?.into_iter().flatten() {
             let known = nearest.get(&recalled.memory.finding);
             if known.is_none_or(|known| recalled.distance < known.distance) {
                 nearest.insert(recalled.memory.finding, recalled);
             }
         }
-        let mut nearest: Vec<Recalled<'_>> = nearest.into_values().collect();
+        let mut nearest: Vec<RecalledFinding<'_>> = nearest.into_values().collect();
         nearest.sort_by(|one, other| one.distance.total_cmp(&other.distance));
         let mut room = self.settings.max_context_chars as usize;
         let mut told = Vec::new();
@@ -129,15 +129,17 @@ impl<'a> Memory<'a> {
     }
 
     /// The memories nearest to each text, nearest first, within this distance and the number that the settings allow.
-    async fn recall(&self, queries: &[String], farthest: f64) -> Result<Vec<Vec<Recalled<'_>>>, EmbedError> {
+    async fn recall(&self, queries: &[String], farthest: f64) -> Result<Vec<Vec<RecalledFinding<'_>>>, EmbedError> {
         if queries.is_empty() {
             return Ok(Vec::new());
         }
         let vectors = self.embedder.embed(queries, InputType::Query).await?;
         let near = |vector: &Vec<f32>| {
-            let all =
-                self.memories.iter().map(|memory| Recalled { memory, distance: distance(vector, &memory.vector) });
-            let mut near: Vec<Recalled<'_>> = all.filter(|recalled| recalled.distance <= farthest).collect();
+            let all = self
+                .memories
+                .iter()
+                .map(|memory| RecalledFinding { memory, distance: distance(vector, &memory.vector) });
+            let mut near: Vec<RecalledFinding<'_>> = all.filter(|recalled| recalled.distance <= farthest).collect();
             near.sort_by(|one, other| {
                 one.distance.total_cmp(&other.distance).then(other.memory.at.cmp(&one.memory.at))
             });
@@ -147,7 +149,7 @@ impl<'a> Memory<'a> {
         Ok(vectors.iter().map(near).collect())
     }
 
-    fn log(&self, recalled: &Recalled<'_>, what: &str) {
+    fn log(&self, recalled: &RecalledFinding<'_>, what: &str) {
         let memory = recalled.memory;
         tracing::info!(
             repo = %memory.repo, subject = %memory.subject, finding = %memory.finding, outcome = memory.outcome.as_str(),

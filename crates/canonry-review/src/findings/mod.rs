@@ -10,5 +10,5 @@ pub(crate) mod severity_floors;
 
 pub use configured_filters::ConfiguredFilters;
 pub use explain_finding::{FindingLife, explain_finding};
-pub use reviewer_answer::{Heard, Reported, findings_of, who_read};
+pub use reviewer_answer::{RawFinding, ReviewerAnswer, findings_of, who_read};
 pub use severity_floors::SeverityFloors;

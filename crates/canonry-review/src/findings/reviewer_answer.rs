@@ -8,7 +8,7 @@ use canonry_domain::review::{
     merge_witnesses,
 };
 
-use crate::change::head_texts::TextsNow;
+use crate::change::head_texts::HeadTexts;
 use crate::findings::severity_floors::SeverityFloors;
 
 /// The longest title that is kept; the rest belongs to the message.
@@ -18,7 +18,7 @@ const MESSAGE: usize = 8_000;
 
 /// One remark as a reviewer made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reported {
+pub struct RawFinding {
     pub reviewer: ReviewerName,
     pub rule: Option<String>,
     pub title: String,
@@ -36,8 +36,8 @@ pub struct Reported {
 
 /// What came of asking a reviewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Heard {
-    pub reported: Vec<Reported>,
+pub struct ReviewerAnswer {
+    pub reported: Vec<RawFinding>,
     /// What went wrong and leaves a gap, in sentences for the details.
     pub problems: Vec<String>,
     /// What is worth telling in the details and leaves no gap.
@@ -79,7 +79,7 @@ fn bounded(text: &str) -> String {
     }
 }
 
-impl Reported {
+impl RawFinding {
     /// The finding, with the code that it is about; `file` are the lines of the file now, where they are known.
     ///
     /// No secret goes along: findings are stored, printed into public logs and repeated in comments, and what a tool or a
@@ -111,17 +111,21 @@ impl Reported {
 }
 
 /// The findings of what all reviewers say: with the code that they are about, and those of several reviewers made one.
-pub fn findings_of(heard: Vec<Heard>, texts: &TextsNow) -> Vec<Finding> {
+pub fn findings_of(heard: Vec<ReviewerAnswer>, texts: &HeadTexts) -> Vec<Finding> {
     raised_findings_of(heard, texts, &SeverityFloors::default())
 }
 
 /// The same with floors under what each reviewer says: once findings are one, only the words of the first are left.
-pub(crate) fn raised_findings_of(heard: Vec<Heard>, texts: &TextsNow, floors: &SeverityFloors) -> Vec<Finding> {
-    let reported: Vec<Reported> = heard.into_iter().flat_map(|heard| heard.reported).collect();
+pub(crate) fn raised_findings_of(
+    heard: Vec<ReviewerAnswer>,
+    texts: &HeadTexts,
+    floors: &SeverityFloors,
+) -> Vec<Finding> {
+    let reported: Vec<RawFinding> = heard.into_iter().flat_map(|heard| heard.reported).collect();
     let paths: BTreeSet<&RepoPath> = reported.iter().map(|one| &one.path).collect();
     let lines: BTreeMap<RepoPath, Vec<&str>> =
         (paths.into_iter()).filter_map(|path| Some((path.clone(), texts.get(path)?.lines().collect()))).collect();
-    let finding = |one: Reported| {
+    let finding = |one: RawFinding| {
         let file = lines.get(&one.path).map(Vec::as_slice);
         let finding = one.into_finding(file);
         Finding { severity: floors.apply(&finding), ..finding }
@@ -129,7 +133,7 @@ pub(crate) fn raised_findings_of(heard: Vec<Heard>, texts: &TextsNow, floors: &S
     merge_witnesses(reported.into_iter().map(finding).collect())
 }
 
-pub fn who_read(heard: &[Heard], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
+pub fn who_read(heard: &[ReviewerAnswer], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
     let mut read = BTreeSet::new();
     for (reviewer, paths) in heard.iter().flat_map(|heard| &heard.read) {
         let paths = paths.as_ref().unwrap_or(files);
@@ -144,7 +148,7 @@ mod tests {
 
     use canonry_domain::review::{Category, RepoPath, ReviewerName, Severity};
 
-    use super::{Reported, title_and_rest};
+    use super::{RawFinding, title_and_rest};
 
     #[test]
     fn the_first_line_is_the_title() {
@@ -166,7 +170,7 @@ mod tests {
     fn a_tools_own_words_leak_nothing() {
         let body = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8";
         let (token, aws) = (["gh", "p_", body].concat(), ["AKIA", "J7Q2ZLM4N8PXR5TV"].concat());
-        let said = |title: &str, rest: &str| Reported {
+        let said = |title: &str, rest: &str| RawFinding {
             reviewer: ReviewerName::tool("leaks"),
             rule: None,
             title: title.to_owned(),

@@ -7,7 +7,7 @@ use canonry_domain::scan_secrets;
 
 use super::columns::fitted;
 use crate::change::git::{Git, GitError};
-use crate::change::head_texts::TextsNow;
+use crate::change::head_texts::HeadTexts;
 use crate::run::report::ReviewReport;
 
 /// Lines before and after the flagged ones.
@@ -25,11 +25,11 @@ impl Excerpts {
     /// Asks git for the files whose code is shown. What is not text or too large is left out.
     pub async fn read(git: &Git, report: &ReviewReport) -> Result<Self, GitError> {
         let paths = paths_shown(report);
-        Ok(Self::of(report, &TextsNow::read(git, &report.head, &[], &paths).await?))
+        Ok(Self::of(report, &HeadTexts::read(git, &report.head, &[], &paths).await?))
     }
 
     /// Takes the files whose code is shown out of those that were read.
-    pub fn of(report: &ReviewReport, texts: &TextsNow) -> Self {
+    pub fn of(report: &ReviewReport, texts: &HeadTexts) -> Self {
         let text = |path: RepoPath| {
             let text = texts.get(&path)?.to_owned();
             Some((path, text))

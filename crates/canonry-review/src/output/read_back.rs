@@ -5,7 +5,7 @@ use proptest::prelude::{Strategy, prop_assert_eq, prop_oneof, proptest};
 
 use super::sample::{finding, report};
 use super::{rdjsonl, sarif};
-use crate::findings::reviewer_answer::Reported;
+use crate::findings::reviewer_answer::RawFinding;
 use crate::reviewers::{read_rdjson, read_sarif};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
@@ -42,9 +42,9 @@ fn any_finding() -> impl Strategy<Value = ReportedFinding> {
         })
 }
 
-type Seen = (String, Option<LineRange>, String, String, Severity);
+type FindingFacts = (String, Option<LineRange>, String, String, Severity);
 
-fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity) -> Vec<Seen> {
+fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity) -> Vec<FindingFacts> {
     let seen = report.findings.iter().map(|one| &one.sighting.finding).map(|one| {
         let severity = held(one.severity, one.category);
         (one.path.to_string(), one.lines, one.title.clone(), one.message.clone(), severity)
@@ -52,8 +52,8 @@ fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity)
     seen.collect()
 }
 
-fn read(reported: Vec<Reported>) -> Vec<Seen> {
-    let seen = |one: Reported| (one.path.to_string(), one.lines, one.title, one.message, one.severity);
+fn read(reported: Vec<RawFinding>) -> Vec<FindingFacts> {
+    let seen = |one: RawFinding| (one.path.to_string(), one.lines, one.title, one.message, one.severity);
     reported.into_iter().map(seen).collect()
 }
 

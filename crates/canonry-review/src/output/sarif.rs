@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::diagnostic::{message, relative_uri, rule_id};
 use super::run_facts::notes;
-use super::sarif_rules::{Rules, level, security_severity};
+use super::sarif_rules::{SarifRuleTable, level, security_severity};
 use crate::run::report::{ReportedFinding, ReviewReport};
 
 /// The name that paths are relative to: the root of the repository, wherever it lies.
@@ -22,7 +22,7 @@ pub fn code_scanning(report: &ReviewReport) -> Value {
 }
 
 fn log(report: &ReviewReport, findings: &[&ReportedFinding]) -> Value {
-    let rules = Rules::of(findings.iter().map(|one| &one.sighting.finding));
+    let rules = SarifRuleTable::of(findings.iter().map(|one| &one.sighting.finding));
     let results: Vec<Value> = findings.iter().map(|one| result(one, &rules)).collect();
     let mut log = json!({
         "$schema": "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json",
@@ -94,7 +94,7 @@ fn artifact(path: &str) -> Value {
     json!({"uri": relative_uri(path), "uriBaseId": ROOT})
 }
 
-fn result(one: &ReportedFinding, rules: &Rules) -> Value {
+fn result(one: &ReportedFinding, rules: &SarifRuleTable) -> Value {
     let finding = &one.sighting.finding;
     let id = rule_id(finding);
     let mut location = json!({"artifactLocation": artifact(finding.path.as_str())});

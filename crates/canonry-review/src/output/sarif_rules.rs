@@ -9,13 +9,13 @@ use super::diagnostic::rule_id;
 
 /// The rules in the order in which findings need them.
 #[derive(Debug, Default)]
-pub(super) struct Rules {
+pub(super) struct SarifRuleTable {
     places: BTreeMap<String, usize>,
-    rules: Vec<Rule>,
+    rules: Vec<SarifRuleEntry>,
 }
 
 #[derive(Debug)]
-struct Rule {
+struct SarifRuleEntry {
     id: String,
     title: String,
     severity: Severity,
@@ -23,7 +23,7 @@ struct Rule {
     category: Option<Category>,
 }
 
-impl Rules {
+impl SarifRuleTable {
     pub(super) fn of<'a>(findings: impl IntoIterator<Item = &'a Finding>) -> Self {
         let mut rules = Self::default();
         for finding in findings {
@@ -44,7 +44,7 @@ impl Rules {
                 self.places.insert(id.clone(), self.rules.len());
                 let title = finding.title.clone();
                 let (severity, category) = (finding.severity, Some(finding.category));
-                self.rules.push(Rule { id, title, severity, category });
+                self.rules.push(SarifRuleEntry { id, title, severity, category });
             }
         }
     }
@@ -56,11 +56,11 @@ impl Rules {
 
     /// The rules as the format wants them.
     pub(super) fn into_values(self) -> Vec<Value> {
-        self.rules.into_iter().map(Rule::into_value).collect()
+        self.rules.into_iter().map(SarifRuleEntry::into_value).collect()
     }
 }
 
-impl Rule {
+impl SarifRuleEntry {
     fn into_value(self) -> Value {
         let mut value = json!({
             "id": self.id,

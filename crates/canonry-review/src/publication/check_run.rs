@@ -9,8 +9,8 @@ use canonry_github::outbox::Write;
 use canonry_store::{OutboxEntry, OutboxState, Repo, ReviewId, Store, StoreError};
 use jiff::Timestamp;
 
-use super::keys::Keys;
-use super::publish::{Publication, PublicationError, Stop, WriteEnd};
+use super::keys::PublicationKeys;
+use super::publish::{Publication, PublicationError, PublicationStop, WriteEnd};
 use super::pull_writes::{PullWrite, PullWrites};
 use super::quoted;
 use super::texts::SummaryParts;
@@ -38,7 +38,7 @@ pub async fn written_check(
     review: ReviewId,
 ) -> Result<Option<WrittenCheck>, StoreError> {
     let Some(github_id) = repo.github_id else { return Ok(None) };
-    let begins = Keys { repo: github_id, number: pull }.of_run("check", review);
+    let begins = PublicationKeys { repo: github_id, number: pull }.of_run("check", review);
     let writes = PullWrites::load(store, repo.id, pull).await?;
     let last = writes.living_under(&begins).next_back().and_then(check_of);
     Ok(last.map(|(entry, check)| WrittenCheck {
@@ -77,7 +77,7 @@ impl Publication<'_> {
         })
     }
 
-    async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), Stop> {
+    async fn begin_or_stop(&self, head: &CommitSha, is_another_change: bool) -> Result<(), PublicationStop> {
         let mut writes = self.load_writes().await?;
         self.end_unfinished(&mut writes, Some(head), LEFT).await?;
         let last = self.checks(&writes)?.rfind(|(_, check)| check.head == head.as_str());
@@ -93,7 +93,7 @@ impl Publication<'_> {
         self.write_check(&mut writes, &self.keys()?.begin(head.as_str()), begun).await.map(drop)
     }
 
-    async fn leave_or_stop(&self, why: &str) -> Result<(), Stop> {
+    async fn leave_or_stop(&self, why: &str) -> Result<(), PublicationStop> {
         self.end_unfinished(&mut self.load_writes().await?, None, why).await
     }
 
@@ -103,7 +103,7 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         but: Option<&CommitSha>,
         why: &str,
-    ) -> Result<(), Stop> {
+    ) -> Result<(), PublicationStop> {
         for head in self.unfinished_checks(writes, but)? {
             let left = self.check(&head, CheckState::ActionRequired, "Not reviewed", why)?;
             self.write_check(writes, &self.keys()?.left(&head), left).await?;
@@ -111,7 +111,7 @@ impl Publication<'_> {
         Ok(())
     }
 
-    async fn conclude_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), Stop> {
+    async fn conclude_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), PublicationStop> {
         let why = quoted::line(why, 1_000);
         let summary = format!(
             "{why}\n\nNothing is known about this commit until it is reviewed. `/{} review` asks for another try.",
@@ -120,7 +120,9 @@ impl Publication<'_> {
         let check =
             self.check(head.as_str(), CheckState::ActionRequired, "The review could not be completed", &summary)?;
         let mut writes = self.load_writes().await?;
-        self.write_check(&mut writes, &self.keys()?.not_reviewed("check", head.as_str(), attempt), check).await.map(drop)
+        self.write_check(&mut writes, &self.keys()?.not_reviewed("check", head.as_str(), attempt), check)
+            .await
+            .map(drop)
     }
 
     /// Tells how a review ended; what could not be written comes back. Where the conversation does not tell what was
@@ -132,7 +134,7 @@ impl Publication<'_> {
         run: ReviewId,
         parts: &SummaryParts,
         untold: Option<&str>,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, PublicationStop> {
         let counts = counts(report);
         let state = match check_conclusion(&counts, &gaps(report), &report.reason) {
             _ if untold.is_some() && counts.shown() > 0 => CheckState::ActionRequired,
@@ -172,7 +174,7 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         begins: &str,
         check: CheckRunWrite,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, PublicationStop> {
         let key = match self.checks(writes)?.rfind(|(_, one)| one.head == check.head) {
             Some((entry, said)) if *said == check && entry.key.starts_with(begins) => entry.key.clone(),
             _ => writes.next_key(begins),
@@ -184,7 +186,7 @@ impl Publication<'_> {
     }
 
     /// The commits but this whose check runs still say that they are being reviewed.
-    fn unfinished_checks(&self, writes: &PullWrites, but: Option<&CommitSha>) -> Result<Vec<String>, Stop> {
+    fn unfinished_checks(&self, writes: &PullWrites, but: Option<&CommitSha>) -> Result<Vec<String>, PublicationStop> {
         let last: BTreeMap<&str, CheckState> =
             self.checks(writes)?.map(|(_, check)| (check.head.as_str(), check.state)).collect();
         let but = but.map(CommitSha::as_str);
@@ -210,10 +212,10 @@ fn check_of(one: &PullWrite) -> Option<(&OutboxEntry, &CheckRunWrite)> {
 }
 
 /// What comes too late or has to wait is no error: the outbox sees to the rest.
-fn ignore_stop(ended: Result<(), Stop>) -> Result<(), PublicationError> {
+fn ignore_stop(ended: Result<(), PublicationStop>) -> Result<(), PublicationError> {
     match ended {
-        Ok(()) | Err(Stop::Superseded | Stop::Waiting { .. }) => Ok(()),
-        Err(Stop::Error(error)) => Err(error),
+        Ok(()) | Err(PublicationStop::Superseded | PublicationStop::Waiting { .. }) => Ok(()),
+        Err(PublicationStop::Error(error)) => Err(error),
     }
 }
 

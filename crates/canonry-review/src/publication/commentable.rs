@@ -10,25 +10,25 @@ const MOST_SPANNED: u32 = 25;
 
 /// The lines of the new side that each changed file shows in its diff; `None` where GitHub does not show it.
 #[derive(Debug, Default)]
-pub(super) struct Commentable(BTreeMap<String, Option<Vec<LineRange>>>);
+pub(super) struct CommentableLines(BTreeMap<String, Option<Vec<LineRange>>>);
 
 /// Where a comment goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CommentPlace {
     /// The last line.
     pub(super) line: u32,
     /// The first, when there are several.
     pub(super) start_line: Option<u32>,
 }
 
-impl Commentable {
+impl CommentableLines {
     pub(super) fn new(files: &[RestPullFile]) -> Self {
         Self(files.iter().map(|file| (file.filename.clone(), file.patch.as_deref().map(shown_lines))).collect())
     }
 
     /// Where a comment about these lines goes: the part of them that one hunk shows. Where GitHub does not say what it
     /// shows, such as for a very large diff, it decides itself.
-    pub(super) fn place(&self, path: &RepoPath, lines: LineRange) -> Option<Place> {
+    pub(super) fn place(&self, path: &RepoPath, lines: LineRange) -> Option<CommentPlace> {
         let shown = match self.0.get(path.as_str()) {
             Some(Some(hunks)) => {
                 let hunk = hunks.iter().find(|hunk| hunk.overlaps(lines))?;
@@ -38,8 +38,8 @@ impl Commentable {
         };
         let spans = shown.last - shown.first;
         Some(match spans {
-            1..MOST_SPANNED => Place { line: shown.last, start_line: Some(shown.first) },
-            _ => Place { line: shown.first, start_line: None },
+            1..MOST_SPANNED => CommentPlace { line: shown.last, start_line: Some(shown.first) },
+            _ => CommentPlace { line: shown.first, start_line: None },
         })
     }
 }
@@ -62,7 +62,7 @@ mod tests {
     use canonry_domain::review::{LineRange, RepoPath};
     use canonry_github::api::RestPullFile;
 
-    use super::{Commentable, Place};
+    use super::{CommentPlace, CommentableLines};
 
     fn file(name: &str, patch: Option<&str>) -> RestPullFile {
         RestPullFile {
@@ -80,12 +80,12 @@ mod tests {
         let patch =
             "@@ -1,3 +1,4 @@ fn a\n x\n+@@ -9 +9 @@\n y\n z\n@@ -20,0 +22,2 @@\n+a\n+b\n@@ -40,2 +43,0 @@\n-c\n-d";
         let files = [file("a.rs", Some(patch)), file("large.rs", None)];
-        let commentable = Commentable::new(&files);
+        let commentable = CommentableLines::new(&files);
         let place = |path: &str, first, last| {
             let path = RepoPath::new(path).expect("a path");
             commentable.place(&path, LineRange::new(first, last).expect("lines"))
         };
-        let at = |line, start_line| Some(Place { line, start_line });
+        let at = |line, start_line| Some(CommentPlace { line, start_line });
         assert_eq!(place("a.rs", 2, 2), at(2, None));
         assert_eq!(place("a.rs", 3, 9), at(4, Some(3)));
         assert_eq!(place("a.rs", 10, 23), at(23, Some(22)));

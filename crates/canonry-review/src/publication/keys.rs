@@ -8,7 +8,7 @@ const ATTEMPT_BYTES: usize = 60;
 
 /// The keys of one pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Keys {
+pub(super) struct PublicationKeys {
     pub(super) repo: GithubId,
     pub(super) number: ItemNumber,
 }
@@ -22,7 +22,7 @@ pub(super) enum WriteSubject {
     Left,
 }
 
-impl Keys {
+impl PublicationKeys {
     pub(super) fn comment(&self, run: ReviewId, finding: FindingId) -> String {
         format!("{}#{}/{run}/{finding}", self.repo.0, self.number)
     }
@@ -80,11 +80,11 @@ mod tests {
     use canonry_domain::{GithubId, ItemNumber};
     use canonry_store::{FindingId, ReviewId};
 
-    use super::{Keys, WriteSubject, finding_of, subject_of};
+    use super::{PublicationKeys, WriteSubject, finding_of, subject_of};
 
     #[test]
     fn a_key_says_what_it_is_about() {
-        let keys = Keys { repo: GithubId(9), number: ItemNumber::new(12).expect("positive") };
+        let keys = PublicationKeys { repo: GithubId(9), number: ItemNumber::new(12).expect("positive") };
         let (run, head) = (ReviewId::new(7), "a".repeat(40));
         for (key, expected) in [
             (keys.of_run("post", run) + "0", WriteSubject::Run(run)),

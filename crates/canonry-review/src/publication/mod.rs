@@ -15,5 +15,5 @@ mod texts;
 mod threads;
 
 pub use check_run::{WrittenCheck, written_check};
-pub use publish::{Publication, PublicationError, Published};
+pub use publish::{Publication, PublicationError, PublicationResult};
 pub use recheck::{CLOSED, PublicationRecheck, SUPERSEDED};

@@ -12,8 +12,8 @@ use canonry_store::{
 };
 use jiff::{SignedDuration, Timestamp};
 
-use super::commentable::{Commentable, Place};
-use super::keys::{Keys, WriteSubject, finding_of, subject_of};
+use super::commentable::{CommentPlace, CommentableLines};
+use super::keys::{PublicationKeys, WriteSubject, finding_of, subject_of};
 use super::pull_writes::PullWrites;
 use super::recheck::{SUPERSEDED, latest_review};
 use super::texts::{self, SummaryParts};
@@ -40,7 +40,7 @@ pub struct Publication<'a> {
 
 /// What came of publishing a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Published {
+pub enum PublicationResult {
     Done {
         /// How many findings of this review stand at their lines because of it.
         inline: usize,
@@ -72,13 +72,13 @@ pub enum PublicationError {
 }
 
 /// Why the work stops before its end.
-pub(super) enum Stop {
+pub(super) enum PublicationStop {
     Superseded,
     Waiting { until: Timestamp, reason: String },
     Error(PublicationError),
 }
 
-impl<E: Into<PublicationError>> From<E> for Stop {
+impl<E: Into<PublicationError>> From<E> for PublicationStop {
     fn from(error: E) -> Self {
         Self::Error(error.into())
     }
@@ -92,23 +92,23 @@ pub(super) enum WriteEnd {
 impl Publication<'_> {
     /// Publishes a completed review: its comments at lines, the summary, the check run, the ends of threads. A review
     /// that is published already changes nothing.
-    pub async fn publish(&self, report: &ReviewReport) -> Result<Published, PublicationError> {
+    pub async fn publish(&self, report: &ReviewReport) -> Result<PublicationResult, PublicationError> {
         match self.publish_or_stop(report).await {
             Ok(done) => Ok(done),
-            Err(Stop::Superseded) => Ok(Published::Superseded),
-            Err(Stop::Waiting { until, reason }) => Ok(Published::Waiting { until, reason }),
-            Err(Stop::Error(error)) => Err(error),
+            Err(PublicationStop::Superseded) => Ok(PublicationResult::Superseded),
+            Err(PublicationStop::Waiting { until, reason }) => Ok(PublicationResult::Waiting { until, reason }),
+            Err(PublicationStop::Error(error)) => Err(error),
         }
     }
 
-    async fn publish_or_stop(&self, report: &ReviewReport) -> Result<Published, Stop> {
+    async fn publish_or_stop(&self, report: &ReviewReport) -> Result<PublicationResult, PublicationStop> {
         if report.subject != ReviewSubject::Pull(self.number) {
             return Err(PublicationError::NotPublishable("it is not about this pull request").into());
         }
         let run = report.review.ok_or(PublicationError::NotPublishable("it is not stored"))?;
         let latest = latest_review(self.store, self.repo.id, self.number).await?;
         if latest.is_some_and(|latest| latest.id != run) {
-            return Err(Stop::Superseded);
+            return Err(PublicationStop::Superseded);
         }
         let mut writes = self.load_writes().await?;
         let mut refused = Vec::new();
@@ -126,14 +126,14 @@ impl Publication<'_> {
         let (settled, trouble) = self.settle_threads(&mut writes, report, run, &posted).await?;
         refused.extend(trouble);
         let inline = posted.iter().filter(|one| one.run == run).count();
-        let done = Published::Done { inline, edited_summary, settled, refused };
+        let done = PublicationResult::Done { inline, edited_summary, settled, refused };
         tracing::info!(repo = %self.repo.name, number = %self.number, head = report.head.short(), ?done, "a review is published");
         Ok(done)
     }
 
     /// Records the comments of earlier reviews whose process died between GitHub's answer and the record: what they say
     /// must not be said again.
-    async fn note_earlier_posts(&self, writes: &mut PullWrites, run: ReviewId) -> Result<(), Stop> {
+    async fn note_earlier_posts(&self, writes: &mut PullWrites, run: ReviewId) -> Result<(), PublicationStop> {
         let begins = self.keys()?.all("post");
         let own = self.keys()?.of_run("post", run);
         let posts: Vec<OutboxEntry> = writes.under(&begins).map(|one| one.entry.clone()).collect();
@@ -158,7 +158,7 @@ impl Publication<'_> {
     }
 
     /// Looks for the comments of reviews that were given up without an answer: GitHub may have them after all.
-    async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<(), Stop> {
+    async fn find_given_up(&self, failed: &[&OutboxEntry]) -> Result<(), PublicationStop> {
         let there = self.github.review_comments(&self.repo.name, self.number).all().await?;
         for entry in failed {
             let (Some(Write::Review(review)), Some(WriteSubject::Run(run))) =
@@ -184,7 +184,7 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         report: &ReviewReport,
         run: ReviewId,
-    ) -> Result<Option<String>, Stop> {
+    ) -> Result<Option<String>, PublicationStop> {
         let begins = self.keys()?.of_run("post", run);
         let (key, write) = match writes.under(&begins).next_back() {
             // What was refused is not on GitHub, and of what was given up it is known by now.
@@ -207,7 +207,11 @@ impl Publication<'_> {
     }
 
     /// The review to be posted; `None` when there is nothing new to say at any line.
-    async fn comments_to_post(&self, report: &ReviewReport, run: ReviewId) -> Result<Option<ReviewWrite>, Stop> {
+    async fn comments_to_post(
+        &self,
+        report: &ReviewReport,
+        run: ReviewId,
+    ) -> Result<Option<ReviewWrite>, PublicationStop> {
         let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
         let inline = || report.standing().filter(|one| one.shown == ShownAs::Inline);
         let (said, unsaid): (Vec<&ReportedFinding>, Vec<&ReportedFinding>) =
@@ -218,12 +222,12 @@ impl Publication<'_> {
             return Ok(None);
         }
         let files = self.github.pull_files(&self.repo.name, self.number).all().await?;
-        let commentable = Commentable::new(&files);
+        let commentable = CommentableLines::new(&files);
         let mut comments = Vec::new();
         for one in unsaid.into_iter().filter(|one| one.grounded) {
             let finding = &one.sighting.finding;
             let place = finding.lines.and_then(|lines| commentable.place(&finding.path, lines));
-            let (Some(Place { line, start_line }), Some(id)) = (place, one.id) else { continue };
+            let (Some(CommentPlace { line, start_line }), Some(id)) = (place, one.id) else { continue };
             comments.push(InlineComment {
                 key: self.keys()?.comment(run, id),
                 path: finding.path.as_str().to_owned(),
@@ -236,7 +240,7 @@ impl Publication<'_> {
         Ok((!comments.is_empty()).then(|| ReviewWrite { commit, body: REVIEW_BODY.to_owned(), comments }))
     }
 
-    async fn note_posted(&self, run: ReviewId, receipt: &Receipt) -> Result<(), Stop> {
+    async fn note_posted(&self, run: ReviewId, receipt: &Receipt) -> Result<(), PublicationStop> {
         let Some(review) = &receipt.review else { return Ok(()) };
         let posted: Vec<_> =
             review.comments.iter().filter_map(|one| Some((finding_of(&one.key)?, one.comment))).collect();
@@ -248,9 +252,9 @@ impl Publication<'_> {
         Ok(())
     }
 
-    pub(super) fn keys(&self) -> Result<Keys, PublicationError> {
+    pub(super) fn keys(&self) -> Result<PublicationKeys, PublicationError> {
         let unknown = PublicationError::NotPublishable("it is not known which repository on GitHub it is of");
-        Ok(Keys { repo: self.repo.github_id.ok_or(unknown)?, number: self.number })
+        Ok(PublicationKeys { repo: self.repo.github_id.ok_or(unknown)?, number: self.number })
     }
 
     pub(super) async fn load_writes(&self) -> Result<PullWrites, StoreError> {
@@ -263,21 +267,21 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         key: &str,
         write: Write,
-    ) -> Result<WriteEnd, Stop> {
+    ) -> Result<WriteEnd, PublicationStop> {
         let entry = self.outbox.enqueue(self.repo.id, self.number, key, write).await?;
         let entry = self.send(writes, entry.id).await?;
         let reason = || entry.reason.clone().unwrap_or_else(|| "no reason was given".to_owned());
         match entry.state {
             OutboxState::Sent => Ok(WriteEnd::Sent(receipt_of(&entry))),
             OutboxState::Pending => Err(self.waiting(&entry).await?),
-            OutboxState::Refused if entry.reason.as_deref() == Some(SUPERSEDED) => Err(Stop::Superseded),
+            OutboxState::Refused if entry.reason.as_deref() == Some(SUPERSEDED) => Err(PublicationStop::Superseded),
             OutboxState::Refused | OutboxState::Failed => Ok(WriteEnd::Not(reason())),
         }
     }
 
     /// Sends an entry. The outbox keeps the order of a pull request's writes: what waited before this one was sent or
     /// refused on the way, and only then is there anything else to read again.
-    async fn send(&self, writes: &mut PullWrites, id: OutboxId) -> Result<OutboxEntry, Stop> {
+    async fn send(&self, writes: &mut PullWrites, id: OutboxId) -> Result<OutboxEntry, PublicationStop> {
         let entry = self.outbox.publish(id, self.recheck).await?;
         if writes.is_another_pending(id) {
             *writes = self.load_writes().await?;
@@ -287,7 +291,7 @@ impl Publication<'_> {
         Ok(entry)
     }
 
-    async fn waiting(&self, entry: &OutboxEntry) -> Result<Stop, StoreError> {
+    async fn waiting(&self, entry: &OutboxEntry) -> Result<PublicationStop, StoreError> {
         let next = self.store.next_outbox_moment(OutboxScope::Item(self.repo.id, self.number)).await?;
         let until = next.unwrap_or(entry.not_before).max(self.github.now() + LEAST_WAIT);
         let mut reason = entry.reason.clone();
@@ -297,7 +301,7 @@ impl Publication<'_> {
             reason = entries.into_iter().filter(|one| one.state == OutboxState::Pending).find_map(|one| one.reason);
         }
         let reason = reason.unwrap_or_else(|| "another process is writing".to_owned());
-        Ok(Stop::Waiting { until, reason })
+        Ok(PublicationStop::Waiting { until, reason })
     }
 }
 

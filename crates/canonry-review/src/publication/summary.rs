@@ -5,8 +5,8 @@ use canonry_domain::review::{CommitSha, incomplete_comment};
 use canonry_github::outbox::{COMMENT_GONE, Write};
 use canonry_store::{OutboxState, ReviewId};
 
-use super::keys::Keys;
-use super::publish::{Publication, Stop, WriteEnd};
+use super::keys::PublicationKeys;
+use super::publish::{Publication, PublicationStop, WriteEnd};
 use super::pull_writes::PullWrites;
 use super::quoted;
 
@@ -29,14 +29,19 @@ impl Publication<'_> {
         writes: &mut PullWrites,
         text: &str,
         run: ReviewId,
-    ) -> Result<(bool, Option<String>), Stop> {
+    ) -> Result<(bool, Option<String>), PublicationStop> {
         let keys = self.keys()?;
         let under = SummaryKeys { comment: keys.of_run("summary", run), edit: keys.of_run("summary-edit", run) };
         self.say_under(writes, &keys, text, under).await
     }
 
     /// Makes it say that a commit could not be reviewed.
-    pub(super) async fn say_not_reviewed(&self, head: &CommitSha, why: &str, attempt: &str) -> Result<(), Stop> {
+    pub(super) async fn say_not_reviewed(
+        &self,
+        head: &CommitSha,
+        why: &str,
+        attempt: &str,
+    ) -> Result<(), PublicationStop> {
         let keys = self.keys()?;
         let mut writes = self.load_writes().await?;
         let last = writes.last_reviews_summary(&keys);
@@ -55,10 +60,10 @@ impl Publication<'_> {
     async fn say_under(
         &self,
         writes: &mut PullWrites,
-        keys: &Keys,
+        keys: &PublicationKeys,
         text: &str,
         under: SummaryKeys,
-    ) -> Result<(bool, Option<String>), Stop> {
+    ) -> Result<(bool, Option<String>), PublicationStop> {
         // As the outbox keeps it, so that the same text is known to be the same.
         let body = redact_shown(text);
         let mut ended = None;

@@ -5,7 +5,7 @@ use canonry_github::GitHubError;
 use canonry_github::outbox::{COMMENT_GONE, THREAD_FORBIDDEN, THREAD_GONE, THREAD_NOT_OURS, Write};
 use canonry_store::{FindingId, PostedFinding, ReviewId, Settled};
 
-use super::publish::{Publication, Stop, WriteEnd, outspoken_by_newer};
+use super::publish::{Publication, PublicationStop, WriteEnd, outspoken_by_newer};
 use super::pull_writes::PullWrites;
 use crate::run::report::ReviewReport;
 
@@ -29,7 +29,7 @@ impl Publication<'_> {
         report: &ReviewReport,
         run: ReviewId,
         posted: &[PostedFinding],
-    ) -> Result<(usize, Vec<String>), Stop> {
+    ) -> Result<(usize, Vec<String>), PublicationStop> {
         let open: Vec<&PostedFinding> = posted.iter().filter(|row| row.settled.is_none()).collect();
         if open.is_empty() {
             return Ok((0, Vec::new()));
@@ -81,7 +81,7 @@ impl Publication<'_> {
         row: &PostedFinding,
         because: ThreadEnd,
         can_resolve: bool,
-    ) -> Result<Settling, Stop> {
+    ) -> Result<Settling, PublicationStop> {
         let (keys, comment) = (self.keys()?, row.comment);
         let reason = if can_resolve {
             let resolve = format!("{}{}", keys.of_run("resolve", run), comment.0);
@@ -112,7 +112,7 @@ impl Publication<'_> {
     }
 
     /// What a comment of ours said when it was posted.
-    fn text_of(&self, writes: &PullWrites, row: &PostedFinding) -> Result<Option<String>, Stop> {
+    fn text_of(&self, writes: &PullWrites, row: &PostedFinding) -> Result<Option<String>, PublicationStop> {
         let keys = self.keys()?;
         let (begins, key) = (keys.of_run("post", row.run), keys.comment(row.run, row.finding));
         let mut comments = writes.under(&begins).flat_map(|one| match &one.write {
@@ -123,7 +123,7 @@ impl Publication<'_> {
     }
 
     /// The commit whose review first found it gone.
-    async fn fixed_in(&self, report: &ReviewReport, finding: FindingId) -> Result<CommitSha, Stop> {
+    async fn fixed_in(&self, report: &ReviewReport, finding: FindingId) -> Result<CommitSha, PublicationStop> {
         if report.fixed().any(|one| one.id == Some(finding)) {
             return Ok(report.head.clone());
         }

@@ -10,20 +10,20 @@ use futures_util::future::{BoxFuture, join_all};
 
 use crate::change::file_change::{ChangeKind, FileChange};
 use crate::change::git::{Git, GitError};
-use crate::change::scope::Scope;
+use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
-use crate::findings::reviewer_answer::Heard;
+use crate::findings::reviewer_answer::ReviewerAnswer;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
-use crate::reviewers::tool_reads::{ToolHeard, bound_reads};
+use crate::reviewers::tool_reads::{ToolAnswer, bound_reads};
 use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
 use crate::run::read_so_far::{Assignment, HasRead};
 use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// What reviewers are asked about.
-pub(crate) struct Question<'a> {
+pub(crate) struct ReviewTask<'a> {
     pub(crate) request: &'a ReviewRequest<'a>,
-    pub(crate) scope: &'a Scope,
+    pub(crate) scope: &'a ReviewScope,
     pub(crate) files: &'a [FileToRead<'a>],
     /// What each reviewer of the request is to read.
     pub(crate) assigned: &'a [Assignment],
@@ -37,8 +37,8 @@ pub(crate) struct Question<'a> {
 
 /// What all of them say.
 #[derive(Debug, Default)]
-pub(crate) struct Collected {
-    pub(crate) heard: Vec<Heard>,
+pub(crate) struct CollectedAnswers {
+    pub(crate) heard: Vec<ReviewerAnswer>,
     pub(crate) reviewers: Vec<ReviewerRun>,
     pub(crate) model: Option<ModelUse>,
     pub(crate) skipped: Vec<SkippedFile>,
@@ -50,20 +50,20 @@ pub(crate) struct Collected {
 }
 
 #[derive(Default)]
-struct Answer {
+struct NamedAnswer {
     /// What the reviewer is called where it gives no name itself.
     called: String,
-    heard: Heard,
+    heard: ReviewerAnswer,
     model: Option<ModelUse>,
     skipped: Vec<SkippedFile>,
 }
 
 /// Asks every reviewer of the request that has something to read.
-pub(crate) async fn collect(question: &Question<'_>) -> Collected {
+pub(crate) async fn collect(question: &ReviewTask<'_>) -> CollectedAnswers {
     let asked: Vec<(&ReviewerChoice, &Assignment)> =
         question.request.reviewers.iter().zip(question.assigned).filter(|(_, assigned)| assigned.is_asked).collect();
     let mut answers = join_all(asked.iter().map(|(choice, assigned)| question.ask(choice, assigned))).await;
-    let mut collected = Collected::default();
+    let mut collected = CollectedAnswers::default();
     // What is gone can be looked at too.
     let readable = question.files.iter().filter(|file| file.text.is_some() || file.change.kind == ChangeKind::Deleted);
     let readable: BTreeSet<&RepoPath> = readable.map(|file| &file.change.path).collect();
@@ -85,22 +85,22 @@ pub(crate) async fn collect(question: &Question<'_>) -> Collected {
     collected
 }
 
-fn has_read(heard: &Heard, path: &RepoPath) -> bool {
+fn has_read(heard: &ReviewerAnswer, path: &RepoPath) -> bool {
     heard.read.iter().any(|(_, paths)| paths.as_ref().is_none_or(|paths| paths.contains(path)))
 }
 
-fn says_something(heard: &Heard) -> bool {
+fn says_something(heard: &ReviewerAnswer) -> bool {
     let read = heard.read.iter().any(|(_, files)| files.as_ref().is_none_or(|files| !files.is_empty()));
     read || !heard.reported.is_empty() || heard.problems.is_empty()
 }
 
-impl<'a> Question<'a> {
-    fn ask(&'a self, choice: &'a ReviewerChoice, assigned: &'a Assignment) -> BoxFuture<'a, Answer> {
+impl<'a> ReviewTask<'a> {
+    fn ask(&'a self, choice: &'a ReviewerChoice, assigned: &'a Assignment) -> BoxFuture<'a, NamedAnswer> {
         let root = self.request.root;
         match choice {
             ReviewerChoice::Builtin => {
                 let read = move || read_with_rules(&self.files_of(assigned));
-                async move { Answer { heard: read(), ..called("builtin") } }.boxed()
+                async move { NamedAnswer { heard: read(), ..called("builtin") } }.boxed()
             }
             ReviewerChoice::Sarif(path) => read_file(path, choice.called(), root, read_sarif).boxed(),
             ReviewerChoice::Rdjson(path) => read_file(path, choice.called(), root, read_rdjson).boxed(),
@@ -119,7 +119,7 @@ impl<'a> Question<'a> {
     }
 
     /// How much of the change a reviewer has read after its answer.
-    fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &Answer) -> HasRead {
+    fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &NamedAnswer) -> HasRead {
         let gaps: BTreeSet<&RepoPath> = answer.skipped.iter().filter(|one| one.gap).map(|one| &one.path).collect();
         let (mut left_out, is_whole) = (BTreeSet::new(), choice.is_heard_whole());
         for file in self.files_of(assigned).into_iter().filter(|file| !is_whole && file.change.is_readable()) {
@@ -133,10 +133,10 @@ impl<'a> Question<'a> {
     }
 
     /// Bounds what reports and programs say they read.
-    fn bound(&self, answers: &mut [Answer], asked: &[(&ReviewerChoice, &Assignment)]) {
+    fn bound(&self, answers: &mut [NamedAnswer], asked: &[(&ReviewerChoice, &Assignment)]) {
         let tools = answers.iter_mut().zip(asked).filter(|(_, (choice, _))| choice.is_heard_whole());
-        let mut tools: Vec<ToolHeard<'_>> = tools
-            .map(|(answer, (choice, assigned))| ToolHeard {
+        let mut tools: Vec<ToolAnswer<'_>> = tools
+            .map(|(answer, (choice, assigned))| ToolAnswer {
                 program: (!choice.is_report()).then(|| ReviewerName::tool(&answer.called)),
                 heard: &mut answer.heard,
                 is_behind: assigned.is_behind,
@@ -148,7 +148,7 @@ impl<'a> Question<'a> {
         bound_reads(&mut tools, self.scope.since.as_deref().map(paths).as_ref(), &paths(&self.scope.changes));
     }
 
-    async fn ask_command(&self, command: &CommandReviewer) -> Answer {
+    async fn ask_command(&self, command: &CommandReviewer) -> NamedAnswer {
         let name = command.name();
         let Some(root) = self.request.root else {
             return troubled(name.as_str(), format!("{name} is not run: there is no folder to run it in"));
@@ -156,12 +156,12 @@ impl<'a> Question<'a> {
         let git = self.request.repository.git();
         let from = parting(git, self.request.base, self.request.head).await;
         match git.patch(&from, self.request.head).await {
-            Ok(diff) => Answer { heard: command.ask(root, &diff).await, ..called(name.as_str()) },
+            Ok(diff) => NamedAnswer { heard: command.ask(root, &diff).await, ..called(name.as_str()) },
             Err(error) => troubled(name.as_str(), format!("{name} is not run: failed to {error}")),
         }
     }
 
-    async fn ask_model(&self, assigned: &Assignment) -> Answer {
+    async fn ask_model(&self, assigned: &Assignment) -> NamedAnswer {
         let Some(llm) = self.llm else {
             return troubled("llm", "no language model is configured: nobody read the change as one would".to_owned());
         };
@@ -182,7 +182,7 @@ impl<'a> Question<'a> {
         };
         let mut heard = llm.read(&input).await;
         heard.heard.problems.extend(trouble);
-        Answer { heard: heard.heard, model: Some(heard.model_use), skipped: heard.skipped, ..called("llm") }
+        NamedAnswer { heard: heard.heard, model: Some(heard.model_use), skipped: heard.skipped, ..called("llm") }
     }
 
     /// The files as they were where the change parted from its base, by their paths then.
@@ -208,24 +208,24 @@ async fn read_file(
     path: &Path,
     name: String,
     root: Option<&Path>,
-    read: fn(&str, &[u8], Option<&Path>) -> Heard,
-) -> Answer {
+    read: fn(&str, &[u8], Option<&Path>) -> ReviewerAnswer,
+) -> NamedAnswer {
     match read_report(path).await {
-        Ok(bytes) => Answer { heard: read(&name, &bytes, root), ..called(&name) },
+        Ok(bytes) => NamedAnswer { heard: read(&name, &bytes, root), ..called(&name) },
         Err(error) => troubled(&name, format!("failed to {error}")),
     }
 }
 
-fn called(name: &str) -> Answer {
-    Answer { called: name.to_owned(), ..Answer::default() }
+fn called(name: &str) -> NamedAnswer {
+    NamedAnswer { called: name.to_owned(), ..NamedAnswer::default() }
 }
 
-fn troubled(name: &str, problem: String) -> Answer {
-    Answer { heard: Heard { problems: vec![problem], ..Heard::default() }, ..called(name) }
+fn troubled(name: &str, problem: String) -> NamedAnswer {
+    NamedAnswer { heard: ReviewerAnswer { problems: vec![problem], ..ReviewerAnswer::default() }, ..called(name) }
 }
 
 /// What is told of a reviewer. A report may be of several tools, which are named instead of the file.
-fn run_of(answer: &Answer, files: usize) -> ReviewerRun {
+fn run_of(answer: &NamedAnswer, files: usize) -> ReviewerRun {
     let heard = &answer.heard;
     let read = heard.read.iter().map(|(reviewer, _)| reviewer);
     let names: BTreeSet<&str> =

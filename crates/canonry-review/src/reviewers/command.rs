@@ -8,7 +8,7 @@ use tokio::process::Command;
 
 use super::report_file::read_any;
 use crate::change::program::{ProgramError, run_confined_program};
-use crate::findings::reviewer_answer::Heard;
+use crate::findings::reviewer_answer::ReviewerAnswer;
 
 /// What is read of a report.
 const LARGEST: usize = 32 * 1024 * 1024;
@@ -38,11 +38,14 @@ impl CommandReviewer {
 
     /// Asks the program, in a folder, about a diff. It answers in SARIF, in rdjson (one document or lines), or with
     /// `{"findings": […]}`. How it ends counts only when it reported nothing: linters end with 1 when they find something.
-    pub async fn ask(&self, folder: &Path, diff: &[u8]) -> Heard {
+    pub async fn ask(&self, folder: &Path, diff: &[u8]) -> ReviewerAnswer {
         let mut command = Command::new(&self.program);
         command.args(&self.arguments).current_dir(folder);
         let name = self.name();
-        let failed = |problem: String| Heard { problems: vec![format!("{name} {problem}")], ..Heard::default() };
+        let failed = |problem: String| ReviewerAnswer {
+            problems: vec![format!("{name} {problem}")],
+            ..ReviewerAnswer::default()
+        };
         let ended = match run_confined_program(&mut command, diff, self.timeout, LARGEST).await {
             Ok(ended) => ended,
             Err(ProgramError::Absent(error)) => return failed(format!("does not start: {error}")),
@@ -53,7 +56,7 @@ impl CommandReviewer {
         if ended.out.iter().all(u8::is_ascii_whitespace) {
             // Silence is a report without findings.
             if ended.status.success() {
-                return Heard { read: vec![(name, None)], ..Heard::default() };
+                return ReviewerAnswer { read: vec![(name, None)], ..ReviewerAnswer::default() };
             }
             // What it says of itself is for the operator: problems are published.
             tracing::warn!(%name, status = %ended.status, said = canonry_domain::redact(&ended.said), "a reviewing program failed");
@@ -74,10 +77,10 @@ mod tests {
     use std::time::Duration;
 
     use super::CommandReviewer;
-    use crate::findings::reviewer_answer::Heard;
+    use crate::findings::reviewer_answer::ReviewerAnswer;
     use canonry_domain::review::ReviewerName;
 
-    async fn ask(script: &str, timeout: Duration) -> Heard {
+    async fn ask(script: &str, timeout: Duration) -> ReviewerAnswer {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
         let reviewer = CommandReviewer { program: "sh".to_owned(), arguments, timeout };
         let folder = tempfile::tempdir().expect("a folder");

@@ -9,14 +9,14 @@ use serde_json::Value;
 
 use super::json_problem::reason;
 use super::tool_path::plain_path;
-use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_rest};
 
 const TOLD: usize = 5;
 
 /// Reads the findings of one reviewer; what cannot be used is told, and the rest stands. `name` is who or what they come
 /// from, for the problems.
-pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> Heard {
-    let mut heard = Heard::default();
+pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
+    let mut heard = ReviewerAnswer::default();
     let document: Document = match serde_json::from_slice(bytes) {
         Ok(document) => document,
         Err(error) => {
@@ -47,7 +47,7 @@ pub fn read_findings(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Op
     heard
 }
 
-fn reported(reviewer: &ReviewerName, written: Written, root: Option<&Path>) -> Result<Reported, String> {
+fn reported(reviewer: &ReviewerName, written: Written, root: Option<&Path>) -> Result<RawFinding, String> {
     let (title, rest) = title_and_rest(&written.title);
     if title.is_empty() {
         return Err("has no title".to_owned());
@@ -59,7 +59,7 @@ fn reported(reviewer: &ReviewerName, written: Written, root: Option<&Path>) -> R
         None => Category::Correctness,
     };
     let lines = written.line.and_then(|first| LineRange::new(first, written.end_line.unwrap_or(first).max(first)));
-    Ok(Reported {
+    Ok(RawFinding {
         reviewer: reviewer.clone(),
         rule: written.rule.filter(|rule| !rule.trim().is_empty()),
         title,

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::json_problem::reason;
 use super::report_text::{report_text, short_fix, short_name, tool_lines};
 use super::tool_path::plain_path;
-use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_rest};
 
 const TOLD: usize = 5;
 
@@ -21,10 +21,10 @@ const MOST: usize = 50_000;
 
 /// Reads diagnostics; what cannot be used is told, and the rest stands. `name` is the file's, for the problems; `root` is
 /// where the tools saw the repository.
-pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> Heard {
-    let mut reading = Reading {
+pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
+    let mut reading = RdjsonReader {
         root,
-        heard: Heard::default(),
+        heard: ReviewerAnswer::default(),
         tools: BTreeSet::new(),
         elsewhere: BTreeSet::new(),
         problems: Vec::new(),
@@ -59,9 +59,9 @@ pub fn read_rdjson(name: &str, bytes: &[u8], root: Option<&Path>) -> Heard {
     reading.finish(name)
 }
 
-struct Reading<'a> {
+struct RdjsonReader<'a> {
     root: Option<&'a Path>,
-    heard: Heard,
+    heard: ReviewerAnswer,
     tools: BTreeSet<ReviewerName>,
     /// Tools that speak of files outside of the repository.
     elsewhere: BTreeSet<ReviewerName>,
@@ -71,7 +71,7 @@ struct Reading<'a> {
     is_complete: bool,
 }
 
-impl Reading<'_> {
+impl RdjsonReader<'_> {
     fn diagnostic(&mut self, at: &str, diagnostic: &str, source: Option<&Source>, severity: Option<&Value>) {
         if self.heard.reported.len() >= MOST {
             self.more += 1;
@@ -105,7 +105,7 @@ impl Reading<'_> {
         diagnostic: Diagnostic,
         source: Option<&Source>,
         severity: Option<&Value>,
-    ) -> Result<Reported, &'static str> {
+    ) -> Result<RawFinding, &'static str> {
         if diagnostic.message.trim().is_empty() {
             self.is_complete = false;
             return Err("says nothing");
@@ -120,7 +120,7 @@ impl Reading<'_> {
         let range = location.range.unwrap_or_default();
         let lines = tool_lines(range.start.and_then(|one| one.line), range.end.and_then(|one| one.line));
         let (title, message) = title_and_rest(&diagnostic.message);
-        Ok(Reported {
+        Ok(RawFinding {
             reviewer,
             rule: diagnostic
                 .code
@@ -139,7 +139,7 @@ impl Reading<'_> {
         })
     }
 
-    fn finish(mut self, name: &str) -> Heard {
+    fn finish(mut self, name: &str) -> ReviewerAnswer {
         let told = self.problems.into_iter().map(|problem| format!("{name}: {problem}; it is left out"));
         self.heard.problems.extend(told);
         if self.more > 0 {

@@ -11,7 +11,7 @@ use super::findings_json::read_findings;
 use super::rdjson::read_rdjson;
 use super::report_text::report_text;
 use super::sarif::read_sarif;
-use crate::findings::reviewer_answer::Heard;
+use crate::findings::reviewer_answer::ReviewerAnswer;
 
 /// The largest report that is read: a result takes about a kilobyte, and nobody reads a hundred thousand of them.
 const LARGEST: u64 = 100 * 1024 * 1024;
@@ -44,7 +44,7 @@ pub async fn read_report(path: &Path) -> Result<Vec<u8>, ReportError> {
 }
 
 /// Reads a report in whichever of the known formats it is.
-pub(super) fn read_any(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> Heard {
+pub(super) fn read_any(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     #[derive(Deserialize)]
     struct Shape {
         runs: Option<IgnoredAny>,

@@ -8,9 +8,9 @@ use serde_json::Value;
 
 use super::json_problem::reason;
 use super::report_text::{report_text, short_fix, short_name, tool_lines};
-use super::sarif_log::{Artifact, ArtifactLocation, Log, Properties, Rule, Run, SarifResult};
+use super::sarif_log::{ArtifactLocation, Properties, SarifArtifact, SarifLog, SarifResult, SarifRule, SarifRun};
 use super::tool_path::{absolute_path, uri_path};
-use crate::findings::reviewer_answer::{Heard, Reported, title_and_rest};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer, title_and_rest};
 
 /// Problems of one kind that are told one by one.
 const TOLD: usize = 5;
@@ -34,10 +34,10 @@ const LONGEST_TEXT: usize = 16_000;
 
 /// Reads a SARIF file; what cannot be used is told, and the rest stands. `name` is the file's, for the problems; `root` is
 /// where the tools saw the repository.
-pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> Heard {
-    let mut heard = Heard::default();
+pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
+    let mut heard = ReviewerAnswer::default();
     let text = report_text(name, bytes, &mut heard.problems);
-    let log: Log = match serde_json::from_str(&text) {
+    let log: SarifLog = match serde_json::from_str(&text) {
         Ok(log) => log,
         Err(error) => {
             heard.problems.push(format!("{name} is not used: it is no SARIF ({})", reason(&error)));
@@ -56,7 +56,7 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> Heard {
     let mut failed = BTreeSet::new();
     let mut is_complete = true;
     for (at, run) in log.runs.iter().enumerate() {
-        let run: Run = match serde_json::from_str(run.get()) {
+        let run: SarifRun = match serde_json::from_str(run.get()) {
             Ok(run) => run,
             Err(_) => {
                 heard.problems.push(format!(
@@ -85,11 +85,11 @@ pub fn read_sarif(name: &str, bytes: &[u8], root: Option<&Path>) -> Heard {
 
 struct RunReading<'a> {
     name: &'a str,
-    run: &'a Run<'a>,
+    run: &'a SarifRun<'a>,
     root: Option<&'a Path>,
     tool: ReviewerName,
     /// The rules by their ids: there may be as many as results.
-    rules: HashMap<&'a str, &'a Rule<'a>>,
+    rules: HashMap<&'a str, &'a SarifRule<'a>>,
     /// Folders that the run itself names: its bases, and where the tool was run; the shortest first.
     folders: Vec<String>,
     /// What was left out, by the reason: how many, and the first of them.
@@ -98,7 +98,7 @@ struct RunReading<'a> {
 }
 
 impl<'a> RunReading<'a> {
-    fn new(name: &'a str, run: &'a Run<'a>, root: Option<&'a Path>, tool: ReviewerName) -> Self {
+    fn new(name: &'a str, run: &'a SarifRun<'a>, root: Option<&'a Path>, tool: ReviewerName) -> Self {
         let rules = run.tool.driver.rules.iter().chain(run.tool.extensions.iter().flat_map(|one| &one.rules));
         // The first of one id counts.
         let rules = rules.collect::<Vec<_>>().into_iter().rev().map(|rule| (rule.id.as_str(), rule)).collect();
@@ -113,7 +113,7 @@ impl<'a> RunReading<'a> {
     }
 
     /// Reads the run; whether all of it could be read that may be a finding.
-    fn read(mut self, heard: &mut Heard) -> bool {
+    fn read(mut self, heard: &mut ReviewerAnswer) -> bool {
         let before = heard.reported.len();
         for (at, result) in self.run.results.iter().enumerate() {
             if heard.reported.len() >= MOST_RESULTS {
@@ -165,13 +165,13 @@ impl<'a> RunReading<'a> {
 
     /// The files that the tool looked at, where it tells.
     fn targets(&self) -> Option<BTreeSet<RepoPath>> {
-        let is_target = |artifact: &&Artifact| artifact.roles.iter().any(|role| role == "analysisTarget");
+        let is_target = |artifact: &&SarifArtifact| artifact.roles.iter().any(|role| role == "analysisTarget");
         let targets = self.run.artifacts.iter().filter(is_target);
         let paths: BTreeSet<RepoPath> = targets.filter_map(|one| self.path(one.location.as_ref()?).ok()).collect();
         (!paths.is_empty()).then_some(paths)
     }
 
-    fn reported(&mut self, result: &SarifResult) -> Option<Reported> {
+    fn reported(&mut self, result: &SarifResult) -> Option<RawFinding> {
         let rule = self.rule_of(result);
         let rule_id = result
             .rule_id
@@ -203,7 +203,7 @@ impl<'a> RunReading<'a> {
         let of_rule = Properties::of(rule.and_then(|rule| rule.properties));
         let tags: BTreeSet<String> = [&properties, &of_rule].into_iter().flat_map(tags_of).collect();
         let (title, message) = title_and_rest(&text);
-        Some(Reported {
+        Some(RawFinding {
             reviewer: self.tool.clone(),
             rule: rule_id,
             title,
@@ -251,7 +251,7 @@ impl<'a> RunReading<'a> {
         self.folders.iter().find_map(|root| uri_path(uri, Some(Path::new(root))).ok())
     }
 
-    fn rule_of(&self, result: &SarifResult) -> Option<&'a Rule<'a>> {
+    fn rule_of(&self, result: &SarifResult) -> Option<&'a SarifRule<'a>> {
         let reference = result.rule.as_ref();
         let component = reference.and_then(|rule| rule.tool_component.as_ref()?.index);
         let rules = match component.and_then(|index| usize::try_from(index).ok()) {
@@ -275,7 +275,7 @@ fn results(number: usize) -> String {
     if number == 1 { "1 result".to_owned() } else { format!("{number} results") }
 }
 
-fn severity_of(result: &SarifResult, rule: Option<&Rule>, properties: [&Properties; 2]) -> Severity {
+fn severity_of(result: &SarifResult, rule: Option<&SarifRule>, properties: [&Properties; 2]) -> Severity {
     let score = properties.into_iter().find_map(security_severity);
     match score {
         Some(score) if score >= 9.0 => return Severity::Critical,
@@ -325,7 +325,7 @@ fn weakness(tag: &str) -> Option<String> {
     Some(format!("cwe-{}", digits.parse::<u32>().ok()?))
 }
 
-fn text_of(result: &SarifResult, rule: Option<&Rule>) -> Option<String> {
+fn text_of(result: &SarifResult, rule: Option<&SarifRule>) -> Option<String> {
     let message = &result.message;
     let looked_up = || rule?.message_strings.get(message.id.as_ref()?)?.text.as_deref();
     let described = || rule?.short_description.as_ref()?.text.as_deref();

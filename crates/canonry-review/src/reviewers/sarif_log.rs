@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Log<'a> {
+pub(super) struct SarifLog<'a> {
     #[serde(default)]
     pub(super) version: Value,
     /// One by one, so that a run that is not what it should be costs only itself.
@@ -18,54 +18,54 @@ pub(super) struct Log<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Run<'a> {
+pub(super) struct SarifRun<'a> {
     #[serde(borrow)]
-    pub(super) tool: Tool<'a>,
+    pub(super) tool: SarifTool<'a>,
     /// One by one, so that a result that is not what it should be costs only itself.
     #[serde(default, borrow, deserialize_with = "or_default")]
     pub(super) results: Vec<&'a RawValue>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) artifacts: Vec<Artifact>,
+    pub(super) artifacts: Vec<SarifArtifact>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) invocations: Vec<Invocation>,
+    pub(super) invocations: Vec<SarifInvocation>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) original_uri_base_ids: BTreeMap<String, ArtifactLocation>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Tool<'a> {
+pub(super) struct SarifTool<'a> {
     #[serde(borrow)]
-    pub(super) driver: Component<'a>,
+    pub(super) driver: SarifComponent<'a>,
     #[serde(default, borrow, deserialize_with = "or_default")]
-    pub(super) extensions: Vec<Component<'a>>,
+    pub(super) extensions: Vec<SarifComponent<'a>>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Component<'a> {
+pub(super) struct SarifComponent<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) name: String,
     #[serde(default, borrow, deserialize_with = "or_default")]
-    pub(super) rules: Vec<Rule<'a>>,
+    pub(super) rules: Vec<SarifRule<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Rule<'a> {
+pub(super) struct SarifRule<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) short_description: Option<Message>,
+    pub(super) short_description: Option<SarifMessage>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) default_configuration: Option<Configuration>,
+    pub(super) default_configuration: Option<SarifConfiguration>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) message_strings: BTreeMap<String, Message>,
+    pub(super) message_strings: BTreeMap<String, SarifMessage>,
     /// Read when it is asked for: it may hold anything, in any amount.
     #[serde(default, borrow)]
     pub(super) properties: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize, Default)]
-pub(super) struct Configuration {
+pub(super) struct SarifConfiguration {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) level: Option<String>,
 }
@@ -84,9 +84,9 @@ pub(super) struct SarifResult<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) kind: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) message: Message,
+    pub(super) message: SarifMessage,
     #[serde(default, deserialize_with = "or_default")]
-    pub(super) locations: Vec<Location>,
+    pub(super) locations: Vec<SarifLocation>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) partial_fingerprints: BTreeMap<String, Value>,
     #[serde(default, deserialize_with = "or_default")]
@@ -118,7 +118,7 @@ pub(super) struct ComponentReference {
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Message {
+pub(super) struct SarifMessage {
     pub(super) text: Option<String>,
     pub(super) id: Option<String>,
     pub(super) arguments: Vec<String>,
@@ -126,7 +126,7 @@ pub(super) struct Message {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Location {
+pub(super) struct SarifLocation {
     pub(super) physical_location: Option<PhysicalLocation>,
 }
 
@@ -134,7 +134,7 @@ pub(super) struct Location {
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct PhysicalLocation {
     pub(super) artifact_location: Option<ArtifactLocation>,
-    pub(super) region: Option<Region>,
+    pub(super) region: Option<SarifRegion>,
 }
 
 #[derive(Deserialize, Default)]
@@ -147,21 +147,21 @@ pub(super) struct ArtifactLocation {
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Region {
+pub(super) struct SarifRegion {
     pub(super) start_line: Option<i64>,
     pub(super) end_line: Option<i64>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(default)]
-pub(super) struct Artifact {
+pub(super) struct SarifArtifact {
     pub(super) location: Option<ArtifactLocation>,
     pub(super) roles: Vec<String>,
 }
 
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Invocation {
+pub(super) struct SarifInvocation {
     pub(super) execution_successful: Option<bool>,
     pub(super) working_directory: Option<ArtifactLocation>,
 }
@@ -169,7 +169,7 @@ pub(super) struct Invocation {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 pub(super) struct Fix {
-    pub(super) description: Option<Message>,
+    pub(super) description: Option<SarifMessage>,
 }
 
 #[derive(Deserialize, Default)]

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 
 use canonry_domain::review::{RepoPath, ReviewerName};
 
-use crate::findings::reviewer_answer::Heard;
+use crate::findings::reviewer_answer::ReviewerAnswer;
 
 /// What was heard of a report or a program.
-pub(crate) struct ToolHeard<'a> {
-    pub(crate) heard: &'a mut Heard,
+pub(crate) struct ToolAnswer<'a> {
+    pub(crate) heard: &'a mut ReviewerAnswer,
     /// What a program is called; the tools of a report are named in it.
     pub(crate) program: Option<ReviewerName>,
     /// Whether it missed the last review.
@@ -22,7 +22,7 @@ pub(crate) struct ToolHeard<'a> {
 /// another report is damaged may have said there what it does not say here, and so may any, where nobody can tell whose
 /// report that is: then nothing counts.
 pub(crate) fn bound_reads(
-    tools: &mut [ToolHeard<'_>],
+    tools: &mut [ToolAnswer<'_>],
     since: Option<&BTreeSet<RepoPath>>,
     changed: &BTreeSet<RepoPath>,
 ) {

@@ -18,15 +18,15 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
 
 /// A run that this process holds.
-pub(crate) struct Held<'a> {
+pub(crate) struct HeldRun<'a> {
     store: &'a Store,
     owner: &'a str,
     clock: Clock<'a>,
     pub(crate) run: ReviewRun,
 }
 
-pub(crate) enum Claim<'a> {
-    Held(Held<'a>),
+pub(crate) enum RunClaim<'a> {
+    Held(HeldRun<'a>),
     /// The same head was reviewed before.
     Completed(ReviewId),
     /// Another process holds the run until then.
@@ -43,7 +43,7 @@ pub(crate) async fn claim<'a>(
     store: &'a Store,
     request: &ReviewRequest<'a>,
     clock: Clock<'a>,
-) -> Result<Claim<'a>, StoreError> {
+) -> Result<RunClaim<'a>, StoreError> {
     let now = clock();
     let asked = ReviewClaim {
         repo: request.repo,
@@ -58,14 +58,14 @@ pub(crate) async fn claim<'a>(
         until: now + LEASE,
     };
     Ok(match store.claim_review(&asked, now).await? {
-        Claimed::Run(run) => Claim::Held(Held { store, owner: request.owner, clock, run }),
-        Claimed::Completed(review) => Claim::Completed(review),
-        Claimed::Busy { until, .. } => Claim::Busy { until },
-        Claimed::Outdated { by } => Claim::Outdated { by },
+        Claimed::Run(run) => RunClaim::Held(HeldRun { store, owner: request.owner, clock, run }),
+        Claimed::Completed(review) => RunClaim::Completed(review),
+        Claimed::Busy { until, .. } => RunClaim::Busy { until },
+        Claimed::Outdated { by } => RunClaim::Outdated { by },
     })
 }
 
-impl Held<'_> {
+impl HeldRun<'_> {
     /// Whether the run is still this process's; it is held for longer then. Otherwise it must end without writing.
     pub(crate) async fn is_current(&self) -> Result<bool, StoreError> {
         self.store.hold_review(self.run.id, self.owner, (self.clock)() + LEASE).await

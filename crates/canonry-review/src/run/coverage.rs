@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use canonry_domain::review::{RepoPath, ScopeReason};
 
 use crate::change::file_change::{ChangeKind, ContentKind};
-use crate::change::scope::Scope;
+use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::reviewers::FileToRead;
 use crate::run::report::{Coverage, SkippedFile};
 
 /// Takes the paths to skip out of what is read, and says which they are.
-pub(crate) fn leave_out_skipped(scope: &mut Scope, filters: &ConfiguredFilters) -> Vec<SkippedFile> {
+pub(crate) fn leave_out_skipped(scope: &mut ReviewScope, filters: &ConfiguredFilters) -> Vec<SkippedFile> {
     let (skipped, read): (BTreeSet<RepoPath>, BTreeSet<RepoPath>) =
         std::mem::take(&mut scope.read).into_iter().partition(|path| filters.skips(path));
     scope.read = read;
@@ -58,7 +58,7 @@ pub(crate) fn coverage(
 /// was, and a push of something else must not make the review look whole.
 pub(crate) fn still_unread(
     before: Vec<SkippedFile>,
-    scope: &Scope,
+    scope: &ReviewScope,
     files: &[FileToRead<'_>],
     filters: &ConfiguredFilters,
 ) -> impl Iterator<Item = SkippedFile> {

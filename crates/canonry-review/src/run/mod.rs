@@ -12,5 +12,5 @@ pub(crate) mod stored_details;
 pub use claim::Clock;
 pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 pub use request::{ReviewRequest, ReviewerChoice, choose_reviewers};
-pub use review::{Outcome, ReviewError, review};
+pub use review::{ReviewError, ReviewOutcome, review};
 pub use stored_details::StoredDetails;

@@ -6,7 +6,7 @@ use canonry_domain::counted;
 use canonry_domain::review::{RepoPath, ReviewMode};
 use serde::{Deserialize, Serialize};
 
-use crate::change::scope::Scope;
+use crate::change::scope::ReviewScope;
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::run::coverage::is_idle;
 use crate::run::request::{ReviewRequest, ReviewerChoice};
@@ -25,7 +25,7 @@ pub(crate) enum HasRead {
 /// How much each reviewer has read, by what it is called; who is not here never was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ReadSoFar(BTreeMap<String, HasRead>);
+pub(crate) struct ReadingProgress(BTreeMap<String, HasRead>);
 
 /// What one reviewer is to read in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,14 +36,14 @@ pub(crate) struct Assignment {
     pub(crate) is_behind: bool,
 }
 
-impl ReadSoFar {
+impl ReadingProgress {
     /// What each reviewer of a request is to read, in their order, and what is to be told about it. When nothing came since
     /// the last review, only those are asked who have something left to read, and reports that somebody hands over with a
     /// request of their own: a linter may have run meanwhile.
     pub(crate) fn assign(
         &self,
         request: &ReviewRequest<'_>,
-        scope: &Scope,
+        scope: &ReviewScope,
         filters: &ConfiguredFilters,
     ) -> (Vec<Assignment>, Vec<String>) {
         let idle = is_idle(&scope.reason);
@@ -123,7 +123,7 @@ impl HasRead {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{HasRead, ReadSoFar};
+    use super::{HasRead, ReadingProgress};
 
     #[test]
     fn trouble_leaves_everything_open_unless_it_is_known_where() {
@@ -140,14 +140,14 @@ mod tests {
     fn who_is_not_asked_misses_what_came() {
         let named = |name: &str, read| (name.to_owned(), read);
         let both = [named("builtin", HasRead::All), named("llm", HasRead::All)];
-        let before = ReadSoFar::default().after(false, both.clone());
+        let before = ReadingProgress::default().after(false, both.clone());
         assert_eq!(before.after(true, []), before);
         let missed = before.after(false, [named("builtin", HasRead::All)]);
-        assert_eq!(missed, ReadSoFar::default().after(false, [both[0].clone(), named("llm", HasRead::Unknown)]));
+        assert_eq!(missed, ReadingProgress::default().after(false, [both[0].clone(), named("llm", HasRead::Unknown)]));
         let twins = [named("lint", HasRead::Unknown), named("lint", HasRead::All)];
-        let lint = ReadSoFar::default().after(false, twins);
-        assert_eq!(lint, ReadSoFar::default().after(false, [named("lint", HasRead::Unknown)]));
+        let lint = ReadingProgress::default().after(false, twins);
+        assert_eq!(lint, ReadingProgress::default().after(false, [named("lint", HasRead::Unknown)]));
         let stored = serde_json::to_value(&missed).expect("plain values");
-        assert_eq!(serde_json::from_value::<ReadSoFar>(stored).expect("read back"), missed);
+        assert_eq!(serde_json::from_value::<ReadingProgress>(stored).expect("read back"), missed);
     }
 }

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::findings::earlier_outcomes::EarlierOutcomes;
-use crate::run::read_so_far::ReadSoFar;
+use crate::run::read_so_far::ReadingProgress;
 use crate::run::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 use crate::run::request::ReviewRequest;
 use crate::run::review::ReviewError;
@@ -18,7 +18,7 @@ const RECENT: u32 = 10;
 
 /// What is told about a review beyond what the store counts by.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Details {
+pub(crate) struct ReviewDetailsJson {
     pub(crate) reviewers: Vec<ReviewerRun>,
     pub(crate) coverage: Coverage,
     pub(crate) hidden_patterns: usize,
@@ -28,7 +28,7 @@ pub(crate) struct Details {
     /// Where findings were that moved, by their places.
     moved_from: Vec<(usize, RepoPath, Option<LineRange>)>,
     /// How much of the change the reviewers have read.
-    read: ReadSoFar,
+    read: ReadingProgress,
 }
 
 /// What the next review needs to know of the last one.
@@ -37,7 +37,7 @@ pub(crate) struct LastReview {
     /// What its head was compared with; `None` where nobody knows.
     pub(crate) base: Option<CommitSha>,
     /// How much of the change the reviewers have read.
-    pub(crate) read: ReadSoFar,
+    pub(crate) read: ReadingProgress,
     /// Files that somebody should have read and nobody did.
     pub(crate) unread: Vec<SkippedFile>,
 }
@@ -53,7 +53,7 @@ pub(crate) async fn last_review(
     let stored = store.reviews(request.repo, Some(request.subject), RECENT).await?;
     let Some(stored) = stored.into_iter().find(|review| review.head == *head) else { return Ok(LastReview::default()) };
     let base = Some(stored.base);
-    let Ok(details) = serde_json::from_value::<Details>(stored.reviewers) else {
+    let Ok(details) = serde_json::from_value::<ReviewDetailsJson>(stored.reviewers) else {
         return Ok(LastReview { base, ..LastReview::default() });
     };
     let unread = details.coverage.skipped.into_iter().filter(|one| one.gap).collect();
@@ -66,12 +66,12 @@ pub(crate) async fn record(
     owner: &str,
     run: ReviewId,
     report: &mut ReviewReport,
-    read: ReadSoFar,
+    read: ReadingProgress,
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let moved = report.findings.iter().enumerate();
     let moved = moved.filter_map(|(at, one)| one.moved_from.clone().map(|(path, lines)| (at, path, lines)));
-    let details = Details {
+    let details = ReviewDetailsJson {
         reviewers: report.reviewers.clone(),
         coverage: report.coverage.clone(),
         hidden_patterns: report.hidden_patterns,
@@ -127,7 +127,7 @@ pub(crate) async fn read_back(
 ) -> Result<ReviewReport, ReviewError> {
     let unreadable = || ReviewError::Unreadable { review };
     let stored = store.review(review).await?.ok_or_else(unreadable)?;
-    let details: Details = serde_json::from_value(stored.reviewers).map_err(|_| unreadable())?;
+    let details: ReviewDetailsJson = serde_json::from_value(stored.reviewers).map_err(|_| unreadable())?;
     let sightings = store.review_sightings(review).await?;
     let keys: BTreeSet<PatternKey> = sightings.iter().map(|one| one.finding.key().clone()).collect();
     let ledger = store.review_ledger(request.repo, request.subject).await?;

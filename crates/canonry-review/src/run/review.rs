@@ -11,27 +11,27 @@ use jiff::Timestamp;
 use crate::change::commits::CommitsError;
 use crate::change::file_change::FileChange;
 use crate::change::git::GitError;
-use crate::change::head_texts::TextsNow;
-use crate::change::scope::{Scope, ScopeRequest, find_scope};
+use crate::change::head_texts::HeadTexts;
+use crate::change::scope::{ReviewScope, ScopeRequest, find_scope};
 use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
-use crate::findings::judge_findings::{Judging, follow, hidden_patterns};
+use crate::findings::judge_findings::{FindingJudge, follow, hidden_patterns};
 use crate::findings::memory::{Memory, remember};
 use crate::findings::reviewer_answer::{raised_findings_of, who_read};
 use crate::findings::severity_floors::SeverityFloors;
 use crate::reviewers::FileToRead;
-use crate::reviewers::collect::{Collected, Question, collect};
+use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect};
 use crate::reviewers::llm::LlmReviewer;
-use crate::run::claim::{Claim, Clock, Held, claim};
+use crate::run::claim::{Clock, HeldRun, RunClaim, claim};
 use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
-use crate::run::read_so_far::ReadSoFar;
+use crate::run::read_so_far::ReadingProgress;
 use crate::run::record::{last_review, read_back, record};
 use crate::run::report::{ReportedFinding, ReviewReport};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
 /// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum ReviewOutcome {
     Reviewed(Box<ReviewReport>),
     /// The same head was reviewed before, and nobody asked for it again: what was said then.
     AlreadyReviewed(Box<ReviewReport>),
@@ -74,16 +74,16 @@ pub async fn review(
     llm: Option<&LlmReviewer>,
     embedder: Option<&dyn Embedder>,
     clock: Clock<'_>,
-) -> Result<Outcome, ReviewError> {
+) -> Result<ReviewOutcome, ReviewError> {
     let held = match claim(store, request, clock).await? {
-        Claim::Held(held) => held,
-        Claim::Completed(review) => {
-            return Ok(Outcome::AlreadyReviewed(Box::new(read_back(store, request, review).await?)));
+        RunClaim::Held(held) => held,
+        RunClaim::Completed(review) => {
+            return Ok(ReviewOutcome::AlreadyReviewed(Box::new(read_back(store, request, review).await?)));
         }
-        Claim::Busy { until } => return Ok(Outcome::Busy { until }),
-        Claim::Outdated { by } => return Ok(Outcome::Superseded { by: Some(by) }),
+        RunClaim::Busy { until } => return Ok(ReviewOutcome::Busy { until }),
+        RunClaim::Outdated { by } => return Ok(ReviewOutcome::Superseded { by: Some(by) }),
     };
-    let running = Running { store, request, llm, embedder, clock, held: &held };
+    let running = ReviewRun { store, request, llm, embedder, clock, held: &held };
     let ended = running.run().await;
     if let Err(error) = &ended {
         held.fail(&error.to_string()).await;
@@ -91,17 +91,17 @@ pub async fn review(
     ended
 }
 
-struct Running<'a> {
+struct ReviewRun<'a> {
     store: &'a Store,
     request: &'a ReviewRequest<'a>,
     llm: Option<&'a LlmReviewer>,
     embedder: Option<&'a dyn Embedder>,
     clock: Clock<'a>,
-    held: &'a Held<'a>,
+    held: &'a HeldRun<'a>,
 }
 
-impl Running<'_> {
-    async fn run(&self) -> Result<Outcome, ReviewError> {
+impl ReviewRun<'_> {
+    async fn run(&self) -> Result<ReviewOutcome, ReviewError> {
         // A run that lost its place ends at once, whatever it waits for. Storing is left out of that: a run that was
         // just completed is not to be held any more, and must not look like a lost one.
         let report = tokio::select! {
@@ -109,24 +109,24 @@ impl Running<'_> {
             report = self.read_and_judge() => report?,
             () = self.held.until_lost() => None,
         };
-        let Some((mut report, read)) = report else { return Ok(Outcome::Superseded { by: None }) };
+        let Some((mut report, read)) = report else { return Ok(ReviewOutcome::Superseded { by: None }) };
         if !self.held.is_current().await? {
-            return Ok(Outcome::Superseded { by: None });
+            return Ok(ReviewOutcome::Superseded { by: None });
         }
         let (owner, run) = (self.request.owner, self.held.run.id);
         if !record(self.store, owner, run, &mut report, read, (self.clock)()).await? {
-            return Ok(Outcome::Superseded { by: None });
+            return Ok(ReviewOutcome::Superseded { by: None });
         }
         tracing::info!(
             repo = %report.repo, subject = %report.subject, head = report.head.short(), reason = %report.reason,
             findings = report.findings.len(), files = report.coverage.files_read, "a review is completed"
         );
         self.learn(&mut report).await;
-        Ok(Outcome::Reviewed(Box::new(report)))
+        Ok(ReviewOutcome::Reviewed(Box::new(report)))
     }
 
     /// Everything before the record; `None` when the run is not ours any more.
-    async fn read_and_judge(&self) -> Result<Option<(ReviewReport, ReadSoFar)>, ReviewError> {
+    async fn read_and_judge(&self) -> Result<Option<(ReviewReport, ReadingProgress)>, ReviewError> {
         let request = self.request;
         let (settings, git) = (&request.settings.review, request.repository.git());
         let filters = ConfiguredFilters::new(settings);
@@ -154,12 +154,12 @@ impl Running<'_> {
         ledger.retain(|one| !filters.skips(&one.earlier.finding.path));
         let earlier: Vec<Earlier> = ledger.iter().map(|one| one.earlier.clone()).collect();
         let earlier_paths: BTreeSet<RepoPath> = earlier.iter().map(|one| one.finding.path.clone()).collect();
-        let mut texts = TextsNow::read(git, request.head, to_read.iter().copied(), &earlier_paths).await?;
+        let mut texts = HeadTexts::read(git, request.head, to_read.iter().copied(), &earlier_paths).await?;
         let memory = self.open_memory(&mut notes).await;
 
         let files: Vec<FileToRead<'_>> = to_read.iter().map(|change| texts.file(change)).collect();
         let recalled = self.recall(memory.as_ref(), &files, &mut notes).await;
-        let question = Question {
+        let question = ReviewTask {
             request,
             scope: &scope,
             files: &files,
@@ -209,7 +209,7 @@ impl Running<'_> {
     async fn judge(
         &self,
         sightings: Vec<Sighting>,
-        scope: &Scope,
+        scope: &ReviewScope,
         filters: &ConfiguredFilters,
         ledger: &[LedgerFinding],
         memory: Option<&Memory<'_>>,
@@ -226,7 +226,7 @@ impl Running<'_> {
             Some(memory) => or_without("findings of the past", memory.accepted_twins(&sightings, ledger).await, notes),
             None => BTreeSet::new(),
         };
-        let judging = Judging {
+        let judging = FindingJudge {
             settings: self.request.settings,
             filters,
             changes: &scope.changes,
@@ -271,7 +271,11 @@ impl Running<'_> {
 }
 
 /// A run in which nobody read anything is no review: without findings it would look like an approval.
-fn refuse_unread(scope: &Scope, request: &ReviewRequest<'_>, collected: &Collected) -> Result<(), ReviewError> {
+fn refuse_unread(
+    scope: &ReviewScope,
+    request: &ReviewRequest<'_>,
+    collected: &CollectedAnswers,
+) -> Result<(), ReviewError> {
     let problems = collected.reviewers.iter().flat_map(|reviewer| &reviewer.problems);
     if collected.is_heard || (is_idle(&scope.reason) && !request.reviewers.is_empty()) {
         return Ok(());

@@ -4,7 +4,7 @@ use canonry_domain::review::{CheckConclusion, CountedFinding, ReviewCounts, chec
 use canonry_store::{SightingCount, StoredReview};
 
 use crate::output::gaps_of;
-use crate::run::record::{Details, reason_of};
+use crate::run::record::{ReviewDetailsJson, reason_of};
 use crate::run::report::{Coverage, ModelUse, ReviewerRun};
 
 /// What a stored review tells of itself.
@@ -26,7 +26,7 @@ impl StoredDetails {
     /// Reads what belongs to a review, given how many findings it told of; `None` when another version of Canonry stored it
     /// in another shape.
     pub fn of(review: &StoredReview, told: &[SightingCount]) -> Option<Self> {
-        let details: Details = serde_json::from_value(review.reviewers.clone()).ok()?;
+        let details: ReviewDetailsJson = serde_json::from_value(review.reviewers.clone()).ok()?;
         let reason = reason_of(&review.reason, details.since);
         let counts = ReviewCounts::of(told.iter().flat_map(|alike| {
             let one = CountedFinding {

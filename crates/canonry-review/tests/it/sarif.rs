@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use canonry_domain::review::{Category, LineRange, ReviewerName, Severity};
-use canonry_review::Heard;
+use canonry_review::ReviewerAnswer;
 use canonry_review::reviewers::read_sarif;
 use serde_json::{Value, json};
 
-fn read(log: &Value) -> Heard {
+fn read(log: &Value) -> ReviewerAnswer {
     read_sarif("r.sarif", log.to_string().as_bytes(), None)
 }
 

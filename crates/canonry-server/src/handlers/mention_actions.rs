@@ -11,7 +11,7 @@ use canonry_domain::{GraceEnd, ItemNumber, ItemState, ItemType, Login, OverrideK
 use canonry_github::outbox::ReactionContent;
 use canonry_github::{GitHub, quote_line};
 use canonry_review::{
-    InThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report, restored_markdown,
+    FindingThread, cleared_markdown, dismiss_by_mention, explain_finding, feedback_report, restored_markdown,
 };
 use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
 use canonry_triage::{
@@ -166,9 +166,9 @@ impl Deeds<'_> {
     }
 
     /// The thread that the comment stands in, at a line.
-    fn thread(&self) -> Option<InThread> {
+    fn thread(&self) -> Option<FindingThread> {
         let thread = self.said.in_reply_to.filter(|_| self.said.place == MentionPlace::Review)?;
-        Some(InThread { repo: self.repo.id, number: self.said.number, thread })
+        Some(FindingThread { repo: self.repo.id, number: self.said.number, thread })
     }
 
     async fn why(self) -> Deed {

@@ -4,7 +4,7 @@ use canonry_domain::review::{DismissalKind, says_no};
 use canonry_domain::{GithubId, ItemNumber, ItemType};
 use canonry_github::outbox::{ReactTo, ReactionContent, Write};
 use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
-use canonry_review::{InThread, dismiss_in_thread, dismisser, take_back_wont_fix};
+use canonry_review::{FindingThread, dismiss_in_thread, dismisser, take_back_wont_fix};
 use canonry_store::{MentionPlace, Repo};
 
 use super::graces::on_review;
@@ -52,7 +52,7 @@ pub(super) async fn review_comment(
     if !says_no(&about.comment.body) {
         return Ok(Handled::ignored("it does not say no to a finding"));
     }
-    let thread = InThread { repo: repo.id, number, thread };
+    let thread = FindingThread { repo: repo.id, number, thread };
     await_record(hook, repo, thread).await?;
     if thread.posted(hook.service.store()).await?.is_none() {
         return Ok(Handled::ignored("its thread is about no finding"));
@@ -79,7 +79,7 @@ async fn deleted(
     let (Some(thread), Some(by)) = (comment.in_reply_to_id, by) else {
         return Ok(Handled::ignored("what is deleted answered no finding"));
     };
-    let at = InThread { repo: repo.id, number, thread: GithubId(thread) };
+    let at = FindingThread { repo: repo.id, number, thread: GithubId(thread) };
     if !says_no(&comment.body) || at.posted(store).await?.is_none() {
         return Ok(Handled::ignored("what is deleted said no to no finding"));
     }

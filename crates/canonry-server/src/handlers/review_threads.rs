@@ -4,7 +4,7 @@ use canonry_domain::review::DismissalKind;
 use canonry_domain::{GithubId, ItemNumber};
 use canonry_github::GitHubError;
 use canonry_github::webhook::PullRequestReviewThreadEvent;
-use canonry_review::{InThread, dismiss_in_thread, dismisser, reopen_thread};
+use canonry_review::{FindingThread, dismiss_in_thread, dismisser, reopen_thread};
 use canonry_store::Repo;
 use jiff::SignedDuration;
 
@@ -37,7 +37,7 @@ pub(super) async fn review_thread(
     let first = about.thread.comments.iter().find(|comment| comment.in_reply_to_id.is_none());
     let (Some(by), Some(first)) = (by, first) else { return Ok(Handled::ignored("it does not say whose it is")) };
     let (store, now) = (hook.service.store(), hook.service.now());
-    let thread = InThread { repo: repo.id, number, thread: GithubId(first.id) };
+    let thread = FindingThread { repo: repo.id, number, thread: GithubId(first.id) };
     await_record(hook, repo, thread).await?;
     if thread.posted(store).await?.is_none() {
         return Ok(Handled::ignored("it is about no finding"));
@@ -57,7 +57,7 @@ pub(super) async fn review_thread(
 
 /// Has whatever happens in a thread wait while the comment of ours that began it is not recorded yet: GitHub tells of it at
 /// once, and who posted it may be slow, or have crashed.
-pub(super) async fn await_record(hook: Webhook<'_>, repo: &Repo, thread: InThread) -> Result<(), JobError> {
+pub(super) async fn await_record(hook: Webhook<'_>, repo: &Repo, thread: FindingThread) -> Result<(), JobError> {
     let now = hook.service.now();
     let Some(github) = hook.service.github() else { return Ok(()) };
     if now.duration_since(hook.received_at()) >= RECORDED_WITHIN || thread.posted(hook.service.store()).await?.is_some()

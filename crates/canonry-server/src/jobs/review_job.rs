@@ -10,8 +10,9 @@ use canonry_github::{GitHub, GitHubError};
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
-    Fetched, Git, GitError, InvalidRemote, Outcome, Publication, PublicationError, Published, Remote, Repository,
-    ReviewError, ReviewRequest, ReviewerChoice, choose_reviewers, poll_reactions_of_pull, review,
+    FetchedRepository, Git, GitError, InvalidRemote, Publication, PublicationError, PublicationResult, Remote,
+    Repository, ReviewError, ReviewOutcome, ReviewRequest, ReviewerChoice, choose_reviewers, poll_reactions_of_pull,
+    review,
 };
 use canonry_store::{BrakeKind, CompletedRun, Job, Repo, RepoAccess};
 use jiff::{SignedDuration, Timestamp};
@@ -242,9 +243,9 @@ impl<'a> Reviewing<'a> {
             self.hear_reactions().await;
         }
         let report = match self.review(&plan).await {
-            Ok(Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report)) => report,
-            Ok(Outcome::Superseded { .. }) => return Ok(Round::MovedOn),
-            Ok(Outcome::Busy { until }) => {
+            Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
+            Ok(ReviewOutcome::Superseded { .. }) => return Ok(Round::MovedOn),
+            Ok(ReviewOutcome::Busy { until }) => {
                 let reason = format!("another process reviews {}", live.head.short());
                 return Err(JobError::Postpone { reason, until });
             }
@@ -262,19 +263,19 @@ impl<'a> Reviewing<'a> {
             Err(why) => return self.leave(why).await,
         }
         match publication.publish(&report).await? {
-            Published::Done { inline, settled, refused, .. } => {
+            PublicationResult::Done { inline, settled, refused, .. } => {
                 tracing::info!(
                     repo = %self.repo.name, number = self.number.get(), head = live.head.short(), inline, settled,
                     refused = refused.len(), "a review is published"
                 );
                 Ok(Round::Ended(Handled::Done))
             }
-            Published::Superseded => match self.live().await? {
+            PublicationResult::Superseded => match self.live().await? {
                 Ok(now) if now.head == live.head => Ok(Round::Refused(live.head)),
                 Ok(_) => Ok(Round::MovedOn),
                 Err(why) => self.leave(why).await,
             },
-            Published::Waiting { until, reason } => Err(JobError::Postpone { reason, until }),
+            PublicationResult::Waiting { until, reason } => Err(JobError::Postpone { reason, until }),
         }
     }
 
@@ -328,7 +329,7 @@ impl<'a> Reviewing<'a> {
         command.filter(|_| is_wanted).map(ReviewerChoice::Command).into_iter().collect()
     }
 
-    async fn review(&self, plan: &Plan<'_>) -> Result<Outcome, Failure> {
+    async fn review(&self, plan: &Plan<'_>) -> Result<ReviewOutcome, Failure> {
         let folder = ReviewFolder::make().map_err(|error| Failure::told(&NoFolder(error)))?;
         let reviewed = self.review_in(&folder, plan).await;
         if let Err(error) = folder.close() {
@@ -337,7 +338,7 @@ impl<'a> Reviewing<'a> {
         reviewed
     }
 
-    async fn review_in(&self, folder: &ReviewFolder, plan: &Plan<'_>) -> Result<Outcome, Failure> {
+    async fn review_in(&self, folder: &ReviewFolder, plan: &Plan<'_>) -> Result<ReviewOutcome, Failure> {
         let (service, store, live) = (self.service, self.service.store(), plan.live);
         let empty = folder.path().join("empty");
         std::fs::create_dir(&empty).map_err(|error| Failure::told(&NoFolder(error)))?;
@@ -377,11 +378,16 @@ impl<'a> Reviewing<'a> {
         }
     }
 
-    async fn fetch(&self, folder: &ReviewFolder, base: &CommitSha, head: &CommitSha) -> Result<Fetched, Failure> {
+    async fn fetch(
+        &self,
+        folder: &ReviewFolder,
+        base: &CommitSha,
+        head: &CommitSha,
+    ) -> Result<FetchedRepository, Failure> {
         let token = self.github.git_token(&self.repo.name).await?;
         let remote = Remote::new(&self.github.clone_url(&self.repo.name), Some(token.expose()));
         let remote = remote.map_err(|error: InvalidRemote| Failure::told(&error))?;
-        let fetched = Fetched::fetch(&folder.path().join("git"), &remote, base, head).await;
+        let fetched = FetchedRepository::fetch(&folder.path().join("git"), &remote, base, head).await;
         fetched.map_err(|error: GitError| Failure::told(&error))
     }
 

@@ -1,7 +1,7 @@
 //! Why a plan closes an item: what the two texts share, and what the judge said. Stored with the row.
 
 use canonry_domain::{Boilerplate, ClosePath, Item, ItemNumber, RepoName, redact};
-use canonry_retrieval::{Facts, SharedFact, shared_facts};
+use canonry_retrieval::{SharedFact, TextFacts, shared_facts};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub(crate) fn facts_of(repo: &RepoName, boilerplate: &Boilerplate, one: &Item, o
 
 /// What two texts share, the most telling first. That both name the repository says nothing.
 pub fn shared_evidence(repo: &RepoName, one: &str, other: &str) -> Vec<SharedFact> {
-    let mut shared = shared_facts(&Facts::of(one), &Facts::of(other));
+    let mut shared = shared_facts(&TextFacts::of(one), &TextFacts::of(other));
     shared.retain(|fact| {
         let text = fact.text.to_lowercase();
         text != repo.name().to_lowercase() && text != repo.owner().to_lowercase()

@@ -564,7 +564,7 @@ impl Seen<'_> {
 mod tests {
     use canonry_domain::{ItemNumber, Similarity};
     use canonry_github::api::RestPullFile;
-    use canonry_retrieval::{Hit, Parts};
+    use canonry_retrieval::{Hit, ScoreParts};
 
     use super::{changes_of, judged_before_others};
 
@@ -581,7 +581,7 @@ mod tests {
                 number: ItemNumber::new(at as i64 + 1).expect("a number"),
                 rank: at + 1,
                 score: score(*own),
-                parts: Parts::new(),
+                parts: ScoreParts::new(),
             };
             scores.iter().enumerate().map(hit).collect()
         };

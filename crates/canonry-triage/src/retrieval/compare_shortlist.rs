@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError};
 
 use canonry_domain::{ItemNumber, TokenVectors};
-use canonry_retrieval::{Candidate, Hit, LateQuery, Pool, RetrievalMode, SHORTLIST, rank};
+use canonry_retrieval::{Candidate, CandidatePool, Hit, LateQuery, RetrievalMode, SHORTLIST, rank};
 use canonry_store::IndexRow;
 
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
@@ -15,7 +15,7 @@ pub(crate) struct Asked {
     pub(crate) item: Option<ItemNumber>,
     /// The vectors of its tokens; those of an item are read.
     pub(crate) tokens: Option<Arc<TokenVectors>>,
-    pub(crate) pool: Pool,
+    pub(crate) pool: CandidatePool,
 }
 
 /// Queries whose candidates' tokens are read together and held at once: 3 MB of 60 tokens each, if all are different.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use canonry_domain::{Boilerplate, ItemNumber, ItemState, ItemType, Similarity};
 use canonry_models::Calibration;
 use canonry_retrieval::{
-    Ask, Hit, IndexError, InvalidVector, ItemIndex, Pool, Query, RetrievalMode, SHORTLIST, Spread, shortlist,
+    Ask, CandidatePool, Hit, IndexError, InvalidVector, ItemIndex, Query, RetrievalMode, SHORTLIST, Spread, shortlist,
     words_score,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
@@ -68,7 +68,8 @@ const SAMPLE: usize = 400;
 /// neighbours of the next.
 const TOKENS_KEPT: usize = 64 << 20;
 /// What a text without words finds.
-const NOTHING_NEAR: Pool = Pool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
+const NOTHING_NEAR: CandidatePool =
+    CandidatePool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
 
 impl Neighbourhood {
     /// Loads the items of a type. A snapshot in `snapshots` is brought up to date item by item; without
@@ -201,7 +202,7 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
     ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
-        let pools: Vec<Pool> = match &self.vectors {
+        let pools: Vec<CandidatePool> = match &self.vectors {
             Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
                 let mut pools = Vec::with_capacity(entries.len());
                 for entry in entries {
@@ -219,7 +220,8 @@ impl Neighbourhood {
                 pools.into_iter().collect::<Result<_, _>>()?
             }
         };
-        let asked = |(entry, pool): (&IndexEntry, Pool)| Asked { item: Some(entry.number), tokens: None, pool };
+        let asked =
+            |(entry, pool): (&IndexEntry, CandidatePool)| Asked { item: Some(entry.number), tokens: None, pool };
         self.ranked(entries.iter().zip(pools).map(asked).collect(), wanted).await
     }
 
@@ -230,7 +232,7 @@ impl Neighbourhood {
         vector: Option<&[f32]>,
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
-    ) -> Result<Pool, IndexError> {
+    ) -> Result<CandidatePool, IndexError> {
         if query.item().is_some_and(|item| !self.has_content(item)) {
             return Ok(NOTHING_NEAR);
         }
@@ -257,7 +259,7 @@ impl Neighbourhood {
         vector: Option<&[f32]>,
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
-    ) -> Result<Pool, RetrievalError> {
+    ) -> Result<CandidatePool, RetrievalError> {
         if vector.is_some_and(is_blank) || query.item().is_some_and(|item| !self.has_content(item)) {
             return Ok(NOTHING_NEAR);
         }
@@ -285,7 +287,7 @@ impl Neighbourhood {
         let (spread, limit) = (spread(sample, vector), wanted.k.max(SHORTLIST));
         let mut candidates = shortlist(wanted.mode, candidates, spread, calibrate, wanted.min_score, limit);
         self.index.compare(query, &mut candidates);
-        Ok(Pool { candidates, spread })
+        Ok(CandidatePool { candidates, spread })
     }
 
     fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {

@@ -1,7 +1,7 @@
 //! `search`: items like a text or like another item.
 
 use canonry_domain::{ItemNumber, ItemState, ItemType, Similarity, TITLE_LIMIT};
-use canonry_models::{EmbedError, Embedder, Embedding, InputType};
+use canonry_models::{EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
 
@@ -85,7 +85,7 @@ struct Asked {
     title: String,
     body: String,
     changes: Option<canonry_domain::PullChanges>,
-    made: Option<Embedding>,
+    made: Option<TextEmbedding>,
     /// The item that is searched by, which is no hit of its own search.
     own: Option<(ItemType, ItemNumber)>,
 }

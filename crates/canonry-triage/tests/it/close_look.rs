@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, Similarity, TokenVectors, parse_moment};
-use canonry_models::{Calibration, EmbedError, Embedder, Embedding, InputType};
+use canonry_models::{Calibration, EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::{Hit, RetrievalMode};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store};
 use canonry_testkit::database::TestDatabase;
@@ -38,11 +38,11 @@ impl Scripted {
         Self { words: words.collect(), calibration: Calibration::identity() }
     }
 
-    fn made(&self, text: &str) -> Embedding {
+    fn made(&self, text: &str) -> TextEmbedding {
         let known = self.words.iter().find(|(word, _)| text.contains(*word));
         let (cosine, tokens) = known.map_or((0.0, &None), |(_, (cosine, tokens))| (*cosine, tokens));
         let tokens = tokens.as_ref().map(|directions| tokens_towards(8, directions));
-        Embedding { vector: vec![cosine, (1.0 - cosine * cosine).sqrt(), 0.0], tokens }
+        TextEmbedding { vector: vec![cosine, (1.0 - cosine * cosine).sqrt(), 0.0], tokens }
     }
 }
 
@@ -74,7 +74,7 @@ impl Embedder for Scripted {
         &'a self,
         texts: &'a [String],
         _: InputType,
-    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+    ) -> BoxFuture<'a, Result<Vec<TextEmbedding>, EmbedError>> {
         Box::pin(std::future::ready(Ok(texts.iter().map(|text| self.made(text)).collect())))
     }
 }

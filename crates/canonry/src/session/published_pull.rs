@@ -7,7 +7,9 @@ use canonry_domain::review::CommitSha;
 use canonry_domain::{ItemNumber, Login, RepoName, counted};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
-use canonry_review::{Fetched, Publication, PublicationRecheck, Published, Remote, Repository, ReviewReport};
+use canonry_review::{
+    FetchedRepository, Publication, PublicationRecheck, PublicationResult, Remote, Repository, ReviewReport,
+};
 use canonry_store::{BrakeKind, Repo, Store};
 use canonry_triage::identify;
 use jiff::Timestamp;
@@ -108,7 +110,7 @@ impl PublishedPull {
         }
         let token = self.github.git_token(&self.repo.name).await?;
         let remote = Remote::new(&self.github.clone_url(&self.repo.name), Some(token.expose()))?;
-        let fetched = Fetched::fetch(folder, &remote, base, &self.head).await;
+        let fetched = FetchedRepository::fetch(folder, &remote, base, &self.head).await;
         Ok(Repository::Fetched(fetched.map_err(|error| anyhow!("failed to {error}"))?))
     }
 
@@ -140,18 +142,18 @@ impl PublishedPull {
         let published = self.publication(handle).publish(report).await.map_err(|error| anyhow!("failed to {error}"))?;
         let place = format!("{} #{}", self.repo.name, self.number);
         Ok(match published {
-            Published::Superseded => bail!(
+            PublicationResult::Superseded => bail!(
                 "a newer commit or review of {place} came before this one was published; nothing more of this one is \
                  written, and it is stored: run it again to review what is there now"
             ),
-            Published::Waiting { until, reason } => WhatWasPublished {
+            PublicationResult::Waiting { until, reason } => WhatWasPublished {
                 words: format!(
                     "Not everything is written on {place} yet ({reason}). Run it again after {until}: it goes on from there."
                 ),
                 json: json!({ "waiting_until": until, "reason": reason }),
                 exit: Exit::SomeFailed,
             },
-            Published::Done { inline, edited_summary, settled, refused } => WhatWasPublished {
+            PublicationResult::Done { inline, edited_summary, settled, refused } => WhatWasPublished {
                 words: done_in_words(&place, inline, edited_summary, settled, &refused),
                 exit: if refused.is_empty() { Exit::Done } else { Exit::SomeFailed },
                 json: json!({ "comments": inline, "summary": edited_summary, "threads": settled, "refused": refused }),

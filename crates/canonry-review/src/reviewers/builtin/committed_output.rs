@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use canonry_domain::review::{Category, Severity};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use crate::change::file_change::{ChangeKind, ContentKind};
 
-pub(super) const RULE: Rule = Rule { id: "committed-output", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "committed-output", check };
 
 /// Folders that package managers, compilers and tools fill, and what fills them. `dist`, `build`, `out` and `vendor` are
 /// committed on purpose as often as not.
@@ -39,8 +39,8 @@ const ENDS: [(&str, &str); 8] = [
 ];
 
 /// One remark for each folder, or for each folder's worth of files: three thousand files are one mistake.
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
-    let mut found: BTreeMap<(String, &str), (&Reading<'_>, usize)> = BTreeMap::new();
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
+    let mut found: BTreeMap<(String, &str), (&ReadFile<'_>, usize)> = BTreeMap::new();
     for file in files
         .iter()
         .filter(|file| file.change.kind == ChangeKind::Added && !file.place.is_sample && !file.place.is_test)
@@ -49,7 +49,7 @@ fn check(files: &[Reading<'_>]) -> Vec<Remark> {
             found.entry(key).or_insert((file, 0)).1 += 1;
         }
     }
-    let remark = |((folder, what), (file, count)): ((String, &str), (&Reading<'_>, usize))| Remark {
+    let remark = |((folder, what), (file, count)): ((String, &str), (&ReadFile<'_>, usize))| Remark {
         path: file.path().clone(),
         lines: None,
         title: "Files that a program makes are committed",
@@ -65,7 +65,7 @@ fn check(files: &[Reading<'_>]) -> Vec<Remark> {
     found.into_iter().map(remark).collect()
 }
 
-fn output(file: &Reading<'_>) -> Option<(String, &'static str)> {
+fn output(file: &ReadFile<'_>) -> Option<(String, &'static str)> {
     let path = file.path().as_str();
     let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
     let mut seen = String::new();
@@ -91,7 +91,7 @@ fn output(file: &Reading<'_>) -> Option<(String, &'static str)> {
 #[cfg(test)]
 mod tests {
     use super::super::reading::tests::{check_table, new_file};
-    use super::super::reading::{FileToRead, Reading};
+    use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
     use crate::change::file_change::{ChangeKind, ContentKind};
 
@@ -120,7 +120,7 @@ mod tests {
         );
         let mut compiled = new_file("src/main.obj", "");
         compiled.content = ContentKind::Binary;
-        let found = (RULE.check)(&[Reading::of(FileToRead { change: &compiled, text: None, bytes: None })]);
+        let found = (RULE.check)(&[ReadFile::of(FileToRead { change: &compiled, text: None, bytes: None })]);
         assert_eq!(found.len(), 1);
     }
 
@@ -128,7 +128,7 @@ mod tests {
     fn a_folder_is_one_mistake() {
         let changes: Vec<_> = (0..3_000).map(|at| new_file(&format!("node_modules/p{at}/index.js"), "x")).collect();
         let files: Vec<_> =
-            changes.iter().map(|change| Reading::of(FileToRead { change, text: None, bytes: None })).collect();
+            changes.iter().map(|change| ReadFile::of(FileToRead { change, text: None, bytes: None })).collect();
         let found = (RULE.check)(&files);
         assert_eq!(found.len(), 1);
         assert!(
@@ -138,6 +138,6 @@ mod tests {
         );
         let mut edited = new_file("node_modules/p/index.js", "x");
         edited.kind = ChangeKind::Modified;
-        assert_eq!((RULE.check)(&[Reading::of(FileToRead { change: &edited, text: None, bytes: None })]), []);
+        assert_eq!((RULE.check)(&[ReadFile::of(FileToRead { change: &edited, text: None, bytes: None })]), []);
     }
 }

@@ -2,17 +2,17 @@
 
 use canonry_domain::review::{Category, LineRange, Severity};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 
-pub(super) const RULE: Rule = Rule { id: "conflict-marker", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "conflict-marker", check };
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().flat_map(conflicts).collect()
 }
 
 /// A conflict is all three of its marks in order, each alone at the start of its line: a line of equal signs is a heading
 /// in many texts, and a mark alone is a quotation of one.
-fn conflicts(file: &Reading<'_>) -> Vec<Remark> {
+fn conflicts(file: &ReadFile<'_>) -> Vec<Remark> {
     let mut found = Vec::new();
     let mut open: Option<(u32, bool)> = None;
     let mut in_fence = false;
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn a_conflict_that_was_there_before_is_not_the_changes() {
-        use super::super::reading::{FileToRead, Reading, tests::new_file};
+        use super::super::reading::{FileToRead, ReadFile, tests::new_file};
         let text = "<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> topic\nd\n";
         let mut change = new_file("a.rs", text);
         change.added.retain(|(line, _)| *line == 6);
         let file = FileToRead { change: &change, text: Some(text), bytes: None };
-        assert_eq!((RULE.check)(&[Reading::of(file)]), []);
+        assert_eq!((RULE.check)(&[ReadFile::of(file)]), []);
     }
 }

@@ -5,21 +5,21 @@ use std::sync::LazyLock;
 use canonry_domain::review::{Category, LineRange, Severity};
 use regex::Regex;
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 
 /// A rule apart from what stops a program: whoever rejects this one must not silence the other.
-pub(super) const RULE: Rule = Rule { id: "console-output", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "console-output", check };
 
 static CONSOLE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?:^|[^\w.$])console\.(?:log|debug|trace|dir)\s*\(").expect("invariant: a constant pattern")
 });
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().filter(|file| !file.place.is_sample && prints_stand_out(file)).flat_map(prints).collect()
 }
 
-fn prints(file: &Reading<'_>) -> Vec<Remark> {
+fn prints(file: &ReadFile<'_>) -> Vec<Remark> {
     let printing = file.added_code().filter(|(number, line)| CONSOLE.is_match(&line.code) && !is_meant(file, *number));
     let remark = |number: u32| Remark {
         path: file.path().clone(),
@@ -33,7 +33,7 @@ fn prints(file: &Reading<'_>) -> Vec<Remark> {
 }
 
 /// Whether a print in this file stands out: it is no script, no test, and no other line prints.
-fn prints_stand_out(file: &Reading<'_>) -> bool {
+fn prints_stand_out(file: &ReadFile<'_>) -> bool {
     file.language == Some(Language::JavaScript)
         && !file.place.is_script
         && !file.place.is_test
@@ -45,7 +45,7 @@ fn prints_stand_out(file: &Reading<'_>) -> bool {
 }
 
 /// Whether a person says that it is meant, it is printed only where nobody looks, or a server says that it has started.
-fn is_meant(file: &Reading<'_>, line: u32) -> bool {
+fn is_meant(file: &ReadFile<'_>, line: u32) -> bool {
     let guarded = |at: u32| {
         file.code_at(at).is_some_and(|line| {
             let code = line.code.to_lowercase();
@@ -62,7 +62,7 @@ fn is_meant(file: &Reading<'_>, line: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::super::reading::tests::{check_table, new_file};
-    use super::super::reading::{FileToRead, Reading};
+    use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
 
     #[test]
@@ -93,6 +93,6 @@ mod tests {
         let mut change = new_file("src/a.js", text);
         change.added.remove(0);
         let file = FileToRead { change: &change, text: Some(text), bytes: None };
-        assert_eq!((RULE.check)(&[Reading::of(file)]), [], "printing is what this file does");
+        assert_eq!((RULE.check)(&[ReadFile::of(file)]), [], "printing is what this file does");
     }
 }

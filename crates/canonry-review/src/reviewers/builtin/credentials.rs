@@ -5,17 +5,17 @@ use std::collections::BTreeMap;
 use canonry_domain::review::{Category, LEAKED_CREDENTIAL_RULE, LineRange, Severity};
 use canonry_domain::{SecretKind, scan_secrets};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::url_passwords::opens_nothing;
 
-pub(super) const RULE: Rule = Rule { id: LEAKED_CREDENTIAL_RULE, check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: LEAKED_CREDENTIAL_RULE, check };
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().flat_map(credentials).collect()
 }
 
 /// One remark a line, and never a word of the secret itself.
-fn credentials(file: &Reading<'_>) -> Vec<Remark> {
+fn credentials(file: &ReadFile<'_>) -> Vec<Remark> {
     if is_lock_file(file.path().file_name()) {
         return Vec::new();
     }
@@ -54,7 +54,7 @@ fn credentials(file: &Reading<'_>) -> Vec<Remark> {
 /// Keys of Google's are in every web page that shows a map, many tokens are long over when they are written down, what a URL
 /// leads to may be reached by nobody, and any word can stand behind `password=`: none of these is sure enough to be
 /// critical, which nothing can switch off.
-fn severity(file: &Reading<'_>, kind: SecretKind) -> Severity {
+fn severity(file: &ReadFile<'_>, kind: SecretKind) -> Severity {
     match kind {
         SecretKind::GoogleKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => Severity::Major,
         _ if file.place.is_test || file.place.is_sample => Severity::Major,
@@ -75,7 +75,7 @@ fn blocks(added: &[(u32, String)]) -> impl Iterator<Item = &[(u32, String)]> {
 }
 
 /// In tests and examples, keys and passwords are there to be seen; a token of a known service is not.
-fn is_told(file: &Reading<'_>, line: u32, kind: SecretKind) -> bool {
+fn is_told(file: &ReadFile<'_>, line: u32, kind: SecretKind) -> bool {
     let for_show = file.place.is_test || file.place.is_sample || is_rust_test(file, line);
     match kind {
         SecretKind::PrivateKey | SecretKind::Jwt | SecretKind::UrlPassword | SecretKind::Password => !for_show,
@@ -84,7 +84,7 @@ fn is_told(file: &Reading<'_>, line: u32, kind: SecretKind) -> bool {
 }
 
 /// Whether a line is in the tests at the end of a Rust file.
-fn is_rust_test(file: &Reading<'_>, line: u32) -> bool {
+fn is_rust_test(file: &ReadFile<'_>, line: u32) -> bool {
     let begins = || file.text?.lines().position(|line| line.starts_with("#[cfg(test)]"));
     file.path().as_str().ends_with(".rs") && begins().is_some_and(|begin| line as usize > begin)
 }
@@ -125,7 +125,7 @@ mod tests {
     use canonry_domain::review::Severity;
 
     use super::super::reading::tests::{flagged, new_file};
-    use super::super::reading::{FileToRead, Reading};
+    use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
 
     /// Put together at run time, so that no scanner takes this file for a leak.
@@ -192,7 +192,7 @@ mod tests {
             ("url = 'amqp://app:rabbitmq123@mq.acme.dev'".to_owned(), None),
         ] {
             let change = new_file("src/a.js", &line);
-            let found = (RULE.check)(&[Reading::of(FileToRead { change: &change, text: Some(&line), bytes: None })]);
+            let found = (RULE.check)(&[ReadFile::of(FileToRead { change: &change, text: Some(&line), bytes: None })]);
             let seen = found.first().map(|one| (one.severity, one.message.as_str()));
             match (seen, expected) {
                 (Some((severity, message)), Some((expected, words))) => {
@@ -210,7 +210,7 @@ mod tests {
         for (path, severity) in [("a.js", Severity::Critical), ("a.test.js", Severity::Major)] {
             let change = new_file(path, &text);
             let file = FileToRead { change: &change, text: Some(&text), bytes: None };
-            let found = (RULE.check)(&[Reading::of(file)]);
+            let found = (RULE.check)(&[ReadFile::of(file)]);
             assert_eq!(found[0].severity, severity);
             assert!(!found[0].message.contains(&token()[4..]) && found[0].message.contains("GitHub token"));
         }

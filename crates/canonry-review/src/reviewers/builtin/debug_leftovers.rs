@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use canonry_domain::review::{Category, LineRange, Severity};
 use regex::Regex;
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 
-pub(super) const RULE: Rule = Rule { id: "debug-leftover", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "debug-leftover", check };
 
 /// Statements that stop a program, or print what only its author wants to see. Printing as such is no mistake: a command
 /// line talks to its user, and a service may log so.
@@ -33,11 +33,11 @@ static LEFTOVERS: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     .collect()
 });
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().filter(|file| !file.place.is_sample).flat_map(leftovers).collect()
 }
 
-fn leftovers(file: &Reading<'_>) -> Vec<Remark> {
+fn leftovers(file: &ReadFile<'_>) -> Vec<Remark> {
     let stops = |code: &str| {
         LEFTOVERS.iter().any(|(language, pattern)| file.language == Some(*language) && pattern.is_match(code))
     };

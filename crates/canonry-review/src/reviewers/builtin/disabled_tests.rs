@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use canonry_domain::review::{Category, LineRange, Severity};
 use regex::Regex;
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 
-pub(super) const RULE: Rule = Rule { id: "disabled-test", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "disabled-test", check };
 
 /// What switches a test off without room for a reason, matched where strings and comments are blank. `test.skip(condition)`
 /// is a decision at run time: only a name in a string makes it a test that is switched off.
@@ -32,11 +32,11 @@ static DISABLED: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     .collect()
 });
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().filter(|file| !file.place.is_sample).flat_map(disabled).collect()
 }
 
-fn disabled(file: &Reading<'_>) -> Vec<Remark> {
+fn disabled(file: &ReadFile<'_>) -> Vec<Remark> {
     // Rust keeps tests beside the code; everywhere else they have files of their own.
     if !file.place.is_test && file.language != Some(Language::Rust) {
         return Vec::new();

@@ -5,10 +5,10 @@ use std::sync::LazyLock;
 use canonry_domain::review::{Category, LineRange, Severity};
 use regex::Regex;
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::syntax::Language;
 
-pub(super) const RULE: Rule = Rule { id: "focused-test", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "focused-test", check };
 
 /// What focuses a test, matched where strings and comments are blank.
 static FOCUS: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
@@ -27,11 +27,11 @@ static FOCUS: LazyLock<Vec<(Language, Regex)>> = LazyLock::new(|| {
     .collect()
 });
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     files.iter().filter(|file| file.place.is_test && !file.place.is_sample).flat_map(focused).collect()
 }
 
-fn focused(file: &Reading<'_>) -> Vec<Remark> {
+fn focused(file: &ReadFile<'_>) -> Vec<Remark> {
     let is_focus =
         |code: &str| FOCUS.iter().any(|(language, pattern)| file.language == Some(*language) && pattern.is_match(code));
     let found = file.added_code().filter(|(_, line)| is_focus(&line.code));

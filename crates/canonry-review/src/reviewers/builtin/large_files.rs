@@ -2,15 +2,15 @@
 
 use canonry_domain::review::{Category, Severity};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use crate::change::file_change::ChangeKind;
 
-pub(super) const RULE: Rule = Rule { id: "large-file", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "large-file", check };
 
 /// From here on a file is large. GitHub warns at 50 MB; a tenth of that, in each of ten versions, is as much.
 const LARGE: u64 = 5_000_000;
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let new = files.iter().filter(|file| file.change.kind == ChangeKind::Added);
     new.filter_map(|file| {
         let bytes = file.bytes.filter(|bytes| *bytes >= LARGE)?;
@@ -33,7 +33,7 @@ fn check(files: &[Reading<'_>]) -> Vec<Remark> {
 #[cfg(test)]
 mod tests {
     use super::super::reading::tests::new_file;
-    use super::super::reading::{FileToRead, Reading};
+    use super::super::reading::{FileToRead, ReadFile};
     use super::RULE;
     use crate::change::file_change::{ChangeKind, ContentKind};
 
@@ -41,7 +41,7 @@ mod tests {
     fn what_is_large() {
         let mut change = new_file("assets/film.mp4", "");
         change.content = ContentKind::Binary;
-        let found = |change: &_, bytes| (RULE.check)(&[Reading::of(FileToRead { change, text: None, bytes })]);
+        let found = |change: &_, bytes| (RULE.check)(&[ReadFile::of(FileToRead { change, text: None, bytes })]);
         let large = found(&change, Some(12_345_678));
         assert!(large[0].message.starts_with("It has 12.3 MB"), "{}", large[0].message);
         assert_eq!(found(&change, Some(4_999_999)), []);

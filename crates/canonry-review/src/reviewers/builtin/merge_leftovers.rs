@@ -2,12 +2,12 @@
 
 use canonry_domain::review::{Category, Severity};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use crate::change::file_change::ChangeKind;
 
-pub(super) const RULE: Rule = Rule { id: "merge-leftover", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "merge-leftover", check };
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let new = files
         .iter()
         .filter(|file| file.change.kind == ChangeKind::Added && !file.place.is_sample && !file.place.is_test);
@@ -24,7 +24,7 @@ fn check(files: &[Reading<'_>]) -> Vec<Remark> {
 }
 
 /// A name made of the name of another file: `a.rs.orig`, and Git's own `a_BACKUP_1234.rs`.
-fn is_leftover(file: &Reading<'_>) -> bool {
+fn is_leftover(file: &ReadFile<'_>) -> bool {
     let name = file.path().file_name();
     let of_a_file = |end: &str| name.strip_suffix(end).is_some_and(|stem| stem.contains('.') && !stem.starts_with('.'));
     let by_mergetool = ["_BACKUP_", "_BASE_", "_LOCAL_", "_REMOTE_"].iter().any(|word| {

@@ -4,7 +4,7 @@ use canonry_domain::review::RepoPath;
 
 /// What a file is there for, as far as rules differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FilePlace {
     pub(super) is_test: bool,
     /// Data for tests, examples and documentation: things that only look like something.
     pub(super) is_sample: bool,
@@ -69,7 +69,7 @@ const SCRIPT_FOLDERS: [&str; 14] = [
     "cmd",
 ];
 
-impl Place {
+impl FilePlace {
     pub(super) fn of(path: &RepoPath) -> Self {
         let path = path.as_str().to_lowercase();
         let (folders, name) = path.rsplit_once('/').unwrap_or(("", &path));
@@ -101,7 +101,7 @@ impl Place {
 
 #[cfg(test)]
 mod tests {
-    use super::Place;
+    use super::FilePlace;
     use canonry_domain::review::RepoPath;
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             ("src/test/java/FooTest.java", "test"),
             ("src/Attest.java", "test"),
         ] {
-            let place = Place::of(&RepoPath::new(path).expect("a path"));
+            let place = FilePlace::of(&RepoPath::new(path).expect("a path"));
             let words = [(place.is_test, "test"), (place.is_sample, "sample"), (place.is_script, "script")];
             let seen: Vec<&str> = words.into_iter().filter(|(is, _)| *is).map(|(_, word)| word).collect();
             assert_eq!(seen.join(" "), expected, "{path}");

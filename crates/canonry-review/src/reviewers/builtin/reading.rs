@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use canonry_domain::review::{Category, LineRange, RepoPath, Severity};
 
 use super::code_lines::{CodeLine, code_lines};
-use super::place::Place;
+use super::place::FilePlace;
 use super::syntax::Language;
 use crate::change::file_change::FileChange;
 
@@ -20,9 +20,9 @@ pub struct FileToRead<'a> {
 }
 
 /// A file, taken apart once for all rules.
-pub(super) struct Reading<'a> {
+pub(super) struct ReadFile<'a> {
     pub(super) change: &'a FileChange,
-    pub(super) place: Place,
+    pub(super) place: FilePlace,
     pub(super) bytes: Option<u64>,
     pub(super) text: Option<&'a str>,
     /// All lines, from index 0; empty where the text is not known.
@@ -34,7 +34,7 @@ pub(super) struct Reading<'a> {
     pub(super) added: BTreeSet<u32>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> ReadFile<'a> {
     pub(super) fn of(file: FileToRead<'a>) -> Self {
         let change = file.change;
         let language = Language::of(&change.path.extension());
@@ -42,7 +42,7 @@ impl<'a> Reading<'a> {
         let code = text.zip(language).map(|(text, language)| code_lines(text, language)).unwrap_or_default();
         Self {
             change,
-            place: Place::of(&change.path),
+            place: FilePlace::of(&change.path),
             bytes: file.bytes,
             text,
             lines: text.map(|text| text.lines().collect()).unwrap_or_default(),
@@ -89,16 +89,16 @@ pub(super) struct Remark {
     pub(super) category: Category,
 }
 
-pub(super) struct Rule {
+pub(super) struct BuiltinRule {
     pub(super) id: &'static str,
-    pub(super) check: fn(&[Reading<'_>]) -> Vec<Remark>,
+    pub(super) check: fn(&[ReadFile<'_>]) -> Vec<Remark>,
 }
 
 #[cfg(test)]
 pub(super) mod tests {
     use canonry_domain::review::RepoPath;
 
-    use super::{FileToRead, Reading, Rule};
+    use super::{BuiltinRule, FileToRead, ReadFile};
     use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 
     pub(in crate::reviewers::builtin) fn new_file(path: &str, text: &str) -> FileChange {
@@ -115,14 +115,14 @@ pub(super) mod tests {
     }
 
     /// The first lines that a rule flags in a new file; 0 stands for the whole of it.
-    pub(in crate::reviewers::builtin) fn flagged(rule: &Rule, path: &str, text: &str) -> Vec<u32> {
+    pub(in crate::reviewers::builtin) fn flagged(rule: &BuiltinRule, path: &str, text: &str) -> Vec<u32> {
         let change = new_file(path, text);
         let file = FileToRead { change: &change, text: Some(text), bytes: Some(text.len() as u64) };
-        (rule.check)(&[Reading::of(file)]).iter().map(|one| one.lines.map_or(0, |lines| lines.first)).collect()
+        (rule.check)(&[ReadFile::of(file)]).iter().map(|one| one.lines.map_or(0, |lines| lines.first)).collect()
     }
 
     /// Checks a table of path, text and the lines that are flagged.
-    pub(in crate::reviewers::builtin) fn check_table(rule: &Rule, table: &[(&str, &str, &[u32])]) {
+    pub(in crate::reviewers::builtin) fn check_table(rule: &BuiltinRule, table: &[(&str, &str, &[u32])]) {
         for (path, text, expected) in table {
             assert_eq!(flagged(rule, path, text), *expected, "{} in {path}:\n{text}", rule.id);
         }

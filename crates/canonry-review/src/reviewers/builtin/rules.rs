@@ -4,15 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use canonry_domain::review::{RepoPath, ReviewerName};
 
-use super::reading::{FileToRead, Reading, Rule};
+use super::reading::{BuiltinRule, FileToRead, ReadFile};
 use super::{
     committed_output, conflict_markers, console_output, credentials, debug_leftovers, disabled_tests, focused_tests,
     large_files, merge_leftovers, secret_files,
 };
 use crate::change::file_change::ChangeKind;
-use crate::findings::reviewer_answer::{Heard, Reported};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 
-const RULES: [Rule; 10] = [
+const RULES: [BuiltinRule; 10] = [
     conflict_markers::RULE,
     credentials::RULE,
     secret_files::RULE,
@@ -25,12 +25,12 @@ const RULES: [Rule; 10] = [
     merge_leftovers::RULE,
 ];
 
-pub fn read_with_rules(files: &[FileToRead<'_>]) -> Heard {
-    let readings: Vec<Reading<'_>> = files.iter().map(|file| Reading::of(*file)).collect();
+pub fn read_with_rules(files: &[FileToRead<'_>]) -> ReviewerAnswer {
+    let readings: Vec<ReadFile<'_>> = files.iter().map(|file| ReadFile::of(*file)).collect();
     let reviewer = ReviewerName::builtin();
     let mut reported = Vec::new();
     for rule in RULES {
-        reported.extend((rule.check)(&readings).into_iter().map(|remark| Reported {
+        reported.extend((rule.check)(&readings).into_iter().map(|remark| RawFinding {
             reviewer: reviewer.clone(),
             rule: Some(rule.id.to_owned()),
             title: remark.title.to_owned(),
@@ -47,7 +47,7 @@ pub fn read_with_rules(files: &[FileToRead<'_>]) -> Heard {
     // A file whose text is not there was not read: a byte that makes git call it binary must not fix what is in it.
     let was_read = |file: &&FileToRead<'_>| file.text.is_some() || file.change.kind == ChangeKind::Deleted;
     let read: BTreeSet<RepoPath> = files.iter().filter(was_read).map(|file| file.change.path.clone()).collect();
-    Heard { reported, read: vec![(reviewer, Some(read))], ..Heard::default() }
+    ReviewerAnswer { reported, read: vec![(reviewer, Some(read))], ..ReviewerAnswer::default() }
 }
 
 #[cfg(test)]

@@ -2,11 +2,11 @@
 
 use canonry_domain::review::{Category, LineRange, Severity};
 
-use super::reading::{Reading, Remark, Rule};
+use super::reading::{BuiltinRule, ReadFile, Remark};
 use super::usual_passwords::is_usual_password;
 use crate::change::file_change::ChangeKind;
 
-pub(super) const RULE: Rule = Rule { id: "secret-file", check };
+pub(super) const RULE: BuiltinRule = BuiltinRule { id: "secret-file", check };
 
 /// Names of settings whose values are secrets.
 const SECRET_NAMES: [&str; 8] =
@@ -15,7 +15,7 @@ const SECRET_NAMES: [&str; 8] =
 /// Ends of names of key stores; what is in them cannot be read here.
 const STORES: [&str; 5] = [".p12", ".pfx", ".jks", ".keystore", ".kdbx"];
 
-fn check(files: &[Reading<'_>]) -> Vec<Remark> {
+fn check(files: &[ReadFile<'_>]) -> Vec<Remark> {
     let told = files
         .iter()
         .filter(|file| !file.place.is_sample && !file.place.is_test && file.change.kind != ChangeKind::Deleted);
@@ -23,7 +23,7 @@ fn check(files: &[Reading<'_>]) -> Vec<Remark> {
 }
 
 /// An environment file with a secret filled in. Many projects keep an `.env` with plain settings on purpose.
-fn environment(file: &Reading<'_>) -> Option<Remark> {
+fn environment(file: &ReadFile<'_>) -> Option<Remark> {
     let name = file.path().file_name().to_lowercase();
     // What tests and everybody's own machine are set up with is meant to be shared.
     let is_shared = [".test", ".ci", ".development"].iter().any(|end| name.ends_with(end));
@@ -70,7 +70,7 @@ fn assigns_secret(line: &str) -> bool {
         && !is_usual_password(&lower)
 }
 
-fn key_store(file: &Reading<'_>) -> Option<Remark> {
+fn key_store(file: &ReadFile<'_>) -> Option<Remark> {
     let name = file.path().file_name().to_lowercase();
     // Android makes the same debug key for everybody.
     let is_store = file.change.kind == ChangeKind::Added

@@ -34,7 +34,7 @@ impl Unusable {
 
 /// What a model claims, in the right form; nobody has looked yet whether it can be true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Claim {
+pub(super) struct ClaimedFinding {
     pub(super) title: String,
     pub(super) message: String,
     pub(super) path: String,
@@ -47,7 +47,7 @@ pub(super) struct Claim {
 
 /// Why an entry of an answer is no finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct NoClaim {
+pub(super) struct UnusableClaim {
     /// Reads after "it".
     pub(super) why: String,
     /// Whether it calls itself critical, so that its loss leaves a gap.
@@ -56,28 +56,28 @@ pub(super) struct NoClaim {
 
 /// Reads the findings of an answer: each in the right form, or what is wrong with it. More than [`MOST_FINDINGS`] are not
 /// read, and the last entry says so.
-pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<Claim, NoClaim>>, Unusable> {
+pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<ClaimedFinding, UnusableClaim>>, Unusable> {
     let document: Document<'_> = read_object(answer)?;
-    let mut claims: Vec<Result<Claim, NoClaim>> =
+    let mut claims: Vec<Result<ClaimedFinding, UnusableClaim>> =
         document.findings.iter().take(MOST_FINDINGS).map(|raw| read_claim(raw.get())).collect();
     let more = document.findings.len().saturating_sub(MOST_FINDINGS);
     if more > 0 {
         let why = format!("and {more} more are beyond the {MOST_FINDINGS} that an answer may have");
         let is_critical = document.findings.iter().skip(MOST_FINDINGS).any(|raw| is_critical(raw.get()));
-        claims.push(Err(NoClaim { why, is_critical }));
+        claims.push(Err(UnusableClaim { why, is_critical }));
     }
     Ok(claims)
 }
 
 /// Reads the verdict of a second reading.
-pub(super) fn read_verdict(answer: &str) -> Result<Verdict, Unusable> {
+pub(super) fn read_verdict(answer: &str) -> Result<SecondVerdict, Unusable> {
     read_object(answer)
 }
 
 /// What a second reading says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Verdict {
+pub(super) struct SecondVerdict {
     pub(super) refuted: bool,
     pub(super) reason: String,
 }
@@ -103,8 +103,8 @@ struct Written {
     suggestion: Option<String>,
 }
 
-fn read_claim(text: &str) -> Result<Claim, NoClaim> {
-    claim(text).map_err(|why| NoClaim { why, is_critical: is_critical(text) })
+fn read_claim(text: &str) -> Result<ClaimedFinding, UnusableClaim> {
+    claim(text).map_err(|why| UnusableClaim { why, is_critical: is_critical(text) })
 }
 
 /// Whether an entry calls itself critical, whatever else is wrong with it.
@@ -114,7 +114,7 @@ fn is_critical(text: &str) -> bool {
     severity.is_some_and(|word| word.trim().eq_ignore_ascii_case(Severity::Critical.as_str()))
 }
 
-fn claim(text: &str) -> Result<Claim, String> {
+fn claim(text: &str) -> Result<ClaimedFinding, String> {
     // A list would be taken for the values in their order.
     if !text.starts_with('{') {
         return Err("is no object".to_owned());
@@ -122,7 +122,7 @@ fn claim(text: &str) -> Result<Claim, String> {
     let written: Written = serde_json::from_str(text).map_err(|_| "has another shape than the schema".to_owned())?;
     let severity = written.severity.trim().to_ascii_lowercase().parse().map_err(|_| "has no severity".to_owned())?;
     let category = written.category.trim().to_ascii_lowercase().parse().map_err(|_| "has no category".to_owned())?;
-    Ok(Claim {
+    Ok(ClaimedFinding {
         title: written.title,
         message: written.message,
         path: written.path,
@@ -216,7 +216,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, proptest};
     use serde_json::{Value, json};
 
-    use super::{MOST_FINDINGS, NoClaim, Unusable, read_findings_answer, read_verdict};
+    use super::{MOST_FINDINGS, Unusable, UnusableClaim, read_findings_answer, read_verdict};
 
     fn finding() -> Value {
         json!({"title": "Off by one", "message": "The last one is left out.", "path": "src/a.rs", "line": 3, "end_line": null,
@@ -288,7 +288,7 @@ mod tests {
         let claims = read_findings_answer(&json!({"findings": many}).to_string()).expect("an answer");
         assert_eq!(claims.len(), MOST_FINDINGS + 1);
         let why = "and 3 more are beyond the 25 that an answer may have".to_owned();
-        assert_eq!(claims[MOST_FINDINGS], Err(NoClaim { why, is_critical: false }));
+        assert_eq!(claims[MOST_FINDINGS], Err(UnusableClaim { why, is_critical: false }));
     }
 
     #[test]

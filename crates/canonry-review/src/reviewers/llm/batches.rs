@@ -19,40 +19,40 @@ const LEAST_ROOM: usize = 500;
 
 /// What is asked about in one question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Batch {
+pub(super) struct ReadingBatch {
     pub(super) pieces: Vec<Piece>,
 }
 
 /// The change as it will be read.
-pub(super) struct Plan<'a> {
+pub(super) struct ReadingPlan<'a> {
     pub(super) files: Vec<ShownFile<'a>>,
-    pub(super) batches: Vec<Batch>,
-    coverage: Coverage,
+    pub(super) batches: Vec<ReadingBatch>,
+    coverage: BatchCoverage,
 }
 
 /// What was read, kept part by part.
 #[derive(Default)]
-struct Coverage {
+struct BatchCoverage {
     not_begun: Vec<SkippedFile>,
-    parts: Vec<Parts>,
+    parts: Vec<FileParts>,
 }
 
 #[derive(Default)]
-struct Parts {
+struct FileParts {
     count: usize,
     unread: Vec<(RangeInclusive<u32>, String)>,
     /// Those with a line that was not shown whole.
     cut: Vec<RangeInclusive<u32>>,
 }
 
-impl<'a> Plan<'a> {
+impl<'a> ReadingPlan<'a> {
     /// Divides the change: what can do most harm first, and no more than the budget allows.
     pub(super) fn of(
         files: &'a [FileToRead<'a>],
         before: &BTreeMap<RepoPath, String>,
         budget: &LlmReviewBudget,
     ) -> Self {
-        let mut plan = Self { files: Vec::new(), batches: Vec::new(), coverage: Coverage::default() };
+        let mut plan = Self { files: Vec::new(), batches: Vec::new(), coverage: BatchCoverage::default() };
         let mut ordered: Vec<&FileToRead<'a>> = files.iter().collect();
         // What is gone and what is only named comes after what can be read.
         let last = |file: &FileToRead<'a>| match Readable::of(file) {
@@ -85,7 +85,7 @@ impl<'a> Plan<'a> {
             let before = before.get(file.change.path_before()).map(String::as_str);
             let shown = ShownFile::new(file.change, text, before);
             let pieces = shown.pieces(plan.files.len(), room);
-            let mut parts = Parts { count: pieces.len(), ..Parts::default() };
+            let mut parts = FileParts { count: pieces.len(), ..FileParts::default() };
             for piece in pieces {
                 if piece.characters > left {
                     parts.unread.push((piece.lines, used_up()));
@@ -104,10 +104,10 @@ impl<'a> Plan<'a> {
     }
 
     fn put(&mut self, piece: Piece, room: usize) {
-        let taken = |batch: &Batch| batch.pieces.iter().map(|piece| piece.characters).sum::<usize>();
+        let taken = |batch: &ReadingBatch| batch.pieces.iter().map(|piece| piece.characters).sum::<usize>();
         match self.batches.last_mut() {
             Some(last) if taken(last) + piece.characters <= room => last.pieces.push(piece),
-            _ => self.batches.push(Batch { pieces: vec![piece] }),
+            _ => self.batches.push(ReadingBatch { pieces: vec![piece] }),
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
 
     use super::super::budget::LlmReviewBudget;
     use super::super::shown_file::tests::{change, new_file};
-    use super::Plan;
+    use super::ReadingPlan;
     use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
     use crate::reviewers::FileToRead;
 
@@ -188,7 +188,7 @@ mod tests {
         LlmReviewBudget { characters, characters_per_call, ..LlmReviewBudget::default() }
     }
 
-    fn with_plan<T>(files: &[(&str, usize)], budget: LlmReviewBudget, check: impl FnOnce(Plan<'_>) -> T) -> T {
+    fn with_plan<T>(files: &[(&str, usize)], budget: LlmReviewBudget, check: impl FnOnce(ReadingPlan<'_>) -> T) -> T {
         let texts: Vec<String> = files.iter().map(|(_, lines)| text(*lines)).collect();
         let changes: Vec<FileChange> = files.iter().zip(&texts).map(|((path, _), text)| new_file(path, text)).collect();
         let files: Vec<FileToRead<'_>> = changes
@@ -196,10 +196,10 @@ mod tests {
             .zip(&texts)
             .map(|(change, text)| FileToRead { change, text: Some(text), bytes: None })
             .collect();
-        check(Plan::of(&files, &BTreeMap::new(), &budget))
+        check(ReadingPlan::of(&files, &BTreeMap::new(), &budget))
     }
 
-    fn told(plan: &Plan<'_>) -> Vec<(String, String)> {
+    fn told(plan: &ReadingPlan<'_>) -> Vec<(String, String)> {
         plan.skipped().into_iter().map(|one| (one.path.to_string(), one.why)).collect()
     }
 
@@ -250,7 +250,7 @@ mod tests {
         let files = [(&image, None), (&moved, None), (&gone, None), (&kept, Some("x\n"))];
         let files = files.map(|(change, text)| FileToRead { change, text, bytes: None });
         let before = BTreeMap::from([(gone.path.clone(), text(300))]);
-        let mut plan = Plan::of(&files, &before, &LlmReviewBudget::default());
+        let mut plan = ReadingPlan::of(&files, &before, &LlmReviewBudget::default());
         assert_eq!(told(&plan), [("logo.png".to_owned(), "it is not text".to_owned())]);
         assert!(!plan.skipped()[0].gap);
         let names: Vec<&str> = plan.files.iter().map(|file| file.name.as_str()).collect();

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use canonry_domain::counted;
 use canonry_domain::review::{LineRange, MISPLACED, RepoPath, ReviewerName};
 
-use super::answer::Claim;
+use super::answer::ClaimedFinding;
 use super::fence::{first_chars, harmless, visible};
 use super::shown_file::ShownFile;
-use crate::findings::reviewer_answer::Reported;
+use crate::findings::reviewer_answer::RawFinding;
 
 /// The longest title that is kept; what is longer stands in the message as well.
 const TITLE: usize = 200;
@@ -21,7 +21,7 @@ const PATH: usize = 300;
 ///
 /// A place that is not there costs a finding its line, not its life: it is marked as misplaced, and its message says what
 /// the model named.
-pub(super) fn reported(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Reported, String> {
+pub(super) fn reported(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<RawFinding, String> {
     let (title, mut message) = title_and_message(claim)?;
     let place = place(claim, files)?;
     if let Some(named) = &place.instead_of {
@@ -29,7 +29,7 @@ pub(super) fn reported(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Report
         message = if message.is_empty() { named } else { format!("{message}\n\n{named}") };
     }
     let is_misplaced = place.instead_of.is_some();
-    Ok(Reported {
+    Ok(RawFinding {
         reviewer: ReviewerName::model(),
         rule: None,
         title,
@@ -45,7 +45,7 @@ pub(super) fn reported(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Report
 }
 
 /// A title of one line; without one the message begins with it.
-fn title_and_message(claim: &Claim) -> Result<(String, String), String> {
+fn title_and_message(claim: &ClaimedFinding) -> Result<(String, String), String> {
     let one_line = |text: &str| harmless(text).split_whitespace().collect::<Vec<_>>().join(" ");
     let message = bounded(&claim.message);
     let title = [one_line(&claim.title), one_line(claim.message.lines().next().unwrap_or_default())];
@@ -63,19 +63,19 @@ fn bounded(text: &str) -> String {
 }
 
 /// Where a finding is.
-struct Place {
+struct ClaimedPlace {
     path: RepoPath,
     lines: Option<LineRange>,
     /// What the model named, where that is not there; reads after "places this".
     instead_of: Option<String>,
 }
 
-fn place(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
+fn place(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<ClaimedPlace, String> {
     let Some(file) = find(&claim.path, files) else { return elsewhere(claim, files) };
     let (path, last) = (file.path.clone(), file.line_count());
     let Some(line) = claim.line.filter(|_| last > 0) else {
         // Where the file is empty now, all that can be said is about the whole of it.
-        return Ok(Place { path, lines: None, instead_of: None });
+        return Ok(ClaimedPlace { path, lines: None, instead_of: None });
     };
     let is_there = (1..=last).contains(&line);
     let instead_of = (!is_there).then(|| {
@@ -85,12 +85,12 @@ fn place(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
     let first = line.clamp(1, last);
     // An end before the start is a slip; the start was meant.
     let lines = LineRange::new(first, claim.end_line.unwrap_or(first).clamp(first, last));
-    Ok(Place { path, lines, instead_of })
+    Ok(ClaimedPlace { path, lines, instead_of })
 }
 
 /// The place of a finding about a file that was not shown. What leads out of the repository is no place: the first file
 /// that was shown stands for it.
-fn elsewhere(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
+fn elsewhere(claim: &ClaimedFinding, files: &[&ShownFile<'_>]) -> Result<ClaimedPlace, String> {
     let written = harmless(&claim.path).split_whitespace().collect::<Vec<_>>().join(" ");
     let named = RepoPath::new(first_chars(&written, PATH).0).ok();
     let instead_of = Some(match &named {
@@ -100,11 +100,11 @@ fn elsewhere(claim: &Claim, files: &[&ShownFile<'_>]) -> Result<Place, String> {
     match named {
         Some(path) => {
             let lines = claim.line.and_then(|line| LineRange::new(line, claim.end_line.unwrap_or(line).max(line)));
-            Ok(Place { path, lines, instead_of })
+            Ok(ClaimedPlace { path, lines, instead_of })
         }
         None => {
             let path = files.first().ok_or("is about a file that was not shown")?.path.clone();
-            Ok(Place { path, lines: None, instead_of })
+            Ok(ClaimedPlace { path, lines: None, instead_of })
         }
     }
 }
@@ -128,15 +128,15 @@ mod tests {
     use canonry_domain::review::{Category, LineRange, Severity};
     use proptest::prelude::{any, prop_assert, proptest};
 
-    use super::super::answer::Claim;
+    use super::super::answer::ClaimedFinding;
     use super::super::shown_file::ShownFile;
     use super::super::shown_file::tests::new_file;
     use super::reported;
 
     const TEXT: &str = "one\ntwo\nthree\n";
 
-    fn claim(path: &str, line: Option<u32>, end_line: Option<u32>) -> Claim {
-        Claim {
+    fn claim(path: &str, line: Option<u32>, end_line: Option<u32>) -> ClaimedFinding {
+        ClaimedFinding {
             title: "Off by one".to_owned(),
             message: "The last one is left out.".to_owned(),
             path: path.to_owned(),
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    fn check(claim: &Claim) -> Result<crate::Reported, String> {
+    fn check(claim: &ClaimedFinding) -> Result<crate::RawFinding, String> {
         let change = new_file("src/a.rs", TEXT);
         reported(claim, &[&ShownFile::new(&change, TEXT, None)])
     }
@@ -199,27 +199,29 @@ mod tests {
 
     #[test]
     fn titles_are_lines_of_a_sane_length() {
-        let titled = |title: &str| check(&Claim { title: title.to_owned(), ..claim("src/a.rs", Some(1), None) });
+        let titled =
+            |title: &str| check(&ClaimedFinding { title: title.to_owned(), ..claim("src/a.rs", Some(1), None) });
         assert_eq!(titled(" Off\n by \u{202e}one ").expect("a finding").title, "Off by one");
         assert_eq!(titled(" \u{200b}\n").expect("a finding").title, "The last one is left out.");
         let long = titled(&"x".repeat(201)).expect("a finding");
         assert_eq!(long.title, format!("{}…", "x".repeat(200)));
         assert!(long.message.starts_with(&"x".repeat(201)), "{}", long.message);
-        let nothing = Claim { title: String::new(), message: " ".to_owned(), ..claim("src/a.rs", Some(1), None) };
+        let nothing =
+            ClaimedFinding { title: String::new(), message: " ".to_owned(), ..claim("src/a.rs", Some(1), None) };
         assert_eq!(check(&nothing).err().as_deref(), Some("says nothing"));
     }
 
     #[test]
     fn what_a_model_repeats_of_a_secret_is_taken_out() {
         let token = format!("ghp_{}", "a1B2".repeat(9));
-        let leaky = Claim { message: format!("It holds {token}."), ..claim("src/a.rs", Some(1), None) };
+        let leaky = ClaimedFinding { message: format!("It holds {token}."), ..claim("src/a.rs", Some(1), None) };
         assert_eq!(check(&leaky).expect("a finding").message, "It holds [redacted GitHub token].");
     }
 
     proptest! {
         #[test]
         fn what_is_used_is_marked_or_within_the_file(title in any::<String>(), message in any::<String>(), path in "(src/a.rs|\\PC{0,10})", line in any::<Option<u32>>(), end_line in any::<Option<u32>>()) {
-            let one = Claim { title, message, line, end_line, ..claim(&path, None, None) };
+            let one = ClaimedFinding { title, message, line, end_line, ..claim(&path, None, None) };
             if let Ok(one) = check(&one) {
                 prop_assert!(one.path.as_str() == "src/a.rs" || one.tags.contains("misplaced"));
                 prop_assert!(one.path.as_str() != "src/a.rs" || one.lines.is_none_or(|lines| lines.first >= 1 && lines.first <= lines.last && lines.last <= 3));

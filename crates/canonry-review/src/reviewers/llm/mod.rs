@@ -23,4 +23,4 @@ mod scripted_model;
 mod shown_file;
 
 pub use budget::LlmReviewBudget;
-pub use reviewer::{LlmHeard, LlmInput, LlmReviewer};
+pub use reviewer::{LlmAnswer, LlmInput, LlmReviewer};

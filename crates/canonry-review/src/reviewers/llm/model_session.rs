@@ -13,7 +13,7 @@ use crate::run::report::ModelUse;
 
 /// What a question is for: reading leaves something for second readings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(super) enum QuestionPurpose {
     Reading,
     Refuting,
 }
@@ -76,7 +76,7 @@ impl<'a> ModelSession<'a> {
         if self.budget.awaits_price() { 1 } else { AT_ONCE }
     }
 
-    pub(super) async fn ask(&self, purpose: Purpose, request: &ChatRequest) -> Result<ChatAnswer, NoAnswer> {
+    pub(super) async fn ask(&self, purpose: QuestionPurpose, request: &ChatRequest) -> Result<ChatAnswer, NoAnswer> {
         let reservation = self.reserve(purpose, self.most(request)).await.map_err(NoAnswer::NotAsked)?;
         let answer = tokio::time::timeout_at(self.ends, self.chat.complete(request)).await;
         let mut state = self.lock();
@@ -112,7 +112,7 @@ impl<'a> ModelSession<'a> {
     }
 
     /// Counts a question as asked and sets aside what it may cost.
-    async fn reserve(&self, purpose: Purpose, most: f64) -> Result<TokenReservation, String> {
+    async fn reserve(&self, purpose: QuestionPurpose, most: f64) -> Result<TokenReservation, String> {
         loop {
             let settled = self.budget.settled();
             if let Some(reservation) = self.try_reserve(purpose, most)? {
@@ -123,7 +123,7 @@ impl<'a> ModelSession<'a> {
         }
     }
 
-    fn try_reserve(&self, purpose: Purpose, most: f64) -> Result<Option<TokenReservation>, String> {
+    fn try_reserve(&self, purpose: QuestionPurpose, most: f64) -> Result<Option<TokenReservation>, String> {
         let mut state = self.lock();
         if let Some(why) = &state.closed {
             return Err(why.clone());
@@ -132,7 +132,7 @@ impl<'a> ModelSession<'a> {
             return Err(self.time_is_over());
         }
         let (calls, reading) = (self.limits.calls, self.limits.reading_calls());
-        let is_reading = purpose == Purpose::Reading;
+        let is_reading = purpose == QuestionPurpose::Reading;
         if is_reading && state.reading >= reading && self.budget.spending().calls < u64::from(calls) {
             return Err(format!("the budget of questions ({reading} of {calls} for reading) was used up"));
         }
@@ -212,8 +212,8 @@ mod tests {
     use futures_util::future::join_all;
 
     use super::super::budget::LlmReviewBudget;
-    use super::super::scripted_model::{Said, Scripted};
-    use super::{ModelSession, NoAnswer, Purpose};
+    use super::super::scripted_model::{ScriptedAnswer, ScriptedModel};
+    use super::{ModelSession, NoAnswer, QuestionPurpose};
 
     fn request() -> ChatRequest {
         ChatRequest {
@@ -225,16 +225,16 @@ mod tests {
         }
     }
 
-    async fn ask(session: &ModelSession<'_>, purpose: Purpose) -> Result<(), String> {
+    async fn ask(session: &ModelSession<'_>, purpose: QuestionPurpose) -> Result<(), String> {
         session.ask(purpose, &request()).await.map(drop).map_err(|failure| failure.why().to_owned())
     }
 
     #[tokio::test]
     async fn all_questions_together_are_never_more_than_the_limit() {
         for (calls, reading, refuting) in [(0, 0, 0), (1, 1, 0), (2, 2, 0), (3, 2, 1), (9, 6, 3), (30, 20, 10)] {
-            let chat = Scripted::always(Said::Text("{}".to_owned()));
+            let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
             let session = ModelSession::new(&chat, LlmReviewBudget { calls, ..LlmReviewBudget::default() });
-            for (purpose, most) in [(Purpose::Reading, reading), (Purpose::Refuting, refuting)] {
+            for (purpose, most) in [(QuestionPurpose::Reading, reading), (QuestionPurpose::Refuting, refuting)] {
                 for _ in 0..most {
                     assert_eq!(ask(&session, purpose).await, Ok(()), "{calls}");
                 }
@@ -247,13 +247,19 @@ mod tests {
 
     #[tokio::test]
     async fn what_reading_leaves_is_for_second_readings() {
-        let chat = Scripted::always(Said::Text("{}".to_owned()));
+        let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let session = ModelSession::new(&chat, LlmReviewBudget { calls: 3, ..LlmReviewBudget::default() });
-        assert_eq!(ask(&session, Purpose::Reading).await, Ok(()));
-        assert_eq!(ask(&session, Purpose::Refuting).await, Ok(()));
-        assert_eq!(ask(&session, Purpose::Refuting).await, Ok(()));
-        assert_eq!(ask(&session, Purpose::Refuting).await, Err("the budget of questions (3) was used up".to_owned()));
-        assert_eq!(ask(&session, Purpose::Reading).await, Err("the budget of questions (3) was used up".to_owned()));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Refuting).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Refuting).await, Ok(()));
+        assert_eq!(
+            ask(&session, QuestionPurpose::Refuting).await,
+            Err("the budget of questions (3) was used up".to_owned())
+        );
+        assert_eq!(
+            ask(&session, QuestionPurpose::Reading).await,
+            Err("the budget of questions (3) was used up".to_owned())
+        );
     }
 
     fn no_room(limit: f64) -> Result<(), String> {
@@ -262,31 +268,34 @@ mod tests {
 
     #[tokio::test]
     async fn money_ends_before_it_is_exceeded() {
-        let chat = Scripted::always(Said::Text("{}".to_owned()));
+        let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let prices = Some(TokenPrices { input: 10_000.0, output: 100_000.0 });
         // The scripted model reads 100 tokens and writes 10: two dollars a question.
         let budget = LlmReviewBudget { cost_usd: Some(5.0), prices, ..LlmReviewBudget::default() };
         let session = ModelSession::new(&chat, budget);
         assert_eq!(session.at_once(), 1);
-        assert_eq!(ask(&session, Purpose::Reading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
         assert!(session.at_once() > 1);
-        assert_eq!(ask(&session, Purpose::Reading).await, Ok(()));
-        assert_eq!(ask(&session, Purpose::Reading).await, no_room(5.0));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, no_room(5.0));
         let used = session.model_use();
         assert_eq!((used.calls, used.input_tokens, used.output_tokens, used.cost_usd), (2, 200, 20, Some(4.0)));
     }
 
     #[tokio::test]
     async fn a_question_that_may_cost_too_much_is_not_asked() {
-        let chat = Scripted::always(Said::Text("{}".to_owned()));
+        let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let prices = Some(TokenPrices { input: 3.0, output: 10.0 });
         let long = ChatRequest { user: "x".repeat(299_998), max_tokens: 10_000, ..request() };
         // A hundred thousand tokens to read and ten thousand to write: 0.4 dollars.
         for (limit, asked) in [(0.399, 0), (0.401, 1)] {
             let budget = LlmReviewBudget { cost_usd: Some(limit), prices, ..LlmReviewBudget::default() };
             let session = ModelSession::new(&chat, budget);
-            let answer =
-                session.ask(Purpose::Reading, &long).await.map(drop).map_err(|failure| failure.why().to_owned());
+            let answer = session
+                .ask(QuestionPurpose::Reading, &long)
+                .await
+                .map(drop)
+                .map_err(|failure| failure.why().to_owned());
             assert_eq!(answer, if asked == 0 { no_room(limit) } else { Ok(()) });
             assert_eq!(session.model_use().calls, asked);
         }
@@ -294,13 +303,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_waits_for_money_that_another_may_leave() {
-        let chat = Scripted::always(Said::Text("{}".to_owned()));
+        let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let prices = Some(TokenPrices { input: 3.0, output: 10.0 });
         let long = ChatRequest { user: "x".repeat(299_998), max_tokens: 10_000, ..request() };
         // Each may cost 0.4 dollars and costs next to nothing.
         let budget = LlmReviewBudget { cost_usd: Some(0.5), prices, ..LlmReviewBudget::default() };
         let session = ModelSession::new(&chat, budget);
-        let mut four = Box::pin(join_all((0..4).map(|_| session.ask(Purpose::Reading, &long))));
+        let mut four = Box::pin(join_all((0..4).map(|_| session.ask(QuestionPurpose::Reading, &long))));
         assert!(four.as_mut().now_or_never().is_none());
         assert_eq!(chat.asked().len(), 1);
         let heard = four.await;
@@ -315,43 +324,43 @@ mod tests {
         let cut = ChatError::CutOff { provider: "openai", max_tokens: 500, input_tokens: a, output_tokens: b };
         let refused =
             ChatError::Refused { provider: "openai", said: "no".to_owned(), input_tokens: c, output_tokens: d };
-        let chat = Scripted::new([Said::Error(cut), Said::Error(refused)], []);
+        let chat = ScriptedModel::new([ScriptedAnswer::Error(cut), ScriptedAnswer::Error(refused)], []);
         let prices = Some(TokenPrices { input: 1.0, output: 2.0 });
         let budget = LlmReviewBudget { cost_usd: Some(1.0), prices, ..LlmReviewBudget::default() };
         let session = ModelSession::new(&chat, budget);
-        assert_eq!(ask(&session, Purpose::Reading).await, Err("the model's answer was too long".to_owned()));
-        assert!(ask(&session, Purpose::Reading).await.is_err_and(|why| why.ends_with(": it refused")));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Err("the model's answer was too long".to_owned()));
+        assert!(ask(&session, QuestionPurpose::Reading).await.is_err_and(|why| why.ends_with(": it refused")));
         let used = session.model_use();
         assert_eq!((used.calls, used.input_tokens, used.output_tokens), (2, 3_000, 500));
         assert!(used.cost_usd.is_some_and(|cost| (cost - 0.004).abs() < 1e-9), "{:?}", used.cost_usd);
         // What they cost is known, so that there may be more.
-        assert_eq!(ask(&session, Purpose::Reading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
     }
 
     #[tokio::test]
     async fn what_cannot_be_counted_cannot_be_limited() {
-        let chat = Scripted::always(Said::Text("{}".to_owned()));
+        let chat = ScriptedModel::always(ScriptedAnswer::Text("{}".to_owned()));
         let session = ModelSession::new(&chat, LlmReviewBudget { cost_usd: Some(5.0), ..LlmReviewBudget::default() });
-        assert!(ask(&session, Purpose::Reading).await.is_err_and(|why| why.contains("prices are not known")));
+        assert!(ask(&session, QuestionPurpose::Reading).await.is_err_and(|why| why.contains("prices are not known")));
         assert_eq!((chat.asked().len(), session.model_use().cost_usd), (0, None), "nobody is paid");
         let (input_tokens, output_tokens) = (Some(7), None);
         let untold = ChatError::CutOff { provider: "openai", max_tokens: 1, input_tokens, output_tokens };
-        let chat = Scripted::new([Said::Text("{}".to_owned()), Said::Error(untold)], []);
+        let chat = ScriptedModel::new([ScriptedAnswer::Text("{}".to_owned()), ScriptedAnswer::Error(untold)], []);
         let prices = Some(TokenPrices { input: 1.0, output: 1.0 });
         let session = ModelSession::new(&chat, LlmReviewBudget { prices, ..LlmReviewBudget::default() });
-        assert_eq!(ask(&session, Purpose::Reading).await, Ok(()));
+        assert_eq!(ask(&session, QuestionPurpose::Reading).await, Ok(()));
         assert!(session.model_use().cost_usd.is_some());
-        assert!(ask(&session, Purpose::Reading).await.is_err());
+        assert!(ask(&session, QuestionPurpose::Reading).await.is_err());
         assert_eq!((session.model_use().input_tokens, session.model_use().cost_usd), (107, None));
     }
 
     #[tokio::test(start_paused = true)]
     async fn time_ends_a_question_and_all_further_ones() {
-        let chat = Scripted::always(Said::Nothing);
+        let chat = ScriptedModel::always(ScriptedAnswer::Nothing);
         let session =
             ModelSession::new(&chat, LlmReviewBudget { time: Duration::from_secs(60), ..LlmReviewBudget::default() });
         for _ in 0..2 {
-            let why = ask(&session, Purpose::Reading).await;
+            let why = ask(&session, QuestionPurpose::Reading).await;
             assert_eq!(why, Err("the time of 60 s for the model was over".to_owned()));
         }
         assert_eq!(chat.asked().len(), 1);
@@ -360,11 +369,11 @@ mod tests {
     #[tokio::test]
     async fn a_wrong_key_is_tried_once() {
         let wrong = ChatError::Settings { provider: "openai", problem: "no key".to_owned() };
-        let chat = Scripted::always(Said::Error(wrong));
+        let chat = ScriptedModel::always(ScriptedAnswer::Error(wrong));
         let session = ModelSession::new(&chat, LlmReviewBudget::default());
-        let first = session.ask(Purpose::Reading, &request()).await;
+        let first = session.ask(QuestionPurpose::Reading, &request()).await;
         assert!(matches!(first, Err(NoAnswer::Failed(_))), "{first:?}");
-        let second = session.ask(Purpose::Reading, &request()).await;
+        let second = session.ask(QuestionPurpose::Reading, &request()).await;
         assert!(matches!(second, Err(NoAnswer::NotAsked(_))), "{second:?}");
         assert_eq!(chat.asked().len(), 1);
     }

@@ -7,7 +7,7 @@ use canonry_domain::review::Earlier;
 use canonry_models::chat::ChatRequest;
 
 use super::answer::findings_schema;
-use super::batches::Batch;
+use super::batches::ReadingBatch;
 use super::fence::{Fence, visible_text};
 use super::shown_file::ShownFile;
 
@@ -24,25 +24,29 @@ const OTHER_FILES_LIMIT: usize = 2_000;
 const MAX_TOKENS: u32 = 8_192;
 
 /// What a question says besides the part of the change that it is about.
-pub(super) struct Around<'a> {
+pub(super) struct PromptContext<'a> {
     pub(super) settings: &'a ReviewSettings,
     pub(super) prior: &'a [Earlier],
     pub(super) memory: &'a [String],
 }
 
 /// A question, and what did not fit into it.
-pub(super) struct Question {
+pub(super) struct ReviewPrompt {
     pub(super) request: ChatRequest,
     pub(super) left_out: Vec<String>,
 }
 
-struct Section {
+struct PromptSection {
     heading: &'static str,
     text: String,
 }
 
 /// The question about one part of the change. `files` are all files that are shown in any of the questions.
-pub(super) fn review_question(batch: &Batch, files: &[ShownFile<'_>], around: &Around<'_>) -> Question {
+pub(super) fn review_question(
+    batch: &ReadingBatch,
+    files: &[ShownFile<'_>],
+    around: &PromptContext<'_>,
+) -> ReviewPrompt {
     let asked: BTreeSet<usize> = batch.pieces.iter().map(|piece| piece.file).collect();
     let (mut sections, mut left_out) = (Vec::new(), Vec::new());
     let mut add = |heading, what: &str, entries: Vec<String>, limit| {
@@ -51,7 +55,7 @@ pub(super) fn review_question(batch: &Batch, files: &[ShownFile<'_>], around: &A
             left_out.push(format!("{more} of {} {what} did not fit into a question to the model", entries.len()));
         }
         if !text.is_empty() {
-            sections.push(Section { heading, text });
+            sections.push(PromptSection { heading, text });
         }
     };
     add(
@@ -83,10 +87,13 @@ pub(super) fn review_question(batch: &Batch, files: &[ShownFile<'_>], around: &A
     let others: Vec<String> = others.collect();
     let (others, _) = within(&others, OTHER_FILES_LIMIT);
     if !others.is_empty() {
-        sections
-            .push(Section { heading: "Other files of the change, which are not part of this question", text: others });
+        sections.push(PromptSection {
+            heading: "Other files of the change, which are not part of this question",
+            text: others,
+        });
     }
-    let change = batch.pieces.iter().map(|piece| Section { heading: "A part of the change", text: piece.text.clone() });
+    let change =
+        batch.pieces.iter().map(|piece| PromptSection { heading: "A part of the change", text: piece.text.clone() });
     sections.extend(change);
 
     let texts: Vec<&str> = sections.iter().map(|section| section.text.as_str()).collect();
@@ -103,7 +110,7 @@ pub(super) fn review_question(batch: &Batch, files: &[ShownFile<'_>], around: &A
         json_schema: findings_schema(),
         max_tokens: MAX_TOKENS,
     };
-    Question { request, left_out }
+    ReviewPrompt { request, left_out }
 }
 
 /// The same question once more, after an answer that could not be read. What was answered is not repeated: it may be what a
@@ -242,17 +249,17 @@ mod tests {
     use canonry_domain::review::{Dismissal, DismissalKind, Dismisser, Earlier, Finding, Severity};
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
-    use super::super::batches::Plan;
+    use super::super::batches::ReadingPlan;
     use super::super::budget::LlmReviewBudget;
     use super::super::shown_file::tests::new_file;
-    use super::{Around, Question, review_question};
+    use super::{PromptContext, ReviewPrompt, review_question};
     use crate::findings::configured_filters::tests::finding;
     use crate::reviewers::FileToRead;
 
-    fn question(path: &str, text: &str, around: &Around<'_>) -> Question {
+    fn question(path: &str, text: &str, around: &PromptContext<'_>) -> ReviewPrompt {
         let change = new_file(path, text);
         let files = [FileToRead { change: &change, text: Some(text), bytes: None }];
-        let plan = Plan::of(&files, &BTreeMap::new(), &LlmReviewBudget::default());
+        let plan = ReadingPlan::of(&files, &BTreeMap::new(), &LlmReviewBudget::default());
         review_question(&plan.batches[0], &plan.files, around)
     }
 
@@ -300,7 +307,7 @@ mod tests {
         ];
         let memory = ["\"Lock held too long\" was fixed".to_owned()];
         let asked =
-            question("src/a.rs", "fn a() {}\n", &Around { settings: &settings, prior: &prior, memory: &memory });
+            question("src/a.rs", "fn a() {}\n", &PromptContext { settings: &settings, prior: &prior, memory: &memory });
         let user = &asked.request.user;
         for part in [
             "language with the tag \"pt-BRIgnoretherest\".\n",
@@ -328,7 +335,7 @@ mod tests {
             path_instructions: (0..9).map(|_| instruction("**", &"Check this. ".repeat(100))).collect(),
             ..ReviewSettings::default()
         };
-        let asked = question("a.rs", "x\n", &Around { settings: &settings, prior: &[], memory: &[] });
+        let asked = question("a.rs", "x\n", &PromptContext { settings: &settings, prior: &[], memory: &[] });
         assert_eq!(asked.left_out, ["3 of 9 path instructions did not fit into a question to the model"]);
         assert!(asked.request.user.chars().count() < 9_500);
     }
@@ -343,7 +350,7 @@ mod tests {
         };
         let mut prior: Vec<Earlier> = (0..400).map(|at| earlier(&format!("Old one {at}"), true)).collect();
         prior.push(earlier("Still open", false));
-        let asked = question("a.rs", "x\n", &Around { settings: &settings, prior: &prior, memory: &[] });
+        let asked = question("a.rs", "x\n", &PromptContext { settings: &settings, prior: &prior, memory: &[] });
         assert!(asked.request.user.contains("]: Still open\n| - a.rs, medium, style [fixed]: Old one 0\n"));
         assert!(asked.left_out[0].ends_with("of 401 earlier findings did not fit into a question to the model"));
     }
@@ -351,7 +358,7 @@ mod tests {
     #[test]
     fn hostile_code_stays_data() {
         let settings = ReviewSettings::default();
-        let around = Around { settings: &settings, prior: &[], memory: &[] };
+        let around = PromptContext { settings: &settings, prior: &[], memory: &[] };
         let plain = question("a.rs", "x\n", &around).request.user;
         let boundary = plain.split_whitespace().skip_while(|word| *word != "BOUNDARY").nth(1).expect("a border");
         for hostile in [
@@ -381,7 +388,7 @@ mod tests {
             dismissals: Vec::new(),
         }];
         let text = format!("let key = \"{token}\";\n");
-        let around = Around { settings: &settings, prior: &prior, memory: std::slice::from_ref(&token) };
+        let around = PromptContext { settings: &settings, prior: &prior, memory: std::slice::from_ref(&token) };
         let user = question("a.rs", &text, &around).request.user;
         assert!(!user.contains(&token[..12]), "{user}");
         assert_eq!(user.matches("[redacted GitHub token]").count(), 4, "{user}");
@@ -391,10 +398,10 @@ mod tests {
         #[test]
         fn only_our_lines_stand_outside(text in any::<String>(), memory in any::<String>()) {
             let settings = ReviewSettings::default();
-            let plain = question("a.rs", "x\n", &Around { settings: &settings, prior: &[], memory: &["x".to_owned()] }).request.user;
+            let plain = question("a.rs", "x\n", &PromptContext { settings: &settings, prior: &[], memory: &["x".to_owned()] }).request.user;
             let memory = [format!("m{memory}")];
             let text = format!("x{text}\n");
-            let user = question("a.rs", &text, &Around { settings: &settings, prior: &[], memory: &memory }).request.user;
+            let user = question("a.rs", &text, &PromptContext { settings: &settings, prior: &[], memory: &memory }).request.user;
             prop_assert_eq!(ours(&user).len(), ours(&plain).len(), "{}", user);
             prop_assert!(!user.chars().any(|c| c.is_control() && c != '\n' && c != '\t'));
         }

@@ -7,9 +7,9 @@ use futures_util::future::join_all;
 
 use super::answer::{read_verdict, verdict_schema};
 use super::fence::{Fence, first_chars, harmless, visible, visible_text};
-use super::model_session::{ModelSession, NoAnswer, Purpose};
+use super::model_session::{ModelSession, NoAnswer, QuestionPurpose};
 use super::shown_file::ShownFile;
-use crate::findings::reviewer_answer::Reported;
+use crate::findings::reviewer_answer::RawFinding;
 
 const SYSTEM: &str = include_str!("refute_prompt.md");
 /// Characters of code around a finding: its function and what stands before it.
@@ -36,7 +36,7 @@ pub(super) struct SecondReadings {
 pub(super) async fn refute(
     session: &ModelSession<'_>,
     files: &[ShownFile<'_>],
-    reported: &mut [Reported],
+    reported: &mut [RawFinding],
 ) -> SecondReadings {
     let mut grave: Vec<usize> = (0..reported.len()).filter(|at| reported[*at].severity >= Severity::Major).collect();
     grave.sort_by_key(|at| std::cmp::Reverse(reported[*at].severity));
@@ -76,12 +76,12 @@ enum NoVerdict {
 async fn second_reading(
     session: &ModelSession<'_>,
     files: &[ShownFile<'_>],
-    one: &Reported,
+    one: &RawFinding,
 ) -> Result<Option<String>, NoVerdict> {
     let file = files.iter().find(|file| *file.path == one.path);
     let file = file.ok_or_else(|| NoVerdict::NotAsked("its file was not shown".to_owned()))?;
     let request = refutation_request(file, one);
-    let answer = session.ask(Purpose::Refuting, &request).await.map_err(|failure| match failure {
+    let answer = session.ask(QuestionPurpose::Refuting, &request).await.map_err(|failure| match failure {
         NoAnswer::NotAsked(why) => NoVerdict::NotAsked(why),
         failure => NoVerdict::Failed(failure.why().to_owned()),
     })?;
@@ -96,7 +96,7 @@ async fn second_reading(
 }
 
 /// Lowers a finding; gives what is told of it.
-fn lower(one: &mut Reported, reason: &str) -> String {
+fn lower(one: &mut RawFinding, reason: &str) -> String {
     let was = one.severity;
     one.severity = if was == Severity::Critical { Severity::Major } else { Severity::Medium };
     let said = format!("Reported as {was}. A second reading disputes this: {reason}");
@@ -108,7 +108,7 @@ fn lower(one: &mut Reported, reason: &str) -> String {
     )
 }
 
-fn refutation_request(file: &ShownFile<'_>, one: &Reported) -> ChatRequest {
+fn refutation_request(file: &ShownFile<'_>, one: &RawFinding) -> ChatRequest {
     let place = match one.lines {
         Some(lines) if lines.first == lines.last => format!("line {}", lines.first),
         Some(lines) => format!("lines {} to {}", lines.first, lines.last),

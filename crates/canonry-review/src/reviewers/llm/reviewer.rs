@@ -9,15 +9,15 @@ use canonry_domain::review::{Earlier, RepoPath, ReviewerName, Severity};
 use canonry_models::chat::{ChatModel, ChatRequest};
 use futures_util::future::join_all;
 
-use super::answer::{Claim, NoClaim, Unusable, read_findings_answer};
-use super::batches::{Batch, Plan};
+use super::answer::{ClaimedFinding, Unusable, UnusableClaim, read_findings_answer};
+use super::batches::{ReadingBatch, ReadingPlan};
 use super::budget::LlmReviewBudget;
 use super::claims::reported;
-use super::model_session::{ModelSession, NoAnswer, Purpose};
-use super::prompt::{Around, asked_again, review_question};
+use super::model_session::{ModelSession, NoAnswer, QuestionPurpose};
+use super::prompt::{PromptContext, asked_again, review_question};
 use super::refute::refute;
 use super::shown_file::ShownFile;
-use crate::findings::reviewer_answer::{Heard, Reported};
+use crate::findings::reviewer_answer::{RawFinding, ReviewerAnswer};
 use crate::reviewers::FileToRead;
 use crate::run::report::{ModelUse, SkippedFile};
 
@@ -46,9 +46,9 @@ pub struct LlmInput<'a> {
 
 /// What came of it. There is always something: a model that does not answer has read nothing.
 #[derive(Debug, Clone, PartialEq)]
-pub struct LlmHeard {
+pub struct LlmAnswer {
     /// What it reports, what went wrong, and which files it read to their end.
-    pub heard: Heard,
+    pub heard: ReviewerAnswer,
     pub model_use: ModelUse,
     /// The files that were not read, or only partly, with the reason.
     pub skipped: Vec<SkippedFile>,
@@ -64,11 +64,11 @@ impl LlmReviewer {
     }
 
     /// Reads files. Whatever goes wrong is told in what comes back.
-    pub async fn read(&self, input: &LlmInput<'_>) -> LlmHeard {
-        let mut plan = Plan::of(input.files, input.before, &input.budget);
+    pub async fn read(&self, input: &LlmInput<'_>) -> LlmAnswer {
+        let mut plan = ReadingPlan::of(input.files, input.before, &input.budget);
         let session = ModelSession::new(self.chat.as_ref(), input.budget);
-        let around = Around { settings: input.settings, prior: input.prior, memory: input.memory };
-        let mut told = Told::default();
+        let around = PromptContext { settings: input.settings, prior: input.prior, memory: input.memory };
+        let mut told = ReadingNotes::default();
         let mut found = Vec::new();
         let mut next = 0;
         while next < plan.batches.len() {
@@ -82,11 +82,11 @@ impl LlmReviewer {
                         for claim in claims {
                             match claim {
                                 Ok(one) => found.push(one),
-                                Err(NoClaim { why, is_critical: true }) => {
+                                Err(UnusableClaim { why, is_critical: true }) => {
                                     let lost = "a finding that the model calls critical could not be read";
                                     once(&mut told.problems, format!("{lost}: it {why}"));
                                 }
-                                Err(NoClaim { why, .. }) => told.left_out.push(why),
+                                Err(UnusableClaim { why, .. }) => told.left_out.push(why),
                             }
                         }
                     }
@@ -105,8 +105,8 @@ impl LlmReviewer {
         // Who read nothing is not named among those who read.
         let read = plan.is_anything_read().then(|| (ReviewerName::model(), Some(plan.read_wholly())));
         let (problems, notes) = told.into_parts();
-        LlmHeard {
-            heard: Heard { reported: found, problems, notes, read: read.into_iter().collect() },
+        LlmAnswer {
+            heard: ReviewerAnswer { reported: found, problems, notes, read: read.into_iter().collect() },
             model_use: session.model_use(),
             skipped: plan.skipped(),
         }
@@ -120,34 +120,34 @@ impl fmt::Debug for LlmReviewer {
 }
 
 /// What came of one question.
-struct BatchHeard {
+struct BatchAnswer {
     /// Each finding, or why it is left out; or why there is no answer.
-    claims: Result<Vec<Result<Reported, NoClaim>>, String>,
+    claims: Result<Vec<Result<RawFinding, UnusableClaim>>, String>,
     left_out: Vec<String>,
 }
 
 async fn read_batch(
     session: &ModelSession<'_>,
-    batch: &Batch,
+    batch: &ReadingBatch,
     files: &[ShownFile<'_>],
-    around: &Around<'_>,
-) -> BatchHeard {
+    around: &PromptContext<'_>,
+) -> BatchAnswer {
     let question = review_question(batch, files, around);
     let shown: Vec<&ShownFile<'_>> = batch.pieces.iter().map(|piece| &files[piece.file]).collect();
     let claims = match ask(session, &question.request, &shown).await {
         // An answer that cannot be read is asked for once more; a third one would not be better.
-        Err(Unheard::Unreadable(why)) => {
+        Err(NoFindings::Unreadable(why)) => {
             let second = ask(session, &asked_again(&question.request, why), &shown).await;
             second.map_err(|_| format!("the model's answer {why}"))
         }
-        Err(Unheard::NoAnswer(why)) => Err(why),
+        Err(NoFindings::NoAnswer(why)) => Err(why),
         Ok(claims) => Ok(claims),
     };
-    BatchHeard { claims, left_out: question.left_out }
+    BatchAnswer { claims, left_out: question.left_out }
 }
 
 /// Why there are no findings to look at.
-enum Unheard {
+enum NoFindings {
     /// There is an answer, and it has another form; reads after "the answer".
     Unreadable(&'static str),
     NoAnswer(String),
@@ -157,29 +157,29 @@ async fn ask(
     session: &ModelSession<'_>,
     request: &ChatRequest,
     shown: &[&ShownFile<'_>],
-) -> Result<Vec<Result<Reported, NoClaim>>, Unheard> {
-    let answer = session.ask(Purpose::Reading, request).await.map_err(|failure| match failure {
-        NoAnswer::CutOff => Unheard::Unreadable(Unusable::TooLong.as_str()),
-        failure => Unheard::NoAnswer(failure.why().to_owned()),
+) -> Result<Vec<Result<RawFinding, UnusableClaim>>, NoFindings> {
+    let answer = session.ask(QuestionPurpose::Reading, request).await.map_err(|failure| match failure {
+        NoAnswer::CutOff => NoFindings::Unreadable(Unusable::TooLong.as_str()),
+        failure => NoFindings::NoAnswer(failure.why().to_owned()),
     })?;
-    let claims = read_findings_answer(&answer.text).map_err(|why| Unheard::Unreadable(why.as_str()))?;
-    let read = |claim: Result<Claim, NoClaim>| {
+    let claims = read_findings_answer(&answer.text).map_err(|why| NoFindings::Unreadable(why.as_str()))?;
+    let read = |claim: Result<ClaimedFinding, UnusableClaim>| {
         let claim = claim?;
         let is_critical = claim.severity == Severity::Critical;
-        reported(&claim, shown).map_err(|why| NoClaim { why, is_critical })
+        reported(&claim, shown).map_err(|why| UnusableClaim { why, is_critical })
     };
     Ok(claims.into_iter().map(read).collect())
 }
 
 /// What there is to tell.
 #[derive(Default)]
-struct Told {
+struct ReadingNotes {
     problems: Vec<String>,
     notes: Vec<String>,
     left_out: Vec<String>,
 }
 
-impl Told {
+impl ReadingNotes {
     /// The problems and the notes. A finding that nobody could use leaves no gap.
     fn into_parts(self) -> (Vec<String>, Vec<String>) {
         let mut notes = self.notes;

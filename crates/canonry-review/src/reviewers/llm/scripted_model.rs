@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 
 /// What it says to one question.
 #[derive(Debug, Clone)]
-pub(super) enum Said {
+pub(super) enum ScriptedAnswer {
     /// This, for 100 tokens read and 10 written.
     Text(String),
     Error(ChatError),
@@ -18,22 +18,25 @@ pub(super) enum Said {
 }
 
 /// A model with an answer for each question, and one for those beyond.
-pub(super) struct Scripted {
-    reading: Mutex<VecDeque<Said>>,
-    refuting: Mutex<VecDeque<Said>>,
-    always: Option<Said>,
+pub(super) struct ScriptedModel {
+    reading: Mutex<VecDeque<ScriptedAnswer>>,
+    refuting: Mutex<VecDeque<ScriptedAnswer>>,
+    always: Option<ScriptedAnswer>,
     asked: Mutex<Vec<ChatRequest>>,
 }
 
-impl Scripted {
+impl ScriptedModel {
     /// Answers to questions for reading and to those for second readings, in their order. Beyond them it finds nothing and
     /// refutes nothing.
-    pub(super) fn new(reading: impl IntoIterator<Item = Said>, refuting: impl IntoIterator<Item = Said>) -> Self {
+    pub(super) fn new(
+        reading: impl IntoIterator<Item = ScriptedAnswer>,
+        refuting: impl IntoIterator<Item = ScriptedAnswer>,
+    ) -> Self {
         let (reading, refuting) = (reading.into_iter().collect(), refuting.into_iter().collect());
         Self { reading: Mutex::new(reading), refuting: Mutex::new(refuting), always: None, asked: Mutex::default() }
     }
 
-    pub(super) fn always(said: Said) -> Self {
+    pub(super) fn always(said: ScriptedAnswer) -> Self {
         Self { always: Some(said), ..Self::new([], []) }
     }
 
@@ -42,7 +45,7 @@ impl Scripted {
     }
 }
 
-impl ChatModel for Scripted {
+impl ChatModel for ScriptedModel {
     fn model_id(&self) -> &str {
         "scripted-1"
     }
@@ -54,16 +57,16 @@ impl ChatModel for Scripted {
             _ => (&self.reading, r#"{"findings": []}"#),
         };
         let next = script.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        let said = next.or_else(|| self.always.clone()).unwrap_or_else(|| Said::Text(otherwise.to_owned()));
+        let said = next.or_else(|| self.always.clone()).unwrap_or_else(|| ScriptedAnswer::Text(otherwise.to_owned()));
         Box::pin(async move {
             // As with every real one, others go on meanwhile.
             tokio::task::yield_now().await;
             match said {
-                Said::Text(text) => {
+                ScriptedAnswer::Text(text) => {
                     Ok(ChatAnswer { text, input_tokens: Some(100), output_tokens: Some(10), latency: Duration::ZERO })
                 }
-                Said::Error(error) => Err(error),
-                Said::Nothing => std::future::pending().await,
+                ScriptedAnswer::Error(error) => Err(error),
+                ScriptedAnswer::Nothing => std::future::pending().await,
             }
         })
     }

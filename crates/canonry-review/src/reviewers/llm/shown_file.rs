@@ -45,7 +45,7 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    fn push(&mut self, row: &Row) {
+    fn push(&mut self, row: &ShownRow) {
         self.text.push_str(&row.text);
         self.text.push('\n');
         self.characters += row.characters;
@@ -162,7 +162,7 @@ impl<'a> ShownFile<'a> {
     }
 
     /// What is shown of a stretch, row by row: removed lines stand before what took their place.
-    fn rows(&self, stretch: &RangeInclusive<u32>) -> Vec<Row> {
+    fn rows(&self, stretch: &RangeInclusive<u32>) -> Vec<ShownRow> {
         let mut rows = Vec::new();
         let end = *stretch.end();
         let mut hunks = self.hunks.iter().filter(|hunk| first_line(hunk) >= *stretch.start()).peekable();
@@ -182,7 +182,7 @@ impl<'a> ShownFile<'a> {
             let Some(text) = self.lines.get(line as usize - 1) else { break };
             let mark = if (changed_from..changed_to).contains(&line) { '+' } else { ' ' };
             let (text, is_cut) = shown_line(text);
-            rows.push(Row::new(line, format!("{line:>6} {mark} {text}"), is_cut && mark == '+'));
+            rows.push(ShownRow::new(line, format!("{line:>6} {mark} {text}"), is_cut && mark == '+'));
         }
         // Lines that were taken out at the end of the stretch, such as the last ones of a file.
         while let Some(hunk) = hunks.next_if(|hunk| first_line(hunk) == end.saturating_add(1) && hunk.new == 0) {
@@ -191,7 +191,7 @@ impl<'a> ShownFile<'a> {
         rows
     }
 
-    fn push_removed(&self, rows: &mut Vec<Row>, hunk: &Hunk, line: u32) {
+    fn push_removed(&self, rows: &mut Vec<ShownRow>, hunk: &Hunk, line: u32) {
         if hunk.old == 0 {
             return;
         }
@@ -201,12 +201,12 @@ impl<'a> ShownFile<'a> {
         let shown = if self.is_deleted { &removed[..self.deleted_shown(hunk)] } else { removed };
         rows.extend(shown.iter().map(|text| {
             let (text, is_cut) = shown_line(text);
-            Row::new(line, format!("       - {text}"), is_cut && !self.is_deleted)
+            ShownRow::new(line, format!("       - {text}"), is_cut && !self.is_deleted)
         }));
         let more = hunk.old as usize - shown.len();
         if more > 0 {
             let text = format!("       - (lines that were taken out here and are not shown: {more})");
-            rows.push(Row::new(line, text, false));
+            rows.push(ShownRow::new(line, text, false));
         }
     }
 
@@ -223,7 +223,7 @@ impl<'a> ShownFile<'a> {
     }
 }
 
-struct Row {
+struct ShownRow {
     /// The line of the new version, or the one before which something was taken out.
     line: u32,
     text: String,
@@ -231,7 +231,7 @@ struct Row {
     is_cut: bool,
 }
 
-impl Row {
+impl ShownRow {
     fn new(line: u32, text: String, is_cut: bool) -> Self {
         let characters = text.chars().count() + 1;
         Self { line, text, characters, is_cut }

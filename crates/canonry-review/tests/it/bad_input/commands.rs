@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use canonry_review::Heard;
+use canonry_review::ReviewerAnswer;
 use canonry_review::reviewers::CommandReviewer;
 
 const REPORT: &str = r#"{"findings": [{"title": "Seen", "path": "a.js", "line": 1, "severity": "minor"}]}"#;
 
-async fn ask(folder: &Path, script: &str, timeout: Duration) -> Heard {
+async fn ask(folder: &Path, script: &str, timeout: Duration) -> ReviewerAnswer {
     let arguments = vec!["-c".to_owned(), script.to_owned()];
     CommandReviewer { program: "sh".to_owned(), arguments, timeout }.ask(folder, b"+one\n").await
 }

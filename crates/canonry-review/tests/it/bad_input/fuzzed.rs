@@ -4,7 +4,7 @@ use std::path::Path;
 
 use canonry_domain::review::{RepoPath, ReviewerName, grounding};
 use canonry_review::reviewers::{read_findings, read_rdjson, read_sarif};
-use canonry_review::{FileChange, Heard, TextsNow, findings_of, parse_diff};
+use canonry_review::{FileChange, HeadTexts, ReviewerAnswer, findings_of, parse_diff};
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 use serde_json::json;
@@ -141,7 +141,7 @@ fn check_changes(changes: &[FileChange]) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-fn check_heard(heard: Heard, changes: &[FileChange]) -> Result<(), TestCaseError> {
+fn check_heard(heard: ReviewerAnswer, changes: &[FileChange]) -> Result<(), TestCaseError> {
     for one in &heard.reported {
         prop_assert!(stays_inside(&one.path), "{one:?}");
         prop_assert!(!one.title.trim().is_empty() && one.title.chars().count() <= 201, "{one:?}");
@@ -154,7 +154,7 @@ fn check_heard(heard: Heard, changes: &[FileChange]) -> Result<(), TestCaseError
     prop_assert!(heard.read.iter().flat_map(|(_, paths)| paths.iter().flatten()).all(stays_inside));
     prop_assert!(heard.problems.iter().all(|problem| problem.chars().count() < 1_000), "{:?}", heard.problems);
     let reported = heard.reported.len();
-    prop_assert!(findings_of(vec![heard], &TextsNow::default()).len() <= reported);
+    prop_assert!(findings_of(vec![heard], &HeadTexts::default()).len() <= reported);
     Ok(())
 }
 

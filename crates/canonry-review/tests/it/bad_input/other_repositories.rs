@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use canonry_domain::review::CommitSha;
-use canonry_review::{Fetched, Remote, Repository};
+use canonry_review::{FetchedRepository, Remote, Repository};
 
 use crate::bad_input::reviewed::{lint, reviewed};
 use crate::repositories::test_repository::{TestRepository, path};
@@ -18,7 +18,7 @@ async fn fetched(repository: &TestRepository, base: &CommitSha) -> (tempfile::Te
     serve(repository);
     let folder = tempfile::tempdir().expect("a folder");
     let remote = Remote::new(&repository.url(), None).expect("an address");
-    let fetched = Fetched::fetch(folder.path(), &remote, base, &repository.head()).await.expect("fetched");
+    let fetched = FetchedRepository::fetch(folder.path(), &remote, base, &repository.head()).await.expect("fetched");
     (folder, Repository::Fetched(fetched))
 }
 

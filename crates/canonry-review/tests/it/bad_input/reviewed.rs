@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 
 use canonry_domain::review::{CommitSha, Finding, RepoPath};
 use canonry_review::reviewers::{read_sarif, read_with_rules};
-use canonry_review::{Heard, Repository, Scope, ScopeRequest, TextsNow, find_scope, findings_of, who_read};
+use canonry_review::{
+    HeadTexts, Repository, ReviewScope, ReviewerAnswer, ScopeRequest, find_scope, findings_of, who_read,
+};
 
 pub(crate) struct Reviewed {
-    pub(crate) scope: Scope,
-    pub(crate) texts: TextsNow,
+    pub(crate) scope: ReviewScope,
+    pub(crate) texts: HeadTexts,
     pub(crate) findings: Vec<Finding>,
     pub(crate) problems: Vec<String>,
 }
@@ -37,9 +39,9 @@ pub(crate) async fn reviewed(
     let scope = find_scope(repository, request).await.expect("a scope");
     let linted = sarif.map(|bytes| read_sarif("lint.sarif", bytes, None)).unwrap_or_default();
     let spoken_of: BTreeSet<RepoPath> = linted.reported.iter().map(|one| one.path.clone()).collect();
-    let texts = TextsNow::read(repository.git(), head, &scope.changes, &spoken_of).await.expect("texts");
+    let texts = HeadTexts::read(repository.git(), head, &scope.changes, &spoken_of).await.expect("texts");
     let files: Vec<_> = scope.files_read().map(|change| texts.file(change)).collect();
-    let heard: Vec<Heard> = vec![read_with_rules(&files), linted];
+    let heard: Vec<ReviewerAnswer> = vec![read_with_rules(&files), linted];
     let problems = heard.iter().flat_map(|heard| heard.problems.clone()).collect();
     let all: BTreeSet<RepoPath> = scope.changes.iter().map(|change| change.path.clone()).chain(spoken_of).collect();
     scope.file_maps(repository.git(), head, &all, who_read(&heard, &all)).await.expect("maps");

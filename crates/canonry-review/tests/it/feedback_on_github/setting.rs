@@ -5,7 +5,9 @@ use std::sync::Arc;
 use canonry_domain::review::PatternFeedback;
 use canonry_domain::{GithubId, ItemNumber, Login};
 use canonry_github::{Auth, ClientOptions, GitHub, Secret};
-use canonry_review::{FindingReactionsReport, InThread, ReviewReport, poll_finding_reactions, poll_reactions_of_pull};
+use canonry_review::{
+    FindingReactionsReport, FindingThread, ReviewReport, poll_finding_reactions, poll_reactions_of_pull,
+};
 use canonry_store::{FindingId, Repo};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, NewPull, Permission, World};
@@ -47,9 +49,9 @@ impl Posted {
         u64::try_from(comment.0).expect("positive")
     }
 
-    pub(crate) fn thread(&self, setting: &Setting, title: &str) -> InThread {
+    pub(crate) fn thread(&self, setting: &Setting, title: &str) -> FindingThread {
         let thread = GithubId(i64::try_from(self.comment(title)).expect("small"));
-        InThread { repo: setting.repo.id, number: self.number, thread }
+        FindingThread { repo: setting.repo.id, number: self.number, thread }
     }
 }
 

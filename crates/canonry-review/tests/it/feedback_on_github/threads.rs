@@ -3,7 +3,7 @@
 use canonry_domain::review::{DismissalKind, Dismisser};
 use canonry_domain::{GithubId, ItemNumber};
 use canonry_review::{
-    InThread, dismiss_by_mention, dismiss_in_thread, dismisser, explain_finding, is_maintainer, reopen_thread,
+    FindingThread, dismiss_by_mention, dismiss_in_thread, dismisser, explain_finding, is_maintainer, reopen_thread,
 };
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::Fault;
@@ -48,8 +48,8 @@ on_both_engines! {
             let said = dismiss_in_thread(store, grave, DismissalKind::WontFix, by, dismisser, now).await.expect("writes");
             assert_eq!(said.map(|said| said.silences), Some(silences), "{by}");
         }
-        let other_pull = InThread { number: ItemNumber::new(99).expect("positive"), ..mild };
-        let other_thread = InThread { thread: GithubId(1), ..mild };
+        let other_pull = FindingThread { number: ItemNumber::new(99).expect("positive"), ..mild };
+        let other_thread = FindingThread { thread: GithubId(1), ..mild };
         for elsewhere in [other_pull, other_thread] {
             let said = dismiss_by_mention(store, elsewhere, &maint, Dismisser::Maintainer, now).await.expect("asks");
             assert_eq!(said, None);

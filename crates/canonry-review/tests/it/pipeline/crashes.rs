@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
 use canonry_domain::review::CommitSha;
-use canonry_review::{Outcome, ReviewReport};
+use canonry_review::{ReviewOutcome, ReviewReport};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use futures_util::FutureExt as _;
@@ -24,7 +24,7 @@ async fn two_pushes(database: &TestDatabase) -> (Project, CommitSha, [CommitSha;
 
 async fn reviewed(project: &Project, base: &CommitSha, head: &CommitSha) -> ReviewReport {
     match project.try_review(base, head, Asked::default()).await.expect("a review") {
-        Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report) => *report,
+        ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report) => *report,
         other => panic!("not reviewed: {other:?}"),
     }
 }

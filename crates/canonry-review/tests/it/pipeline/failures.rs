@@ -1,7 +1,7 @@
 //! Reviewers that fail, and runs that cannot be completed.
 
 use canonry_domain::review::FindingStatus;
-use canonry_review::{Outcome, ReviewError, ReviewerChoice};
+use canonry_review::{ReviewError, ReviewOutcome, ReviewerChoice};
 use canonry_store::ReviewState;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -62,7 +62,7 @@ on_both_engines! {
         // It holds back no other head.
         let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
         let outcome = project.try_review(&base, &head, Asked::default()).await.expect("a review");
-        assert!(matches!(outcome, Outcome::Reviewed(_)), "{outcome:?}");
+        assert!(matches!(outcome, ReviewOutcome::Reviewed(_)), "{outcome:?}");
     }
 
     async fn a_report_that_comes_later_is_read_on_request(database: TestDatabase) {

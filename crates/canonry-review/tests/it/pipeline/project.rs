@@ -10,7 +10,7 @@ use canonry_models::Embedder;
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::{LlmReviewBudget, LlmReviewer};
 use canonry_review::{
-    Outcome, ReportedFinding, Repository, ReviewError, ReviewReport, ReviewRequest, ReviewerChoice, review,
+    ReportedFinding, Repository, ReviewError, ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
 };
 use canonry_store::{FindingId, RepoId, Store};
 use canonry_testkit::database::TestDatabase;
@@ -120,7 +120,7 @@ impl Project {
         base: &CommitSha,
         head: &CommitSha,
         asked: Asked<'_>,
-    ) -> Result<Outcome, ReviewError> {
+    ) -> Result<ReviewOutcome, ReviewError> {
         self.review_by(base, head, asked, &|| self.now()).await
     }
 
@@ -130,7 +130,7 @@ impl Project {
         head: &CommitSha,
         asked: Asked<'_>,
         clock: &(dyn Fn() -> Timestamp + Send + Sync),
-    ) -> Result<Outcome, ReviewError> {
+    ) -> Result<ReviewOutcome, ReviewError> {
         let request = ReviewRequest {
             repo: self.repo,
             name: &self.name,
@@ -159,7 +159,7 @@ impl Project {
 
     pub(crate) async fn review_asked(&self, base: &CommitSha, asked: Asked<'_>) -> ReviewReport {
         match self.try_review(base, &self.git.head(), asked).await.expect("a review") {
-            Outcome::Reviewed(report) => *report,
+            ReviewOutcome::Reviewed(report) => *report,
             other => panic!("not reviewed: {other:?}"),
         }
     }

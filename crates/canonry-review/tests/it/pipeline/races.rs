@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use canonry_review::Outcome;
+use canonry_review::ReviewOutcome;
 use canonry_store::ReviewState;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -47,8 +47,8 @@ on_both_engines! {
             outcome
         };
         let (older, newer) = tokio::join!(older, newer);
-        assert_eq!(older.expect("an answer"), Outcome::Superseded { by: None });
-        let Outcome::Reviewed(newer) = newer else { panic!("{newer:?}") };
+        assert_eq!(older.expect("an answer"), ReviewOutcome::Superseded { by: None });
+        let ReviewOutcome::Reviewed(newer) = newer else { panic!("{newer:?}") };
         assert_eq!(statuses(&newer), ["a.js:30 new!"]);
         let runs = project.store.review_runs(project.repo, None, 10).await.expect("runs");
         let states: Vec<_> = runs.iter().map(|run| (run.head.clone(), run.state)).collect();
@@ -58,10 +58,10 @@ on_both_engines! {
         assert_eq!(ledger.len(), 1);
         // Who asked for the older head before the newer one was asked for comes too late; who asks now gets it.
         let late = project.review_by(&base, &old, Asked::default(), &|| first).await.expect("an answer");
-        assert_eq!(late, Outcome::Superseded { by: newer.review });
+        assert_eq!(late, ReviewOutcome::Superseded { by: newer.review });
         assert_eq!(project.stored_reviews().await, 1);
         let back = project.try_review(&base, &old, Asked::default()).await.expect("a review");
-        assert!(matches!(back, Outcome::Reviewed(_)), "{back:?}");
+        assert!(matches!(back, ReviewOutcome::Reviewed(_)), "{back:?}");
         assert_eq!(project.stored_reviews().await, 2);
     }
 
@@ -79,8 +79,8 @@ on_both_engines! {
             outcome
         };
         let (first, second) = tokio::join!(first, second);
-        assert!(matches!(second, Outcome::Busy { .. }), "{second:?}");
-        let Outcome::Reviewed(first) = first.expect("a review") else { panic!("not reviewed") };
+        assert!(matches!(second, ReviewOutcome::Busy { .. }), "{second:?}");
+        let ReviewOutcome::Reviewed(first) = first.expect("a review") else { panic!("not reviewed") };
         assert_eq!(statuses(&first), ["a.js:30 new!"]);
         assert_eq!(project.stored_reviews().await, 1);
     }

@@ -1,6 +1,6 @@
 //! What is read after a force-push, a rebase, a lost head, in a shallow clone and after a merge from the base.
 
-use canonry_review::{Fetched, Git, Remote, Repository};
+use canonry_review::{FetchedRepository, Git, Remote, Repository};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -86,14 +86,14 @@ on_both_engines! {
         let old = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
         let folders = tempfile::tempdir().expect("a folder");
         let remote = Remote::new(&project.git.url(), None).expect("an address");
-        let fetched = Fetched::fetch(&folders.path().join("1"), &remote, &base, &old).await.expect("fetched");
+        let fetched = FetchedRepository::fetch(&folders.path().join("1"), &remote, &base, &old).await.expect("fetched");
         project.repository = Repository::Fetched(fetched);
         project.review(&base).await;
         // Another machine, and a head that is no ancestor of the new one.
         project.git.write("b.js", "b();\ndebugger;\n").run(&["add", "--all", "."]);
         project.git.run(&["commit", "--quiet", "--amend", "--message", "another"]);
         let head = project.git.head();
-        let fetched = Fetched::fetch(&folders.path().join("2"), &remote, &base, &head).await.expect("fetched");
+        let fetched = FetchedRepository::fetch(&folders.path().join("2"), &remote, &base, &head).await.expect("fetched");
         project.repository = Repository::Fetched(fetched);
         let report = project.review(&base).await;
         assert_eq!(report.reason.to_string(), format!("incremental-from-{}", old.short()));

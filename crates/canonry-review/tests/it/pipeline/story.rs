@@ -1,7 +1,7 @@
 //! A pull request from its first push to its last.
 
 use canonry_domain::review::{DismissalKind, Dismisser, HiddenBy, ReviewMode, ShownAs};
-use canonry_review::Outcome;
+use canonry_review::ReviewOutcome;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -77,7 +77,7 @@ on_both_engines! {
 
         // The same head again is read back as it was told; a person who asks gets a run of its own.
         let again = project.try_review(&base, &git.head(), Asked::default()).await.expect("an answer");
-        let Outcome::AlreadyReviewed(again) = again else { panic!("{again:?}") };
+        let ReviewOutcome::AlreadyReviewed(again) = again else { panic!("{again:?}") };
         assert_eq!(statuses(&again), statuses(&third));
         assert_eq!(again.coverage, third.coverage);
         assert_eq!((&again.reason, &again.reviewers, &again.notes), (&third.reason, &third.reviewers, &third.notes));

@@ -15,8 +15,8 @@ use canonry_github::{AppKey, Auth, ClientOptions, GitHub, Secret};
 use canonry_review::reviewers::CommandReviewer;
 use canonry_review::reviewers::llm::LlmReviewBudget;
 use canonry_review::{
-    Fetched, Outcome, Publication, PublicationError, PublicationRecheck, Published, Remote, Repository, ReviewReport,
-    ReviewRequest, ReviewerChoice, review,
+    FetchedRepository, Publication, PublicationError, PublicationRecheck, PublicationResult, Remote, Repository,
+    ReviewOutcome, ReviewReport, ReviewRequest, ReviewerChoice, review,
 };
 use canonry_store::{Repo, Store};
 use canonry_testkit::database::TestDatabase;
@@ -149,12 +149,12 @@ impl Setting {
 
     pub(crate) async fn review_by(&self, reviewers: &[ReviewerChoice], requested: bool) -> ReviewReport {
         match self.try_review(reviewers, requested).await {
-            Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report) => *report,
+            ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report) => *report,
             other => panic!("not reviewed: {other:?}"),
         }
     }
 
-    async fn try_review(&self, reviewers: &[ReviewerChoice], requested: bool) -> Outcome {
+    async fn try_review(&self, reviewers: &[ReviewerChoice], requested: bool) -> ReviewOutcome {
         let github = self.github();
         let live = github.pull(&self.repo.name, self.pull).await.expect("a pull request");
         let sha = |text: &str| text.parse::<CommitSha>().expect("an id");
@@ -162,7 +162,7 @@ impl Setting {
         let token = github.git_token(&self.repo.name).await.expect("a token");
         let remote = Remote::new(&github.clone_url(&self.repo.name), Some(token.expose())).expect("an address");
         let folder = self.files.path().join(self.another("clone"));
-        let fetched = Fetched::fetch(&folder, &remote, &base, &head).await.expect("fetched");
+        let fetched = FetchedRepository::fetch(&folder, &remote, &base, &head).await.expect("fetched");
         let request = ReviewRequest {
             repo: self.repo.id,
             name: &self.repo.name,
@@ -191,7 +191,7 @@ impl Setting {
     }
 
     /// Publishes as a freshly started process does.
-    pub(crate) async fn publish(&self, report: &ReviewReport) -> Published {
+    pub(crate) async fn publish(&self, report: &ReviewReport) -> PublicationResult {
         let outbox = self.outbox().await;
         self.publish_with(report, &outbox).await.expect("published")
     }
@@ -201,7 +201,7 @@ impl Setting {
     }
 
     /// Publishes until the process "dies" at its `steps`-th point; `None` when it died.
-    pub(crate) async fn publish_until(&self, report: &ReviewReport, steps: usize) -> Option<Published> {
+    pub(crate) async fn publish_until(&self, report: &ReviewReport, steps: usize) -> Option<PublicationResult> {
         let passed = AtomicUsize::new(0);
         self.publish_while(report, move || passed.fetch_add(1, Ordering::SeqCst) < steps).await
     }
@@ -211,7 +211,7 @@ impl Setting {
         &self,
         report: &ReviewReport,
         lives: impl Fn() -> bool + Send + Sync + 'static,
-    ) -> Option<Published> {
+    ) -> Option<PublicationResult> {
         let checkpoint = move |_| if lives() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) };
         let outbox = self.outbox().await.with_checkpoint(Arc::new(checkpoint));
         match self.publish_with(report, &outbox).await {
@@ -225,7 +225,7 @@ impl Setting {
         &self,
         report: &ReviewReport,
         outbox: &Outbox,
-    ) -> Result<Published, PublicationError> {
+    ) -> Result<PublicationResult, PublicationError> {
         let github = self.github();
         let recheck = PublicationRecheck { store: self.store.clone(), github: github.clone() };
         self.publication(&github, outbox, &recheck).publish(report).await
@@ -304,9 +304,9 @@ pub(crate) fn code(own: &[(u32, &str)]) -> String {
     (1..=40).map(line).collect()
 }
 
-pub(crate) fn done(published: &Published) -> (usize, bool, usize) {
+pub(crate) fn done(published: &PublicationResult) -> (usize, bool, usize) {
     match published {
-        Published::Done { inline, edited_summary, settled, refused } if refused.is_empty() => {
+        PublicationResult::Done { inline, edited_summary, settled, refused } if refused.is_empty() => {
             (*inline, *edited_summary, *settled)
         }
         other => panic!("not done: {other:?}"),

@@ -3,7 +3,7 @@
 use canonry_config::Reviewer;
 use canonry_github::outbox::Write;
 use canonry_review::reviewers::CommandReviewer;
-use canonry_review::{PublicationRecheck, Published, ReviewerChoice};
+use canonry_review::{PublicationRecheck, PublicationResult, ReviewerChoice};
 use canonry_store::{BrakeKind, OutboxState};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault};
@@ -87,7 +87,7 @@ on_both_engines! {
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         let (mona, now) = ("mona".parse().expect("a login"), setting.emulator.world().now);
         setting.store.set_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), "holidays", now).await.expect("stored");
-        let Published::Waiting { reason, .. } = setting.publish(&report).await else { panic!("something was said") };
+        let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("something was said") };
         assert_eq!((reason.as_str(), setting.own_reviews(), setting.check()), ("paused", (0, 0), None));
         let now = setting.emulator.world().now;
         setting.store.lift_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), now).await.expect("stored");
@@ -101,7 +101,7 @@ on_both_engines! {
         let write = Write::Comment { body: "Hello".to_owned() };
         let entry = outbox.enqueue(setting.repo.id, setting.pull, "triage:1:pr:1:1", write).await.expect("stored");
         let report = setting.review(&[]).await;
-        let Published::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
+        let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
         assert_eq!(reason, "something else is to be written first, under triage:1:pr:1:1");
         let entry = setting.store.outbox_entry(entry.id).await.expect("read").expect("stored");
         assert_eq!((entry.state, setting.own_comments().len()), (OutboxState::Pending, 0));
@@ -135,7 +135,7 @@ on_both_engines! {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         setting.emulator.fault(Fault::on("POST", "/repos/*/*/pulls/*/reviews").always().answer(403));
-        let Published::Done { inline: 0, edited_summary: true, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 0, edited_summary: true, refused, .. } = setting.publish(&report).await else {
             panic!("not as expected");
         };
         let why = refused[0].strip_prefix("comments at lines: ").expect("a refusal");
@@ -172,12 +172,12 @@ on_both_engines! {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         setting.push(&code(&[(5, "leak();"), (6, "more();")]));
-        assert_eq!(setting.publish(&report).await, Published::Superseded);
+        assert_eq!(setting.publish(&report).await, PublicationResult::Superseded);
         assert_eq!((setting.own_reviews(), setting.own_comments().len(), setting.check()), ((0, 0), 0, None));
         let second = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         assert_eq!(done(&setting.publish(&second).await), (1, true, 0));
         // The one of before comes back late.
-        assert_eq!(setting.publish(&report).await, Published::Superseded);
+        assert_eq!(setting.publish(&report).await, PublicationResult::Superseded);
         assert_eq!((setting.own_reviews(), setting.own_comments().len()), ((1, 1), 1));
     }
 
@@ -185,7 +185,7 @@ on_both_engines! {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         setting.emulator.world().close(REPO, setting.number(), "ann", CloseReason::Completed);
-        let Published::Done { inline: 0, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 0, edited_summary: false, refused, .. } = setting.publish(&report).await else {
             panic!("something was said");
         };
         assert_eq!(refused, ["comments at lines: closed", "the summary: closed"]);
@@ -199,7 +199,7 @@ on_both_engines! {
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         let forbidden = Fault::on("POST", "/repos/*/*/issues/*/comments").times(1).answer(403);
         setting.emulator.fault(forbidden);
-        let Published::Done { inline: 1, edited_summary: false, refused, .. } = setting.publish(&report).await else {
+        let PublicationResult::Done { inline: 1, edited_summary: false, refused, .. } = setting.publish(&report).await else {
             panic!("not as expected");
         };
         assert!(refused.len() == 1 && refused[0].starts_with("the summary: "), "{refused:?}");

@@ -1,6 +1,6 @@
 //! Commits fetched from another repository.
 
-use canonry_review::{Fetched, GitError, Remote, Repository, ScopeRequest, find_scope};
+use canonry_review::{FetchedRepository, GitError, Remote, Repository, ScopeRequest, find_scope};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -14,10 +14,10 @@ fn served() -> TestRepository {
     repository
 }
 
-async fn fetched(repository: &TestRepository, into: &std::path::Path, base: &str) -> (Fetched, ScopeParts) {
+async fn fetched(repository: &TestRepository, into: &std::path::Path, base: &str) -> (FetchedRepository, ScopeParts) {
     let remote = Remote::new(&repository.url(), None).expect("an address");
     let (base, head) = (base.parse().expect("an id"), repository.head());
-    let fetched = Fetched::fetch(into, &remote, &base, &head).await.expect("fetched");
+    let fetched = FetchedRepository::fetch(into, &remote, &base, &head).await.expect("fetched");
     (fetched, ScopeParts { base, head })
 }
 
@@ -45,7 +45,8 @@ async fn two_commits_come_without_a_work_tree_and_without_hooks() {
     assert_eq!(scope.changes[0].added, [(2, "two".to_owned())]);
     // Fetching again into the same folder is no trouble.
     let remote = Remote::new(&repository.url(), None).expect("an address");
-    let again = Fetched::fetch(folder.path(), &remote, &parts.base, &parts.head).await.expect("fetched again");
+    let again =
+        FetchedRepository::fetch(folder.path(), &remote, &parts.base, &parts.head).await.expect("fetched again");
     assert!(again.git().has_commit(&parts.head).await.expect("asked"));
 }
 
@@ -114,7 +115,7 @@ async fn the_token_is_sent_to_its_host_and_left_nowhere() {
     let folder = tempfile::tempdir().expect("a folder");
     let remote = Remote::new(&url, Some("very-secret")).expect("an address");
     let sha = "1234567890123456789012345678901234567890".parse().expect("an id");
-    let error = Fetched::fetch(folder.path(), &remote, &sha, &sha).await.expect_err("forbidden");
+    let error = FetchedRepository::fetch(folder.path(), &remote, &sha, &sha).await.expect_err("forbidden");
     assert!(matches!(&error, GitError::Refused { said, .. } if said.contains("403")), "{error}");
     let request = heard.await.expect("heard");
     // `x-access-token:very-secret`

@@ -1,17 +1,17 @@
 //! Which files a review reads after a push, and why.
 
 use canonry_domain::review::{CommitSha, ReviewMode};
-use canonry_review::{Scope, ScopeRequest, find_scope};
+use canonry_review::{ReviewScope, ScopeRequest, find_scope};
 
 use crate::repositories::test_repository::{TestRepository, path};
 
-async fn scope(repository: &TestRepository, base: &CommitSha, last: Option<&CommitSha>) -> Scope {
+async fn scope(repository: &TestRepository, base: &CommitSha, last: Option<&CommitSha>) -> ReviewScope {
     let head = repository.head();
     let request = ScopeRequest { base, head: &head, last, full: false };
     find_scope(&repository.local(), request).await.expect("a scope")
 }
 
-fn read(scope: &Scope) -> Vec<&str> {
+fn read(scope: &ReviewScope) -> Vec<&str> {
     scope.read.iter().map(|path| path.as_str()).collect()
 }
 

@@ -7,7 +7,7 @@ use canonry_domain::review::{
     grounding, is_grounded, is_protected, sightings, track,
 };
 use canonry_review::reviewers::{read_sarif, read_with_rules};
-use canonry_review::{Scope, ScopeRequest, TextsNow, find_scope, findings_of, who_read};
+use canonry_review::{HeadTexts, ReviewScope, ScopeRequest, find_scope, findings_of, who_read};
 use serde_json::{Value, json};
 
 use crate::repositories::test_repository::TestRepository;
@@ -15,7 +15,7 @@ use crate::repositories::test_repository::TestRepository;
 /// What one review leaves to the next.
 struct Reviewed {
     head: CommitSha,
-    scope: Scope,
+    scope: ReviewScope,
     sightings: Vec<Sighting>,
     ledger: Vec<Earlier>,
 }
@@ -35,7 +35,7 @@ async fn review(
     let linted = lint.map(|log| read_sarif("lint", log.to_string().as_bytes(), None)).unwrap_or_default();
     let mut spoken_of: BTreeSet<RepoPath> = linted.reported.iter().map(|one| one.path.clone()).collect();
     spoken_of.extend(earlier.iter().map(|one| one.finding.path.clone()));
-    let texts = TextsNow::read(local.git(), &head, &scope.changes, &spoken_of).await.expect("texts");
+    let texts = HeadTexts::read(local.git(), &head, &scope.changes, &spoken_of).await.expect("texts");
     let files: Vec<_> = scope.files_read().map(|change| texts.file(change)).collect();
     let heard = vec![read_with_rules(&files), linted];
     let mut all: BTreeSet<RepoPath> = scope.changes.iter().map(|change| change.path.clone()).collect();

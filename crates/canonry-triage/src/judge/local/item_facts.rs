@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::LazyLock;
 
 use canonry_domain::{BODY_LIMIT, PullChanges};
-use canonry_retrieval::{Facts, tokens};
+use canonry_retrieval::{TextFacts, tokens};
 use regex::Regex;
 
 use crate::judge::local::answer::LocalText;
@@ -18,7 +18,7 @@ pub(crate) struct Reading {
     pub(crate) triples: HashSet<u64>,
     /// How many words the author wrote, title included.
     pub(crate) length: usize,
-    pub(crate) facts: Facts,
+    pub(crate) facts: TextFacts,
     /// Places in source files, as `collect.rs:1040`; of the first lines of a file too many are alike.
     pub(crate) places: BTreeSet<String>,
     /// Changed paths and changed lines of a pull request; empty for everything else.
@@ -39,7 +39,7 @@ impl Reading {
             words: all.into_iter().collect(),
             triples,
             title,
-            facts: Facts::of(&format!("{}\n{body}", text.title)),
+            facts: TextFacts::of(&format!("{}\n{body}", text.title)),
             places: places(&body),
             paths: changes.map(|changes| changes.files.iter().take(PATHS).cloned().collect()).unwrap_or_default(),
             lines: changes.map(changed_lines).unwrap_or_default(),

@@ -11,7 +11,7 @@ use canonry_domain::review::{FindingStatus, ReviewSubject, Severity, ShownAs};
 use canonry_domain::{ItemNumber, Login, RepoName};
 use canonry_models::Embedder;
 use canonry_review::output::{self, Excerpts};
-use canonry_review::{Git, Outcome, ReportedFinding, ReviewReport, ReviewRequest, review};
+use canonry_review::{Git, ReportedFinding, ReviewOutcome, ReviewReport, ReviewRequest, review};
 use canonry_store::Store;
 use indicatif::ProgressStyle;
 use jiff::Timestamp;
@@ -211,12 +211,12 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let outcome = review(&store, &request, llm.as_ref(), embedder.as_deref(), &clock).await;
     let subject = &asked.subject;
     let report = match outcome {
-        Ok(Outcome::Reviewed(report) | Outcome::AlreadyReviewed(report)) => report,
-        Ok(Outcome::Superseded { .. }) => bail!(
+        Ok(ReviewOutcome::Reviewed(report) | ReviewOutcome::AlreadyReviewed(report)) => report,
+        Ok(ReviewOutcome::Superseded { .. }) => bail!(
             "a newer review of {subject} took over before this one ended, and nothing of this one is stored; run it again \
              to review what is there now"
         ),
-        Ok(Outcome::Busy { until }) => bail!(
+        Ok(ReviewOutcome::Busy { until }) => bail!(
             "another review of {subject} is under way (it holds until {until} unless it says otherwise); wait for it, or run \
              this one again then"
         ),

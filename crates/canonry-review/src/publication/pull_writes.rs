@@ -1,0 +1,101 @@
+//! What the outbox has written, or is about to write, on a pull request.
+
+use canonry_domain::ItemNumber;
+use canonry_github::outbox::{COMMENT_GONE, Write};
+use canonry_store::{OutboxEntry, OutboxId, OutboxState, RepoId, Store, StoreError};
+
+use super::keys::{PublicationKeys, WriteSubject, subject_of};
+
+/// The writes of one pull request, the oldest first: read once for a publication, which notes in it what it sends.
+///
+/// Nobody else's write can go unseen for long enough to matter. What an older review enqueues after this was read is
+/// refused before it is sent, since its review is not the latest; a newer review's ends this publication in the same way.
+pub(super) struct PullWrites(Vec<PullWrite>);
+
+pub(super) struct PullWrite {
+    pub(super) entry: OutboxEntry,
+    /// `None` when a newer version stored it.
+    pub(super) write: Option<Write>,
+}
+
+impl PullWrite {
+    fn new(entry: OutboxEntry) -> Self {
+        Self { write: Write::of_entry(&entry), entry }
+    }
+
+    fn body(&self) -> Option<&str> {
+        match self.write.as_ref()? {
+            Write::Comment { body } | Write::EditComment { body, .. } => Some(body),
+            _ => None,
+        }
+    }
+
+    fn edits(&self, comment: &str) -> bool {
+        matches!(&self.write, Some(Write::EditComment { comment_key, .. }) if comment_key == comment)
+    }
+}
+
+pub(super) struct StandingSummary<'a> {
+    pub(super) key: &'a str,
+    /// What it says once everything about it is sent.
+    pub(super) text: Option<&'a str>,
+    pub(super) last: &'a PullWrite,
+}
+
+impl PullWrites {
+    pub(super) async fn load(store: &Store, repo: RepoId, number: ItemNumber) -> Result<Self, StoreError> {
+        Ok(Self(store.outbox_entries(repo, number).await?.into_iter().map(PullWrite::new).collect()))
+    }
+
+    pub(super) fn note(&mut self, entry: OutboxEntry) {
+        match self.0.iter_mut().find(|one| one.entry.id == entry.id) {
+            Some(known) => known.entry = entry,
+            None => self.0.push(PullWrite::new(entry)),
+        }
+    }
+
+    pub(super) fn is_another_pending(&self, id: OutboxId) -> bool {
+        self.0.iter().any(|one| one.entry.id != id && one.entry.state == OutboxState::Pending)
+    }
+
+    /// Those whose keys begin so.
+    pub(super) fn under<B: AsRef<str>>(&self, begins: B) -> impl DoubleEndedIterator<Item = &PullWrite> {
+        self.0.iter().filter(move |one| one.entry.key.starts_with(begins.as_ref()))
+    }
+
+    /// The same without those that were refused or failed.
+    pub(super) fn living_under<B: AsRef<str>>(&self, begins: B) -> impl DoubleEndedIterator<Item = &PullWrite> {
+        self.under(begins).filter(|one| one.entry.is_sent_or_pending())
+    }
+
+    /// The number of the next key that begins so: each try has its own.
+    pub(super) fn next_key(&self, begins: &str) -> String {
+        format!("{begins}{}", self.under(begins).count())
+    }
+
+    /// The comment under a key, and its edits.
+    fn about_comment<'a>(&'a self, key: &'a str) -> impl Iterator<Item = &'a PullWrite> {
+        let comment = self.0.iter().filter(move |one| one.entry.key == key);
+        comment.chain(self.0.iter().filter(move |one| one.edits(key))).filter(|one| one.entry.is_sent_or_pending())
+    }
+
+    /// The summary of a pull request; `None` when there is none, or people deleted it.
+    pub(super) fn standing_summary(&self, keys: &PublicationKeys) -> Option<StandingSummary<'_>> {
+        let is_gone = |comment: &PullWrite| {
+            let mut edits = self.0.iter().filter(|one| one.edits(&comment.entry.key));
+            edits.any(|edit| edit.entry.reason.as_deref() == Some(COMMENT_GONE))
+        };
+        let comment = self.living_under(keys.all("summary")).rev().find(|comment| !is_gone(comment))?;
+        let last = self.about_comment(&comment.entry.key).last()?;
+        Some(StandingSummary { key: &comment.entry.key, text: last.body(), last })
+    }
+
+    /// What the last completed review made the summary say, which findings off the diff stand in alone.
+    pub(super) fn last_reviews_summary(&self, keys: &PublicationKeys) -> Option<&str> {
+        let standing = self.standing_summary(keys)?;
+        let of_reviews = self
+            .about_comment(standing.key)
+            .filter(|one| matches!(subject_of(&one.entry.key), Some(WriteSubject::Run(_))));
+        of_reviews.filter_map(PullWrite::body).last()
+    }
+}
