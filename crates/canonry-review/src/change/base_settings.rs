@@ -5,7 +5,6 @@ use canonry_domain::review::{CommitSha, RepoPath};
 
 use crate::change::git::{Git, GitError};
 
-/// Settings, and what was wrong with them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReadSettings {
     /// The settings, with defaults wherever the file says nothing or nothing usable.

@@ -13,7 +13,6 @@ const LARGEST: u64 = 2 * 1024 * 1024;
 /// What is read of all files together; those that come later are left out.
 const ALL: u64 = 256 * 1024 * 1024;
 
-/// A file's content as git knows it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Blob {
     pub id: String,

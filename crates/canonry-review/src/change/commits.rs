@@ -6,7 +6,6 @@ use crate::change::diff::{UnreadableDiff, parse_diff};
 use crate::change::file_change::FileChange;
 use crate::change::git::{Git, GitError};
 
-/// Why a difference is not known.
 #[derive(Debug, thiserror::Error)]
 pub enum CommitsError {
     #[error(transparent)]
@@ -70,7 +69,6 @@ impl Git {
         }
     }
 
-    /// The files that differ between two commits, with their lines.
     pub async fn changes(&self, from: &CommitSha, to: &CommitSha) -> Result<Vec<FileChange>, CommitsError> {
         let more = ["-M", "--raw", "-z", "--abbrev=64", "-p", "-U0", from.as_str(), to.as_str(), "--"];
         let arguments: Vec<&str> = DIFF.into_iter().chain(more).collect();

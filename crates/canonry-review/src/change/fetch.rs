@@ -14,13 +14,11 @@ const DEPTH: u32 = 100;
 /// How many come when those do not reach the commit from which the two part.
 const DEEPER: u32 = 5_000;
 
-/// What one fetch may take.
 const TIME: Duration = Duration::from_secs(120);
 
 /// What deepening may take, and looking for the head of an earlier review: a review goes on without.
 const MORE_TIME: Duration = Duration::from_secs(60);
 
-/// A repository that was fetched, and can be asked for more.
 #[derive(Debug, Clone)]
 pub struct FetchedRepository {
     git: Git,

@@ -2,7 +2,6 @@
 
 use canonry_domain::review::{Hunk, LineMap, RepoPath};
 
-/// A file that differs between two commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileChange {
     pub kind: ChangeKind,
@@ -17,7 +16,6 @@ pub struct FileChange {
     pub removed: u32,
 }
 
-/// What happened to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChangeKind {
     Added,
@@ -28,7 +26,6 @@ pub enum ChangeKind {
     Copied,
 }
 
-/// What a changed file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentKind {
     Text,
@@ -39,7 +36,6 @@ pub enum ContentKind {
 }
 
 impl FileChange {
-    /// The path it had before.
     pub fn path_before(&self) -> &RepoPath {
         self.old_path.as_ref().unwrap_or(&self.path)
     }
@@ -48,7 +44,6 @@ impl FileChange {
         LineMap::new(self.hunks.clone())
     }
 
-    /// Whether a reviewer can read it line by line.
     pub fn is_readable(&self) -> bool {
         self.content == ContentKind::Text && self.kind != ChangeKind::Deleted
     }

@@ -10,7 +10,6 @@ use tokio::process::Command;
 use crate::change::program::{ProgramError, run_program};
 use crate::change::remote::Remote;
 
-/// Why git gave no answer.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     #[error("run git: {0}; install it, or put it on the PATH")]
@@ -85,7 +84,6 @@ const ALONE: [(&str, &str); 3] =
 /// The time one call has: a diff of a large change takes seconds.
 const TIME: Duration = Duration::from_secs(120);
 
-/// What is read of one answer.
 const MOST: usize = 512 * 1024 * 1024;
 
 /// A repository that git is asked about. Its work tree is never touched.
@@ -99,7 +97,6 @@ pub struct Git {
 }
 
 impl Git {
-    /// The repository in this folder, or above it.
     pub fn new(folder: &Path) -> Self {
         Self { folder: folder.to_owned(), time: TIME, most: MOST, fetches: false, environment: Vec::new() }
     }
@@ -130,7 +127,6 @@ impl Git {
         remote.environment().into_iter().fold(may_fetch, |git, (name, value)| git.with(name, &value))
     }
 
-    /// Whether it may fetch what it lacks.
     pub(crate) fn fetches(&self) -> bool {
         self.fetches
     }

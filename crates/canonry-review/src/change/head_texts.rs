@@ -8,7 +8,6 @@ use crate::change::file_change::{ChangeKind, ContentKind, FileChange};
 use crate::change::git::{Git, GitError};
 use crate::reviewers::FileToRead;
 
-/// The texts of files, and how large the changed ones are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HeadTexts {
     texts: BTreeMap<RepoPath, String>,
@@ -41,7 +40,6 @@ impl HeadTexts {
         Ok(Self { texts: texts.collect(), bytes: bytes.collect() })
     }
 
-    /// Reads further files that somebody speaks of.
     pub(crate) async fn read_more(
         &mut self,
         git: &Git,
@@ -66,7 +64,6 @@ impl HeadTexts {
         FileToRead { change, text: self.get(&change.path), bytes: self.bytes.get(&change.path).copied() }
     }
 
-    /// Where in the texts a piece of code is.
     pub fn index(&self) -> CodeIndex<'_> {
         CodeIndex::new(self.texts.iter().map(|(path, text)| (path, text.as_str())))
     }

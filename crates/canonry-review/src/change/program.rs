@@ -14,7 +14,6 @@ const SAID: u64 = 64 * 1024;
 /// How long the output of a program that has ended is still read: what it started may hold it open for ever.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
 
-/// How a program ended, and what it wrote.
 pub(crate) struct ProgramEnd {
     pub(crate) status: ExitStatus,
     pub(crate) out: Vec<u8>,
@@ -22,7 +21,6 @@ pub(crate) struct ProgramEnd {
     pub(crate) said: String,
 }
 
-/// Why there is nothing to read.
 pub(crate) enum ProgramError {
     Absent(std::io::Error),
     TooLong,

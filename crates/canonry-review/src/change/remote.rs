@@ -13,13 +13,11 @@ pub struct Remote {
     token: Option<String>,
 }
 
-/// A text that is no address commits are fetched from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("an address to fetch from begins with https://, http:// or file:// and has no user or password in it")]
 pub struct InvalidRemote;
 
 impl Remote {
-    /// Takes an address and the token that opens it.
     pub fn new(url: &str, token: Option<&str>) -> Result<Self, InvalidRemote> {
         let rest = ["https://", "http://", "file://"].iter().find_map(|scheme| url.strip_prefix(scheme));
         let host = rest.ok_or(InvalidRemote)?.split('/').next().unwrap_or_default();

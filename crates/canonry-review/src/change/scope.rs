@@ -30,14 +30,11 @@ impl Repository {
 #[derive(Debug, Clone, Copy)]
 pub struct ScopeRequest<'a> {
     pub base: &'a CommitSha,
-    /// The last commit of the change.
     pub head: &'a CommitSha,
-    /// The head of the last completed review.
     pub last: Option<&'a CommitSha>,
     pub full: bool,
 }
 
-/// What a review reads, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReviewScope {
     pub reason: ScopeReason,
@@ -46,7 +43,6 @@ pub struct ReviewScope {
     pub read: BTreeSet<RepoPath>,
     /// What differs between the head of the last completed review and this one, where it can be told.
     pub since: Option<Vec<FileChange>>,
-    /// What did not work out, in sentences for the details.
     pub notes: Vec<String>,
 }
 

@@ -11,7 +11,6 @@ const LISTED: usize = 20;
 /// As much of a title as such an answer shows.
 const LONGEST_TITLE: usize = 120;
 
-/// What people think of each pattern that they reacted to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeedbackReport {
     /// What it takes to hide a pattern, and whether anything is hidden at all.
@@ -19,14 +18,12 @@ pub struct FeedbackReport {
     pub patterns: Vec<RatedPattern>,
 }
 
-/// A pattern, and whether reactions hide it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RatedPattern {
     pub pattern: StoredPattern,
     pub hidden: bool,
 }
 
-/// Reads what people think of the patterns of a repository, by its settings.
 pub async fn feedback_report(
     store: &Store,
     repo: RepoId,
@@ -46,7 +43,6 @@ impl FeedbackReport {
         self.patterns.iter().filter(|rated| rated.hidden).count()
     }
 
-    /// It in a few sentences, for a comment on GitHub.
     pub fn status_markdown(&self) -> String {
         if self.patterns.is_empty() {
             return NOBODY.to_owned();
@@ -108,7 +104,6 @@ impl RatedPattern {
     }
 }
 
-/// What became of clearing reactions, for a comment on GitHub.
 pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
     match (pattern, cleared) {
         (Some(pattern), 0) => format!("No reaction counted for `{pattern}`: there was nothing to clear."),
@@ -117,7 +112,6 @@ pub fn cleared_markdown(pattern: Option<&Fingerprint>, cleared: u64) -> String {
     }
 }
 
-/// What became of undoing a clear, for a comment on GitHub.
 pub fn restored_markdown(undone: Option<&UndoneClear>) -> String {
     match undone {
         None => "No clear is in force here: there was nothing to undo.".to_owned(),

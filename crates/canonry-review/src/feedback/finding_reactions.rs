@@ -60,7 +60,6 @@ pub async fn poll_reactions_of_pull(
     ReactionPoll::new(store, github, own, now).hear(findings).await
 }
 
-/// One round of asking, with what is found out on the way.
 struct ReactionPoll<'a> {
     store: &'a Store,
     github: &'a GitHub,
@@ -167,7 +166,6 @@ impl<'a> ReactionPoll<'a> {
         Ok(may_teach(by, author.as_ref(), &maintainers))
     }
 
-    /// Who wrote a pull request; `None` when their account is gone.
     async fn author(&mut self, repo: &Repo, number: ItemNumber) -> Result<Option<Login>, MaintainershipError> {
         if let Some(author) = self.authors.get(&(repo.id, number)) {
             return Ok(author.clone());
@@ -201,7 +199,6 @@ impl<'a> ReactionPoll<'a> {
     }
 }
 
-/// A person's thumb.
 #[derive(Debug, PartialEq, Eq)]
 struct Thumb {
     id: GithubId,

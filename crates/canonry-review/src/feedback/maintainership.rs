@@ -4,7 +4,6 @@ use canonry_domain::{Login, Maintainers};
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{MaintainerSource, Repo, Store, StoreError};
 
-/// Why it could not be found out.
 #[derive(Debug, thiserror::Error)]
 pub enum MaintainershipError {
     #[error(transparent)]

@@ -8,7 +8,6 @@ use jiff::Timestamp;
 
 use crate::feedback::maintainership::{MaintainershipError, is_maintainer};
 
-/// A thread on the diff of a pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingThread {
     pub repo: RepoId,
@@ -24,7 +23,6 @@ impl FindingThread {
     }
 }
 
-/// A finding that somebody said no to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FindingDismissal {
     pub finding: FindingId,

@@ -4,7 +4,6 @@ use canonry_config::{Category as WrittenCategory, PathGlob, ReviewSettings, Seve
 use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
 use regex::Regex;
 
-/// The filters of a repository, ready to be applied.
 #[derive(Debug, Clone)]
 pub struct ConfiguredFilters {
     skipped: Vec<Regex>,
@@ -75,7 +74,6 @@ impl CompiledSuppression {
     }
 }
 
-/// Whether a pattern matches a finding's title or its message.
 pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
     pattern.is_match(&finding.title) || pattern.is_match(&finding.message)
 }

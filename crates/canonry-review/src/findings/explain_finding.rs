@@ -16,7 +16,6 @@ const SEEN_IN_MARKDOWN: usize = 10;
 /// As much of a title, a path or a pattern as such an answer shows.
 const LONGEST: usize = 200;
 
-/// Everything known about one finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FindingLife {
     found: StoredFinding,
@@ -34,7 +33,6 @@ pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<
 }
 
 impl FindingLife {
-    /// Reads the rest of what is known about a finding; the patterns are those of its repository.
     pub async fn read(store: &Store, found: StoredFinding, patterns: &[StoredPattern]) -> Result<Self, StoreError> {
         let pattern = patterns.iter().find(|pattern| pattern.key == *found.finding.key()).cloned();
         let sightings = store.finding_story(found.id).await?;
@@ -42,27 +40,22 @@ impl FindingLife {
         Ok(Self { found, sightings, dismissals, pattern })
     }
 
-    /// The finding as it was last seen.
     pub fn found(&self) -> &StoredFinding {
         &self.found
     }
 
-    /// What each review said about it, the oldest first.
     pub fn sightings(&self) -> &[StoredSighting] {
         &self.sightings
     }
 
-    /// What people said against it, the oldest first.
     pub fn dismissals(&self) -> &[StoredDismissal] {
         &self.dismissals
     }
 
-    /// What people think of its pattern; `None` when nobody's vote counts.
     pub fn pattern(&self) -> Option<&StoredPattern> {
         self.pattern.as_ref()
     }
 
-    /// What each sign that is known now adds to its confidence or takes from it.
     pub fn confidence_parts(&self) -> ConfidenceParts {
         ConfidenceParts::of(self.signs())
     }

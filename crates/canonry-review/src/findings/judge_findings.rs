@@ -33,7 +33,6 @@ pub(crate) fn follow(
     sightings(&earlier, now, &tracked, files)
 }
 
-/// What the findings of a run are judged by.
 pub(crate) struct FindingJudge<'a> {
     pub(crate) settings: &'a RepoConfig,
     pub(crate) filters: &'a ConfiguredFilters,
@@ -121,7 +120,6 @@ impl FindingJudge<'_> {
     }
 }
 
-/// How many patterns are hidden by feedback.
 pub(crate) fn hidden_patterns(findings: &[ReportedFinding]) -> usize {
     let hidden = findings.iter().filter(|one| one.hidden_by == Some(HiddenBy::Feedback));
     hidden.map(|one| one.sighting.finding.key()).collect::<BTreeSet<_>>().len()

@@ -28,7 +28,6 @@ const LONGEST_TEXT: usize = 1_000;
 /// What of a remembered message a model is shown.
 const LONGEST_MESSAGE: usize = 300;
 
-/// Why nothing is remembered or recalled; a review goes on without.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MemoryError {
     #[error(transparent)]
@@ -46,7 +45,6 @@ pub(crate) struct Memory<'a> {
     memories: Vec<StoredMemory>,
 }
 
-/// A memory, and how far it is from what was asked.
 struct RecalledFinding<'a> {
     memory: &'a StoredMemory,
     distance: f64,

@@ -11,21 +11,16 @@ use canonry_domain::review::{
 use crate::change::head_texts::HeadTexts;
 use crate::findings::severity_floors::SeverityFloors;
 
-/// The longest title that is kept; the rest belongs to the message.
 const TITLE: usize = 200;
-/// The longest message that is kept.
 const MESSAGE: usize = 8_000;
 
-/// One remark as a reviewer made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawFinding {
     pub reviewer: ReviewerName,
     pub rule: Option<String>,
     pub title: String,
-    /// The rest; may be empty.
     pub message: String,
     pub path: RepoPath,
-    /// The lines; `None` for the file as a whole.
     pub lines: Option<LineRange>,
     pub severity: Severity,
     pub category: Category,
@@ -34,7 +29,6 @@ pub struct RawFinding {
     pub fix: Option<String>,
 }
 
-/// What came of asking a reviewer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReviewerAnswer {
     pub reported: Vec<RawFinding>,

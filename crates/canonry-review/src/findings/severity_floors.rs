@@ -6,7 +6,6 @@ use regex::Regex;
 
 use crate::findings::configured_filters::{is_about, severity_of};
 
-/// The severity floors of a repository, ready to be applied.
 #[derive(Debug, Clone, Default)]
 pub struct SeverityFloors {
     floors: Vec<(Regex, Severity)>,

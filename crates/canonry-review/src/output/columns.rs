@@ -3,7 +3,6 @@
 use canonry_domain::printable::{block, is_hidden, one_line};
 use unicode_width::UnicodeWidthChar as _;
 
-/// How far tab stops are apart.
 const TAB: usize = 4;
 
 /// A line of code: tabs become spaces, what would act on a terminal is shown, what does not fit is cut.

@@ -6,7 +6,6 @@ use canonry_domain::review::{CountedFinding, RepoPath, ReviewCounts, ReviewGaps}
 
 use crate::run::report::{Coverage, ReviewReport, ReviewerRun};
 
-/// How many findings of each kind a report has.
 pub fn counts(report: &ReviewReport) -> ReviewCounts {
     ReviewCounts::of(report.findings.iter().map(|one| CountedFinding {
         status: one.sighting.status,
@@ -16,12 +15,10 @@ pub fn counts(report: &ReviewReport) -> ReviewCounts {
     }))
 }
 
-/// What a review did not come to know.
 pub fn gaps(report: &ReviewReport) -> ReviewGaps {
     gaps_of(&report.reviewers, &report.coverage)
 }
 
-/// The same from what the reviewers did and what was read.
 pub(crate) fn gaps_of(reviewers: &[ReviewerRun], coverage: &Coverage) -> ReviewGaps {
     let unread = coverage.skipped.iter().filter(|one| one.gap).map(|one| &one.path);
     ReviewGaps {

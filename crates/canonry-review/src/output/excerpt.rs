@@ -15,7 +15,6 @@ const AROUND: u32 = 2;
 /// Flagged lines that are shown; of more, only the first ones.
 const FLAGGED: u32 = 6;
 
-/// The files that a report's findings are about, at its head.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Excerpts {
     texts: BTreeMap<RepoPath, String>,

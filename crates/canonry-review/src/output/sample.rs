@@ -8,7 +8,6 @@ use canonry_domain::review::{
 
 use crate::run::report::{Coverage, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 
-/// A first, full review of two files by one linter.
 pub(super) fn report(findings: Vec<ReportedFinding>) -> ReviewReport {
     ReviewReport {
         review: None,

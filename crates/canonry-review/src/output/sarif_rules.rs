@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 
 use super::diagnostic::rule_id;
 
-/// The rules in the order in which findings need them.
 #[derive(Debug, Default)]
 pub(super) struct SarifRuleTable {
     places: BTreeMap<String, usize>,
@@ -49,12 +48,10 @@ impl SarifRuleTable {
         }
     }
 
-    /// Where the rule of this name stands.
     pub(super) fn index_of(&self, id: &str) -> Option<usize> {
         self.places.get(id).copied()
     }
 
-    /// The rules as the format wants them.
     pub(super) fn into_values(self) -> Vec<Value> {
         self.rules.into_iter().map(SarifRuleEntry::into_value).collect()
     }

@@ -202,7 +202,6 @@ impl Page {
         }
     }
 
-    /// What went wrong, what was not read, and what it cost.
     fn troubles(&mut self, report: &ReviewReport) {
         let problems: Vec<String> = (report.reviewers.iter())
             .flat_map(|one| one.problems.iter().map(move |problem| format!("{}: {problem}", one.name)))

@@ -20,13 +20,10 @@ use crate::run::report::ReviewReport;
 /// Characters of a title: GitHub shows it in one line.
 const TITLE: usize = 200;
 
-/// What a check run was made to say about a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WrittenCheck {
     pub state: CheckState,
-    /// Whether GitHub has it, or is still to get it.
     pub is_sent: bool,
-    /// When that came to be.
     pub at: Timestamp,
 }
 
@@ -97,7 +94,6 @@ impl Publication<'_> {
         self.end_unfinished(&mut self.load_writes().await?, None, why).await
     }
 
-    /// Ends the check runs of all commits but this.
     async fn end_unfinished(
         &self,
         writes: &mut PullWrites,
@@ -195,7 +191,6 @@ impl Publication<'_> {
         Ok(unfinished.map(|(head, _)| head.to_owned()).collect())
     }
 
-    /// The check runs that were written or are on their way, the oldest first.
     fn checks<'w>(
         &self,
         writes: &'w PullWrites,

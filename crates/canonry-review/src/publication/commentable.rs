@@ -12,12 +12,9 @@ const MOST_SPANNED: u32 = 25;
 #[derive(Debug, Default)]
 pub(super) struct CommentableLines(BTreeMap<String, Option<Vec<LineRange>>>);
 
-/// Where a comment goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct CommentPlace {
-    /// The last line.
     pub(super) line: u32,
-    /// The first, when there are several.
     pub(super) start_line: Option<u32>,
 }
 

@@ -6,7 +6,6 @@ use canonry_store::{FindingId, ReviewId};
 /// Bytes of an attempt's name that go into a key: a marker holds 200 in all.
 const ATTEMPT_BYTES: usize = 60;
 
-/// The keys of one pull request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PublicationKeys {
     pub(super) repo: GithubId,

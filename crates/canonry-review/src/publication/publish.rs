@@ -22,13 +22,11 @@ use crate::run::report::{ReportedFinding, ReviewReport};
 /// The least that somebody waits before they ask again whether the outbox is done.
 const LEAST_WAIT: SignedDuration = SignedDuration::from_secs(5);
 
-/// A pull request on which reviews are published.
 #[derive(Clone, Copy)]
 pub struct Publication<'a> {
     pub store: &'a Store,
     pub github: &'a GitHub,
     pub outbox: &'a Outbox,
-    /// The repository; GitHub's id of it must be known.
     pub repo: &'a Repo,
     pub number: ItemNumber,
     /// Whether check runs can be made, which GitHub allows to Apps only.
@@ -38,13 +36,10 @@ pub struct Publication<'a> {
     pub handle: &'a str,
 }
 
-/// What came of publishing a review.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PublicationResult {
     Done {
-        /// How many findings of this review stand at their lines because of it.
         inline: usize,
-        /// Whether the summary was written or changed now.
         edited_summary: bool,
         settled: usize,
         refused: Vec<String>,
@@ -52,7 +47,6 @@ pub enum PublicationResult {
     /// A newer commit or review has taken its place; nothing more is said.
     Superseded,
     Waiting {
-        /// Until when, at least.
         until: Timestamp,
         reason: String,
     },
@@ -71,7 +65,6 @@ pub enum PublicationError {
     NotPublishable(&'static str),
 }
 
-/// Why the work stops before its end.
 pub(super) enum PublicationStop {
     Superseded,
     Waiting { until: Timestamp, reason: String },

@@ -37,7 +37,6 @@ impl PullWrite {
 
 pub(super) struct StandingSummary<'a> {
     pub(super) key: &'a str,
-    /// What it says once everything about it is sent.
     pub(super) text: Option<&'a str>,
     pub(super) last: &'a PullWrite,
 }
@@ -58,7 +57,6 @@ impl PullWrites {
         self.0.iter().any(|one| one.entry.id != id && one.entry.state == OutboxState::Pending)
     }
 
-    /// Those whose keys begin so.
     pub(super) fn under<B: AsRef<str>>(&self, begins: B) -> impl DoubleEndedIterator<Item = &PullWrite> {
         self.0.iter().filter(move |one| one.entry.key.starts_with(begins.as_ref()))
     }

@@ -16,7 +16,6 @@ use crate::findings::reviewer_answer::ReviewerAnswer;
 /// The largest report that is read: a result takes about a kilobyte, and nobody reads a hundred thousand of them.
 const LARGEST: u64 = 100 * 1024 * 1024;
 
-/// Why a report is not read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
     #[error("read {name}: {error}")]
@@ -43,7 +42,6 @@ pub async fn read_report(path: &Path) -> Result<Vec<u8>, ReportError> {
     }
 }
 
-/// Reads a report in whichever of the known formats it is.
 pub(super) fn read_any(name: &str, reviewer: &ReviewerName, bytes: &[u8], root: Option<&Path>) -> ReviewerAnswer {
     #[derive(Deserialize)]
     struct Shape {

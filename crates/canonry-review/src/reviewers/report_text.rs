@@ -7,7 +7,6 @@ use canonry_domain::review::LineRange;
 /// Longer names of rules and tools are cut: they are stored with each finding.
 const LONGEST_NAME: usize = 200;
 
-/// Longer suggestions are cut.
 const LONGEST_FIX: usize = 8_000;
 
 /// There is no file with more lines: with this, adding a few to a number never leaves its range.
@@ -33,12 +32,10 @@ pub(super) fn report_text<'a>(name: &str, bytes: &'a [u8], problems: &mut Vec<St
     }
 }
 
-/// A name as it can be shown and stored.
 pub(super) fn short_name(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect()
 }
 
-/// What could be done, as far as it is kept.
 pub(super) fn short_fix(text: &str) -> String {
     text.chars().take(LONGEST_FIX).collect()
 }

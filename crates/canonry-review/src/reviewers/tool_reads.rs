@@ -6,7 +6,6 @@ use canonry_domain::review::{RepoPath, ReviewerName};
 
 use crate::findings::reviewer_answer::ReviewerAnswer;
 
-/// What was heard of a report or a program.
 pub(crate) struct ToolAnswer<'a> {
     pub(crate) heard: &'a mut ReviewerAnswer,
     /// What a program is called; the tools of a report are named in it.

@@ -17,7 +17,6 @@ const HEARTBEAT: Duration = Duration::from_secs(20);
 /// The time, as the caller tells it.
 pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
 
-/// A run that this process holds.
 pub(crate) struct HeldRun<'a> {
     store: &'a Store,
     owner: &'a str,
@@ -27,13 +26,10 @@ pub(crate) struct HeldRun<'a> {
 
 pub(crate) enum RunClaim<'a> {
     Held(HeldRun<'a>),
-    /// The same head was reviewed before.
     Completed(ReviewId),
-    /// Another process holds the run until then.
     Busy {
         until: Timestamp,
     },
-    /// A run of a newer head has taken its place.
     Outdated {
         by: ReviewId,
     },

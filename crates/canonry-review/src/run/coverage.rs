@@ -67,7 +67,6 @@ pub(crate) fn still_unread(
     before.into_iter().filter(move |one| is_there(&one.path) && !is_looked_at(&one.path) && !filters.skips(&one.path))
 }
 
-/// Whether nothing came since the last review.
 pub(crate) fn is_idle(reason: &ScopeReason) -> bool {
     matches!(reason, ScopeReason::NoChangesSince(_))
 }

@@ -27,7 +27,6 @@ pub(crate) enum HasRead {
 #[serde(transparent)]
 pub(crate) struct ReadingProgress(BTreeMap<String, HasRead>);
 
-/// What one reviewer is to read in this run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
     pub(crate) is_asked: bool,

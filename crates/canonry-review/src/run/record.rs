@@ -16,7 +16,6 @@ use crate::run::review::ReviewError;
 /// Reviews among which the last one is looked for: a run may end after one that was asked for later.
 const RECENT: u32 = 10;
 
-/// What is told about a review beyond what the store counts by.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct ReviewDetailsJson {
     pub(crate) reviewers: Vec<ReviewerRun>,
@@ -27,16 +26,13 @@ pub(crate) struct ReviewDetailsJson {
     pub(crate) model: Option<ModelUse>,
     /// Where findings were that moved, by their places.
     moved_from: Vec<(usize, RepoPath, Option<LineRange>)>,
-    /// How much of the change the reviewers have read.
     read: ReadingProgress,
 }
 
-/// What the next review needs to know of the last one.
 #[derive(Default)]
 pub(crate) struct LastReview {
     /// What its head was compared with; `None` where nobody knows.
     pub(crate) base: Option<CommitSha>,
-    /// How much of the change the reviewers have read.
     pub(crate) read: ReadingProgress,
     /// Files that somebody should have read and nobody did.
     pub(crate) unread: Vec<SkippedFile>,

@@ -9,15 +9,12 @@ pub use canonry_store::PatternHistory;
 use canonry_store::{FindingId, ReviewId};
 use serde::{Deserialize, Serialize};
 
-/// Everything a completed review has to say.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReviewReport {
-    /// Its id; `None` when nothing was stored.
     pub review: Option<ReviewId>,
     pub repo: RepoName,
     pub subject: ReviewSubject,
     pub base: CommitSha,
-    /// The last commit of the change.
     pub head: CommitSha,
     pub reason: ScopeReason,
     /// The findings, the gravest and surest first; fixed ones come last.
@@ -26,20 +23,15 @@ pub struct ReviewReport {
     pub reviewers: Vec<ReviewerRun>,
     /// How many patterns are hidden because people keep rejecting them.
     pub hidden_patterns: usize,
-    /// What did not work out, in sentences for the details.
     pub notes: Vec<String>,
-    /// What a language model was asked; `None` when none was.
     pub model: Option<ModelUse>,
 }
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReportedFinding {
-    /// Its id; `None` when nothing was stored.
     pub id: Option<FindingId>,
     pub sighting: Sighting,
-    /// Where it is shown; a fixed one is in the details.
     pub shown: ShownAs,
-    /// What hides it, if anything.
     pub hidden_by: Option<HiddenBy>,
     pub confidence: Confidence,
     pub grounded: bool,
@@ -51,14 +43,12 @@ pub struct ReportedFinding {
     pub history: Option<PatternHistory>,
 }
 
-/// How much of the change was read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Coverage {
     pub files_changed: usize,
     /// Files that somebody read; one that is gone is read when somebody looked at what went.
     pub files_read: usize,
     pub lines_read: u64,
-    /// Files that were not read, or not by everybody or not to their end; each once.
     pub skipped: Vec<SkippedFile>,
 }
 
@@ -83,7 +73,6 @@ pub struct ReviewerRun {
     pub notes: Vec<String>,
 }
 
-/// What was asked of a language model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ModelUse {
     pub model: String,
@@ -95,12 +84,10 @@ pub struct ModelUse {
 }
 
 impl ReviewReport {
-    /// Whether everything was read or only what came since the last review.
     pub fn mode(&self) -> ReviewMode {
         self.reason.mode()
     }
 
-    /// The findings that stand: neither fixed nor hidden.
     pub fn standing(&self) -> impl Iterator<Item = &ReportedFinding> {
         self.findings.iter().filter(|one| !one.is_fixed() && one.shown != ShownAs::Suppressed)
     }
@@ -109,7 +96,6 @@ impl ReviewReport {
         self.findings.iter().filter(|one| one.is_fixed())
     }
 
-    /// The findings that stand and are not shown.
     pub fn hidden(&self) -> impl Iterator<Item = &ReportedFinding> {
         self.findings.iter().filter(|one| !one.is_fixed() && one.shown == ShownAs::Suppressed)
     }

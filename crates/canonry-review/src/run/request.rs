@@ -23,7 +23,6 @@ pub struct ReviewRequest<'a> {
     pub base: &'a CommitSha,
     /// The branch that it is to be merged into, if anybody knows: against another one the same commit is another change.
     pub base_branch: Option<&'a str>,
-    /// The last commit of the change.
     pub head: &'a CommitSha,
     /// When this head was asked for, such as by a push: of two heads the one that was asked for later is the newer,
     /// whoever begins first.
@@ -35,7 +34,6 @@ pub struct ReviewRequest<'a> {
     /// What was found out on the way here, for the details.
     pub notes: &'a [String],
     pub reviewers: &'a [ReviewerChoice],
-    /// What the language model may read and cost.
     pub llm_budget: LlmReviewBudget,
     /// Who holds the run: a name that no other process has.
     pub owner: &'a str,

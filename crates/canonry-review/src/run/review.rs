@@ -29,7 +29,6 @@ use crate::run::record::{last_review, read_back, record};
 use crate::run::report::{ReportedFinding, ReviewReport};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
-/// How a request ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewOutcome {
     Reviewed(Box<ReviewReport>),
@@ -283,7 +282,6 @@ fn refuse_unread(
     Err(ReviewError::NobodyRead { problems: problems.cloned().collect() })
 }
 
-/// What an optional step gives, or nothing and a note.
 fn or_without<T: Default, E: fmt::Display>(what: &str, given: Result<T, E>, notes: &mut Vec<String>) -> T {
     given.unwrap_or_else(|error| {
         tracing::warn!(%error, what, "a review goes on without something optional");

@@ -7,14 +7,11 @@ use crate::output::gaps_of;
 use crate::run::record::{ReviewDetailsJson, reason_of};
 use crate::run::report::{Coverage, ModelUse, ReviewerRun};
 
-/// What a stored review tells of itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredDetails {
     pub coverage: Coverage,
     pub reviewers: Vec<ReviewerRun>,
-    /// How many patterns were hidden because people kept rejecting them.
     pub hidden_patterns: usize,
-    /// What a language model was asked; `None` when none was.
     pub model: Option<ModelUse>,
     /// Why it read what it read, in a sentence without a full stop; `None` for a reason that this version does not know.
     pub scope: Option<String>,

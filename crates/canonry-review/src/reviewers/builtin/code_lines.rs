@@ -2,7 +2,6 @@
 
 use super::syntax::Language;
 
-/// A line, taken apart.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct CodeLine {
     /// Its code; what stands in strings and comments is blank, so that columns stay what they are.

@@ -2,7 +2,6 @@
 
 use canonry_domain::review::RepoPath;
 
-/// What a file is there for, as far as rules differ by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FilePlace {
     pub(super) is_test: bool,

@@ -9,17 +9,14 @@ use super::place::FilePlace;
 use super::syntax::Language;
 use crate::change::file_change::FileChange;
 
-/// A changed file, with what is known of its content.
 #[derive(Debug, Clone, Copy)]
 pub struct FileToRead<'a> {
     pub change: &'a FileChange,
     /// Its text now; `None` where it is not text or too large.
     pub text: Option<&'a str>,
-    /// How many bytes it has now, where that is known.
     pub bytes: Option<u64>,
 }
 
-/// A file, taken apart once for all rules.
 pub(super) struct ReadFile<'a> {
     pub(super) change: &'a FileChange,
     pub(super) place: FilePlace,
@@ -61,7 +58,6 @@ impl<'a> ReadFile<'a> {
         self.added.iter().filter_map(|line| Some((*line, self.code_at(*line)?)))
     }
 
-    /// The code of a line, from 1.
     pub(super) fn code_at(&self, line: u32) -> Option<&CodeLine> {
         self.code.get(usize::try_from(line).ok()?.checked_sub(1)?)
     }
@@ -77,11 +73,9 @@ impl<'a> ReadFile<'a> {
     }
 }
 
-/// What a rule says about a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Remark {
     pub(super) path: RepoPath,
-    /// The lines; `None` for the file as a whole.
     pub(super) lines: Option<LineRange>,
     pub(super) title: &'static str,
     pub(super) message: String,
@@ -121,7 +115,6 @@ pub(super) mod tests {
         (rule.check)(&[ReadFile::of(file)]).iter().map(|one| one.lines.map_or(0, |lines| lines.first)).collect()
     }
 
-    /// Checks a table of path, text and the lines that are flagged.
     pub(in crate::reviewers::builtin) fn check_table(rule: &BuiltinRule, table: &[(&str, &str, &[u32])]) {
         for (path, text, expected) in table {
             assert_eq!(flagged(rule, path, text), *expected, "{} in {path}:\n{text}", rule.id);

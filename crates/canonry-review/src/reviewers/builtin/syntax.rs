@@ -1,6 +1,5 @@
 //! What comments and strings look like, by the extension of a file.
 
-/// A language, as far as it takes to tell code from text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     /// JavaScript and TypeScript, with all that is made of them.
@@ -19,7 +18,6 @@ pub(super) enum Language {
 }
 
 impl Language {
-    /// The language of a file with this extension.
     pub(super) fn of(extension: &str) -> Option<Self> {
         Some(match extension {
             "js" | "jsx" | "mjs" | "cjs" | "ts" | "tsx" | "mts" | "cts" | "vue" | "svelte" => Self::JavaScript,
@@ -47,7 +45,6 @@ impl Language {
         }
     }
 
-    /// Whether `/*` begins a comment.
     pub(super) fn has_block_comments(self) -> bool {
         !matches!(self, Self::Python | Self::Ruby | Self::Elixir)
     }
@@ -67,7 +64,6 @@ impl Language {
         }
     }
 
-    /// Whether `/` may begin a regular expression.
     pub(super) fn has_regex_literals(self) -> bool {
         matches!(self, Self::JavaScript | Self::Ruby)
     }

@@ -45,7 +45,6 @@ pub(super) struct ClaimedFinding {
     pub(super) suggestion: Option<String>,
 }
 
-/// Why an entry of an answer is no finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct UnusableClaim {
     /// Reads after "it".
@@ -69,12 +68,10 @@ pub(super) fn read_findings_answer(answer: &str) -> Result<Vec<Result<ClaimedFin
     Ok(claims)
 }
 
-/// Reads the verdict of a second reading.
 pub(super) fn read_verdict(answer: &str) -> Result<SecondVerdict, Unusable> {
     read_object(answer)
 }
 
-/// What a second reading says.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SecondVerdict {

@@ -17,20 +17,17 @@ use crate::run::report::SkippedFile;
 /// With less than this left, a file is not begun.
 const LEAST_ROOM: usize = 500;
 
-/// What is asked about in one question.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ReadingBatch {
     pub(super) pieces: Vec<Piece>,
 }
 
-/// The change as it will be read.
 pub(super) struct ReadingPlan<'a> {
     pub(super) files: Vec<ShownFile<'a>>,
     pub(super) batches: Vec<ReadingBatch>,
     coverage: BatchCoverage,
 }
 
-/// What was read, kept part by part.
 #[derive(Default)]
 struct BatchCoverage {
     not_begun: Vec<SkippedFile>,
@@ -126,7 +123,6 @@ impl<'a> ReadingPlan<'a> {
         read.cloned().collect()
     }
 
-    /// Whether the model read anything at all.
     pub(super) fn is_anything_read(&self) -> bool {
         self.coverage.parts.iter().any(|parts| parts.unread.len() < parts.count)
     }

@@ -12,9 +12,7 @@ pub struct LlmReviewBudget {
     pub characters: usize,
     pub characters_per_call: usize,
     pub time: Duration,
-    /// US dollars; `None` for no limit.
     pub cost_usd: Option<f64>,
-    /// What tokens cost; without it nothing is known about cost.
     pub prices: Option<TokenPrices>,
 }
 

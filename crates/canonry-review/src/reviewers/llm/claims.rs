@@ -12,7 +12,6 @@ use crate::findings::reviewer_answer::RawFinding;
 
 /// The longest title that is kept; what is longer stands in the message as well.
 const TITLE: usize = 200;
-/// The longest message and the longest suggestion that are kept.
 const MESSAGE: usize = 8_000;
 /// The longest path that a model may name beyond those it was shown.
 const PATH: usize = 300;
@@ -62,7 +61,6 @@ fn bounded(text: &str) -> String {
     if is_cut { format!("{kept}…") } else { text }
 }
 
-/// Where a finding is.
 struct ClaimedPlace {
     path: RepoPath,
     lines: Option<LineRange>,

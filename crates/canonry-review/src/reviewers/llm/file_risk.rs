@@ -107,7 +107,6 @@ const TEST_FOLDERS: [&str; 12] = [
 ];
 
 impl FileRisk {
-    /// The risk of a file, by its path.
     pub(super) fn of(path: &RepoPath) -> Self {
         let lower = path.as_str().to_lowercase();
         let (folders, name) = lower.rsplit_once('/').unwrap_or(("", &lower));
@@ -140,7 +139,6 @@ impl FileRisk {
     }
 }
 
-/// The words of a name in camel case.
 fn humps(name: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let mut start = 0;

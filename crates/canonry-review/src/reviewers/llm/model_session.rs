@@ -18,7 +18,6 @@ pub(super) enum QuestionPurpose {
     Refuting,
 }
 
-/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum NoAnswer {
     /// It was not asked: the budget is used up, or nobody would answer.
@@ -54,7 +53,6 @@ struct SessionState {
     output_tokens: u64,
     /// Whether an answer came of which nobody knows what it cost.
     has_unknown_cost: bool,
-    /// Why nothing more is asked.
     closed: Option<String>,
 }
 

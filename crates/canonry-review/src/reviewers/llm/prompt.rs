@@ -23,14 +23,12 @@ const OTHER_FILES_LIMIT: usize = 2_000;
 /// Findings are short; models that think first count their thoughts as well.
 const MAX_TOKENS: u32 = 8_192;
 
-/// What a question says besides the part of the change that it is about.
 pub(super) struct PromptContext<'a> {
     pub(super) settings: &'a ReviewSettings,
     pub(super) prior: &'a [Earlier],
     pub(super) memory: &'a [String],
 }
 
-/// A question, and what did not fit into it.
 pub(super) struct ReviewPrompt {
     pub(super) request: ChatRequest,
     pub(super) left_out: Vec<String>,
@@ -124,7 +122,6 @@ pub(super) fn asked_again(request: &ChatRequest, why: &str) -> ChatRequest {
     again
 }
 
-/// What the settings ask for, in our words.
 fn wishes(settings: &ReviewSettings) -> String {
     let areas = |areas: &[WrittenCategory]| areas.iter().map(|one| area(*one)).collect::<Vec<_>>().join(", ");
     // It comes from a file; a tag has nothing but these characters.

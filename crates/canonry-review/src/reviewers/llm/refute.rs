@@ -14,14 +14,11 @@ use crate::findings::reviewer_answer::RawFinding;
 const SYSTEM: &str = include_str!("refute_prompt.md");
 /// Characters of code around a finding: its function and what stands before it.
 const CODE_LIMIT: usize = 12_000;
-/// Characters of the finding.
 const CLAIM_LIMIT: usize = 3_000;
-/// Characters of a reason that are kept.
 const REASON_LIMIT: usize = 500;
 /// A verdict is short; models that think first count their thoughts as well.
 const MAX_TOKENS: u32 = 4_096;
 
-/// What there is to tell of second readings.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct SecondReadings {
     pub(super) notes: Vec<String>,
@@ -66,7 +63,6 @@ pub(super) async fn refute(
     told
 }
 
-/// Why there is no verdict.
 enum NoVerdict {
     NotAsked(String),
     Failed(String),

@@ -24,13 +24,11 @@ use crate::run::report::{ModelUse, SkippedFile};
 /// Findings that were left out and are told one by one.
 const TOLD: usize = 5;
 
-/// A language model as a reviewer.
 #[derive(Clone)]
 pub struct LlmReviewer {
     chat: Arc<dyn ChatModel>,
 }
 
-/// What a model is to read, and what it is told besides.
 #[derive(Debug, Clone, Copy)]
 pub struct LlmInput<'a> {
     pub files: &'a [FileToRead<'a>],
@@ -39,7 +37,6 @@ pub struct LlmInput<'a> {
     /// What the repository wishes: instructions, suppressions, areas, the least severity, the language.
     pub settings: &'a ReviewSettings,
     pub prior: &'a [Earlier],
-    /// What the memory holds about changes like this one.
     pub memory: &'a [String],
     pub budget: LlmReviewBudget,
 }
@@ -47,10 +44,8 @@ pub struct LlmInput<'a> {
 /// What came of it. There is always something: a model that does not answer has read nothing.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LlmAnswer {
-    /// What it reports, what went wrong, and which files it read to their end.
     pub heard: ReviewerAnswer,
     pub model_use: ModelUse,
-    /// The files that were not read, or only partly, with the reason.
     pub skipped: Vec<SkippedFile>,
 }
 
@@ -119,7 +114,6 @@ impl fmt::Debug for LlmReviewer {
     }
 }
 
-/// What came of one question.
 struct BatchAnswer {
     /// Each finding, or why it is left out; or why there is no answer.
     claims: Result<Vec<Result<RawFinding, UnusableClaim>>, String>,
@@ -146,7 +140,6 @@ async fn read_batch(
     BatchAnswer { claims, left_out: question.left_out }
 }
 
-/// Why there are no findings to look at.
 enum NoFindings {
     /// There is an answer, and it has another form; reads after "the answer".
     Unreadable(&'static str),
@@ -171,7 +164,6 @@ async fn ask(
     Ok(claims.into_iter().map(read).collect())
 }
 
-/// What there is to tell.
 #[derive(Default)]
 struct ReadingNotes {
     problems: Vec<String>,

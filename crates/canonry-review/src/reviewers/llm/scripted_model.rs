@@ -7,7 +7,6 @@ use std::time::Duration;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use futures_util::future::BoxFuture;
 
-/// What it says to one question.
 #[derive(Debug, Clone)]
 pub(super) enum ScriptedAnswer {
     /// This, for 100 tokens read and 10 written.

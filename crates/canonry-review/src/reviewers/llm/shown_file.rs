@@ -18,11 +18,9 @@ const LONGEST_LINE: usize = 1_000;
 const DELETED_LINES: usize = 150;
 const DELETED_CHARACTERS: usize = 6_000;
 
-/// A file, its text made safe once.
 #[derive(Debug, Clone)]
 pub(super) struct ShownFile<'a> {
     pub(super) path: &'a RepoPath,
-    /// The path that it had before the change.
     pub(super) path_before: &'a RepoPath,
     /// The path as it is shown, by which the model names the file.
     pub(super) name: String,
@@ -33,7 +31,6 @@ pub(super) struct ShownFile<'a> {
     hunks: Vec<Hunk>,
 }
 
-/// A part of a file that fits into one question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Piece {
     pub(super) file: usize,
