@@ -3,7 +3,6 @@
 use crate::kernels::{KernelKind, Kernels};
 use crate::lines::CacheLine;
 
-/// How the rows are divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Heads {
     pub count: usize,

@@ -22,7 +22,6 @@ const NEVER: f32 = f32::MIN;
 /// Powers of two up to this, and down to its negative, can be summed and multiplied without a thought to their size.
 const MODERATE: f32 = 80.0;
 
-/// The sizes of one text, in tiles.
 #[derive(Clone, Copy)]
 struct AttentionShape {
     length: usize,

@@ -11,7 +11,6 @@ use std::arch::x86_64::{
 
 use crate::lines::CacheLine;
 
-/// Numbers of a vector.
 pub(crate) const LANES: usize = 16;
 
 #[inline]

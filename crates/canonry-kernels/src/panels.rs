@@ -35,7 +35,6 @@ pub(crate) struct Panels {
     code_sums: Vec<f32>,
 }
 
-/// The sums of a block: 32 rows of two lines.
 struct PanelSums([CacheLine; 2 * BLOCK]);
 
 impl Panels {
@@ -122,7 +121,6 @@ impl Panels {
         (0..rows).step_by(BLOCK).flat_map(move |row| (0..columns).step_by(BLOCK).map(move |column| (row, column)))
     }
 
-    /// The two tiles of a block's columns.
     fn columns(&self, first_column: usize) -> [&[CacheLine]; 2] {
         let (left, right) = self.lines[first_column / LANES * self.panel..][..2 * self.panel].split_at(self.panel);
         [left, right]

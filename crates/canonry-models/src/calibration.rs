@@ -13,13 +13,10 @@ pub struct Calibration {
     anchors: Option<Vec<(f64, f64)>>,
 }
 
-/// Why anchors are no calibration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationError {
-    /// Fewer than two anchors.
     #[error("calibrate: two anchors at least are needed")]
     TooFewAnchors,
-    /// Anchors out of order or out of range.
     #[error("calibrate: cosines must rise, scores must not fall, all of them within -1..1 and 0..1")]
     NotMonotone,
     #[error("calibrate: {found} {kind} pairs are too few, {needed} are needed")]
@@ -85,7 +82,6 @@ fn interpolate(anchors: &[(f64, f64)], x: f64, axes: impl Fn(&(f64, f64)) -> (f6
     left.1 + (x - left.0) / (right.0 - left.0) * (right.1 - left.1)
 }
 
-/// How a calibration is written down: its anchors, or none of them for the identity.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Anchors {

@@ -23,7 +23,6 @@ pub struct CalibrationData {
     pub other_pairs: Vec<f32>,
 }
 
-/// A fitted calibration, and what its anchors stand for in the data it was fitted to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FittedCalibration {
     pub calibration: Calibration,

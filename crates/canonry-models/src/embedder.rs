@@ -9,14 +9,12 @@ use crate::calibration::Calibration;
 use crate::model_file::ModelFileError;
 use crate::remote_failure::RemoteFailure;
 
-/// What a text is embedded for; some models tell the two apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputType {
     Query,
     Document,
 }
 
-/// What a model makes of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TextEmbedding {
     /// One vector of length 1 for the whole of it; zeros for a text without words.
@@ -72,7 +70,6 @@ impl FindingDistances {
     pub const UNMEASURED: Self = Self { from_code: 0.3, from_finding: 0.3 };
 }
 
-/// Why texts were not embedded.
 #[derive(Debug, thiserror::Error)]
 pub enum EmbedError {
     #[error(transparent)]
@@ -80,10 +77,8 @@ pub enum EmbedError {
     /// The work was given up because the program is ending or a worker failed.
     #[error("embed texts: the work was interrupted")]
     Interrupted,
-    /// A remote embedder cannot be used as it is set up.
     #[error("set up the {provider} embedder: {problem}")]
     Settings { provider: &'static str, problem: String },
-    /// A remote embedder did not answer, or not with what was asked for.
     #[error("embed {} with {provider}: {failure}", named(texts))]
     Remote { provider: &'static str, texts: Range<usize>, failure: RemoteFailure },
 }

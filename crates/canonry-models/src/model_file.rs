@@ -13,7 +13,6 @@ const FORMAT: u32 = 2;
 /// A header longer than this is no header: the real one has 8 KB.
 const LONGEST_HEADER: u64 = 4 << 20;
 
-/// Why a file is not a model that can be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ModelFileError {
     #[error("read the model file: {0}")]
@@ -27,7 +26,6 @@ pub enum ModelFileError {
     Tensor { name: String, problem: &'static str },
 }
 
-/// What the header says about the model.
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct ModelHeader {
     format: u32,

@@ -9,7 +9,6 @@ use url::Url;
 use crate::embedder::InputType;
 use crate::remote_failure::RemoteFailure;
 
-/// A vendor's interface for embeddings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     /// OpenAI, and every server with the same interface.
@@ -19,7 +18,6 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// The name used in options, model ids and messages.
     pub const fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
@@ -45,7 +43,6 @@ impl Provider {
         }
     }
 
-    /// The model that is used when none is named.
     pub const fn default_model(self) -> &'static str {
         match self {
             Self::OpenAi => "text-embedding-3-small",

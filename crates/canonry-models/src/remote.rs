@@ -27,7 +27,6 @@ const QUOTED_CHARACTERS: usize = 200;
 /// A text that any model has a vector for: it tells the dimension when all other texts are blank.
 const PROBE: &str = "text";
 
-/// How a remote embedder is reached.
 #[derive(Debug, Clone)]
 pub struct RemoteSettings {
     pub provider: Provider,
@@ -65,7 +64,6 @@ impl RemoteSettings {
     }
 }
 
-/// A model that is asked over HTTP.
 pub struct RemoteEmbedder {
     settings: RemoteSettings,
     model_id: String,
@@ -81,7 +79,6 @@ impl RemoteEmbedder {
         Self::with_clock(settings, Arc::new(SystemClock))
     }
 
-    /// The same with another clock to wait by.
     pub fn with_clock(settings: RemoteSettings, clock: Arc<dyn Clock>) -> Result<Self, EmbedError> {
         let provider = settings.provider;
         let wrong = |problem: String| EmbedError::Settings { provider: provider.name(), problem };
@@ -262,7 +259,6 @@ impl std::fmt::Debug for RemoteEmbedder {
     }
 }
 
-/// A text and its index in the call.
 type NumberedText<'a> = (usize, &'a str);
 
 /// Why one request failed, and whether to send it again.

@@ -1,6 +1,5 @@
 //! How a remote embedder fails.
 
-/// What a remote embedder did instead of answering as asked.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RemoteFailure {
     #[error("no answer within {seconds} s, asked {}", times(*attempts))]
@@ -24,7 +23,6 @@ pub enum RemoteFailure {
     TooLarge { limit: usize },
     #[error("the answer cannot be read: {0}")]
     Malformed(String),
-    /// More or fewer vectors than texts.
     #[error("{got} vectors came back for {asked} texts")]
     WrongCount { asked: usize, got: usize },
     /// Two vectors for one text, or a vector for a text that was never sent.

@@ -13,15 +13,12 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// stands still for many minutes looks broken, and a rerun continues where it stopped.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What time it is, and waiting.
 pub trait Clock: Send + Sync {
     fn now(&self) -> Timestamp;
 
-    /// Returns after `pause`.
     fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()>;
 }
 
-/// The machine's own clock.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SystemClock;
 

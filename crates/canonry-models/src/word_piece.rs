@@ -119,7 +119,6 @@ impl WordPiece {
     }
 }
 
-/// The ids so far and the word that is being read.
 struct Pieces<'a> {
     of: &'a WordPiece,
     ids: Vec<u32>,

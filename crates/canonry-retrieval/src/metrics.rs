@@ -20,13 +20,9 @@ pub struct Interval {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RetrievalMeasures {
     pub queries: usize,
-    /// The share of queries whose best relevant item is the first.
     pub recall_at_1: Interval,
-    /// The share with one among the first five.
     pub recall_at_5: Interval,
-    /// The share with one among the first ten.
     pub recall_at_10: Interval,
-    /// The share with one among the first twenty.
     pub recall_at_20: Interval,
     /// The mean of one divided by the rank; what is not found adds zero.
     pub mrr: Interval,

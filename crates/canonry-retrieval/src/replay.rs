@@ -34,7 +34,6 @@ impl CreationOrder {
         Self { positions, numbers }
     }
 
-    /// The items, oldest first.
     pub fn numbers(&self) -> &[ItemNumber] {
         &self.numbers
     }

@@ -9,7 +9,6 @@ pub const TERM_THRESHOLD: f64 = 0.20;
 /// The most hits one may ask for.
 pub const SEARCH_LIMIT: usize = 50;
 
-/// A hit before the rules.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SearchHit {
     pub number: ItemNumber,

@@ -27,7 +27,6 @@ impl Slot {
     }
 }
 
-/// Which item lies where.
 #[derive(Debug, Default)]
 pub(crate) struct Slots {
     numbers: Vec<Option<ItemNumber>>,

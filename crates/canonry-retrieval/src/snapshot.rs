@@ -48,7 +48,6 @@ pub fn write_snapshot(index: &ItemIndex, path: &Path) -> Result<(), SnapshotErro
     written.map_err(failed)
 }
 
-/// Reads an index of these items and this model.
 pub fn read_snapshot(path: &Path, item_type: ItemType, model: &str) -> Result<ItemIndex, SnapshotError> {
     let failed = |source| SnapshotError::Io { path: path.to_owned(), source };
     let damaged = |what| SnapshotError::Damaged { path: path.to_owned(), what };

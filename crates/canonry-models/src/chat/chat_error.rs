@@ -2,13 +2,10 @@
 
 use crate::remote_failure::RemoteFailure;
 
-/// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ChatError {
-    /// The model cannot be used as it is set up.
     #[error("set up the {provider} model: {problem}")]
     Settings { provider: &'static str, problem: String },
-    /// The provider did not answer, or not in its own format.
     #[error("ask {provider}: {failure}")]
     Remote { provider: &'static str, failure: RemoteFailure },
     #[error("ask {provider}: it refused ({said})")]
@@ -17,20 +14,16 @@ pub enum ChatError {
         said: String,
         /// The tokens it read, where the provider tells: they are paid for all the same.
         input_tokens: Option<u64>,
-        /// The tokens it wrote, where the provider tells.
         output_tokens: Option<u64>,
     },
-    /// The answer ended at the limit of tokens.
     #[error("ask {provider}: the answer ended at its limit of {max_tokens} tokens")]
     CutOff {
         provider: &'static str,
         max_tokens: u32,
         /// The tokens it read, where the provider tells: they are paid for all the same.
         input_tokens: Option<u64>,
-        /// The tokens it wrote, where the provider tells.
         output_tokens: Option<u64>,
     },
-    /// The program could not be run, failed, or did not end.
     #[error("ask the program {program}: {problem}")]
     Command { program: String, problem: String },
 }

@@ -24,7 +24,6 @@ pub struct ChatRequest {
 pub struct ChatAnswer {
     /// What the model wrote. It is as untrusted as what it read.
     pub text: String,
-    /// The tokens it read, where the provider tells.
     pub input_tokens: Option<u64>,
     /// The tokens it wrote, thoughts included, where the provider tells.
     pub output_tokens: Option<u64>,
@@ -32,7 +31,6 @@ pub struct ChatAnswer {
     pub latency: Duration,
 }
 
-/// A model that answers in text.
 pub trait ChatModel: Send + Sync {
     /// The model's name, as it is stored beside what it said.
     fn model_id(&self) -> &str;

@@ -17,7 +17,6 @@ const LARGEST_ANSWER: u64 = 4 << 20;
 /// What is kept of what a program says on its standard error.
 const LONGEST_SAID: u64 = 64 << 10;
 
-/// Which program is asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandSettings {
     pub program: String,

@@ -27,12 +27,8 @@ pub(crate) struct HeldRun<'a> {
 pub(crate) enum RunClaim<'a> {
     Held(HeldRun<'a>),
     Completed(ReviewId),
-    Busy {
-        until: Timestamp,
-    },
-    Outdated {
-        by: ReviewId,
-    },
+    Busy { until: Timestamp },
+    Outdated { by: ReviewId },
 }
 
 pub(crate) async fn claim<'a>(
