@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use rten_simd::{Isa, SimdOp};
 
+use crate::heap_bytes::vec_bytes;
 use crate::slots::Slot;
 
 /// Multiplications that are worth the start of a thread: about a third of a millisecond.
@@ -21,10 +22,43 @@ const ROUNDING: f32 = 1e-5;
 #[derive(Debug, Default)]
 pub struct DenseIndex {
     dimension: usize,
-    codes: Vec<i8>,
+    codes: Rows<i8>,
     coded: Vec<VectorCoding>,
-    vectors: Vec<f32>,
+    vectors: Rows<f32>,
     live: usize,
+}
+
+/// Rows of equal length in blocks of [`PORTION`]: one more neither moves the others nor doubles their room, which a
+/// single vector of 150 MB would do while a service runs.
+#[derive(Debug, Default)]
+struct Rows<T> {
+    blocks: Vec<Vec<T>>,
+}
+
+impl<T: Copy + Default> Rows<T> {
+    fn ensure_rows(&mut self, count: usize, width: usize) {
+        self.blocks.resize_with(count.div_ceil(PORTION), Vec::new);
+        for (at, block) in self.blocks.iter_mut().enumerate() {
+            let wanted = width * (count - at * PORTION).min(PORTION);
+            if block.len() < wanted {
+                let room = wanted.max(2 * block.len()).min(PORTION * width);
+                block.reserve_exact(room - block.len());
+                block.resize(wanted, T::default());
+            }
+        }
+    }
+
+    fn row(&self, at: usize, width: usize) -> Option<&[T]> {
+        self.blocks.get(at / PORTION)?.get(at % PORTION * width..(at % PORTION + 1) * width)
+    }
+
+    fn row_mut(&mut self, at: usize, width: usize) -> &mut [T] {
+        &mut self.blocks[at / PORTION][at % PORTION * width..(at % PORTION + 1) * width]
+    }
+
+    fn heap_bytes(&self) -> usize {
+        vec_bytes(&self.blocks) + self.blocks.iter().map(vec_bytes).sum::<usize>()
+    }
 }
 
 /// How a vector's codes relate to it. A scale of zero marks an empty slot.
@@ -99,15 +133,9 @@ impl DenseIndex {
         self.dimension
     }
 
-    /// An empty index for so many vectors.
-    pub(crate) fn with_room(dimension: usize, vectors: usize) -> Self {
-        Self {
-            dimension,
-            codes: Vec::with_capacity(dimension * vectors),
-            coded: Vec::with_capacity(vectors),
-            vectors: Vec::with_capacity(dimension * vectors),
-            live: 0,
-        }
+    /// An empty index for vectors of this dimension.
+    pub(crate) fn of_dimension(dimension: usize) -> Self {
+        Self { dimension, ..Self::default() }
     }
 
     /// Puts a vector in its slot, in place of what was there. Its length does not matter.
@@ -123,12 +151,11 @@ impl DenseIndex {
         self.remove(slot);
         if self.coded.len() <= slot.index() {
             self.coded.resize(slot.index() + 1, VectorCoding::default());
-            self.codes.resize((slot.index() + 1) * self.dimension, 0);
-            self.vectors.resize((slot.index() + 1) * self.dimension, 0.0);
+            self.codes.ensure_rows(slot.index() + 1, self.dimension);
+            self.vectors.ensure_rows(slot.index() + 1, self.dimension);
         }
-        let place = slot.index() * self.dimension..(slot.index() + 1) * self.dimension;
-        self.coded[slot.index()] = code(unit, &mut self.codes[place.clone()]);
-        self.vectors[place].copy_from_slice(unit);
+        self.coded[slot.index()] = code(unit, self.codes.row_mut(slot.index(), self.dimension));
+        self.vectors.row_mut(slot.index(), self.dimension).copy_from_slice(unit);
         self.live += 1;
         Ok(())
     }
@@ -145,7 +172,7 @@ impl DenseIndex {
 
     pub fn vector(&self, slot: Slot) -> Option<&[f32]> {
         self.coded.get(slot.index()).filter(|coded| coded.scale > 0.0)?;
-        self.vectors.get(slot.index() * self.dimension..(slot.index() + 1) * self.dimension)
+        self.vectors.row(slot.index(), self.dimension)
     }
 
     /// The cosine of a slot's vector with a query that [`DenseIndex::unit`] made.
@@ -228,7 +255,7 @@ impl DenseIndex {
         let mut blocks = vec![DenseBlock::default(); cosines.len().div_ceil(BLOCK)];
         let dimension = query.codes.len();
         let threads = (cosines.len() * dimension / MULTIPLICATIONS_PER_THREAD).clamp(1, THREADS);
-        let vectors = self.codes.chunks(PORTION * dimension).zip(self.coded.chunks(PORTION));
+        let vectors = self.codes.blocks.iter().zip(self.coded.chunks(PORTION));
         let results = cosines.chunks_mut(PORTION).zip(blocks.chunks_mut(PORTION / BLOCK));
         let portions = Mutex::new(vectors.zip(results));
         let next = || portions.lock().unwrap_or_else(PoisonError::into_inner).next();
@@ -244,6 +271,10 @@ impl DenseIndex {
             work();
         });
         blocks
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.codes.heap_bytes() + vec_bytes(&self.coded) + self.vectors.heap_bytes()
     }
 
     /// The vectors by slot, for a snapshot.

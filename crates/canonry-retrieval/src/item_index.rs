@@ -7,6 +7,7 @@ use crate::changes::{diff_bag, path_bag};
 use crate::dense::{DenseIndex, InvalidVector, Spread};
 use crate::evidence::TextFacts;
 use crate::fuse::{Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, rank, shortlist};
+use crate::heap_bytes::vec_bytes;
 use crate::lexical::{LexicalIndex, LexicalScores};
 use crate::search_rules::{SearchHit, apply_search_rules};
 use crate::slots::{Slot, Slots};
@@ -188,6 +189,23 @@ impl ItemIndex {
 
     pub fn stamp(&self, number: ItemNumber) -> Option<u64> {
         self.slots.find(number).map(|slot| self.stamps[slot.index()])
+    }
+
+    /// Sets what [`ItemIndex::stamp`] gives back, of every item.
+    pub fn restamp(&mut self, stamp: impl Fn(u64) -> u64) {
+        for (kept, number) in self.stamps.iter_mut().zip(self.slots.places()) {
+            if number.is_some() {
+                *kept = stamp(*kept);
+            }
+        }
+    }
+
+    /// What it takes on the heap: the room that was allocated, whether it is used or not.
+    pub fn heap_bytes(&self) -> usize {
+        let parts = [&self.text, &self.evidence, &self.paths, &self.diff];
+        let lexical: usize = parts.into_iter().map(LexicalIndex::heap_bytes).sum();
+        let by_slot = vec_bytes(&self.stamps) + vec_bytes(&self.shapes);
+        lexical + self.dense.heap_bytes() + self.slots.heap_bytes() + by_slot
     }
 
     /// Whether an item's text holds a word.

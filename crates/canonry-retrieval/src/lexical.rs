@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
 use crate::bag::{Bag, Count, Term};
+use crate::heap_bytes::{block_bytes, map_bytes, vec_bytes};
 use crate::postings::{Postings, TermHasher, pack, pack_ascending, posting, unpack, unpack_ascending};
 use crate::slots::Slot;
 
@@ -261,6 +262,13 @@ impl LexicalIndex {
             self.hashes[id as usize] = hash;
             id
         } else {
+            // An eighth more instead of double: a service keeps the index for weeks.
+            if self.postings.len() == self.postings.capacity() {
+                self.postings.reserve_exact(self.postings.len() / 8 + 8);
+            }
+            if self.hashes.len() == self.hashes.capacity() {
+                self.hashes.reserve_exact(self.hashes.len() / 8 + 8);
+            }
             self.postings.push(first);
             self.hashes.push(hash);
             let id = u32::try_from(self.postings.len() - 1).ok().filter(|id| *id < MOST_TERMS);
@@ -274,6 +282,15 @@ impl LexicalIndex {
         self.live += 1;
         self.total_length += u64::from(self.lengths[index]);
         self.total_title_length += u64::from(self.title_lengths[index]);
+    }
+
+    /// Every term is visited: milliseconds among 100,000 items.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        let postings: usize = self.postings.iter().map(Postings::heap_bytes).sum();
+        let items: usize = self.items.iter().flatten().map(|terms| block_bytes(terms.len())).sum();
+        let vectors = vec_bytes(&self.postings) + vec_bytes(&self.hashes) + vec_bytes(&self.free_ids);
+        let by_slot = vec_bytes(&self.items) + vec_bytes(&self.lengths) + vec_bytes(&self.title_lengths);
+        postings + items + vectors + by_slot + map_bytes::<(u64, u32)>(self.ids.capacity())
     }
 
     /// The lengths of the item in each slot, for a snapshot.

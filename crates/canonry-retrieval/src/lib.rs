@@ -5,6 +5,7 @@ mod changes;
 mod dense;
 mod evidence;
 mod fuse;
+mod heap_bytes;
 mod item_index;
 mod late;
 mod lexical;
@@ -28,6 +29,7 @@ pub use evidence::{FactKind, SharedFact, TextFacts, shared_facts};
 pub use fuse::{
     Candidate, Hit, Overlap, RetrievalMode, SHORTLIST, ScoreParts, UnknownMode, rank, shortlist, words_score,
 };
+pub use heap_bytes::{block_bytes, map_bytes, vec_bytes};
 pub use item_index::{Ask, CandidatePool, Entry, IndexError, ItemIndex, Query};
 pub use late::{LateQuery, LateScores, late_interaction};
 pub use lexical::{LexicalIndex, LexicalScores};

@@ -3,6 +3,7 @@
 use std::hash::Hasher;
 
 use crate::bag::Count;
+use crate::heap_bytes::vec_bytes;
 use crate::slots::Slot;
 
 /// Most terms occur in one item only; those need no allocation.
@@ -17,6 +18,13 @@ impl Postings {
         match self {
             Self::One(posting) => std::slice::from_ref(posting),
             Self::Many(postings) => postings,
+        }
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::One(_) => 0,
+            Self::Many(postings) => vec_bytes(postings),
         }
     }
 

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 
 use canonry_domain::ItemNumber;
 
+use crate::heap_bytes::{map_bytes, vec_bytes};
+
 /// The place of an item. Small, dense numbers let scores be arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slot(u32);
@@ -75,6 +77,10 @@ impl Slots {
         self.numbers[slot.index()] = None;
         self.free.push(slot);
         Some(slot)
+    }
+
+    pub(crate) fn heap_bytes(&self) -> usize {
+        vec_bytes(&self.numbers) + map_bytes::<(ItemNumber, Slot)>(self.by_number.capacity()) + vec_bytes(&self.free)
     }
 
     /// The slots that a snapshot told of; `None` when a number stands twice.

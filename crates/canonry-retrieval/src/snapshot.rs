@@ -161,12 +161,13 @@ fn read_index(source: &mut SnapshotSource) -> Result<ItemIndex, ReadError> {
     index.paths = read_lexical(source, places)?;
     index.diff = read_lexical(source, places)?;
     let dimension = source.count(0)?;
-    let vectors = source.count(4 * dimension as u64)?;
+    // How many of them are vectors; each is read below.
+    source.count(4 * dimension as u64)?;
     let slots = source.count(1)?;
     if slots > places {
         return Err(ReadError::Damaged("it has more vectors than items"));
     }
-    index.dense = DenseIndex::with_room(dimension, vectors);
+    index.dense = DenseIndex::of_dimension(dimension);
     let mut vector = vec![0.0; dimension];
     for slot in 0..slots {
         if source.bytes::<1>()?[0] == 0 {
