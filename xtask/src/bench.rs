@@ -13,6 +13,7 @@ mod review_project;
 mod scale;
 mod service;
 mod service_burst;
+mod service_latency;
 mod service_load;
 mod service_process;
 mod watched;
@@ -29,7 +30,7 @@ use crate::process::{cargo, root};
 /// A benchmark: its name, and what runs it and prints its table.
 type Benchmark = (&'static str, fn() -> Result<()>);
 
-const BENCHMARKS: [Benchmark; 10] = [
+const BENCHMARKS: [Benchmark; 11] = [
     ("import", import::run),
     ("retrieval", retrieval::run),
     ("judge", judge::run),
@@ -38,6 +39,7 @@ const BENCHMARKS: [Benchmark; 10] = [
     ("scale", scale::run),
     ("pipeline", pipeline::run),
     ("service", service::run),
+    ("service-latency", service_latency::run),
     ("review", review::run),
     ("console", console::run),
 ];
@@ -88,9 +90,14 @@ fn release_binary() -> Result<PathBuf> {
     }
 }
 
-/// An example program, built for release, to be run in the root of the workspace.
+/// An example program, built for release, to be run in the root of the workspace; or one that is built already, in the
+/// folder that CANONRY_BENCH_EXAMPLES names.
 fn example(package: &str, name: &str) -> Result<Command> {
-    let mut command = Command::new(built(&["--package", package, "--example", name], name)?);
+    let program = match std::env::var_os("CANONRY_BENCH_EXAMPLES").filter(|value| !value.is_empty()) {
+        Some(folder) => PathBuf::from(folder).join(name),
+        None => built(&["--package", package, "--example", name], name)?,
+    };
+    let mut command = Command::new(program);
     command.current_dir(root());
     Ok(command)
 }

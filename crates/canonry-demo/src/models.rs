@@ -5,17 +5,17 @@ use std::sync::OnceLock;
 
 use canonry_models::LocalEmbedder;
 use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, Judge};
+use canonry_triage::{Detectors, IndexCache, Judge};
 
-#[derive(Default)]
 pub(crate) struct LocalModels {
     embedder: OnceLock<LocalEmbedder>,
     snapshots: PathBuf,
+    indexes: IndexCache,
 }
 
 impl LocalModels {
     pub(crate) fn with_snapshots(snapshots: PathBuf) -> Self {
-        Self { embedder: OnceLock::new(), snapshots }
+        Self { embedder: OnceLock::new(), snapshots, indexes: IndexCache::with_default_room() }
     }
 }
 
@@ -24,7 +24,14 @@ impl DetectorSource for LocalModels {
         let embedder = self
             .embedder
             .get_or_init(|| LocalEmbedder::load().expect("invariant: the model that is compiled in can be read"));
-        Detectors { github: None, embedder, extractor: None, judge: Judge::Local, snapshots: Some(&self.snapshots) }
+        Detectors {
+            github: None,
+            embedder,
+            extractor: None,
+            judge: Judge::Local,
+            snapshots: Some(&self.snapshots),
+            indexes: Some(&self.indexes),
+        }
     }
 
     fn is_hosted(&self) -> bool {

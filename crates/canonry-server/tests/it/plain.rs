@@ -18,7 +18,7 @@ impl Plain {
 
 impl DetectorSource for Plain {
     fn detectors(&self) -> Detectors<'_> {
-        Detectors { github: None, embedder: self, extractor: None, judge: Judge::Local, snapshots: None }
+        Detectors { github: None, embedder: self, extractor: None, judge: Judge::Local, snapshots: None, indexes: None }
     }
 
     fn is_hosted(&self) -> bool {

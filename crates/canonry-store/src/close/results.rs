@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sqlx::types::Json;
 
 use crate::close::runs::{CloseMode, CloseRunId};
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::overrides::{NewOverride, add_override};
 use crate::engine::open::Store;
@@ -118,6 +119,7 @@ impl Store {
             CloseOutcome::Skipped | CloseOutcome::Failed => None,
         };
         let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
+        note_index_change(&mut tx, row.repo, IndexChange::Items(&[(item_type, number)])).await?;
         tx.commit().await?;
         tell(&adjusted);
         Ok(true)
@@ -156,6 +158,7 @@ impl Store {
         }
         let act = matches!(result.outcome, CloseOutcome::Applied { .. }).then_some(OwnAct::Undone);
         let adjusted = row.tell_log(&mut tx, item_type, number, act, now).await?;
+        note_index_change(&mut tx, row.repo, IndexChange::Items(&[(item_type, number)])).await?;
         tx.commit().await?;
         tell(&adjusted);
         Ok(true)

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
@@ -78,13 +79,15 @@ impl Store {
     }
 
     /// Stores what was learned, and notes of which items less or more is their own now: their vectors are to be made
-    /// again, and count until then.
+    /// again, and count until then. `since` is the [`IndexVersion`](crate::IndexVersion) from before their texts were read:
+    /// whether something else is their own of what changed meanwhile was not seen.
     pub async fn write_boilerplate(
         &self,
         repo: RepoId,
         item_type: ItemType,
         learned: &StoredBoilerplate,
         changed: &[ItemNumber],
+        since: i64,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
@@ -110,6 +113,7 @@ impl Store {
                 query.build().execute(db).await?;
             });
         }
+        note_index_change(&mut tx, repo, IndexChange::Boilerplate { item_type, changed, since }).await?;
         tx.commit().await
     }
 }

@@ -5,6 +5,7 @@ use canonry_domain::{
 };
 use jiff::Timestamp;
 
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::items::{ItemRow, item_columns};
 use crate::corpus::repos::RepoId;
 use crate::corpus::token_vectors::write_token_vectors;
@@ -116,6 +117,8 @@ impl Store {
             write_embedding(&mut tx, repo, key, embedding, micros(now)).await?;
             write_token_vectors(&mut tx, repo, key, embedding).await?;
         }
+        let items: Vec<_> = embeddings.iter().map(|embedding| (embedding.item_type, embedding.number)).collect();
+        note_index_change(&mut tx, repo, IndexChange::Items(&items)).await?;
         tx.commit().await
     }
 

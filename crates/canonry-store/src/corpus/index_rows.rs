@@ -1,6 +1,6 @@
 //! What an index in memory is built from, and what tells whether it is up to date.
 
-use canonry_domain::{ContentHash, ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
+use canonry_domain::{ContentVersion, ItemNumber, ItemState, ItemType, Login, PullChanges};
 use futures_util::TryStreamExt as _;
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -22,8 +22,8 @@ pub struct IndexRow {
     pub created_at: Option<Timestamp>,
     pub author: Option<Login>,
     pub duplicate_of: Option<ItemNumber>,
-    /// The hash of its text.
-    pub content_hash: ContentHash,
+    /// The beginning of its content hash.
+    pub text_hash: u64,
     pub content_version: ContentVersion,
     /// A hash of its stored changes, which differs between the engines; 0 when they are not known.
     pub changes_hash: u64,
@@ -48,25 +48,34 @@ type RowWithChanges = (i64, String, Option<i64>, Option<i64>, String, i64, Optio
 type TextRow = (i64, String, String, Option<Json<PullChanges>>);
 
 impl Store {
-    /// Every item of a type that is in the repository, by number, without its texts.
+    /// The items of a type that are in the repository, by number, without their texts: all, or those of these numbers.
     pub async fn index_rows(
         &self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
+        numbers: Option<&[ItemNumber]>,
     ) -> Result<Vec<IndexRow>, StoreError> {
+        let numbers: Option<Vec<i64>> = numbers.map(|numbers| numbers.iter().map(|number| number.get()).collect());
         macro_rules! rows {
-            ($db:expr, $changes:literal) => {{
+            ($db:expr, $changes:literal, $among:literal, $numbers:expr) => {{
                 let query = concat!(
                     "SELECT i.number, i.state, i.created_at, i.duplicate_of, i.content_hash, i.content_version, ",
                     $changes,
                     ", e.embedded_at, i.author
                     FROM items i LEFT JOIN embeddings e ON e.item_id = i.id AND e.representation = $3 AND e.model = $4
                         AND e.embedded_hash = i.content_hash
-                    WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL ORDER BY i.number"
+                    WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL",
+                    $among,
+                    " ORDER BY i.number"
                 );
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
-                let mut read = query.bind(key.representation.as_str()).bind(key.model.as_str()).fetch($db);
+                let query = query.bind(key.representation.as_str()).bind(key.model.as_str());
+                let query = match $numbers {
+                    Some(numbers) => query.bind(numbers),
+                    None => query,
+                };
+                let mut read = query.fetch($db);
                 let mut rows: Vec<Row> = Vec::new();
                 // One by one: the changes of all pull requests together may be larger than memory.
                 while let Some(row) = read.try_next().await? {
@@ -76,10 +85,17 @@ impl Store {
                 rows
             }};
         }
-        let rows: Vec<Row> = match &self.pool {
+        let listed = numbers.as_ref().map(Json);
+        let rows: Vec<Row> = match (&self.pool, numbers.is_some()) {
             // SQLite has no function that hashes.
-            Pool::Sqlite(db) => rows!(db, "i.changes"),
-            Pool::Postgres(db) => rows!(db, "md5(CAST(i.changes AS TEXT))"),
+            (Pool::Sqlite(db), false) => rows!(db, "i.changes", "", None::<i64>),
+            (Pool::Sqlite(db), true) => {
+                rows!(db, "i.changes", " AND i.number IN (SELECT value FROM json_each($5))", listed)
+            }
+            (Pool::Postgres(db), false) => rows!(db, "md5(CAST(i.changes AS TEXT))", "", None::<i64>),
+            (Pool::Postgres(db), true) => {
+                rows!(db, "md5(CAST(i.changes AS TEXT))", " AND i.number = ANY ($5)", numbers.as_ref())
+            }
         };
         rows.into_iter()
             .map(|(number, state, created_at, duplicate_of, hash, version, changes_hash, embedded_at, author)| {
@@ -89,7 +105,10 @@ impl Store {
                     created_at: optional_moment(created_at)?,
                     author: optional_word(author.as_deref())?,
                     duplicate_of: duplicate_of.map(ItemNumber::new).transpose().map_err(StoreError::damaged)?,
-                    content_hash: ContentHash::stored(hash),
+                    text_hash: hash
+                        .get(..16)
+                        .and_then(|digits| u64::from_str_radix(digits, 16).ok())
+                        .unwrap_or_default(),
                     content_version: ContentVersion::stored(version),
                     changes_hash,
                     embedded: embedded_at.is_some(),

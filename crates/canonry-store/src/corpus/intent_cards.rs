@@ -11,6 +11,7 @@ use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::corpus::embeddings::cards_suffix;
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::engine::open::Store;
 use crate::engine::row_values::{micros, moment, word};
@@ -104,6 +105,8 @@ impl Store {
         for (item, outcome) in cards {
             written.push(write(&mut tx, repo, maker, item, outcome, micros(now)).await?);
         }
+        let items: Vec<_> = cards.iter().map(|(item, _)| (item.item_type, item.number)).collect();
+        note_index_change(&mut tx, repo, IndexChange::Items(&items)).await?;
         tx.commit().await?;
         Ok(written)
     }

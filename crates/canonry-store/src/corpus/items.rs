@@ -9,9 +9,10 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::engine::open::Store;
-use crate::engine::row_values::{optional_moment, optional_word, word};
+use crate::engine::row_values::{micros, optional_moment, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// The columns of an item, in the order of [`ItemRow`], for SQL texts that are put together as constants.
@@ -223,13 +224,9 @@ impl Store {
         gone: Gone,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let update =
-            "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 AND gone IS NULL";
-        let marked = on_pool!(&self.pool, |db| {
-            let query = sqlx::query(update).bind(repo.0).bind(number.get()).bind(gone.as_str());
-            query.bind(crate::engine::row_values::micros(now)).execute(db).await?.rows_affected()
-        });
-        Ok(marked > 0)
+        let update = "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2
+            AND gone IS NULL RETURNING type";
+        self.set_gone(repo, number, update, Some(gone), now).await
     }
 
     /// The numbers of all items that left the repository.
@@ -241,13 +238,30 @@ impl Store {
 
     /// Takes the mark of an item back that is in the repository after all.
     pub async fn mark_back(&self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
-        let update = "UPDATE items SET gone = NULL, last_synced_at = $3 WHERE repo_id = $1 AND number = $2";
-        on_pool!(&self.pool, |db| {
-            let query =
-                sqlx::query(update).bind(repo.0).bind(number.get()).bind(crate::engine::row_values::micros(now));
-            query.execute(db).await?;
-        });
+        let update =
+            "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 RETURNING type";
+        self.set_gone(repo, number, update, None, now).await?;
         Ok(())
+    }
+
+    async fn set_gone(
+        &self,
+        repo: RepoId,
+        number: ItemNumber,
+        update: &'static str,
+        gone: Option<Gone>,
+        now: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let mut tx = self.pool.begin().await?;
+        let types: Vec<String> = on_tx!(&mut tx, |db| {
+            let query = sqlx::query_scalar(update).bind(repo.0).bind(number.get());
+            query.bind(gone.map(Gone::as_str)).bind(micros(now)).fetch_all(db).await?
+        });
+        let marked: Vec<(ItemType, ItemNumber)> =
+            types.iter().map(|item_type| Ok((word(item_type)?, number))).collect::<Result<_, StoreError>>()?;
+        note_index_change(&mut tx, repo, IndexChange::Items(&marked)).await?;
+        tx.commit().await?;
+        Ok(!marked.is_empty())
     }
 
     /// Notes that an item has a milestone or is locked, as it was seen by who looked at nothing else of it.
@@ -276,10 +290,15 @@ impl Store {
         target: ItemNumber,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE items SET duplicate_of = $4 WHERE repo_id = $1 AND type = $2 AND number = $3";
-        let noted = on_pool!(&self.pool, |db| {
+        let mut tx = self.pool.begin().await?;
+        let noted = on_tx!(&mut tx, |db| {
             let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(target.get()).execute(db).await?.rows_affected()
         });
+        if noted > 0 {
+            note_index_change(&mut tx, repo, IndexChange::Items(&[(item_type, number)])).await?;
+        }
+        tx.commit().await?;
         Ok(noted > 0)
     }
 }

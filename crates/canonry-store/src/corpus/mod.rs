@@ -3,6 +3,7 @@
 pub(crate) mod boilerplate;
 pub(crate) mod embeddings;
 pub(crate) mod etags;
+pub(crate) mod index_changes;
 pub(crate) mod index_rows;
 pub(crate) mod intent_cards;
 pub(crate) mod items;
@@ -17,6 +18,7 @@ pub(crate) mod upsert_items;
 
 pub use boilerplate::{ItemText, StoredBoilerplate};
 pub use embeddings::{EmbedFilter, Embedding, EmbeddingKey, NewEmbedding};
+pub use index_changes::IndexVersion;
 pub use index_rows::{IndexEntry, IndexRow};
 pub use intent_cards::{CardMaker, CardOutcome, StoredCard};
 pub use items::{ItemCounts, ItemFilter};

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::items::{COLUMNS, ItemRow};
 use crate::corpus::repos::{Repo, RepoId};
 use crate::engine::open::Store;
@@ -104,6 +105,7 @@ async fn take_in_by(
         make_sets_stale(tx, repo.id, *item_type, *number).await?;
     }
     let learned = add_events(tx, repo.id, &merging.events, now).await?;
+    note_index_change(tx, repo.id, IndexChange::Items(&merging.reindexed)).await?;
     Ok((TakenIn { changes: merging.changes }, learned.adjusted))
 }
 
@@ -115,12 +117,21 @@ struct Merging<'a> {
     changes: Vec<Change>,
     changed: BTreeSet<Key>,
     edited: BTreeSet<Key>,
+    reindexed: Vec<(ItemType, ItemNumber)>,
     events: Vec<OutcomeEvent>,
 }
 
 impl<'a> Merging<'a> {
     fn new(repo: &'a RepoName, now: Timestamp) -> Self {
-        Self { repo, now, changes: Vec::new(), changed: BTreeSet::new(), edited: BTreeSet::new(), events: Vec::new() }
+        Self {
+            repo,
+            now,
+            changes: Vec::new(),
+            changed: BTreeSet::new(),
+            edited: BTreeSet::new(),
+            reindexed: Vec::new(),
+            events: Vec::new(),
+        }
     }
 
     fn take(&mut self, known: &mut HashMap<Key, Item>, record: ItemRecord, merge: Merge<'_>) {
@@ -140,12 +151,24 @@ impl<'a> Merging<'a> {
         if write {
             self.changed.insert(key);
         }
+        if write && before.is_none_or(|before| is_indexed_anew(before, &merged.item)) {
+            self.reindexed.push((merged.item.item_type, merged.item.number));
+        }
         if merged.change == (Change::Updated { content: true }) {
             self.edited.insert(key);
         }
         self.changes.push(merged.change);
         known.insert(key, merged.item);
     }
+}
+
+/// Whether something changed that an index keeps of an item.
+fn is_indexed_anew(before: &Item, now: &Item) -> bool {
+    let kept = |item: &Item| (item.state, item.created_at, item.duplicate_of, item.content_version, item.gone);
+    kept(before) != kept(now)
+        || before.author != now.author
+        || before.content_hash != now.content_hash
+        || before.changes != now.changes
 }
 
 /// 25 columns a row; SQLite takes at most 32,766 values in a statement.

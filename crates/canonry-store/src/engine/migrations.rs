@@ -51,6 +51,7 @@ const MIGRATIONS: &[Migration] = &[
     migration!("0019_boilerplate"),
     migration!("0020_issued_markers"),
     migration!("0021_judge_proofs"),
+    migration!("0022_index_changes"),
 ];
 
 /// The schema that this program reads and writes.

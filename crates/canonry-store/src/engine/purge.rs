@@ -7,6 +7,7 @@ use canonry_domain::{GithubId, RepoName};
 use sqlx::AssertSqlSafe;
 use sqlx::types::Json;
 
+use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::engine::open::Store;
 use crate::engine::row_values::count;
@@ -49,6 +50,8 @@ const TABLES: &[(&str, Of)] = &[
     ("token_vectors", Of::Item),
     ("intent_cards", Of::Item),
     ("boilerplate", Of::Repo),
+    ("index_versions", Of::Repo),
+    ("item_changes", Of::Repo),
     ("candidate_sets", Of::Item),
     ("candidate_set_members", Of::CandidateSet),
     ("judge_decisions", Of::Repo),
@@ -271,6 +274,9 @@ impl Store {
         let deleted = on_tx!(&mut tx, |db| {
             sqlx::query(delete).bind(repo.0).bind(i64::from(most)).execute(db).await?.rows_affected()
         });
+        if table == "items" {
+            note_index_change(&mut tx, repo, IndexChange::Everything).await?;
+        }
         tx.commit().await?;
         Ok(deleted)
     }
@@ -318,6 +324,9 @@ impl Store {
                 }
                 Transaction::Postgres(db) => delete!(&mut **db, "= ANY ($1)", &ids),
             }
+        }
+        if tables.contains(&"embeddings") && !ids.is_empty() {
+            note_index_change(&mut tx, repo, IndexChange::Everything).await?;
         }
         tx.commit().await?;
         Ok(last)

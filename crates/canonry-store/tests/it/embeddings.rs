@@ -99,7 +99,7 @@ on_both_engines! {
             ..ItemRecord::new(ItemType::Issue, number(2), "Title")
         };
         store.take_in(&repo, vec![edited], now()).await.expect("taken in");
-        let rows = store.index_rows(repo.id, &model, ItemType::Issue).await.expect("reads");
+        let rows = store.index_rows(repo.id, &model, ItemType::Issue, None).await.expect("reads");
         assert_eq!(rows.iter().map(|row| (row.number.get(), row.embedded)).collect::<Vec<_>>(), [(1, true), (2, false), (3, false)]);
         assert_eq!((rows[1].duplicate_of, rows[0].changes_hash, rows[1].changes_hash != 0), (Some(number(1)), 0, true));
         let numbers = [number(2), number(1), number(9)];

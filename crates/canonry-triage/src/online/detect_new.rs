@@ -26,6 +26,8 @@ use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
+use crate::retrieval::index_cache::IndexCache;
+use crate::retrieval::loaded_index::OpenItems;
 use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
 
 /// How one item is looked at.
@@ -60,6 +62,25 @@ pub struct Detectors<'a> {
     pub extractor: Option<IntentExtractor<'a>>,
     pub judge: Judge<'a>,
     pub snapshots: Option<&'a Path>,
+    /// Where indexes stay between items; without it one is loaded for each.
+    pub indexes: Option<&'a IndexCache>,
+}
+
+impl Detectors<'_> {
+    /// What an item is compared with.
+    async fn neighbourhood(
+        &self,
+        store: &Store,
+        repo: &Repo,
+        item_type: ItemType,
+        source: EmbedSource,
+    ) -> Result<Neighbourhood, RetrievalError> {
+        let (key, calibration) = (source.key(self.embedder.model_id()), self.embedder.calibration().clone());
+        match self.indexes {
+            Some(cache) => cache.neighbourhood(store, repo, item_type, key, calibration, self.snapshots).await,
+            None => Neighbourhood::load(store, repo, item_type, key, calibration, self.snapshots).await,
+        }
+    }
 }
 
 /// A neighbour, for a person.
@@ -147,9 +168,7 @@ pub async fn detect_new(
     };
     refresh_boilerplate(store, &repo, item.item_type, now).await?;
     let (source, fallback) = prepare(store, &repo, &item, with, now).await?;
-    let key = source.key(with.embedder.model_id());
-    let calibration = with.embedder.calibration().clone();
-    let near = Neighbourhood::load(store, &repo, item.item_type, key, calibration, with.snapshots).await?;
+    let near = with.neighbourhood(store, &repo, item.item_type, source).await?;
     if options.mode != RetrievalMode::Lexical {
         require_vectors(&repo, &item, &near, with.embedder.model_id())?;
     }
@@ -195,8 +214,7 @@ pub(crate) async fn closed_matches(
     if record.embed_model != model {
         return Ok(Vec::new());
     }
-    let calibration = with.embedder.calibration().clone();
-    let near = Neighbourhood::load(store, repo, item.item_type, source.key(model), calibration, with.snapshots).await?;
+    let near = with.neighbourhood(store, repo, item.item_type, source).await?;
     let Some(entry) = near.entry(item.number).await? else { return Ok(Vec::new()) };
     let closed = closed_neighbours(&near, &entry, options).await?;
     top_matches(store, repo, item.item_type, &closed, &[]).await
@@ -358,8 +376,10 @@ fn changes_of(files: &[RestPullFile]) -> PullChanges {
 
 /// Nine in ten of the other open items must have a vector: an answer about fewer would be no answer about the repository.
 fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) -> Result<(), DetectError> {
-    let others = || near.rows().values().filter(|row| row.number != item.number && row.state == ItemState::Open);
-    let (open, embedded) = (others().count(), others().filter(|row| row.embedded).count());
+    let OpenItems { all, embedded } = near.open_items();
+    let own = near.rows().get(&item.number).filter(|row| row.state == ItemState::Open);
+    let (open, embedded) =
+        (all - usize::from(own.is_some()), embedded - usize::from(own.is_some_and(|row| row.embedded)));
     if embedded * 10 >= open * 9 {
         return Ok(());
     }

@@ -61,7 +61,7 @@ async fn learn(
     files: &Boilerplate,
     now: Timestamp,
 ) -> Result<Boilerplate, StoreError> {
-    let texts = store.count_texts(repo.id, item_type).await?;
+    let (texts, since) = (store.count_texts(repo.id, item_type).await?, store.index_version(repo.id).await?.version);
     let mut learner = BoilerplateLearner::default();
     let mut after = None;
     loop {
@@ -84,6 +84,6 @@ async fn learn(
     })
     .await;
     let learned = StoredBoilerplate { boilerplate, texts };
-    store.write_boilerplate(repo.id, item_type, &learned, &changed, now).await?;
+    store.write_boilerplate(repo.id, item_type, &learned, &changed, since, now).await?;
     Ok(learned.boilerplate)
 }

@@ -1,7 +1,7 @@
 //! The closer look at a shortlist: who wrote the items and when, and their texts token by token; then the order.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use canonry_domain::{ItemNumber, TokenVectors};
 use canonry_retrieval::{Candidate, CandidatePool, Hit, LateQuery, RetrievalMode, SHORTLIST, rank};
@@ -69,7 +69,7 @@ impl Neighbourhood {
         numbers.dedup();
         let mut found = Tokens::with_capacity(numbers.len());
         {
-            let mut cache = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut cache = self.tokens();
             numbers.retain(|&number| match cache.get(number) {
                 Some(tokens) => {
                     found.insert(number, tokens);
@@ -79,7 +79,7 @@ impl Neighbourhood {
             });
         }
         let read = self.store.token_vectors(self.repo.id, &self.key, self.item_type(), &numbers).await?;
-        let mut cache = self.tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut cache = self.tokens();
         for (number, tokens) in read {
             let tokens = Arc::new(tokens);
             cache.put(number, Arc::clone(&tokens));

@@ -7,38 +7,32 @@ use std::{fs, io};
 
 use canonry_domain::{Boilerplate, ItemNumber, ItemType, PullChanges, RepoName, has_content};
 use canonry_retrieval::{Entry, IndexError, ItemIndex, read_snapshot, write_snapshot};
-use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store};
+use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation};
+use tokio::sync::OwnedRwLockReadGuard;
 
+use crate::retrieval::loaded_index::{IndexSource, LoadedIndex};
 use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
 
 /// Items whose texts are read at once while an index is built.
 const ENTRIES: usize = 400;
 
 /// The index of these rows, and whether it differs from the one that was known.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "where, what of, what is known, and by which text; each is another thing"
-)]
 pub(crate) async fn up_to_date(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    key: &EmbeddingKey,
+    source: IndexSource<'_>,
     known: Option<ItemIndex>,
     rows: &[IndexRow],
     boilerplate: &Arc<Boilerplate>,
-    with_vectors: bool,
 ) -> Result<(ItemIndex, bool), RetrievalError> {
     if let Some(index) = known {
-        match bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await {
+        match bring_up_to_date(source, index, rows, boilerplate).await {
             Ok(brought) => return Ok(brought),
             // All vectors may have another length by now: the model was exchanged under its name.
             Err(RetrievalError::Index(error)) => tracing::info!(%error, "the index on disk is not used"),
             Err(error) => return Err(error),
         }
     }
-    let index = ItemIndex::new(item_type, &key.model);
-    let (index, _) = bring_up_to_date(store, repo, key, index, rows, boilerplate, with_vectors).await?;
+    let index = ItemIndex::new(source.item_type, &source.key.model);
+    let (index, _) = bring_up_to_date(source, index, rows, boilerplate).await?;
     Ok((index, true))
 }
 
@@ -49,31 +43,45 @@ pub(crate) async fn off_async_threads<T: Send + 'static>(work: impl FnOnce() -> 
 
 /// Puts in what is new or changed and takes out what left; says whether anything did.
 async fn bring_up_to_date(
-    store: &Store,
-    repo: &Repo,
-    key: &EmbeddingKey,
+    source: IndexSource<'_>,
     mut index: ItemIndex,
     rows: &[IndexRow],
     boilerplate: &Arc<Boilerplate>,
-    with_vectors: bool,
 ) -> Result<(ItemIndex, bool), RetrievalError> {
-    // A template that is learned changes what is indexed of any item.
-    let shared = boilerplate.stamp();
-    let stamp = |row: &IndexRow| stamp(row, with_vectors) ^ shared;
     let present: HashSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
     let gone: Vec<ItemNumber> = index.numbers().filter(|number| !present.contains(number)).collect();
     for number in &gone {
         index.remove(*number);
     }
-    let stale: Vec<&IndexRow> = rows.iter().filter(|row| index.stamp(row.number) != Some(stamp(row))).collect();
+    let shared = boilerplate.stamp();
+    let stale: Vec<&IndexRow> = rows.iter().filter(|row| is_stale(source, &index, row, shared)).collect();
+    index = index_anew(source, index, &stale, boilerplate).await?;
+    Ok((index, !gone.is_empty() || !stale.is_empty()))
+}
+
+/// Whether something else is indexed of an item than what is stored; `shared` is the stamp of the boilerplate.
+pub(crate) fn is_stale(source: IndexSource<'_>, index: &ItemIndex, row: &IndexRow, shared: u64) -> bool {
+    index.stamp(row.number) != Some(stamp(row, source.with_vectors(), shared))
+}
+
+/// Reads these items and puts them in, in place of what was indexed of them.
+pub(crate) async fn index_anew(
+    source: IndexSource<'_>,
+    mut index: ItemIndex,
+    stale: &[&IndexRow],
+    boilerplate: &Arc<Boilerplate>,
+) -> Result<ItemIndex, RetrievalError> {
+    let IndexSource { store, repo, item_type, key, .. } = source;
+    let (with_vectors, shared) = (source.with_vectors(), boilerplate.stamp());
     for batch in stale.chunks(ENTRIES) {
         let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
-        let entries = store.index_entries(repo.id, index.item_type(), &numbers, with_vectors.then_some(key)).await?;
+        let entries = store.index_entries(repo.id, item_type, &numbers, with_vectors.then_some(key)).await?;
+        let stamps: HashMap<ItemNumber, u64> =
+            batch.iter().map(|row| (row.number, stamp(row, with_vectors, shared))).collect();
         let boilerplate = Arc::clone(boilerplate);
-        let stamps: HashMap<ItemNumber, u64> = batch.iter().map(|row| (row.number, stamp(row))).collect();
         index = off_async_threads(move || with_entries(index, entries, &boilerplate, &stamps)).await?;
     }
-    Ok((index, !gone.is_empty() || !stale.is_empty()))
+    Ok(index)
 }
 
 /// An issue without text of its own is indexed as a text without words, whatever its vector: it is near to nothing.
@@ -103,12 +111,13 @@ fn with_entries(
 }
 
 /// Differs when an item's text, vector or changes do: hashes stand for the text and the changes, the time of embedding for
-/// the vector.
-fn stamp(row: &IndexRow, with_vectors: bool) -> u64 {
-    let digits = row.content_hash.as_str().get(..16).unwrap_or_default();
-    let text = u64::from_str_radix(digits, 16).unwrap_or_default();
+/// the vector. A template that is learned changes what is indexed of any item.
+fn stamp(row: &IndexRow, with_vectors: bool, shared: u64) -> u64 {
     let vector = row.embedded_at.filter(|_| with_vectors).map_or(0, |at| at.as_microsecond().cast_unsigned());
-    text ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.changes_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    row.text_hash
+        ^ vector.wrapping_mul(0xd6e8_feb8_6659_fd93)
+        ^ row.changes_hash.wrapping_mul(0x9e37_79b9_7f4a_7c15)
+        ^ shared
 }
 
 pub(crate) fn snapshot_place(folder: &Path, repo: &Repo, item_type: ItemType, key: &EmbeddingKey) -> PathBuf {
@@ -159,6 +168,18 @@ pub(crate) fn stored_index(place: &Path, item_type: ItemType, model: &str) -> Op
     read_snapshot(place, item_type, model)
         .inspect_err(|error| tracing::info!(%error, "the index on disk is not used"))
         .ok()
+}
+
+/// Writes a kept index, which changes only afterwards.
+pub(crate) async fn save_index(index: OwnedRwLockReadGuard<Option<LoadedIndex>>, place: PathBuf) {
+    off_async_threads(move || {
+        if let Some(loaded) = index.as_ref()
+            && let Err(error) = write_snapshot(&loaded.index, &place)
+        {
+            tracing::warn!(%error, "the index could not be kept on disk");
+        }
+    })
+    .await;
 }
 
 pub(crate) fn kept_on_disk(index: ItemIndex, place: &Path) -> ItemIndex {

@@ -1,8 +1,9 @@
 //! The items of one type of a repository, ready to be compared: index in memory, vectors there or in PostgreSQL.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Deref;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, MutexGuard};
 
 use canonry_domain::{Boilerplate, ItemNumber, ItemState, ItemType, Similarity};
 use canonry_models::Calibration;
@@ -11,10 +12,10 @@ use canonry_retrieval::{
     words_score,
 };
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
+use tokio::sync::OwnedRwLockReadGuard;
 
-use crate::retrieval::boilerplate::stored_boilerplate;
 use crate::retrieval::compare_shortlist::{Asked, on_all_cores};
-use crate::retrieval::index_upkeep::{kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date};
+use crate::retrieval::loaded_index::{IndexSource, LoadedIndex, OpenItems, VectorSample};
 use crate::retrieval::token_cache::TokenCache;
 
 /// Everything that neighbours are looked for in.
@@ -23,21 +24,25 @@ pub struct Neighbourhood {
     pub(crate) repo: Repo,
     pub(crate) key: EmbeddingKey,
     calibration: Calibration,
-    index: ItemIndex,
-    rows: HashMap<ItemNumber, IndexRow>,
-    /// What of the items' texts is not their own.
-    boilerplate: Arc<Boilerplate>,
-    vectors: Vectors,
-    /// The vectors of tokens that were read last.
-    pub(crate) tokens: Mutex<TokenCache>,
+    loaded: IndexHold,
 }
 
-/// Where vectors are compared.
-enum Vectors {
-    /// In the index: scanned exactly.
-    InIndex,
-    /// In the database. A sample of them tells how cosines are spread over the repository.
-    InDatabase { sample: Vec<Vec<f32>> },
+/// Who has the index: this neighbourhood alone, or a cache, whose other users wait with changes of it until this one is
+/// dropped. It must therefore not be kept while somebody else's answer is waited for.
+enum IndexHold {
+    Own(Box<LoadedIndex>),
+    Cached(OwnedRwLockReadGuard<Option<LoadedIndex>, LoadedIndex>),
+}
+
+impl Deref for IndexHold {
+    type Target = LoadedIndex;
+
+    fn deref(&self) -> &LoadedIndex {
+        match self {
+            Self::Own(loaded) => loaded,
+            Self::Cached(loaded) => loaded,
+        }
+    }
 }
 
 /// How neighbours are looked for.
@@ -61,12 +66,6 @@ pub enum RetrievalError {
     Index(#[from] IndexError),
 }
 
-/// Vectors that stand for all of them where the spread of cosines is measured. The error of a mean over
-/// 400 cosines is a twentieth of their deviation.
-const SAMPLE: usize = 400;
-/// Bytes of token vectors that are kept at hand: those of 34,000 items of 60 tokens. Neighbours of one item are often
-/// neighbours of the next.
-const TOKENS_KEPT: usize = 64 << 20;
 /// What a text without words finds.
 const NOTHING_NEAR: CandidatePool =
     CandidatePool { candidates: Vec::new(), spread: Spread { mean: 0.0, deviation: 0.0 } };
@@ -82,38 +81,22 @@ impl Neighbourhood {
         calibration: Calibration,
         snapshots: Option<&Path>,
     ) -> Result<Self, RetrievalError> {
-        let rows = store.index_rows(repo.id, &key, item_type).await?;
-        let boilerplate = Arc::new(stored_boilerplate(store, repo, item_type).await?);
-        let in_database = store.searches_vectors();
-        let place = snapshots.map(|folder| snapshot_place(folder, repo, item_type, &key));
-        let known = match place.clone() {
-            Some(place) => {
-                let model = key.model.clone();
-                off_async_threads(move || stored_index(&place, item_type, &model)).await
-            }
-            None => None,
-        };
-        let (mut index, changed) =
-            up_to_date(store, repo, item_type, &key, known, &rows, &boilerplate, !in_database).await?;
-        if let (Some(place), true) = (place, changed) {
-            index = off_async_threads(move || kept_on_disk(index, &place)).await;
-        }
-        let vectors = if in_database {
-            // As in the index: what has no text of its own is no part of how cosines are spread.
-            let compared =
-                |row: &&IndexRow| row.embedded && (item_type == ItemType::Pr || index.holds_words(row.number));
-            let compared: Vec<ItemNumber> = rows.iter().filter(compared).map(|row| row.number).collect();
-            Vectors::InDatabase { sample: sample(store, repo, item_type, &key, compared).await? }
-        } else {
-            Vectors::InIndex
-        };
-        let rows = rows.into_iter().map(|row| (row.number, row)).collect();
-        let (store, repo, tokens) = (store.clone(), repo.clone(), Mutex::new(TokenCache::new(TOKENS_KEPT)));
-        Ok(Self { store, repo, key, calibration, index, rows, boilerplate, vectors, tokens })
+        let source = IndexSource { store, repo, item_type, key: &key, snapshots };
+        let loaded = IndexHold::Own(Box::new(LoadedIndex::load(source).await?));
+        Ok(Self { store: store.clone(), repo: repo.clone(), key, calibration, loaded })
+    }
+
+    pub(crate) fn cached(
+        source: IndexSource<'_>,
+        calibration: Calibration,
+        loaded: OwnedRwLockReadGuard<Option<LoadedIndex>, LoadedIndex>,
+    ) -> Self {
+        let (store, repo, key) = (source.store.clone(), source.repo.clone(), source.key.clone());
+        Self { store, repo, key, calibration, loaded: IndexHold::Cached(loaded) }
     }
 
     pub fn item_type(&self) -> ItemType {
-        self.index.item_type()
+        self.loaded.index.item_type()
     }
 
     pub fn representation(&self) -> Representation {
@@ -122,17 +105,25 @@ impl Neighbourhood {
 
     /// Its items without their texts.
     pub fn rows(&self) -> &HashMap<ItemNumber, IndexRow> {
-        &self.rows
+        self.loaded.rows()
     }
 
     /// The index, for what needs no vectors.
     pub fn index(&self) -> &ItemIndex {
-        &self.index
+        &self.loaded.index
+    }
+
+    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenCache> {
+        self.loaded.tokens()
+    }
+
+    pub(crate) fn open_items(&self) -> OpenItems {
+        self.loaded.open_items()
     }
 
     /// How many items have a vector of their present text.
     pub fn embedded(&self) -> usize {
-        self.rows.values().filter(|row| row.embedded).count()
+        self.rows().values().filter(|row| row.embedded).count()
     }
 
     pub fn calibration(&self) -> &Calibration {
@@ -141,12 +132,12 @@ impl Neighbourhood {
 
     /// What of the items' texts is not their own.
     pub(crate) fn boilerplate(&self) -> &Boilerplate {
-        &self.boilerplate
+        &self.loaded.boilerplate
     }
 
     /// Whether an item has text of its own. What has none is nobody's neighbour, and has no neighbours.
     pub(crate) fn has_content(&self, number: ItemNumber) -> bool {
-        self.item_type() == ItemType::Pr || self.index.holds_words(number)
+        self.loaded.has_content(number)
     }
 
     pub async fn entry(&self, number: ItemNumber) -> Result<Option<IndexEntry>, RetrievalError> {
@@ -158,7 +149,7 @@ impl Neighbourhood {
         let mut entries = self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
         for entry in &mut entries {
             (entry.title, entry.body) =
-                (self.boilerplate.own_title(&entry.title), self.boilerplate.own_body(&entry.body));
+                (self.boilerplate().own_title(&entry.title), self.boilerplate().own_body(&entry.body));
         }
         Ok(entries)
     }
@@ -183,8 +174,8 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Vec<Hit>, RetrievalError> {
-        let pool = match &self.vectors {
-            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+        let pool = match &self.loaded.sample {
+            Some(sample) if wanted.mode != RetrievalMode::Lexical => {
                 self.pool_by_database(sample, query, vector, wanted, filter).await?
             }
             _ => self.pool_in_index(query, vector, wanted, filter)?,
@@ -202,8 +193,8 @@ impl Neighbourhood {
         wanted: Wanted,
         filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
     ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
-        let pools: Vec<CandidatePool> = match &self.vectors {
-            Vectors::InDatabase { sample } if wanted.mode != RetrievalMode::Lexical => {
+        let pools: Vec<CandidatePool> = match &self.loaded.sample {
+            Some(sample) if wanted.mode != RetrievalMode::Lexical => {
                 let mut pools = Vec::with_capacity(entries.len());
                 for entry in entries {
                     let of_entry = |row: &IndexRow| filter(entry.number, row);
@@ -248,13 +239,13 @@ impl Neighbourhood {
             calibrate: &calibrate,
             filter: &allowed,
         };
-        self.index.candidates(query, &ask)
+        self.index().candidates(query, &ask)
     }
 
     /// The same where the database holds the vectors.
     async fn pool_by_database(
         &self,
-        sample: &[Vec<f32>],
+        sample: &VectorSample,
         query: &Query,
         vector: Option<&[f32]>,
         wanted: Wanted,
@@ -266,7 +257,7 @@ impl Neighbourhood {
         let allowed = |number: ItemNumber| self.is_allowed(number, wanted, filter);
         let calibrate = |cosine| self.calibration.similarity(cosine).get();
         let vector = vector.ok_or(IndexError::NoVector { mode: wanted.mode })?;
-        if let Some(expected) = sample.first().map(Vec::len).filter(|&expected| expected != vector.len()) {
+        if let Some(expected) = sample.vectors().next().map(<[f32]>::len).filter(|&expected| expected != vector.len()) {
             let reason = InvalidVector::Dimension { expected, found: vector.len() };
             return Err(IndexError::QueryVector { model: self.key.model.clone(), reason }.into());
         }
@@ -274,9 +265,9 @@ impl Neighbourhood {
         let numbers: Vec<ItemNumber> = near.keys().copied().collect();
         let mut candidates = match wanted.mode {
             RetrievalMode::Dense => {
-                self.index.word_candidates(query, &numbers, 0, &|number| near.contains_key(&number))
+                self.index().word_candidates(query, &numbers, 0, &|number| near.contains_key(&number))
             }
-            _ => self.index.word_candidates(query, &numbers, wanted.k, &allowed),
+            _ => self.index().word_candidates(query, &numbers, wanted.k, &allowed),
         };
         let missing = candidates.iter().map(|candidate| candidate.number).filter(|number| !near.contains_key(number));
         let missing: Vec<ItemNumber> = missing.collect();
@@ -286,12 +277,12 @@ impl Neighbourhood {
         }
         let (spread, limit) = (spread(sample, vector), wanted.k.max(SHORTLIST));
         let mut candidates = shortlist(wanted.mode, candidates, spread, calibrate, wanted.min_score, limit);
-        self.index.compare(query, &mut candidates);
+        self.index().compare(query, &mut candidates);
         Ok(CandidatePool { candidates, spread })
     }
 
     fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
-        let row = self.rows.get(&number).filter(|row| wanted.state.is_none_or(|state| row.state == state));
+        let row = self.rows().get(&number).filter(|row| wanted.state.is_none_or(|state| row.state == state));
         row.is_some_and(filter) && self.has_content(number)
     }
 
@@ -325,17 +316,18 @@ impl Neighbourhood {
         if mode == RetrievalMode::Lexical {
             let Some(entry) = self.entry(one).await? else { return Ok(Vec::new()) };
             let candidates =
-                self.index.word_candidates(&Self::query_of(&entry), others, 0, &|number| others.contains(&number));
+                self.index().word_candidates(&Self::query_of(&entry), others, 0, &|number| others.contains(&number));
             return Ok(candidates.iter().map(|candidate| (candidate.number, words_score(candidate))).collect());
         }
-        match &self.vectors {
-            Vectors::InIndex => {
-                let Some(vector) = self.index.vector(one) else { return Ok(Vec::new()) };
+        match self.loaded.sample {
+            None => {
+                let Some(vector) = self.index().vector(one) else { return Ok(Vec::new()) };
                 let cosine = |other: &[f32]| vector.iter().zip(other).map(|(one, other)| one * other).sum();
-                let scored = others.iter().filter_map(|&other| Some((other, score(cosine(self.index.vector(other)?)))));
+                let scored =
+                    others.iter().filter_map(|&other| Some((other, score(cosine(self.index().vector(other)?)))));
                 Ok(scored.collect())
             }
-            Vectors::InDatabase { .. } => {
+            Some(_) => {
                 let Some(vector) = self.entry(one).await?.and_then(|entry| entry.vector) else { return Ok(Vec::new()) };
                 let products =
                     self.store.inner_products(self.repo.id, &self.key, self.item_type(), &vector, others).await?;
@@ -368,22 +360,9 @@ impl Neighbourhood {
     }
 }
 
-async fn sample(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    key: &EmbeddingKey,
-    embedded: Vec<ItemNumber>,
-) -> Result<Vec<Vec<f32>>, StoreError> {
-    let step = embedded.len().div_ceil(SAMPLE).max(1);
-    let chosen: Vec<ItemNumber> = embedded.into_iter().step_by(step).collect();
-    let entries = store.index_entries(repo.id, item_type, &chosen, Some(key)).await?;
-    Ok(entries.into_iter().filter_map(|entry| entry.vector).filter(|vector| !is_blank(vector)).collect())
-}
-
-fn spread(sample: &[Vec<f32>], vector: &[f32]) -> Spread {
-    let product = |other: &Vec<f32>| other.iter().zip(vector).map(|(one, other)| one * other).sum();
-    Spread::of(sample.iter().map(product))
+fn spread(sample: &VectorSample, vector: &[f32]) -> Spread {
+    let product = |other: &[f32]| other.iter().zip(vector).map(|(one, other)| one * other).sum();
+    Spread::of(sample.vectors().map(product))
 }
 
 /// A text without words has a vector of zeros, which is near to nothing.

@@ -28,6 +28,24 @@ impl TokenCache {
         Self { limit, bytes: 0, uses: 0, kept: HashMap::new(), by_use: BTreeMap::new() }
     }
 
+    /// What its entries take, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit;
+        self.shrink();
+    }
+
+    /// Lets go of those of an item that changed.
+    pub(crate) fn remove(&mut self, number: ItemNumber) {
+        if let Some(gone) = self.kept.remove(&number) {
+            self.by_use.remove(&gone.used);
+            self.bytes -= size(&gone.tokens);
+        }
+    }
+
     /// Those of an item, if they are still there.
     pub(crate) fn get(&mut self, number: ItemNumber) -> Option<Arc<TokenVectors>> {
         let kept = self.kept.get_mut(&number)?;
@@ -48,6 +66,10 @@ impl TokenCache {
             self.by_use.remove(&before.used);
             self.bytes -= size(&before.tokens);
         }
+        self.shrink();
+    }
+
+    fn shrink(&mut self) {
         while self.bytes > self.limit {
             let Some((_, oldest)) = self.by_use.pop_first() else { return };
             if let Some(gone) = self.kept.remove(&oldest) {

@@ -6,6 +6,7 @@ mod close_look;
 mod closing;
 mod ending;
 mod grace;
+mod index_cache;
 mod intent_vectors;
 mod retrieval;
 mod sync;

@@ -445,7 +445,7 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
             .collect();
         postgres.write_embeddings(postgres_repo.id, &key(&model), &copied, now()).await.expect("writes");
         let learned = sqlite.boilerplate(sqlite_repo.id, *item_type).await.expect("reads").expect("learned");
-        postgres.write_boilerplate(postgres_repo.id, *item_type, &learned, &[], now()).await.expect("writes");
+        postgres.write_boilerplate(postgres_repo.id, *item_type, &learned, &[], 0, now()).await.expect("writes");
     }
     postgres.ensure_vector_index(384).await.expect("indexed");
 

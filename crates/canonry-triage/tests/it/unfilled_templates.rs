@@ -207,7 +207,14 @@ async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
     let number = new.number;
     store.take_in(repo, vec![new], now()).await.expect("taken in");
     let embedder = LocalEmbedder::load().expect("compiled in");
-    let with = Detectors { github: None, embedder: &embedder, extractor: None, judge: Judge::Local, snapshots: None };
+    let with = Detectors {
+        github: None,
+        embedder: &embedder,
+        extractor: None,
+        judge: Judge::Local,
+        snapshots: None,
+        indexes: None,
+    };
     let options = DetectOptions {
         item_type: Some(ItemType::Issue),
         number,

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use canonry_models::{Embedder, LocalEmbedder};
 use canonry_server::DetectorSource;
-use canonry_triage::Detectors;
+use canonry_triage::{Detectors, IndexCache};
 
 use crate::options::chat::Models;
 
@@ -18,6 +18,7 @@ pub(crate) struct ServiceModels {
     /// The local embedder, once the first text wants a vector: a process that only takes webhooks in stays small.
     pub(crate) local_embedder: OnceLock<LocalEmbedder>,
     pub(crate) snapshots: Option<PathBuf>,
+    pub(crate) indexes: IndexCache,
 }
 
 impl DetectorSource for ServiceModels {
@@ -35,6 +36,7 @@ impl DetectorSource for ServiceModels {
             extractor: self.models.extractor(),
             judge: self.models.judge(),
             snapshots: self.snapshots.as_deref(),
+            indexes: Some(&self.indexes),
         }
     }
 

@@ -8,7 +8,7 @@ use canonry_domain::Extractor;
 use canonry_models::chat::{ChatAnswer, ChatError, ChatModel, ChatRequest};
 use canonry_models::{Calibration, EmbedError, Embedder, InputType};
 use canonry_server::DetectorSource;
-use canonry_triage::{Detectors, Judge};
+use canonry_triage::{Detectors, IndexCache, Judge};
 use futures_util::future::BoxFuture;
 use serde_json::json;
 
@@ -22,12 +22,17 @@ pub(crate) const UNJUDGEABLE: &str = "unjudgeable";
 pub(crate) struct Topics {
     embedder: TopicEmbedder,
     judge: TopicJudge,
+    indexes: IndexCache,
 }
 
 impl Topics {
     /// `reasoning` is what the judge says whenever it says yes.
     pub(crate) fn new(reasoning: &'static str) -> Self {
-        Self { embedder: TopicEmbedder { calibration: Calibration::identity() }, judge: TopicJudge { reasoning } }
+        Self {
+            embedder: TopicEmbedder { calibration: Calibration::identity() },
+            judge: TopicJudge { reasoning },
+            indexes: IndexCache::new(64 << 20),
+        }
     }
 }
 
@@ -40,6 +45,7 @@ impl DetectorSource for Topics {
             // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
             judge: Judge::Model { provider: Extractor::Local, model: &self.judge },
             snapshots: None,
+            indexes: Some(&self.indexes),
         }
     }
 

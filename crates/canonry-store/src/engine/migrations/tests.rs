@@ -39,6 +39,7 @@ const SAMPLES: &[&str] = &[
     include_str!("../../../migrations/samples/0019_boilerplate.sql"),
     include_str!("../../../migrations/samples/0020_issued_markers.sql"),
     include_str!("../../../migrations/samples/0021_judge_proofs.sql"),
+    include_str!("../../../migrations/samples/0022_index_changes.sql"),
 ];
 
 fn now() -> Timestamp {

@@ -36,7 +36,7 @@ on_both_engines! {
         }
         let texts = store.count_texts(repo, ItemType::Issue).await.expect("counts");
         let learned = StoredBoilerplate { boilerplate: learner.learn(), texts };
-        store.write_boilerplate(repo, ItemType::Issue, &learned, &[], setting.now()).await.expect("writes");
+        store.write_boilerplate(repo, ItemType::Issue, &learned, &[], 0, setting.now()).await.expect("writes");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("no_content".to_owned()))]);
         assert!(is_open(&setting, item) && closes(&setting, item) == 0);

@@ -214,7 +214,7 @@ impl Setting {
     ) -> Detectors<'a> {
         // As trusted as the compiled-in judge: whether a judge has proven itself is another story.
         let judge = Judge::Model { provider: Extractor::Local, model: chat };
-        Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None }
+        Detectors { github, embedder, extractor: self.extractor, judge, snapshots: None, indexes: None }
     }
 
     fn item_type(&self, item: ItemNumber) -> ItemType {

@@ -12,6 +12,7 @@ use canonry_server::{
     TrustedProxy, operations_routes, serve,
 };
 use canonry_store::{JobCaps, OpenOptions, Store};
+use canonry_triage::{DEFAULT_INDEX_MEMORY, IndexCache};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -98,6 +99,10 @@ pub(crate) struct Args {
     /// How often a job is tried before it is given up
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     tries: u32,
+    /// How much memory the indexes of repositories may take, in MB; the one that was not used for longest is let go. With
+    /// 0 none is kept, and each new item reads its repository's index from disk
+    #[arg(long, value_name = "MB", default_value_t = DEFAULT_INDEX_MEMORY)]
+    index_memory: u32,
     /// What models may cost one repository in a calendar month, in US dollars; needs the two prices. A repository can
     /// ask for less in its .canonry.yml
     #[arg(long, value_name = "USD", value_parser = amount, requires_all = ["input_price", "output_price"])]
@@ -211,6 +216,7 @@ async fn parts(
         remote_embedder: args.embedder.unless_local(store).await?,
         local_embedder: OnceLock::new(),
         snapshots: snapshots_of(&args.database)?,
+        indexes: IndexCache::new(args.index_memory as usize * 1_000_000),
     };
     let (metrics, wake_publisher, wake_worker) = (Metrics::new(), Arc::new(Notify::new()), Arc::new(Notify::new()));
     let console = console_routes(ConsoleParts {

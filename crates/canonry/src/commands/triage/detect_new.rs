@@ -97,6 +97,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         extractor: models.extractor(),
         judge: models.judge(),
         snapshots: snapshots.as_deref(),
+        indexes: None,
     };
     let found = detect_new(&store, &args.repo.name, repo, with, &options, context.now).await;
     bar.finish_and_clear();

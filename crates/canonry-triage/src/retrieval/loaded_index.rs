@@ -1,0 +1,321 @@
+//! The index of a repository's issues or pull requests in memory, with what of the items is not in it; brought up to
+//! date by what changed.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use canonry_domain::{Boilerplate, ItemNumber, ItemState, ItemType};
+use canonry_retrieval::{ItemIndex, block_bytes, map_bytes, vec_bytes};
+use canonry_store::{EmbeddingKey, IndexRow, IndexVersion, Repo, Store};
+
+use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::retrieval::index_upkeep::{
+    index_anew, is_stale, kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date,
+};
+use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
+use crate::retrieval::token_cache::TokenCache;
+
+/// What is indexed, and where it is read from.
+#[derive(Clone, Copy)]
+pub(crate) struct IndexSource<'a> {
+    pub(crate) store: &'a Store,
+    pub(crate) repo: &'a Repo,
+    pub(crate) item_type: ItemType,
+    pub(crate) key: &'a EmbeddingKey,
+    /// The folder of snapshots.
+    pub(crate) snapshots: Option<&'a Path>,
+}
+
+impl IndexSource<'_> {
+    /// Whether vectors are scanned in the index; otherwise the database compares them.
+    pub(crate) fn with_vectors(&self) -> bool {
+        !self.store.searches_vectors()
+    }
+
+    pub(crate) fn snapshot_place(&self) -> Option<PathBuf> {
+        self.snapshots.map(|folder| snapshot_place(folder, self.repo, self.item_type, self.key))
+    }
+}
+
+pub(crate) struct LoadedIndex {
+    pub(crate) index: ItemIndex,
+    rows: HashMap<ItemNumber, IndexRow>,
+    open: OpenItems,
+    /// What of the items' texts is not their own.
+    pub(crate) boilerplate: Arc<Boilerplate>,
+    /// Where the database compares vectors; `None` where the index holds them.
+    pub(crate) sample: Option<VectorSample>,
+    /// The vectors of tokens that were read last.
+    tokens: Mutex<TokenCache>,
+    version: IndexVersion,
+    /// Everything but the token vectors, when it was measured last.
+    measured_bytes: usize,
+    changes_since_measured: usize,
+    /// Items whose snapshot is outdated.
+    unsaved: AtomicUsize,
+}
+
+/// How many items are open, and how many of these have a vector of their present text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct OpenItems {
+    pub(crate) all: usize,
+    pub(crate) embedded: usize,
+}
+
+/// Bytes of token vectors that are kept at hand: those of 34,000 items of 60 tokens. Neighbours of one item are often
+/// neighbours of the next.
+const TOKENS_KEPT: usize = 64 << 20;
+
+impl LoadedIndex {
+    /// Reads the snapshot and brings it up to date item by item; without one, everything is indexed. What changed is
+    /// written back.
+    pub(crate) async fn load(source: IndexSource<'_>) -> Result<Self, RetrievalError> {
+        // Before everything else: what changes meanwhile is caught up with later.
+        let version = source.store.index_version(source.repo.id).await?;
+        let known = match source.snapshot_place() {
+            Some(place) => {
+                let (item_type, model) = (source.item_type, source.key.model.clone());
+                off_async_threads(move || stored_index(&place, item_type, &model)).await
+            }
+            None => None,
+        };
+        Self::of_all_rows(source, version, known).await
+    }
+
+    /// Compares every stored row with what is known of it.
+    async fn of_all_rows(
+        source: IndexSource<'_>,
+        version: IndexVersion,
+        known: Option<ItemIndex>,
+    ) -> Result<Self, RetrievalError> {
+        let IndexSource { store, repo, item_type, key, .. } = source;
+        let rows = store.index_rows(repo.id, key, item_type, None).await?;
+        let boilerplate = Arc::new(stored_boilerplate(store, repo, item_type).await?);
+        let (mut index, changed) = up_to_date(source, known, &rows, &boilerplate).await?;
+        if let (Some(place), true) = (source.snapshot_place(), changed) {
+            index = off_async_threads(move || kept_on_disk(index, &place)).await;
+        }
+        let mut loaded = Self {
+            index,
+            rows: HashMap::with_capacity(rows.len()),
+            open: OpenItems::default(),
+            boilerplate,
+            sample: None,
+            tokens: Mutex::new(TokenCache::new(TOKENS_KEPT)),
+            version,
+            measured_bytes: 0,
+            changes_since_measured: 0,
+            unsaved: AtomicUsize::new(0),
+        };
+        for row in rows {
+            loaded.set_row(row);
+        }
+        if !source.with_vectors() {
+            let mut compared: Vec<ItemNumber> =
+                loaded.rows.keys().copied().filter(|number| loaded.is_compared(*number)).collect();
+            compared.sort_unstable();
+            let mut sample = VectorSample { compared, vectors: BTreeMap::new() };
+            sample.read_missing(source).await?;
+            loaded.sample = Some(sample);
+        }
+        loaded.measure();
+        Ok(loaded)
+    }
+
+    /// Whether everything that changed up to this version is in it.
+    pub(crate) fn covers(&self, version: &IndexVersion) -> bool {
+        self.version.epoch == version.epoch && self.version.version >= version.version
+    }
+
+    /// Applies what changed since it was loaded, or compares everything where that cannot be told.
+    pub(crate) async fn catch_up(self, source: IndexSource<'_>) -> Result<Self, RetrievalError> {
+        let version = source.store.index_version(source.repo.id).await?;
+        if self.covers(&version) {
+            return Ok(self);
+        }
+        if version.epoch != self.version.epoch || version.relisted > self.version.version {
+            return Self::of_all_rows(source, version, Some(self.index)).await;
+        }
+        match self.with_changes(source, version).await {
+            // The model was exchanged under its name: all vectors have another length.
+            Err(RetrievalError::Index(error)) => {
+                tracing::info!(%error, "the index in memory is built again");
+                Self::of_all_rows(source, version, None).await
+            }
+            caught_up => caught_up,
+        }
+    }
+
+    async fn with_changes(mut self, source: IndexSource<'_>, version: IndexVersion) -> Result<Self, RetrievalError> {
+        let IndexSource { store, repo, item_type, key, .. } = source;
+        let changed = store.items_changed_since(repo.id, item_type, self.version.version).await?;
+        let is_learned = version.boilerplate > self.version.version;
+        if is_learned {
+            let learned = stored_boilerplate(store, repo, item_type).await?;
+            // Of all but the changed items the same is their own as before.
+            let stamps = self.boilerplate.stamp() ^ learned.stamp();
+            self.index.restamp(|stamp| stamp ^ stamps);
+            self.boilerplate = Arc::new(learned);
+            self.unsaved.store(self.rows.len(), Ordering::Relaxed);
+        }
+        let rows = match changed.is_empty() {
+            true => Vec::new(),
+            false => store.index_rows(repo.id, key, item_type, Some(&changed)).await?,
+        };
+        let present: BTreeSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
+        for number in changed.iter().filter(|number| !present.contains(number)) {
+            self.index.remove(*number);
+            self.remove_row(*number);
+        }
+        let shared = self.boilerplate.stamp();
+        let stale: Vec<&IndexRow> =
+            rows.iter().filter(|row| is_learned || is_stale(source, &self.index, row, shared)).collect();
+        self.unsaved.fetch_add(stale.len(), Ordering::Relaxed);
+        self.index = index_anew(source, self.index, &stale, &self.boilerplate).await?;
+        for row in rows {
+            self.set_row(row);
+        }
+        for number in &changed {
+            lock(&self.tokens).remove(*number);
+        }
+        if let Some(mut sample) = self.sample.take() {
+            for number in &changed {
+                sample.set_compared(*number, self.is_compared(*number));
+            }
+            sample.read_missing(source).await?;
+            self.sample = Some(sample);
+        }
+        self.changes_since_measured += changed.len();
+        if self.changes_since_measured > self.rows.len() / 64 + 64 {
+            self.measure();
+        }
+        self.version = version;
+        Ok(self)
+    }
+
+    pub(crate) fn rows(&self) -> &HashMap<ItemNumber, IndexRow> {
+        &self.rows
+    }
+
+    pub(crate) fn open_items(&self) -> OpenItems {
+        self.open
+    }
+
+    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenCache> {
+        lock(&self.tokens)
+    }
+
+    /// Whether an item has text of its own.
+    pub(crate) fn has_content(&self, number: ItemNumber) -> bool {
+        self.index.item_type() == ItemType::Pr || self.index.holds_words(number)
+    }
+
+    /// What it takes in memory.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.measured_bytes + lock(&self.tokens).bytes()
+    }
+
+    /// Lets go of token vectors until everything together takes no more than this, if that is enough.
+    pub(crate) fn bound_tokens(&self, bytes: usize) {
+        lock(&self.tokens).set_limit(bytes.saturating_sub(self.measured_bytes).min(TOKENS_KEPT));
+    }
+
+    /// Whether so much of the snapshot is outdated that it is worth a write: a start reads it and indexes the rest.
+    /// Whoever asks writes it.
+    pub(crate) fn takes_saving(&self) -> bool {
+        let is_worth_it = self.unsaved.load(Ordering::Relaxed) > self.rows.len() / 50 + 200;
+        if is_worth_it {
+            self.unsaved.store(0, Ordering::Relaxed);
+        }
+        is_worth_it
+    }
+
+    /// As in the index: what has no text of its own is no part of how cosines are spread.
+    fn is_compared(&self, number: ItemNumber) -> bool {
+        self.rows.get(&number).is_some_and(|row| row.embedded) && self.has_content(number)
+    }
+
+    fn set_row(&mut self, row: IndexRow) {
+        self.remove_row(row.number);
+        self.open.count(&row, |count| *count += 1);
+        self.rows.insert(row.number, row);
+    }
+
+    fn remove_row(&mut self, number: ItemNumber) {
+        if let Some(row) = self.rows.remove(&number) {
+            self.open.count(&row, |count| *count -= 1);
+        }
+    }
+
+    fn measure(&mut self) {
+        let author = |row: &IndexRow| row.author.as_ref().map_or(0, |login| block_bytes(login.as_str().len()));
+        let rows = map_bytes::<(ItemNumber, IndexRow)>(self.rows.capacity());
+        let authors: usize = self.rows.values().map(author).sum();
+        let sample = self.sample.as_ref().map_or(0, VectorSample::heap_bytes);
+        self.measured_bytes = self.index.heap_bytes() + rows + authors + sample;
+        self.changes_since_measured = 0;
+    }
+}
+
+impl OpenItems {
+    fn count(&mut self, row: &IndexRow, step: impl Fn(&mut usize)) {
+        if row.state == ItemState::Open {
+            step(&mut self.all);
+            if row.embedded {
+                step(&mut self.embedded);
+            }
+        }
+    }
+}
+
+fn lock(tokens: &Mutex<TokenCache>) -> MutexGuard<'_, TokenCache> {
+    tokens.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Vectors that stand for all of a repository where the database holds them: they tell how cosines are spread.
+pub(crate) struct VectorSample {
+    /// The items that have vectors, by number.
+    compared: Vec<ItemNumber>,
+    /// Every so many of them; `None` where the vector is of a text without words.
+    vectors: BTreeMap<ItemNumber, Option<Vec<f32>>>,
+}
+
+/// The error of a mean over 400 cosines is a twentieth of their deviation.
+const SAMPLE: usize = 400;
+
+impl VectorSample {
+    pub(crate) fn vectors(&self) -> impl Iterator<Item = &[f32]> {
+        self.vectors.values().flatten().map(Vec::as_slice)
+    }
+
+    /// Notes whether an item that changed is compared; its vector is read again.
+    fn set_compared(&mut self, number: ItemNumber, is_compared: bool) {
+        self.vectors.remove(&number);
+        match (self.compared.binary_search(&number), is_compared) {
+            (Err(place), true) => self.compared.insert(place, number),
+            (Ok(place), false) => {
+                self.compared.remove(place);
+            }
+            _ => {}
+        }
+    }
+
+    async fn read_missing(&mut self, source: IndexSource<'_>) -> Result<(), RetrievalError> {
+        let step = self.compared.len().div_ceil(SAMPLE).max(1);
+        let chosen: BTreeSet<ItemNumber> = self.compared.iter().copied().step_by(step).collect();
+        self.vectors.retain(|number, _| chosen.contains(number));
+        let missing: Vec<ItemNumber> = chosen.into_iter().filter(|number| !self.vectors.contains_key(number)).collect();
+        let IndexSource { store, repo, item_type, key, .. } = source;
+        for entry in store.index_entries(repo.id, item_type, &missing, Some(key)).await? {
+            self.vectors.insert(entry.number, entry.vector.filter(|vector| !is_blank(vector)));
+        }
+        Ok(())
+    }
+
+    fn heap_bytes(&self) -> usize {
+        let vectors: usize = self.vectors.values().flatten().map(vec_bytes).sum();
+        vectors + vec_bytes(&self.compared) + self.vectors.len() * size_of::<(ItemNumber, Option<Vec<f32>>)>()
+    }
+}
