@@ -7,6 +7,7 @@ mod check;
 mod dependencies;
 mod docs;
 mod environment;
+mod layout;
 mod memory_folder;
 mod packages;
 mod postgres;
@@ -56,6 +57,8 @@ enum Task {
         #[arg(long)]
         check: bool,
     },
+    /// Prints the size of the code and what is against the rules of its layout.
+    Layout,
     /// Runs one PostgreSQL server until stdin ends.
     #[command(hide = true)]
     PostgresServer(supervisor::Arguments),
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Task::Soak { nextest } => run_tests::soak(&nextest),
         Task::Docs { check: false } => docs::write(),
         Task::Docs { check: true } => docs::check(),
+        Task::Layout => layout::report(),
         Task::PostgresServer(arguments) => supervisor::supervise(&arguments),
     };
     match result {
