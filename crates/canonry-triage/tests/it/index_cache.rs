@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use canonry_domain::{
     Gone, ItemNumber, ItemRecord, ItemState, ItemType, PullChanges, Similarity, TokenVectors, parse_moment,
 };
-use canonry_models::{Calibration, EmbedError, Embedder, Embedding, InputType};
+use canonry_models::{Calibration, EmbedError, Embedder, InputType, TextEmbedding};
 use canonry_retrieval::RetrievalMode;
 use canonry_store::{EmbeddingKey, PurgePlace, Repo, Store};
 use canonry_testkit::database::TestDatabase;
@@ -27,7 +27,7 @@ const WORDS: [&str; 12] =
 struct WordEmbedder(Calibration);
 
 impl WordEmbedder {
-    fn made(text: &str) -> Embedding {
+    fn made(text: &str) -> TextEmbedding {
         let (mut vector, mut codes) = (vec![0.0_f32; WORDS.len()], Vec::new());
         for word in text.split_whitespace() {
             if let Some(at) = WORDS.iter().position(|known| *known == word) {
@@ -36,7 +36,7 @@ impl WordEmbedder {
             }
         }
         vector[0] += 0.01;
-        Embedding { vector, tokens: (!codes.is_empty()).then(|| TokenVectors::new(32, codes).expect("whole rows")) }
+        TextEmbedding { vector, tokens: (!codes.is_empty()).then(|| TokenVectors::new(32, codes).expect("whole rows")) }
     }
 }
 
@@ -61,7 +61,7 @@ impl Embedder for WordEmbedder {
         &'a self,
         texts: &'a [String],
         _: InputType,
-    ) -> BoxFuture<'a, Result<Vec<Embedding>, EmbedError>> {
+    ) -> BoxFuture<'a, Result<Vec<TextEmbedding>, EmbedError>> {
         Box::pin(std::future::ready(Ok(texts.iter().map(|text| Self::made(text)).collect())))
     }
 }
