@@ -82,7 +82,15 @@ impl Sources {
             let places: Vec<_> = places.iter().map(|path| path.display().to_string()).collect();
             problems.push(format!("`{name}` is the name of {} types: {}", places.len(), places.join(", ")));
         }
+        problems.extend(self.unknown_files(include_str!("../../ARCHITECTURE.md")));
         problems
+    }
+
+    /// The files that ARCHITECTURE.md names and no crate has.
+    fn unknown_files(&self, text: &str) -> Vec<String> {
+        let named = text.split('`').filter(|word| word.ends_with(".rs"));
+        let unknown = named.filter(|word| !self.files.iter().any(|(path, _)| path.ends_with(word)));
+        unknown.map(|word| format!("ARCHITECTURE.md names {word}, which is in no crate")).collect()
     }
 
     /// How many modules each folder of product code has; a file and a folder of one name are one module.
