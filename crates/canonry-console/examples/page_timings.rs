@@ -27,11 +27,11 @@ async fn main() -> Result<(), Failure> {
     let url = arguments.next().ok_or("which database?")?;
     let times: usize = arguments.next().map_or(Ok(30), |times| times.parse())?;
     let store = Store::open(&url.parse()?, Timestamp::now()).await?;
-    let repo = store.repo(&REPO.parse()?).await?.ok_or("the database is not filled")?;
+    let repo = store.repos().find(&REPO.parse()?).await?.ok_or("the database is not filled")?;
     let session = format!("{:032x}", rand::random::<u128>());
     let admin_token = AdminToken::hashed([0; 32]);
     let whose = SessionOf::Operator { seal: admin_token.seal(&session) };
-    store.begin_console_session(&Sha256::digest(session.as_bytes()).into(), whose, Timestamp::now()).await?;
+    store.console().begin_session(&Sha256::digest(session.as_bytes()).into(), whose, Timestamp::now()).await?;
     let pages = pages(&store, &repo).await?;
     let routes = console_routes(ConsoleParts {
         store: store.clone(),
@@ -118,20 +118,20 @@ fn next_page(page: &str) -> Option<String> {
 
 /// Every page, with its filters and far from its beginning.
 async fn pages(store: &Store, repo: &Repo) -> Result<Vec<String>, Failure> {
-    let plans = store.plans(repo.id, PlanOrigin::Person, None, 5).await?;
+    let plans = store.plans().list(repo.id, PlanOrigin::Person, None, 5).await?;
     let plan = plans.first().ok_or("there is a plan")?.run.id;
     let applied = plans.last().ok_or("there is an older plan")?.run.id;
-    let row = store.plan_rows_page(&plans[0], PlanRowFilter::default(), None, 1).await?;
+    let row = store.plans().rows_page(&plans[0], PlanRowFilter::default(), None, 1).await?;
     let row = row.first().ok_or("the plan has rows")?.row.number;
-    let review = store.reviews_before(repo.id, None, None, 1).await?.first().ok_or("there is a review")?.id;
-    let finding = store.finding_pages(repo.id, FindingFilter::default(), None, 1).await?;
+    let review = store.review().list_before(repo.id, None, None, 1).await?.first().ok_or("there is a review")?.id;
+    let finding = store.findings().pages(repo.id, FindingFilter::default(), None, 1).await?;
     let finding = finding.first().ok_or("there is a finding")?.found.id;
-    let job = store.jobs(&JobFilter::default(), 1).await?.first().ok_or("there is a job")?.id;
-    let delivery = store.deliveries(&DeliveryFilter::default(), 1).await?;
+    let job = store.jobs().list(&JobFilter::default(), 1).await?.first().ok_or("there is a job")?.id;
+    let delivery = store.deliveries().list(&DeliveryFilter::default(), 1).await?;
     let delivery = &delivery.first().ok_or("there is a delivery")?.id;
-    let audit = store.latest_audit(repo.id).await?.ok_or("there is an audit")?.id;
-    let case = store.next_adjudication(repo.id, None).await?;
-    let issues = store.item_numbers(repo.id).await?;
+    let audit = store.judge().latest_audit(repo.id).await?.ok_or("there is an audit")?.id;
+    let case = store.judge().next_adjudication(repo.id, None).await?;
+    let issues = store.corpus().item_numbers(repo.id).await?;
     let pull = issues.iter().find(|(_, item_type)| *item_type == ItemType::Pr).ok_or("there is a pull request")?.0;
     let all = [
         "/",

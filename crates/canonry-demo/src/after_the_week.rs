@@ -82,13 +82,13 @@ pub(crate) async fn audit(demo: &Demo, name: &'static str, truth: SampleTruth, r
 /// A maintainer looks at some of a sample of verdicts; the others wait for whoever opens the console.
 pub(crate) async fn adjudicate(demo: &Demo, name: &'static str, week: &Week, by: &str) -> Result<usize> {
     let (repo, truth, by) = (demo.repo(name).await?, SampleTruth::of(week)?, by.parse::<Login>()?);
-    demo.store.draw_adjudications(repo.id, AdjudicationKind::Triage, 1, DRAWN, demo.now()).await?;
+    demo.store.judge().draw_adjudications(repo.id, AdjudicationKind::Triage, 1, DRAWN, demo.now()).await?;
     for answered in 0..LOOKED_AT {
-        let Some(next) = demo.store.next_adjudication(repo.id, None).await? else { return Ok(answered) };
+        let Some(next) = demo.store.judge().next_adjudication(repo.id, None).await? else { return Ok(answered) };
         let numbers = (u64::try_from(next.case.number.get())?, u64::try_from(next.case.target.get())?);
         let is_same = truth.is_same(name, numbers.0, numbers.1);
         let word = if is_same { AdjudicationWord::Same } else { AdjudicationWord::Different };
-        demo.store.adjudicate(repo.id, next.id, word, Some(&by), demo.now()).await?;
+        demo.store.judge().adjudicate(repo.id, next.id, word, Some(&by), demo.now()).await?;
     }
     Ok(LOOKED_AT)
 }

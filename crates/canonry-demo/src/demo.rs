@@ -109,7 +109,7 @@ impl Demo {
     }
 
     pub(crate) async fn repo(&self, name: &str) -> Result<Repo> {
-        self.store.repo(&name.parse()?).await?.with_context(|| format!("{name} never came into the store"))
+        self.store.repos().find(&name.parse()?).await?.with_context(|| format!("{name} never came into the store"))
     }
 
     /// Lets the time pass until this minute of the week, and the schedules see it.
@@ -133,8 +133,8 @@ impl Demo {
                     }
                 }
                 let now = self.now();
-                let at_work = self.store.queue_status(now).await?.running > 0
-                    || self.store.is_outbox_at_work(OutboxScope::Unattended, now).await?;
+                let at_work = self.store.jobs().status(now).await?.running > 0
+                    || self.store.outbox().is_sending(OutboxScope::Unattended, now).await?;
                 let next = self.next_moment().await?;
                 if at_work || !told.is_empty() || next.is_some_and(|next| next <= now) {
                     idle = 0;
@@ -142,8 +142,8 @@ impl Demo {
                     // Twice the same, so that nobody who has just begun is overtaken.
                     idle = 0;
                     tokio::time::sleep(Duration::from_millis(4)).await;
-                    let still = self.store.queue_status(now).await?.running == 0
-                        && !self.store.is_outbox_at_work(OutboxScope::Unattended, now).await?;
+                    let still = self.store.jobs().status(now).await?.running == 0
+                        && !self.store.outbox().is_sending(OutboxScope::Unattended, now).await?;
                     if still && self.next_moment().await? == Some(next) {
                         self.clock.move_to(next);
                     }
@@ -163,9 +163,9 @@ impl Demo {
     /// The next moment that a job or a write waits for.
     async fn next_moment(&self) -> Result<Option<Timestamp>> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = self.store.jobs(&queued, 1_000).await?;
+        let jobs = self.store.jobs().list(&queued, 1_000).await?;
         let job = jobs.iter().map(|job| job.run_after).min();
-        let write = self.store.next_outbox_moment(OutboxScope::Unattended).await?;
+        let write = self.store.outbox().next_moment(OutboxScope::Unattended).await?;
         Ok([job, write].into_iter().flatten().min())
     }
 
@@ -173,10 +173,11 @@ impl Demo {
     pub(crate) async fn check_health(&self) -> Result<()> {
         self.emulator.assert_no_unknown_routes();
         let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
-        if let Some(job) = self.store.jobs(&dead, 1).await?.first() {
+        if let Some(job) = self.store.jobs().list(&dead, 1).await?.first() {
             bail!("a job of the kind {} was given up: {}", job.kind, job.error.as_deref().unwrap_or("no reason"));
         }
-        let failed = self.store.delivery_counts().await?.into_iter().find(|(state, _)| *state == DeliveryState::Dead);
+        let failed =
+            self.store.deliveries().counts().await?.into_iter().find(|(state, _)| *state == DeliveryState::Dead);
         if let Some((_, count)) = failed.filter(|(_, count)| *count > 0) {
             bail!("{count} webhooks were given up");
         }
@@ -213,9 +214,9 @@ impl Demo {
         Box::pin(async move {
             let repo = self.repo(BRINDLE_REPO).await?;
             let subject = ReviewSubject::Pull(item(week.pulls.line_ends.context("it was opened")?));
-            let last = self.store.reviews(repo.id, Some(&subject), 1).await?;
+            let last = self.store.review().list(repo.id, Some(&subject), 1).await?;
             let last = last.first().context("it was reviewed")?;
-            let sightings = self.store.review_sightings(last.id).await?;
+            let sightings = self.store.review().sightings(last.id).await?;
             let found = sightings.iter().find(|sighting| sighting.finding.title == PRINTED);
             Ok(found.context("it was found")?.id.get())
         })
@@ -232,7 +233,7 @@ impl Demo {
         // An error means that it has stopped already.
         let _ = self.stop.send(());
         self.task.await??;
-        self.store.close().await;
+        self.store.disconnect().await;
         Ok(())
     }
 }

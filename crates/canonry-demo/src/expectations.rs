@@ -59,7 +59,7 @@ pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome)
         ("readonly-running", GraceState::Waiting, None),
         ("sniff-vague", GraceState::Closed, None),
     ] {
-        let graces = demo.store.graces_of(repo.id, ItemType::Issue, item(week.number(key)?)).await?;
+        let graces = demo.store.close().graces_of_item(repo.id, ItemType::Issue, item(week.number(key)?)).await?;
         let ended = graces.first().map(|grace| (grace.state, grace.reason.as_deref()));
         expect(ended == Some((state, reason)), &format!("the grace of {key} ends as {state:?}, not as {ended:?}"));
         let stays_open = key == "sort-reopened" || state != GraceState::Closed;
@@ -72,11 +72,11 @@ pub(crate) async fn check_story(demo: &Demo, week: &Week, outcome: &DemoOutcome)
     expect(outcome.plan.clusters >= 12 && outcome.plan.close >= 10, "twelve clusters, and ten items to close");
     expect(outcome.audit.tp >= 10 && outcome.audit.fp == 0, "the audit finds no wrong edge");
     let pull = week.pulls.line_ends.map(|number| ReviewSubject::Pull(item(number)));
-    let reviews = demo.store.reviews(repo.id, pull.as_ref(), 10).await?;
+    let reviews = demo.store.review().list(repo.id, pull.as_ref(), 10).await?;
     expect(reviews.len() == 3, "three pushes are reviewed");
     let mut words: BTreeMap<String, Vec<&'static str>> = BTreeMap::new();
     for review in reviews.iter().rev() {
-        for sighting in demo.store.review_sightings(review.id).await? {
+        for sighting in demo.store.review().sightings(review.id).await? {
             words.entry(sighting.finding.title.clone()).or_default().push(sighting.status.as_str());
         }
     }

@@ -99,15 +99,15 @@ pub(crate) async fn count(demo: &Demo, week: &Week) -> Result<DemoOutcome> {
         outcome.issues += issues.len();
         outcome.pull_requests += pulls.len();
     }
-    outcome.webhooks = demo.store.delivery_counts().await?.iter().map(|(_, count)| count).sum();
+    outcome.webhooks = demo.store.deliveries().counts().await?.iter().map(|(_, count)| count).sum();
     outcome.triage = triage(demo, week).await?;
-    for (_, kind, count) in demo.store.outcome_counts().await? {
+    for (_, kind, count) in demo.store.learning().outcome_counts().await? {
         if kind != LessonKind::Unknown {
             *outcome.lessons.entry(kind.as_str()).or_default() += count;
         }
     }
-    let thresholds = demo.store.thresholds(demo.repo(TIDEPOOL_REPO).await?.id).await?;
-    let configured = demo.store.threshold_settings(demo.repo(TIDEPOOL_REPO).await?.id).await?.configured;
+    let thresholds = demo.store.learning().thresholds(demo.repo(TIDEPOOL_REPO).await?.id).await?;
+    let configured = demo.store.learning().threshold_settings(demo.repo(TIDEPOOL_REPO).await?.id).await?.configured;
     let current = thresholds.repository.current.threshold();
     outcome.threshold = [Some(configured.get()), current.map(canonry_domain::Threshold::get)];
     outcome.review = review(demo).await?;
@@ -118,10 +118,10 @@ async fn triage(demo: &Demo, week: &Week) -> Result<TriageCounts> {
     let mut counted = TriageCounts { looked_at: week.arrived.len(), ..TriageCounts::default() };
     for (name, number, _) in week.arrived.values() {
         let repo = demo.repo(name).await?;
-        let actions = demo.store.triage_actions_of(repo.id, ItemType::Issue, item(*number)).await?;
+        let actions = demo.store.duplicates().triage_actions_of(repo.id, ItemType::Issue, item(*number)).await?;
         let said = actions.iter().any(|stored| stored.action.action == TriageActionKind::Commented);
         counted.suggested += usize::from(said);
-        for grace in demo.store.graces_of(repo.id, ItemType::Issue, item(*number)).await? {
+        for grace in demo.store.close().graces_of_item(repo.id, ItemType::Issue, item(*number)).await? {
             match grace.state {
                 GraceState::Waiting => counted.waiting += 1,
                 GraceState::Closed if grace.approved_by.is_some() => counted.closed_by_ruling += 1,
@@ -130,19 +130,19 @@ async fn triage(demo: &Demo, week: &Week) -> Result<TriageCounts> {
             }
         }
     }
-    counted.objections = demo.store.objections(demo.repo(BRINDLE_REPO).await?.id).await?.len();
+    counted.objections = demo.store.close().objections(demo.repo(BRINDLE_REPO).await?.id).await?.len();
     Ok(counted)
 }
 
 async fn review(demo: &Demo) -> Result<ReviewCounts> {
     let repo = demo.repo(BRINDLE_REPO).await?;
-    let mut reviews = demo.store.reviews(repo.id, None, 100).await?;
+    let mut reviews = demo.store.review().list(repo.id, None, 100).await?;
     reviews.reverse();
     let mut counted = ReviewCounts { reviews: reviews.len(), ..ReviewCounts::default() };
     let mut seen: BTreeSet<FindingId> = BTreeSet::new();
     let mut became: BTreeSet<(FindingId, &'static str)> = BTreeSet::new();
     for review in &reviews {
-        for sighting in demo.store.review_sightings(review.id).await? {
+        for sighting in demo.store.review().sightings(review.id).await? {
             seen.insert(sighting.id);
             let word = match (sighting.status, sighting.shown, sighting.hidden_by) {
                 (FindingStatus::Fixed, ..) => "fixed",

@@ -61,13 +61,17 @@ async fn seed(url: &str, items: usize) -> Result<(), Failure> {
     let store = Store::open(&url.parse()?, now).await?;
     let mut world = world();
     let github_id = world.repo(REPO).id;
-    let repo = store.ensure_repo(&REPO.parse()?, now).await?;
-    let repo = store.identify_repo(repo.id, GithubId(github_id.cast_signed()), &repo.name).await?.ok_or("its name")?;
-    store.write_sync_progress(repo.id, &SyncProgress { finished_at: Some(now), ..SyncProgress::default() }).await?;
+    let repo = store.repos().ensure(&REPO.parse()?, now).await?;
+    let repo =
+        store.repos().identify(repo.id, GithubId(github_id.cast_signed()), &repo.name).await?.ok_or("its name")?;
+    store
+        .corpus()
+        .write_sync_progress(repo.id, &SyncProgress { finished_at: Some(now), ..SyncProgress::default() })
+        .await?;
     let words = Vocabulary::new();
     for from in (0..items).step_by(BATCH) {
         let records = (from..items.min(from + BATCH)).map(|at| words.record(at));
-        store.take_in(&repo, records.collect(), now).await?;
+        store.corpus().upsert_items(&repo, records.collect(), now).await?;
     }
     eprintln!("{items} issues after {:.0} s", started.elapsed().as_secs_f64());
     let embedder = LocalEmbedder::load()?;
@@ -77,12 +81,12 @@ async fn seed(url: &str, items: usize) -> Result<(), Failure> {
         let (title, body) = report(at, false);
         record(number(FIRST_NUMBER + items + at), title, body, now)
     });
-    store.take_in(&repo, originals.collect(), now).await?;
+    store.corpus().upsert_items(&repo, originals.collect(), now).await?;
     // What is left is embedded by the model, and the vector index is made.
     let options = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
     embed(&store, &embedder, &repo, options, now, &mut |_| ()).await?;
     eprintln!("ready after {:.0} s", started.elapsed().as_secs_f64());
-    store.close().await;
+    store.disconnect().await;
     Ok(())
 }
 
@@ -92,7 +96,7 @@ async fn write_vectors(store: &Store, repo: &Repo, model: &str, now: Timestamp) 
     let centres: Vec<Vec<f32>> = (0..500).map(|_| random.vector(&[0.0; DIMENSION], 1.0)).collect();
     let mut after = None;
     loop {
-        let page = store.items_to_embed(repo.id, &key, EmbedFilter::default(), after, BATCH as u32).await?;
+        let page = store.corpus().items_to_embed(repo.id, &key, EmbedFilter::default(), after, BATCH as u32).await?;
         let Some(last) = page.last() else { return Ok(()) };
         after = Some((last.number, last.item_type));
         let made = page.into_iter().map(|item| {
@@ -109,7 +113,7 @@ async fn write_vectors(store: &Store, repo: &Repo, model: &str, now: Timestamp) 
                 embedded_hash: item.content_hash,
             }
         });
-        store.write_embeddings(repo.id, &key, &made.collect::<Vec<_>>(), now).await?;
+        store.corpus().write_embeddings(repo.id, &key, &made.collect::<Vec<_>>(), now).await?;
     }
 }
 
@@ -132,7 +136,7 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
     world.send_webhooks_to(&format!("http://{}/webhooks/github", listener.local_addr()?), SECRET);
     let emulator = Emulator::start(world).await;
     let store = Store::open(&url.parse()?, Timestamp::now()).await?;
-    let repo = store.repo(&REPO.parse()?).await?.ok_or("seed it first")?;
+    let repo = store.repos().find(&REPO.parse()?).await?.ok_or("seed it first")?;
     let options =
         ClientOptions { api: emulator.url().parse()?, ..ClientOptions::new(Auth::Token(Secret::new("ghp_bench"))) };
     let detectors =
@@ -178,14 +182,14 @@ async fn measure(url: &str, snapshots: PathBuf, room: usize, items: usize, from:
     );
     let _ = stop.send(());
     serving.await??;
-    store.close().await;
+    store.disconnect().await;
     Ok(())
 }
 
 /// How long it takes until something is to be written about an issue whose webhook was just answered.
 async fn until_written(store: &Store, repo: &Repo, number: ItemNumber) -> Result<f64, Failure> {
     let began = Instant::now();
-    while store.outbox_entries(repo.id, number).await?.is_empty() {
+    while store.outbox().of_item(repo.id, number).await?.is_empty() {
         if began.elapsed() > PATIENCE {
             return Err(format!("nothing is written about #{number}").into());
         }

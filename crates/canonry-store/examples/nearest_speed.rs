@@ -27,7 +27,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let count: i64 = arguments.next().map_or(Ok(100_000), |count| count.parse())?;
     let now = Timestamp::now();
     let store = Store::open(&url.parse()?, now).await?;
-    let repo = store.ensure_repo(&"bench/scale".parse()?, now).await?;
+    let repo = store.repos().ensure(&"bench/scale".parse()?, now).await?;
     let key = EmbeddingKey { representation: Representation::Raw, model: "made-up".to_owned() };
 
     let mut random = Random(1);
@@ -51,15 +51,15 @@ async fn main() -> Result<(), Box<dyn Error>> {
             records.push(ItemRecord::new(ItemType::Issue, number, &title));
             vectors.push(vector);
         }
-        store.take_in(&repo, records, now).await?;
+        store.corpus().upsert_items(&repo, records, now).await?;
         let began = Instant::now();
-        store.write_embeddings(repo.id, &key, &embeddings, now).await?;
+        store.corpus().write_embeddings(repo.id, &key, &embeddings, now).await?;
         writing += began.elapsed().as_secs_f64();
     }
     println!("| among {count} vectors in PostgreSQL | |\n|---|---|");
     println!("| vectors written, without the index | {writing:.1} s |");
     let began = Instant::now();
-    store.ensure_vector_index(DIMENSION).await?;
+    store.corpus().ensure_vector_index(DIMENSION).await?;
     println!("| index built | {:.1} s |", began.elapsed().as_secs_f64());
     // A server does so by itself within minutes, and plans otherwise from then on.
     sqlx::query("ANALYZE").execute(&mut sqlx::PgConnection::connect(&url).await?).await?;
@@ -68,8 +68,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let (mut times, mut of_twenty, mut of_fifty) = (Vec::new(), 0.0, 0.0);
     for query in &queries {
         let began = Instant::now();
-        let found =
-            store.nearest(repo.id, &key, ItemType::Issue, query, ASKED).await?.ok_or("this is not PostgreSQL")?;
+        let found = store
+            .corpus()
+            .nearest(repo.id, &key, ItemType::Issue, query, ASKED)
+            .await?
+            .ok_or("this is not PostgreSQL")?;
         times.push(began.elapsed().as_secs_f64() * 1e3);
         let found: Vec<i64> = found.into_iter().map(|(number, _)| number.get()).collect();
         let exact = exact(&vectors, query);
@@ -89,17 +92,17 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for (at, vector) in real.iter().enumerate().take(QUERIES) {
         let number = ItemNumber::new(count + 1 + i64::try_from(at)?)?;
         let title = format!("Item {number}");
-        store.take_in(&repo, vec![ItemRecord::new(ItemType::Issue, number, &title)], now).await?;
+        store.corpus().upsert_items(&repo, vec![ItemRecord::new(ItemType::Issue, number, &title)], now).await?;
         let embedded_hash = content_hash(ItemType::Issue, &title, "");
         let vector = random.near(vector);
         let embedding = NewEmbedding { item_type: ItemType::Issue, number, embedded_hash, vector, tokens: None };
         let began = Instant::now();
-        store.write_embeddings(repo.id, &key, &[embedding], now).await?;
+        store.corpus().write_embeddings(repo.id, &key, &[embedding], now).await?;
         times.push(began.elapsed().as_secs_f64() * 1e3);
     }
     times.sort_by(f64::total_cmp);
     println!("| adding a vector, p50 / p95 | {:.1} / {:.1} ms |", times[QUERIES / 2], times[QUERIES * 95 / 100]);
-    store.close().await;
+    store.disconnect().await;
     Ok(())
 }
 

@@ -23,7 +23,7 @@ async fn main() {
     let now: Timestamp = "2026-03-01T00:00:00Z".parse().expect("a time");
     let url = format!("sqlite:{}", folder.path().join("speed.db").display()).parse().expect("a URL");
     let store = Store::open(&url, now).await.expect("opens");
-    let repo = store.ensure_repo(&"bench/speed".parse().expect("a name"), now).await.expect("a repository");
+    let repo = store.repos().ensure(&"bench/speed".parse().expect("a name"), now).await.expect("a repository");
     fill(&store, &repo, now).await;
 
     let server = ModelServer::start().await;
@@ -92,7 +92,7 @@ fn number(number: i64) -> ItemNumber {
 /// Issues in pairs: each even one is the odd one before it again.
 async fn fill(store: &Store, repo: &Repo, now: Timestamp) {
     let mona: Login = "mona".parse().expect("a login");
-    store.set_maintainers(repo.id, MaintainerSource::Set, &[mona], now).await.expect("set");
+    store.repos().set_maintainers(repo.id, MaintainerSource::Set, &[mona], now).await.expect("set");
     let record = |of: i64| {
         let pair = (of + 1) / 2;
         let body = format!(
@@ -110,7 +110,7 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) {
     };
     for batch in (1..=ITEMS).collect::<Vec<_>>().chunks(500) {
         let records = batch.iter().map(|of| record(*of)).collect();
-        store.take_in(repo, records, now).await.expect("taken in");
+        store.corpus().upsert_items(repo, records, now).await.expect("taken in");
     }
     for of in 1..=ITEMS {
         let twin = if of % 2 == 0 { of - 1 } else { of + 1 };
@@ -129,7 +129,7 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) {
             members: members.collect(),
             pairs: Vec::new(),
         };
-        assert!(store.write_candidate_set(repo.id, &set, now).await.expect("written"));
+        assert!(store.duplicates().write_candidate_set(repo.id, &set, now).await.expect("written"));
     }
 }
 

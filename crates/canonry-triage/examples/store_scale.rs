@@ -38,19 +38,19 @@ async fn main() -> Result<(), Failure> {
     let url = format!("sqlite:{}", file.display()).parse()?;
     let key = EmbeddingKey::raw("made-up");
     let store = Store::open(&url, Timestamp::UNIX_EPOCH).await?;
-    let repo = store.ensure_repo(&"rust-lang/rust".parse()?, Timestamp::UNIX_EPOCH).await?;
+    let repo = store.repos().ensure(&"rust-lang/rust".parse()?, Timestamp::UNIX_EPOCH).await?;
     {
         let items = load(&folder()?, "rust", ItemType::Issue, None)?;
         for from in (0..count).step_by(BATCH as usize) {
             let records = (from..count.min(from + BATCH as usize)).map(|at| record(&items, at));
-            store.take_in(&repo, records.collect(), Timestamp::UNIX_EPOCH).await?;
+            store.corpus().upsert_items(&repo, records.collect(), Timestamp::UNIX_EPOCH).await?;
         }
     }
     println!("| among {count} items in SQLite, up to {most_tokens} tokens each | |\n|---|---|");
     let started = Instant::now();
     embed(&store, &repo, &key, |_| None).await?;
     line("vectors written", started);
-    store.close().await;
+    store.disconnect().await;
     let without = size(&file)?;
 
     let store = Store::open(&url, Timestamp::UNIX_EPOCH).await?;
@@ -64,7 +64,7 @@ async fn main() -> Result<(), Failure> {
     })
     .await?;
     line("written again with token vectors", started);
-    store.close().await;
+    store.disconnect().await;
     let with = size(&file)?;
     println!("| tokens of an item, mean | {:.0} |", written as f64 / count as f64);
     println!("| the file without / with token vectors | {} / {} MB |", without >> 20, with >> 20);
@@ -99,7 +99,7 @@ async fn main() -> Result<(), Failure> {
         assert_eq!(numbers.len(), 100);
         numbers.push(of);
         let started = Instant::now();
-        let read = store.token_vectors(repo.id, &key, ItemType::Issue, &numbers).await?;
+        let read = store.corpus().token_vectors(repo.id, &key, ItemType::Issue, &numbers).await?;
         reading.push(milliseconds(started));
         let compared = Instant::now();
         let query = LateQuery::of(&read[&of]).ok_or("the item has tokens")?;
@@ -138,7 +138,7 @@ async fn embed(
     let centres: Vec<Vec<f32>> = (0..500).map(|_| random.vector(&[0.0; DIMENSION], 1.0)).collect();
     let mut after = None;
     loop {
-        let items = store.items_to_embed(repo.id, key, EmbedFilter::default(), after, BATCH).await?;
+        let items = store.corpus().items_to_embed(repo.id, key, EmbedFilter::default(), after, BATCH).await?;
         let Some(last) = items.last() else { return Ok(()) };
         after = Some((last.number, last.item_type));
         let made = items.into_iter().map(|item| {
@@ -153,7 +153,7 @@ async fn embed(
             }
         });
         let made: Vec<NewEmbedding> = made.collect();
-        store.write_embeddings(repo.id, key, &made, Timestamp::UNIX_EPOCH).await?;
+        store.corpus().write_embeddings(repo.id, key, &made, Timestamp::UNIX_EPOCH).await?;
     }
 }
 

@@ -100,7 +100,7 @@ pub(crate) fn release_leases_when_stopped(store: &Store) {
 
 async fn release_leases() {
     if let Some(store) = LEASED.get()
-        && let Err(error) = store.release_leases_of(process_mark()).await
+        && let Err(error) = store.outbox().release_leases_with_mark(process_mark()).await
     {
         tracing::warn!(%error, "the leases for closing could not be given back; they end by themselves");
     }

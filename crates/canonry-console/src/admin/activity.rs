@@ -53,7 +53,7 @@ impl ActivityPage {
 
 /// The latest activity, for a page that has more to tell.
 pub(crate) async fn latest(console: &Console, repo: RepoId, count: u32) -> Result<Vec<ActivityLine>, PageError> {
-    let activity = console.store.console_actions(repo, count).await?;
+    let activity = console.store.console().actions(repo, count).await?;
     Ok(activity.into_iter().map(|action| line(action, console.now())).collect())
 }
 
@@ -65,7 +65,7 @@ async fn show(
     let (by, text) = (word(&query, "by").trim_start_matches('@'), word(&query, "text"));
     let before = number(&query, "before");
     let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
-    let activity = console.store.console_action_pages(at.repo.id, before, looked_at + 1).await?;
+    let activity = console.store.console().action_pages(at.repo.id, before, looked_at + 1).await?;
     let fits = |action: &ConsoleAction| {
         (by.is_empty() || is_by(action, by)) && holds(&format!("{} {}", action.action, action.subject), text)
     };

@@ -127,7 +127,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> 
         repo: list.repo.parse::<RepoName>().ok(),
         before,
     };
-    let mut deliveries = console.store.deliveries(&filter, PAGE + 1).await?;
+    let mut deliveries = console.store.deliveries().list(&filter, PAGE + 1).await?;
     let more = cut(&mut deliveries, PAGE);
     let last = deliveries.last().filter(|_| more).map(|last| place(last.received_at, &last.id));
     if let Some(at) = of {
@@ -180,10 +180,10 @@ fn is_told_of(repo: &Repo, told: Option<GithubId>) -> bool {
 /// GitHub's id of the repository that a delivery is about: its job goes by that, and its body says so.
 async fn repo_id(console: &Console, id: &str) -> Result<Option<GithubId>, PageError> {
     let filter = JobFilter { delivery: Some(id.to_owned()), ..JobFilter::default() };
-    if let Some(told) = console.store.jobs(&filter, 1).await?.first().and_then(repo_id_of) {
+    if let Some(told) = console.store.jobs().list(&filter, 1).await?.first().and_then(repo_id_of) {
         return Ok(Some(told));
     }
-    let body = console.store.delivery_payload(id).await?;
+    let body = console.store.deliveries().payload(id).await?;
     let told: Option<PayloadSubject> = body.and_then(|body| serde_json::from_str(&body).ok());
     Ok(told.and_then(|told| told.repository).map(|repository| GithubId(repository.id)))
 }
@@ -232,7 +232,7 @@ async fn one(
     Path(id): Path<String>,
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
-    let delivery = console.store.delivery(&id).await?.ok_or(PageError::NotFound)?;
+    let delivery = console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
     let at = whose(&console, &visit, &delivery, false).await?;
     let (now, is_operator) = (console.now(), visit.session.is_operator);
     let page = match &at {
@@ -240,9 +240,9 @@ async fn one(
         None => visit.page(&console, "Delivery", NavSection::Deliveries),
     };
     let filter = JobFilter { delivery: Some(id.clone()), ..JobFilter::default() };
-    let jobs = console.store.jobs(&filter, 9).await?;
+    let jobs = console.store.jobs().list(&filter, 9).await?;
     let body = match is_operator && query.contains_key("body") {
-        true => Some(body(console.store.delivery_payload(&id).await?)),
+        true => Some(body(console.store.deliveries().payload(&id).await?)),
         false => None,
     };
     html(&DeliveryPage {
@@ -281,7 +281,7 @@ async fn again(
     Path(id): Path<String>,
     _: Form,
 ) -> Result<Response, PageError> {
-    let delivery = console.store.delivery(&id).await?.ok_or(PageError::NotFound)?;
+    let delivery = console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
     let at = whose(&console, &visit, &delivery, true).await?;
     visit.record(&console, at.map(|at| at.repo.id), "replay delivery", &id).await?;
     let here = delivery_path(&id);

@@ -131,7 +131,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> Resul
         before,
         ..JobFilter::default()
     };
-    let mut jobs = console.store.jobs(&filter, PAGE + 1).await?;
+    let mut jobs = console.store.jobs().list(&filter, PAGE + 1).await?;
     let more = cut(&mut jobs, PAGE);
     let last = jobs.last().filter(|_| more).map(|last| last.id.to_string());
     jobs.retain(|job| of.is_none_or(|of| is_about(job, of)));
@@ -293,7 +293,7 @@ fn is_about(job: &Job, repo: &Repo) -> bool {
 
 async fn find(console: &Console, path: &HashMap<String, String>) -> Result<Job, PageError> {
     let id = JobId::new(number_in(path, "id")?);
-    console.store.job(id).await?.ok_or(PageError::NotFound)
+    console.store.jobs().get(id).await?.ok_or(PageError::NotFound)
 }
 
 /// The repository that something is about, if this person may look after it; nothing else is theirs to see. It is the one
@@ -307,8 +307,8 @@ pub(crate) async fn of_whose(
     is_action: bool,
 ) -> Result<Option<RepoVisit>, PageError> {
     let repo = match (id, name) {
-        (Some(id), _) => console.store.repo_by_github_id(id).await?,
-        (None, Some(name)) => console.store.repo(name).await?,
+        (Some(id), _) => console.store.repos().by_github_id(id).await?,
+        (None, Some(name)) => console.store.repos().find(name).await?,
         (None, None) => None,
     };
     let Some(repo) = repo else {

@@ -7,6 +7,6 @@ use crate::console::Console;
 
 /// The settings; the defaults where there are none.
 pub(crate) async fn settings_of(console: &Console, repo: RepoId) -> Result<Parsed, StoreError> {
-    let stored = console.store.repo_settings(repo).await?;
+    let stored = console.store.repos().settings(repo).await?;
     Ok(parse(stored.and_then(|stored| stored.text).as_deref().unwrap_or_default()))
 }

@@ -135,23 +135,23 @@ async fn show(
 ) -> Result<Response, PageError> {
     let (store, repo, now) = (&console.store, at.repo.id, console.now());
     let path = repo_path(&at.repo);
-    let stored = store.repo_settings(repo).await?;
+    let stored = store.repos().settings(repo).await?;
     let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
     let parsed = canonry_config::parse(&text);
     let here = format!("{path}/settings");
     let (asked, before) = (RulingQuery::of(&query), number(&query, "rulings"));
     let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
-    let rulings = store.override_pages(repo, before, looked_at + 1).await?;
+    let rulings = store.duplicates().override_pages(repo, before, looked_at + 1).await?;
     let rulings = sift(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
     let kind = asked.kind.map(OverrideKind::as_str).unwrap_or_default();
     let kept = [("kind", kind), ("by", asked.by.as_str()), ("item", asked.item.as_str())];
     let next = rulings.next.map(|id| ("rulings", id.to_string()));
     let pager = Pager::new("Pages of rulings", &here, &kept, before.is_none(), next).in_section("rulings");
     let before = number(&query, "brakes");
-    let mut brakes = store.brake_pages(repo, before, LATEST + 1).await?;
+    let mut brakes = store.close().brake_pages(repo, before, LATEST + 1).await?;
     let more = cut(&mut brakes, LATEST);
     let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
-    let list = if at.can_maintain() { store.maintainers(repo).await? } else { None };
+    let list = if at.can_maintain() { store.repos().maintainers(repo).await? } else { None };
     let maintainers = list.map(|list| MaintainersView {
         source: badge::maintainers(list.source),
         is_set: list.source == MaintainerSource::Set,
@@ -177,11 +177,12 @@ async fn show(
         pager: pager.stopped(rulings.stopped_after),
         repo: at.repo.name.to_string(),
         maintainers,
-        objections: store.objections_since(repo, now - BREAKER_WINDOW).await?,
-        spent: dollars(store.spent_since(repo, month_of(now)).await?),
+        objections: store.close().objections_since(repo, now - BREAKER_WINDOW).await?,
+        spent: dollars(store.models().spent_since(repo, month_of(now)).await?),
         budget: match parsed.config.budget.monthly_cost_usd {
             own if own > 0.0 => {
-                let lacks_prices = store.last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
+                let lacks_prices =
+                    store.duplicates().last_triage_reason(repo).await?.is_some_and(|reason| reason == "no_prices");
                 let unheld =
                     "; no model is asked, because the service was started without --input-price and --output-price";
                 format!("{}{}", dollars(own), if lacks_prices { unheld } else { "" })

@@ -107,14 +107,16 @@ pub(crate) async fn show(
     let canonical: ItemNumber = part("canonical").parse().map_err(|_| PageError::NotFound)?;
     let source: Option<Representation> = word(&query, "source").parse().ok();
     let representation = source.unwrap_or(Representation::Raw);
-    if let Some(mut row) = console.store.cluster_row(at.repo.id, item_type, representation, canonical).await? {
+    if let Some(mut row) =
+        console.store.duplicates().cluster_row(at.repo.id, item_type, representation, canonical).await?
+    {
         at.hide_titles(&console, std::iter::once((row.canonical, &mut row.title))).await?;
         return page(&console, &at, &row, representation, word(&query, "after").parse().ok()).await;
     }
     // It may be a member of another one's cluster, or only its cards are.
     let others = source.map_or(vec![Representation::Raw, Representation::Intent], |source| vec![source]);
     for representation in others {
-        let of = console.store.canonicals_of(at.repo.id, item_type, representation, &[canonical]).await?;
+        let of = console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[canonical]).await?;
         if let Some(canonical) = of.get(&canonical) {
             let href = cluster_link(&repo_path(&at.repo), item_type, *canonical, representation);
             return Ok(Redirect::to(&href).into_response());
@@ -132,13 +134,16 @@ async fn page(
 ) -> Result<Response, PageError> {
     let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
     let (item_type, canonical) = (row.item_type, row.canonical);
-    let mut listed = store.cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
+    let mut listed =
+        store.duplicates().cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
     let next = cut(&mut listed, PAGE).then(|| listed.last().map(|(number, _)| ("after", number.to_string())));
     let here: BTreeSet<ItemNumber> = listed.iter().map(|(number, _)| *number).collect();
     // What was worked out from some members alone would be untrue of all.
     let is_whole = row.members <= u64::from(MOST_MEMBERS);
     let all = match is_whole {
-        true => store.cluster_members(repo, item_type, representation, canonical, None, MOST_MEMBERS).await?,
+        true => {
+            store.duplicates().cluster_members(repo, item_type, representation, canonical, None, MOST_MEMBERS).await?
+        }
         false => listed.clone(),
     };
     let numbers: BTreeSet<ItemNumber> = all.iter().map(|(number, _)| *number).collect();
@@ -189,8 +194,8 @@ impl ClusterData {
     ) -> Result<Self, PageError> {
         let (store, repo) = (&console.store, at.repo.id);
         let members: Vec<ItemNumber> = numbers.iter().copied().collect();
-        let mut edges = store.edges_from(repo, item_type, representation, &members).await?;
-        let mut overrides = store.overrides_naming(repo, item_type, &members).await?;
+        let mut edges = store.duplicates().edges_from(repo, item_type, representation, &members).await?;
+        let mut overrides = store.duplicates().overrides_naming(repo, item_type, &members).await?;
         if is_whole {
             edges.retain(|edge| numbers.contains(&edge.target));
             overrides.retain(|ruled| {
@@ -200,14 +205,14 @@ impl ClusterData {
         let mut named: BTreeSet<ItemNumber> = numbers.clone();
         named.extend(edges.iter().map(|edge| edge.target));
         let items = at.items(console, item_type, &named.into_iter().collect::<Vec<_>>()).await?;
-        let list = store.maintainers(repo).await?;
+        let list = store.repos().maintainers(repo).await?;
         Ok(Self {
             items: items.into_iter().map(|item| (item.number, item)).collect(),
             edges,
             overrides,
             stored: members.iter().map(|number| (*number, canonical)).collect(),
-            earlier: store.earlier_closes_of(repo, item_type, &members).await?,
-            own_comments: store.own_comments(repo, None).await?,
+            earlier: store.close().earlier_closes(repo, item_type, &members).await?,
+            own_comments: store.outbox().own_comments(repo, None).await?,
             maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
         })
     }

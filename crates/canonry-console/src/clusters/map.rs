@@ -215,10 +215,11 @@ async fn show(
 ) -> Result<Response, PageError> {
     let (store, repo, now) = (&console.store, at.repo.id, console.now());
     let mut asked = ClusterQuery::read(&query);
-    let mut totals = store.cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
+    let mut totals =
+        store.duplicates().cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
     if totals.clusters == 0 && !asked.names_source {
         // Whoever compares cards and nothing else finds their clusters without knowing the word for it.
-        let by_cards = store.cluster_totals(repo, asked.filter.item_type, Representation::Intent).await?;
+        let by_cards = store.duplicates().cluster_totals(repo, asked.filter.item_type, Representation::Intent).await?;
         if by_cards.clusters > 0 {
             (asked.filter.representation, totals) = (Representation::Intent, by_cards);
         }
@@ -226,7 +227,7 @@ async fn show(
     let path = repo_path(&at.repo);
     let limit = if asked.is_list { PAGE } else { TILES };
     let after = asked.after.filter(|_| asked.is_list);
-    let mut found = store.cluster_pages(repo, asked.filter, after, limit + 1).await?;
+    let mut found = store.duplicates().cluster_pages(repo, asked.filter, after, limit + 1).await?;
     let has_more = cut(&mut found, limit);
     let next = found.last().filter(|_| has_more).map(ClusterRow::key);
     at.hide_titles(&console, found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
@@ -242,8 +243,8 @@ async fn show(
     html(&ClustersPage {
         page: at.page(&console, "Duplicates", NavSection::Clusters).cli(command),
         can_maintain: at.can_maintain(),
-        knows_maintainers: totals.clusters > 0 || store.maintainers(repo).await?.is_some(),
-        lacking: store.edges_not_in_clusters(repo, asked.filter.representation).await?,
+        knows_maintainers: totals.clusters > 0 || store.repos().maintainers(repo).await?.is_some(),
+        lacking: store.duplicates().edges_not_in_clusters(repo, asked.filter.representation).await?,
         repo: at.repo.name.to_string(),
         clusters: thousands(totals.clusters),
         members: thousands(totals.members),

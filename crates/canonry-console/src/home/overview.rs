@@ -95,7 +95,7 @@ async fn show(
     let after = number(&query, "after");
     let (text, in_trouble) = (word(&query, "text"), word(&query, "trouble") == "1");
     let filter = RepoPageFilter { text, in_trouble };
-    let mut lines = console.store.repo_pages(filter, after, PAGE + 1).await?;
+    let mut lines = console.store.console().repo_pages(filter, after, PAGE + 1).await?;
     let more = cut(&mut lines, PAGE);
     // The last one may be hidden from whoever asks: its name must not stand in a link.
     let next = lines.last().filter(|_| more).map(|line| ("after", line.repo.id.get().to_string()));
@@ -106,7 +106,7 @@ async fn show(
         rows.push(row(&console, line, role).await?);
     }
     let service = match visit.session.is_operator {
-        true => Some(service(&console.store.queue_status(console.now()).await?, &console)),
+        true => Some(service(&console.store.jobs().status(console.now()).await?, &console)),
         false => None,
     };
     html(&OverviewPage {
@@ -151,7 +151,7 @@ async fn visible(
 
 async fn row(console: &Console, line: RepoOverview, role: Role) -> Result<RepositoryRow, PageError> {
     let settings = canonry_config::parse(line.settings.as_deref().unwrap_or_default());
-    let threshold = console.store.thresholds(line.repo.id).await?.repository;
+    let threshold = console.store.learning().thresholds(line.repo.id).await?.repository;
     Ok(RepositoryRow {
         owner: line.repo.name.owner().to_owned(),
         name: line.repo.name.name().to_owned(),

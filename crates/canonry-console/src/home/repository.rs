@@ -96,9 +96,9 @@ struct RecentReviewLine {
 
 async fn show(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Result<Response, PageError> {
     let (store, repo, now) = (&console.store, at.repo.id, console.now());
-    let overview = store.repo_overview(repo).await?;
+    let overview = store.console().repo_overview(repo).await?;
     let settings = canonry_config::parse(overview.settings.as_deref().unwrap_or_default());
-    let threshold = store.thresholds(repo).await?.repository;
+    let threshold = store.learning().thresholds(repo).await?.repository;
     let path = repo_path(&at.repo);
     let brakes = brakes(&console, &at).await?;
     html(&RepositoryPage {
@@ -133,7 +133,7 @@ async fn pause(
     let now = console.now();
     let why = form.one("reason").unwrap_or("asked for in the console");
     at.record(&console, "pause", why).await?;
-    let paused = console.store.set_brake(at.repo.id, BrakeKind::Pause, at.visit.login(), why, now).await?;
+    let paused = console.store.close().set_brake(at.repo.id, BrakeKind::Pause, at.visit.login(), why, now).await?;
     let told = match paused {
         true => format!("Paused. Nothing more is written to {} until somebody resumes it.", at.repo.name),
         false => format!("{} was paused already.", at.repo.name),
@@ -149,7 +149,7 @@ async fn resume(
 ) -> Result<Response, PageError> {
     let now = console.now();
     at.record(&console, "resume", &at.repo.name.to_string()).await?;
-    let lifted = console.store.lift_brakes(at.repo.id, at.visit.login(), now).await?;
+    let lifted = console.store.close().lift_brakes(at.repo.id, at.visit.login(), now).await?;
     console.wake_publisher.notify_one();
     let told = match lifted {
         true => format!("Canonry writes to {} again.", at.repo.name),
@@ -182,7 +182,7 @@ async fn sync(
 async fn brakes(console: &Console, at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     let mut lines = Vec::new();
     for kind in BrakeKind::ALL {
-        let Some(brake) = console.store.brake_in_force(at.repo.id, kind).await? else { continue };
+        let Some(brake) = console.store.close().brake_in_force(at.repo.id, kind).await? else { continue };
         let (heading, consequence) = match kind {
             BrakeKind::Pause => ("Paused", "Nothing is written; what is found meanwhile is kept."),
             BrakeKind::Breaker => ("The breaker is out", "Nothing is closed without a maintainer's word."),
@@ -211,7 +211,7 @@ async fn needs(
         let words = format!("{} given up", counted(overview.dead_jobs, "job"));
         need(words, Some(format!("{path}/jobs?state=dead")), "look at them");
     }
-    if let Some(plan) = console.store.plans(at.repo.id, PlanOrigin::Person, None, 1).await?.into_iter().next()
+    if let Some(plan) = console.store.plans().list(at.repo.id, PlanOrigin::Person, None, 1).await?.into_iter().next()
         && plan.apply.is_none()
         && plan.totals.undecided() > 0
     {
@@ -230,7 +230,7 @@ async fn needs(
         }
     }
     if at.can_maintain() {
-        let totals = console.store.adjudication_totals(at.repo.id).await?;
+        let totals = console.store.judge().adjudication_totals(at.repo.id).await?;
         let waiting: u64 = totals.iter().filter(|answers| answers.word.is_none()).map(|answers| answers.times).sum();
         if waiting > 0 {
             let words = format!("{} drawn for a person's answer", counted(waiting, "case"));
@@ -254,10 +254,10 @@ async fn told(console: &Console, at: &RepoVisit) -> Result<Vec<SuggestionLine>, 
     for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate] {
         let filter =
             ItemPageFilter { item_type: Some(ItemType::Issue), verdict: Some(verdict), ..ItemPageFilter::default() };
-        lines.extend(store.item_pages(at.repo.id, filter, None, FEW).await?.lines);
+        lines.extend(store.console().item_pages(at.repo.id, filter, None, FEW).await?.lines);
     }
     let numbers: Vec<ItemNumber> = lines.iter().map(|line| line.number).collect();
-    let mut triage = store.latest_triage(at.repo.id, ItemType::Issue, &numbers).await?;
+    let mut triage = store.duplicates().latest_triage(at.repo.id, ItemType::Issue, &numbers).await?;
     let mut said: Vec<_> =
         lines.into_iter().filter_map(|line| triage.remove(&line.number).map(|said| (line, said))).collect();
     said.sort_by_key(|(_, said)| std::cmp::Reverse(said.id));
@@ -276,7 +276,7 @@ async fn told(console: &Console, at: &RepoVisit) -> Result<Vec<SuggestionLine>, 
 
 async fn reviews(console: &Console, at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
     let path = repo_path(&at.repo);
-    let reviews = console.store.reviews(at.repo.id, None, FEW).await?;
+    let reviews = console.store.review().list(at.repo.id, None, FEW).await?;
     let line = |review: canonry_store::StoredReview| RecentReviewLine {
         subject: match review.subject.pull() {
             Some(number) => format!("#{number}"),

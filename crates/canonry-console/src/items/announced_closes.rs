@@ -60,7 +60,7 @@ impl AnnouncedClosesPage {
 
 /// The first that are due, for a page that has more to tell.
 pub(crate) async fn first(console: &Console, at: &RepoVisit, count: u32) -> Result<Vec<AnnouncedCloseLine>, PageError> {
-    lines(console, at, console.store.next_graces(at.repo.id, None, count).await?).await
+    lines(console, at, console.store.close().next_graces(at.repo.id, None, count).await?).await
 }
 
 async fn show(
@@ -72,7 +72,7 @@ async fn show(
     let only_late = word(&query, "late") == "1";
     let after: Option<(Timestamp, i64)> = place_in(word(&query, "after"));
     let looked_at = if kind.is_none() && !only_late { PAGE } else { LOOKED_AT };
-    let graces = console.store.next_graces(at.repo.id, after, looked_at + 1).await?;
+    let graces = console.store.close().next_graces(at.repo.id, after, looked_at + 1).await?;
     let fits =
         |grace: &Grace| kind.is_none_or(|kind| grace.item_type == kind) && (!only_late || grace.reason.is_some());
     let found = sift(graces, looked_at, PAGE, fits, |grace| place(grace.due_at, grace.id));

@@ -23,7 +23,7 @@ impl RepoVisit {
         item_type: ItemType,
         numbers: &[ItemNumber],
     ) -> Result<Vec<Item>, PageError> {
-        let mut items = console.store.items_by_number(self.repo.id, item_type, numbers).await?;
+        let mut items = console.store.corpus().items_by_number(self.repo.id, item_type, numbers).await?;
         for item in items.iter_mut().filter(|item| self.hides(item)) {
             GONE.clone_into(&mut item.title);
             item.body.clear();
@@ -41,7 +41,7 @@ impl RepoVisit {
             return Ok(());
         }
         // Issues and pull requests have no number in common.
-        let gone = console.store.gone_numbers(self.repo.id).await?;
+        let gone = console.store.corpus().gone_numbers(self.repo.id).await?;
         for (_, title) in titles.filter(|(number, _)| gone.binary_search(number).is_ok()) {
             GONE.clone_into(title);
         }

@@ -162,7 +162,9 @@ async fn show(
     let in_force: Vec<Override> =
         known.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();
     let (events, outcome) = match item_type {
-        ItemType::Issue => (store.outcome_events(repo, number).await?, store.issue_outcome(repo, number).await?),
+        ItemType::Issue => {
+            (store.learning().outcome_events(repo, number).await?, store.learning().issue_outcome(repo, number).await?)
+        }
         ItemType::Pr => (Vec::new(), None),
     };
     let (state, state_class) = state_of(&known.item);
@@ -183,7 +185,7 @@ async fn show(
     let boilerplate = stored_boilerplate(store, &at.repo, item_type).await?;
     let own = |item: &Item| evidence_text(&boilerplate.own(item));
     let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&known.item), &own(target)));
-    let actions = store.triage_actions_of(repo, item_type, number).await?;
+    let actions = store.duplicates().triage_actions_of(repo, item_type, number).await?;
     let item = &known.item;
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
     html(&ItemPage {
@@ -204,7 +206,7 @@ async fn show(
             .filter(|url| web(console).is_some() && (url.starts_with("https://") || url.starts_with("http://"))),
         is_long: item.body.lines().count() > LONG_LINES || item.body.chars().count() > LONG_TEXT,
         body: item.body.clone(),
-        is_paused: store.brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
+        is_paused: store.close().brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
         target_href: verdict.target.map(|target| item_path(&path, item_type, target)).unwrap_or_default(),
         target_title: target.map(|target| target.title.clone()).unwrap_or_default(),
         facts: facts.iter().flatten().take(FACTS).map(|fact| capital(&redact(&fact.to_string()))).collect(),
@@ -234,27 +236,32 @@ async fn load(
     number: ItemNumber,
 ) -> Result<ItemHistory, PageError> {
     let (store, repo) = (&console.store, at.repo.id);
-    let item = store.item(repo, item_type, number).await?.filter(|item| !at.hides(item)).ok_or(PageError::NotFound)?;
+    let item = store
+        .corpus()
+        .item(repo, item_type, number)
+        .await?
+        .filter(|item| !at.hides(item))
+        .ok_or(PageError::NotFound)?;
     let mut cluster = None;
     for representation in [Representation::Raw, Representation::Intent] {
-        let of = store.canonicals_of(repo, item_type, representation, &[number]).await?;
+        let of = store.duplicates().canonicals_of(repo, item_type, representation, &[number]).await?;
         if let Some(canonical) = of.get(&number) {
-            let row = store.cluster_row(repo, item_type, representation, *canonical).await?;
+            let row = store.duplicates().cluster_row(repo, item_type, representation, *canonical).await?;
             cluster = Some((representation, *canonical, row.map_or(0, |row| row.members)));
             break;
         }
     }
-    let mut closes = store.closes_of_item(repo, item_type, number, MOST_CLOSES + 1).await?;
+    let mut closes = store.close().closes_of_item(repo, item_type, number, MOST_CLOSES + 1).await?;
     let had_closes = cut(&mut closes, MOST_CLOSES);
     Ok(ItemHistory {
-        records: store.triage_records_of(repo, item_type, number).await?,
-        decisions: store.decisions_of(repo, item_type, number).await?,
-        sets: store.candidate_sets(repo, item_type, number).await?,
-        graces: store.graces_of(repo, item_type, number).await?,
+        records: store.duplicates().triage_records_of(repo, item_type, number).await?,
+        decisions: store.judge().decisions_of(repo, item_type, number).await?,
+        sets: store.duplicates().candidate_sets(repo, item_type, number).await?,
+        graces: store.close().graces_of_item(repo, item_type, number).await?,
         closes,
         had_closes,
-        writes: store.outbox_entries(repo, number).await?,
-        rulings: store.overrides_ever(repo, item_type, number).await?,
+        writes: store.outbox().of_item(repo, number).await?,
+        rulings: store.duplicates().overrides_ever(repo, item_type, number).await?,
         cluster,
         item,
     })
@@ -318,7 +325,8 @@ async fn cluster_box(console: &Console, at: &RepoVisit, known: &ItemHistory) -> 
     let Some((representation, canonical, members)) = known.cluster else { return Ok(None) };
     let (store, repo, path) = (&console.store, at.repo.id, repo_path(&at.repo));
     let item_type = known.item.item_type;
-    let first = store.cluster_members(repo, item_type, representation, canonical, None, MEMBERS_SHOWN).await?;
+    let first =
+        store.duplicates().cluster_members(repo, item_type, representation, canonical, None, MEMBERS_SHOWN).await?;
     let numbers: Vec<ItemNumber> =
         first.into_iter().map(|(number, _)| number).filter(|number| *number != known.item.number).collect();
     let items = at.items(console, item_type, &numbers).await?;

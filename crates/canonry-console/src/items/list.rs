@@ -103,7 +103,7 @@ async fn show(
         author: word("author").trim_start_matches('@'),
     };
     let before: Option<ItemPlace> = word("before").parse().ok();
-    let found = console.store.item_pages(at.repo.id, filter, before, PAGE).await?;
+    let found = console.store.console().item_pages(at.repo.id, filter, before, PAGE).await?;
     let kept = ["type", "state", "verdict", "cluster", "title", "label", "author"].map(|name| (name, word(name)));
     let next = found.next.map(|place| ("before", place.to_string()));
     html(&ItemsPage {
@@ -128,7 +128,7 @@ fn command(at: &RepoVisit, filter: ItemPageFilter<'_>) -> String {
 async fn find(console: &Console, at: &RepoVisit, told: &str) -> Result<Option<String>, PageError> {
     let Ok(number) = told.parse::<ItemNumber>() else { return Ok(None) };
     for item_type in [ItemType::Issue, ItemType::Pr] {
-        if console.store.item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
+        if console.store.corpus().item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
             return Ok(Some(item_path(&repo_path(&at.repo), item_type, number)));
         }
     }
@@ -186,10 +186,10 @@ async fn known(
     }
     let (store, repo) = (&console.store, at.repo.id);
     Ok(LineContext {
-        triage: store.latest_triage(repo, item_type, &numbers).await?,
-        canonicals: store.canonicals_of(repo, item_type, Representation::Raw, &numbers).await?,
+        triage: store.duplicates().latest_triage(repo, item_type, &numbers).await?,
+        canonicals: store.duplicates().canonicals_of(repo, item_type, Representation::Raw, &numbers).await?,
         outcomes: match item_type {
-            ItemType::Issue => store.outcomes_of(repo, &numbers).await?,
+            ItemType::Issue => store.duplicates().outcomes_of(repo, &numbers).await?,
             ItemType::Pr => BTreeMap::new(),
         },
     })

@@ -70,7 +70,7 @@ async fn in_cluster(
         return Ok(());
     }
     for representation in [Representation::Raw, Representation::Intent] {
-        let of = console.store.canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
+        let of = console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
         if of.get(&chosen) == Some(&canonical) {
             return Ok(());
         }
@@ -114,7 +114,7 @@ async fn ruled(
         RulingForm::Canonical => {
             let (kind, by) = (OverrideKind::Canonical, at.visit.login());
             let new = NewOverride { item_type, kind, item: number, other: None, note, by };
-            store.add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
+            store.duplicates().add_override(at.repo.id, new, now).await.map_err(|error| refused(error.into()))?;
             format!("#{number} is the one that stays open in its cluster. Bring the map up to date to see it there.")
         }
     })
@@ -139,10 +139,10 @@ pub(crate) async fn remove(
 ) -> Result<Response, PageError> {
     let id = number_in(&path, "id")?;
     // The id may be another repository's: nothing is done there, and nothing is written down.
-    let newest = console.store.override_pages(at.repo.id, id.checked_add(1), 1).await?;
+    let newest = console.store.duplicates().override_pages(at.repo.id, id.checked_add(1), 1).await?;
     let is_removed = newest.first().is_some_and(|ruling| ruling.id == id) && {
         at.record(&console, "remove ruling", &id.to_string()).await?;
-        console.store.remove_override(at.repo.id, id, console.now()).await?
+        console.store.duplicates().remove_override(at.repo.id, id, console.now()).await?
     };
     let said = if is_removed { "The ruling no longer holds." } else { "There is no such ruling in force." };
     let settings = format!("{}/settings", repo_path(&at.repo));
@@ -156,7 +156,7 @@ pub(crate) async fn cancel_grace(
     Path(path): Path<HashMap<String, String>>,
     form: Form,
 ) -> Result<Response, PageError> {
-    let found = console.store.grace(number_in(&path, "id")?).await?;
+    let found = console.store.close().grace(number_in(&path, "id")?).await?;
     let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;
     let href = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
     let list = form.one("then").map(|then| own_path(Some(then)));

@@ -157,9 +157,11 @@ async fn show(
 ) -> Result<Response, PageError> {
     let (store, queue) = (&console.store, AdjudicationQueue::from_query(&query));
     let after = number(&query, "after");
-    let case = store.next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
+    let case = store.judge().next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
     let answered = match number(&query, "answered") {
-        Some(id) => store.adjudication(at.repo.id, AdjudicationId::of(id)).await?.filter(|one| one.answer.is_some()),
+        Some(id) => {
+            store.judge().adjudication(at.repo.id, AdjudicationId::of(id)).await?.filter(|one| one.answer.is_some())
+        }
         None => None,
     };
     let samples = number(&query, "samples").map(AdjudicationId::of);
@@ -174,7 +176,7 @@ async fn show_one(
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
     let queue = AdjudicationQueue::from_query(&query);
-    let case = console.store.adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
+    let case = console.store.judge().adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
     // What was answered is shown with its verdict: the person has seen it already.
     let is_blind = !queue.shows_verdict && case.answer.is_none();
     let shown = AdjudicationSelection { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
@@ -196,12 +198,12 @@ async fn page(console: &Console, at: &RepoVisit, shown: AdjudicationSelection) -
     let AdjudicationSelection { case, answered, is_blind, after, queue, samples: before } = shown;
     let (path, now) = (repo_path(&at.repo), console.now());
     let here = format!("{path}/adjudicate");
-    let totals = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
-    let newest = console.store.adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
+    let totals = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
+    let newest = console.store.judge().adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
     let next_seed = newest.iter().map(|sample| sample.seed).max().unwrap_or(0).saturating_add(1);
     let mut samples = match before {
         None => newest,
-        Some(_) => console.store.adjudication_samples(at.repo.id, before, SAMPLES + 1).await?,
+        Some(_) => console.store.judge().adjudication_samples(at.repo.id, before, SAMPLES + 1).await?,
     };
     let has_more = cut(&mut samples, SAMPLES);
     let next = samples.last().filter(|_| has_more).map(|last| ("samples", last.newest.get().to_string()));
@@ -253,7 +255,7 @@ async fn side_by_side(
 ) -> Result<AdjudicationCase, PageError> {
     let path = repo_path(&at.repo);
     let numbers = [one.case.number, one.case.target];
-    let items = console.store.items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
+    let items = console.store.corpus().items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
     let side = |number: ItemNumber| {
         let item = items.iter().find(|item| item.number == number);
         side(item, number, item_path(&path, one.case.item_type, number), is_blind, console.now())
@@ -343,7 +345,7 @@ async fn draw(
     };
     let subject = format!("{size} {from}, seed {seed}");
     at.record(&console, "draw-sample", &subject).await?;
-    let drawn = console.store.draw_adjudications(at.repo.id, kind, seed, size, console.now()).await?;
+    let drawn = console.store.judge().draw_adjudications(at.repo.id, kind, seed, size, console.now()).await?;
     let flash = match (drawn, kind) {
         (0, AdjudicationKind::Triage) => {
             "Nothing new was drawn: this sample is drawn already, or no new item was triaged yet.".to_owned()
@@ -369,9 +371,9 @@ async fn answer(
         .map_err(|_| PageError::BadForm("the answer must be same, different or unsure".to_owned()))?;
     let here = format!("{}/adjudicate", repo_path(&at.repo));
     let queue = AdjudicationQueue::of(|name| form.one(name));
-    console.store.adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    console.store.judge().adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     at.record(&console, "adjudicate", &format!("case {}: {word}", id.get())).await?;
-    if !console.store.adjudicate(at.repo.id, id, word, at.visit.login(), console.now()).await? {
+    if !console.store.judge().adjudicate(at.repo.id, id, word, at.visit.login(), console.now()).await? {
         return Ok(back_to(
             &queue.link(&here, &[]),
             "Somebody else has answered this case; their answer stays. Here is the next one.",

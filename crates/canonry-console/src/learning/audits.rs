@@ -63,9 +63,9 @@ async fn list(
     let representation: Option<Representation> = word(&query, "source").parse().ok();
     let before = number(&query, "before");
     let filter = AuditFilter { judge: judge.map(Extractor::as_str), representation };
-    let mut audits = console.store.audits(at.repo.id, filter, before, PAGE + 1).await?;
+    let mut audits = console.store.judge().audits(at.repo.id, filter, before, PAGE + 1).await?;
     let has_more = cut(&mut audits, PAGE);
-    let people = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
+    let people = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
     let path = repo_path(&at.repo);
     let here = format!("{path}/audits");
     let next = audits.last().filter(|_| has_more).map(|(run, _)| ("before", run.id.to_string()));
@@ -140,15 +140,16 @@ async fn one(
     Query(sliders): Query<GateSliders>,
 ) -> Result<Response, PageError> {
     let id = number_in(&segments, "id")?;
-    let run = console.store.audit_run(id).await?.filter(|run| run.repo == at.repo.id).ok_or(PageError::NotFound)?;
-    let audited = console.store.audit_items(id).await?;
+    let run =
+        console.store.judge().audit_run(id).await?.filter(|run| run.repo == at.repo.id).ok_or(PageError::NotFound)?;
+    let audited = console.store.judge().audit_items(id).await?;
     let path = repo_path(&at.repo);
     let last_rank = last_rank(&audited);
     let simulation = simulated(&audited, &sliders, last_rank, &path, &at.repo.name, id);
     if at.visit.is_htmx {
         return html(&SimulationPart { simulation });
     }
-    let people = PeoplesWord::of(&console.store.adjudication_totals(at.repo.id).await?);
+    let people = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
     html(&AuditPage {
         page: at.page(&console, &format!("Audit {id}"), NavSection::Audits).cli(simulation.command.clone()),
         here: format!("{path}/audits/{id}"),

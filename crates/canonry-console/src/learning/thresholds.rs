@@ -133,18 +133,18 @@ async fn show(
         return Err(PageError::Forbidden("maintainers of this repository"));
     }
     let store = &console.store;
-    let settings = store.threshold_settings(at.repo.id).await?;
-    let thresholds = store.thresholds(at.repo.id).await?;
-    let adjustments = store.threshold_adjustments(at.repo.id, ADJUSTMENTS).await?;
+    let settings = store.learning().threshold_settings(at.repo.id).await?;
+    let thresholds = store.learning().thresholds(at.repo.id).await?;
+    let adjustments = store.learning().threshold_adjustments(at.repo.id, ADJUSTMENTS).await?;
     // Only what the store itself knows as a component is one; anything else in the address is the repository.
     let asked_for = query.get("component").map(String::as_str).filter(|name| !name.is_empty());
     let known =
         thresholds.components.keys().chain(adjustments.iter().filter_map(|one| one.adjusted.component.as_ref()));
     let component = known.into_iter().find(|component| Some(component.as_str()) == asked_for).cloned();
-    let log = store.lesson_log(at.repo.id, component.as_ref()).await?;
+    let log = store.learning().lesson_log(at.repo.id, component.as_ref()).await?;
     let checked = match checks {
         true => {
-            let checked = store.checked_thresholds(at.repo.id).await?;
+            let checked = store.learning().checked_thresholds(at.repo.id).await?;
             Some(ThresholdCheck { same: checked.stored == checked.recomputed, older_rules: checked.older_rules })
         }
         false => None,
@@ -174,7 +174,7 @@ impl LessonsPage {
         let kind: Option<LessonKind> = word(query, "taught").parse().ok();
         let before: Option<(Timestamp, i64)> = place_in(word(query, "lessons"));
         let filter = LessonFilter { component, kind };
-        let mut rows = console.store.latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
+        let mut rows = console.store.learning().latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
         let more = cut(&mut rows, LATEST);
         at.hide_titles(console, rows.iter_mut().map(|one| (one.number, &mut one.title))).await?;
         let next = rows.last().filter(|_| more).map(|last| ("lessons", place(last.at, last.id)));
@@ -202,7 +202,8 @@ impl ThresholdMoves {
         query: &HashMap<String, String>,
     ) -> Result<Self, PageError> {
         let before = number(query, "moves");
-        let mut rows = console.store.threshold_adjustment_pages(at.repo.id, of, before, ADJUSTMENTS + 1).await?;
+        let mut rows =
+            console.store.learning().threshold_adjustment_pages(at.repo.id, of, before, ADJUSTMENTS + 1).await?;
         let more = cut(&mut rows, ADJUSTMENTS);
         let next = rows.last().filter(|_| more).map(|last| ("moves", last.id.to_string()));
         let here = format!("{}/learning", repo_path(&at.repo));

@@ -77,7 +77,7 @@ pub(crate) async fn say(
     let (by, now, id) = (at.visit.login(), console.now(), plan.run.id);
     let noted = if form.one("all").is_some() {
         note(&console, &at, word, &format!("all rows of plan {id}")).await?;
-        console.store.set_all_approved(id, None, approved, by, now).await?
+        console.store.plans().set_all_approved(id, None, approved, by, now).await?
     } else {
         if items.is_empty() {
             return refused(&console, &at, &plan, look, "Choose at least one row first.".to_owned()).await;
@@ -85,7 +85,7 @@ pub(crate) async fn say(
         note(&console, &at, word, &format!("{} of plan {id}", named(&items))).await?;
         let mut noted = 0;
         for (item_type, numbers) in by_type(&items) {
-            noted += console.store.set_approved(id, item_type, &numbers, approved, by, now).await?;
+            noted += console.store.plans().set_approved(id, item_type, &numbers, approved, by, now).await?;
         }
         noted
     };
@@ -194,7 +194,7 @@ pub(crate) async fn stop(
         return refused(&console, &at, &plan, look, "Nothing was stopped: no apply is under way.".to_owned()).await;
     }
     note(&console, &at, "stop", &format!("the apply of plan {id}")).await?;
-    console.store.stop_apply(id, at.visit.login(), console.now()).await?;
+    console.store.plans().stop_apply(id, at.visit.login(), console.now()).await?;
     console.wake_worker.notify_one();
     Ok(back_to(&plan_path(&at, id), "The apply stops before the next row. Nothing more is closed."))
 }
@@ -293,7 +293,7 @@ async fn next_row(
     look: &PlanSelection,
     row: (ItemType, ItemNumber),
 ) -> Result<Option<(ItemType, ItemNumber)>, PageError> {
-    let rows = console.store.plan_rows_page(plan, look.filter(), Some(row), 1).await?;
+    let rows = console.store.plans().rows_page(plan, look.filter(), Some(row), 1).await?;
     Ok(rows.first().map(|next| (next.row.item_type, next.row.number)))
 }
 

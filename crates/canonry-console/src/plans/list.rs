@@ -94,7 +94,7 @@ async fn list(
     let of_graces = word(&query, "of") == "graces";
     let origin = if of_graces { PlanOrigin::Grace } else { PlanOrigin::Person };
     let before = number(&query, "before").map(CloseRunId::new);
-    let mut plans = console.store.plans(at.repo.id, origin, before, PLANS + 1).await?;
+    let mut plans = console.store.plans().list(at.repo.id, origin, before, PLANS + 1).await?;
     let has_more = cut(&mut plans, PLANS);
     let path = format!("{}/plans", repo_path(&at.repo));
     let next = plans.last().filter(|_| has_more).map(|plan| ("before", plan.run.id.to_string()));

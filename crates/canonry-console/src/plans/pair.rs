@@ -143,7 +143,7 @@ pub(crate) async fn pair_view(
     let is_open_row = row.skip.is_none() && row.result.is_none();
     let drifted = match snapshot.as_ref().filter(|_| is_open_row) {
         Some(snapshot) => {
-            let list = console.store.maintainers(repo.id).await?;
+            let list = console.store.repos().maintainers(repo.id).await?;
             let maintainers: Maintainers = list.iter().flat_map(|list| &list.logins).collect();
             let protected = &settings.config.close.protected_labels;
             let live = target.filter(|target| target.gone.is_none()).map(LiveItem::as_stored);

@@ -134,7 +134,7 @@ pub(crate) async fn row(
         return Err(PageError::NotFound);
     };
     let (item_type, number) = read_item(&format!("{item_type}/{number}")).ok_or(PageError::NotFound)?;
-    let reviewed = console.store.plan_row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
+    let reviewed = console.store.plans().row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
     let look = look_of(&query);
     let asked = PlanPageRequest { look: look.clone(), row: Some((item_type, number)), ..PlanPageRequest::default() };
     // The links of the list say how the texts are shown, so they follow when that changes.
@@ -174,7 +174,7 @@ pub(crate) async fn plan_of(
     path: &HashMap<String, String>,
 ) -> Result<PlanSummary, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
-    console.store.plan_summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
+    console.store.plans().summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
 }
 
 pub(crate) fn plan_path(at: &RepoVisit, id: CloseRunId) -> String {
@@ -241,7 +241,7 @@ pub(crate) async fn review(
         .and_then(|()| rows.last())
         .map(|last| PlanSelection { after: Some((last.row.item_type, last.row.number)), ..look.clone() }.link(&path));
     let chosen = match row {
-        Some((item_type, number)) => console.store.plan_row(plan, item_type, number).await?,
+        Some((item_type, number)) => console.store.plans().row(plan, item_type, number).await?,
         None => rows.first().cloned(),
     };
     let current = chosen.as_ref().map(|chosen| (chosen.row.item_type, chosen.row.number));

@@ -36,7 +36,7 @@ pub(crate) async fn progress_view(
     // What goes on is told before what came after it and is over.
     let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
     let Some(job) = job else { return Ok(None) };
-    let stop = console.store.stop_of_apply(plan.run.id).await?;
+    let stop = console.store.plans().stop_of_apply(plan.run.id).await?;
     let is_stopping = job.state.is_active() && stop.is_some_and(|(asked_at, _)| asked_at >= job.created_at);
     Ok(view(console, at, plan, job, is_stopping))
 }

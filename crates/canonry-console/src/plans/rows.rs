@@ -52,14 +52,14 @@ pub(crate) async fn rows_of(
     look: PlanSelection,
     row: Option<(ItemType, ItemNumber)>,
 ) -> Result<(PlanSelection, Vec<ReviewedRow>), PageError> {
-    let rows = console.store.plan_rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
+    let rows = console.store.plans().rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
     let Some(row) = row else { return Ok((look, rows)) };
     let is_chosen = |reviewed: &ReviewedRow| (reviewed.row.item_type, reviewed.row.number) == row;
     if rows.iter().take(PAGE as usize).any(is_chosen) {
         return Ok((look, rows));
     }
-    let before = console.store.plan_row_before(plan, look.filter(), row.0, row.1).await?;
-    let from = console.store.plan_rows_page(plan, look.filter(), before, PAGE + 1).await?;
+    let before = console.store.plans().row_before(plan, look.filter(), row.0, row.1).await?;
+    let from = console.store.plans().rows_page(plan, look.filter(), before, PAGE + 1).await?;
     // What the filter does not let through, such as a row that was just decided, is on no page of the list.
     if from.first().is_some_and(is_chosen) {
         return Ok((PlanSelection { after: before, ..look }, from));

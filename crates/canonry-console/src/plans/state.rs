@@ -70,13 +70,15 @@ pub(crate) async fn why_not_applied(
     if progress.is_some_and(|progress| progress.is_active) {
         return Ok(Some(WORKED_ON.to_owned()));
     }
-    if let Some(grace) = store.grace_of_plan(plan.run.id).await?.filter(|grace| grace.state == GraceState::Waiting) {
+    if let Some(grace) =
+        store.close().grace_of_plan(plan.run.id).await?.filter(|grace| grace.state == GraceState::Waiting)
+    {
         return Ok(Some(format!("it belongs to the grace of #{}, which closes it by itself", grace.number)));
     }
     if let Some(words) = age.refusal(plan.run.id) {
         return Ok(Some(words));
     }
-    if store.brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some() {
+    if store.close().brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some() {
         return Ok(Some("Canonry is paused in this repository; resume it on the summary page first".to_owned()));
     }
     if let Some(section) = settings.unsafe_to_close_by() {
@@ -84,7 +86,7 @@ pub(crate) async fn why_not_applied(
             "the section `{section}` of `.canonry.yml` has a mistake, and nothing is closed by guesses; the settings page names it"
         )));
     }
-    if store.maintainers(at.repo.id).await?.is_none() {
+    if store.repos().maintainers(at.repo.id).await?.is_none() {
         return Ok(Some(format!(
             "nobody knows who maintains {0}, and maintainers' items are never closed; run `canonry maintainers refresh --repo {0}`",
             at.repo.name
@@ -106,11 +108,11 @@ pub(crate) async fn begun_in_vain(
     let is_over = plan.totals.left == 0 || age.refusal(plan.run.id).is_some();
     if !is_over
         || progress.is_some_and(|progress| progress.is_active)
-        || store.brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some()
+        || store.close().brake_in_force(at.repo.id, BrakeKind::Pause).await?.is_some()
     {
         return Ok(0);
     }
-    let grace = store.grace_of_plan(plan.run.id).await?;
+    let grace = store.close().grace_of_plan(plan.run.id).await?;
     if grace.is_some_and(|grace| grace.state == GraceState::Waiting) {
         return Ok(0);
     }
@@ -148,7 +150,7 @@ pub(crate) async fn banners(
             " A plan that a maintainer applies still is carried out.",
         ),
     ] {
-        if let Some(brake) = store.brake_in_force(at.repo.id, kind).await? {
+        if let Some(brake) = store.close().brake_in_force(at.repo.id, kind).await? {
             let by = brake.set_by.map(|by| format!(" by @{by}")).unwrap_or_default();
             banners.push(PlanBanner {
                 class: "warn",

@@ -115,16 +115,16 @@ pub(crate) async fn show(
 ) -> Result<Response, PageError> {
     let (store, now) = (&console.store, console.now());
     let id = FindingId::new(number_in(&path, "id")?);
-    let found = store.finding(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    let found = store.findings().get(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     let key = found.finding.key().clone();
-    let pattern = store.pattern_of(at.repo.id, &key).await?;
+    let pattern = store.findings().pattern(at.repo.id, &key).await?;
     let life = FindingLife::read(store, found, pattern.as_slice()).await?;
-    let posted = store.posted_of_finding(at.repo.id, id).await?;
-    let reactions = store.reactions_to(at.repo.id, id).await?;
-    let cleared_at = store.cleared_at(at.repo.id, &key).await?;
-    let history = store.pattern_history(at.repo.id, &[key.clone()].into()).await?;
+    let posted = store.findings().posted_of_finding(at.repo.id, id).await?;
+    let reactions = store.findings().reactions(at.repo.id, id).await?;
+    let cleared_at = store.findings().cleared_at(at.repo.id, &key).await?;
+    let history = store.findings().pattern_history(at.repo.id, &[key.clone()].into()).await?;
     let subject = &life.found().subject;
-    let reviews = store.reviews_before(at.repo.id, Some(subject), None, REVIEWS_READ).await?;
+    let reviews = store.review().list_before(at.repo.id, Some(subject), None, REVIEWS_READ).await?;
     let settings = settings_of(&console, at.repo.id).await?.config;
 
     let found = life.found();

@@ -308,7 +308,7 @@ mod tests {
     async fn repo() -> Repo {
         let database = TestDatabase::sqlite();
         let store = Store::open(&database.url().parse().expect("valid"), Timestamp::UNIX_EPOCH).await.expect("opens");
-        store.ensure_repo(&"tide/pool".parse().expect("valid"), Timestamp::UNIX_EPOCH).await.expect("created")
+        store.repos().ensure(&"tide/pool".parse().expect("valid"), Timestamp::UNIX_EPOCH).await.expect("created")
     }
 
     #[tokio::test]

@@ -189,7 +189,7 @@ impl FindingQuery {
 }
 
 async fn rows(console: &Console, at: &RepoVisit, asked: &FindingQuery) -> Result<FindingRows, PageError> {
-    let mut found = console.store.finding_pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
+    let mut found = console.store.findings().pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
     let path = format!("{base}/findings");

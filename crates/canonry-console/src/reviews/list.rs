@@ -161,8 +161,8 @@ async fn show(
     let from = today.saturating_sub((i64::from(asked.days) - 1).days());
     // From the first day's midnight, so that figures and bars are about the same reviews.
     let since = from.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).ok();
-    let statistics = console.store.review_statistics(at.repo.id, since).await?;
-    let each_day = console.store.review_days(at.repo.id, from, asked.days).await?;
+    let statistics = console.store.review().statistics(at.repo.id, since).await?;
+    let each_day = console.store.review().days(at.repo.id, from, asked.days).await?;
     let base = repo_path(&at.repo);
     let page = at
         .page(&console, "Reviews", NavSection::Reviews)
@@ -223,7 +223,7 @@ async fn rows(
     query: &HashMap<String, String>,
 ) -> Result<ReviewRows, PageError> {
     let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
-    let mut found = console.store.ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
+    let mut found = console.store.review().ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
     let path = format!("{base}/reviews");

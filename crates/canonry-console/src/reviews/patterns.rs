@@ -160,7 +160,7 @@ async fn show(
 
     let after = number(&query, "after").map(GithubId);
     let looked_at = if asked.is_filtered() { PATTERNS_LOOKED_AT } else { PAGE };
-    let entries = store.pattern_pages(at.repo.id, after, looked_at + 1).await?;
+    let entries = store.findings().pattern_pages(at.repo.id, after, looked_at + 1).await?;
     let report = FeedbackReport::rated(&auto_suppress, entries.iter().map(|entry| entry.pattern.clone()).collect());
     let lines = entries.iter().zip(&report.patterns).map(|(entry, rated)| line(entry, rated, &base, now)).collect();
     let patterns = sift(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
@@ -174,7 +174,7 @@ async fn show(
     let pager = Pager::new("Pages of patterns", &path, &kept, after.is_none(), next).stopped(patterns.stopped_after);
 
     let before = number(&query, "cleared");
-    let mut clears = store.feedback_clears(at.repo.id, before, CLEARS + 1).await?;
+    let mut clears = store.findings().feedback_clears(at.repo.id, before, CLEARS + 1).await?;
     let more = cut(&mut clears, CLEARS);
     let next = clears.last().filter(|_| more).map(|one| ("cleared", one.id.to_string()));
     let clear_pager =
@@ -184,7 +184,7 @@ async fn show(
     let before = before.and_then(|(review, finding)| Some((review.parse().ok()?, finding.parse().ok()?)));
     let before = before.map(|(review, finding)| (ReviewId::new(review), FindingId::new(finding)));
     let looked_at = if asked.hides_some() { HIDDEN_LOOKED_AT } else { SUPPRESSIONS };
-    let hidden = store.suppressions(at.repo.id, before, looked_at + 1).await?;
+    let hidden = store.findings().suppressions(at.repo.id, before, looked_at + 1).await?;
     let place = |one: &Suppression| format!("{}-{}", one.review, one.finding);
     let hidden = sift(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
     let kept = others("hidden");
@@ -233,7 +233,7 @@ async fn clear(
     let subject = pattern.as_ref().map_or("all patterns", Fingerprint::as_str);
     let by = who(&at);
     at.record(&console, "clear reactions", subject).await?;
-    let cleared = console.store.clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
+    let cleared = console.store.findings().clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
     let words = match cleared {
         0 => "No reaction counted: there was nothing to clear.".to_owned(),
         count => {
@@ -255,7 +255,7 @@ async fn restore(
     let id: i64 = id.parse().map_err(|_| PageError::BadForm("no clear was named".to_owned()))?;
     let now = console.now();
     at.record(&console, "undo a clear of reactions", &id.to_string()).await?;
-    let undone = console.store.undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
+    let undone = console.store.findings().undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
     let words = match undone {
         None => "That clear is undone already.".to_owned(),
         Some(undone) => format!("Undone: the reactions to {} count again.", counted(undone.patterns, "pattern")),

@@ -93,11 +93,11 @@ pub(crate) async fn show(
     Query(query): Query<HashMap<String, String>>,
 ) -> Result<Response, PageError> {
     let id = ReviewId::new(number_in(&path, "id")?);
-    let review = console.store.review_of(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    let review = console.store.review().get_of_repo(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     let (after, files) = (number(&query, "after"), number(&query, "files"));
-    let mut sightings = console.store.review_sightings_page(id, after.map(FindingId::new), PAGE + 1).await?;
+    let mut sightings = console.store.review().sightings_page(id, after.map(FindingId::new), PAGE + 1).await?;
     let has_more = cut(&mut sightings, PAGE);
-    let counts = console.store.sighting_counts(id).await?;
+    let counts = console.store.review().sighting_counts(id).await?;
     let details = StoredDetails::of(&review, &counts);
     let written = match review.subject.pull() {
         Some(pull) => written_check(&console.store, &at.repo, pull, id).await?,

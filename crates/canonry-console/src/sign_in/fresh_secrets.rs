@@ -14,6 +14,6 @@ pub fn fresh_token() -> Secret {
 
 /// What forms are signed with: the same from start to start and in every process, and of no use for anything else.
 pub async fn form_key(store: &Store) -> Result<[u8; 32], StoreError> {
-    let marker = store.marker_secret(rand::random(), Timestamp::now()).await?;
+    let marker = store.outbox().marker_secret(rand::random(), Timestamp::now()).await?;
     Ok(Sha256::new().chain_update(b"canonry console forms\n").chain_update(marker).finalize().into())
 }

@@ -109,7 +109,7 @@ async fn sign_out(
     _: Form,
 ) -> Result<Response, PageError> {
     if let Some(id) = session_of(&headers, &console) {
-        console.store.end_console_session(&stored_key(&id)).await?;
+        console.store.console().end_session(&stored_key(&id)).await?;
     }
     let mut answer = back_to("/sign-in", "You are signed out.");
     answer.headers_mut().append(SET_COOKIE, keep_session(&console, None));
@@ -189,17 +189,17 @@ async fn begin(
 ) -> Result<Response, PageError> {
     let (now, id) = (console.now(), random_text());
     if let Some(earlier) = session_of(headers, console) {
-        console.store.end_console_session(&stored_key(&earlier)).await?;
+        console.store.console().end_session(&stored_key(&earlier)).await?;
     }
     let (by, is_operator) = (account.as_ref().map(|(_, login)| login), account.is_none());
     let subject = if is_operator { "admin token" } else { "GitHub" };
     let action = NewConsoleAction { by, is_operator, repo: None, action: "sign-in", subject };
-    console.store.record_console_action(&action, now).await?;
+    console.store.console().record_action(&action, now).await?;
     let whose = match &account {
         Some((account, login)) => SessionOf::Account(*account, login),
         None => SessionOf::Operator { seal: console.admin_token.seal(&id) },
     };
-    console.store.begin_console_session(&stored_key(&id), whose, now).await?;
+    console.store.console().begin_session(&stored_key(&id), whose, now).await?;
     let mut answer = Redirect::to(then).into_response();
     answer.headers_mut().append(SET_COOKIE, keep_session(console, Some(&id)));
     Ok(answer)

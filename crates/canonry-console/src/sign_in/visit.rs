@@ -68,7 +68,7 @@ impl Visit {
     ) -> Result<(), PageError> {
         let (by, is_operator) = (self.login(), self.session.is_operator);
         let action = NewConsoleAction { by, is_operator, repo, action, subject };
-        Ok(console.store.record_console_action(&action, console.now()).await?)
+        Ok(console.store.console().record_action(&action, console.now()).await?)
     }
 
     /// The frame of a page that is about no repository.
@@ -159,7 +159,7 @@ async fn visit(parts: &Parts, console: &Console) -> Result<Visit, PageError> {
     }
     let id = session_of(headers, console).ok_or_else(signed_out)?;
     let (key, seal) = (stored_key(&id), console.admin_token.seal(&id));
-    let session = console.store.console_session(&key, &seal, console.now()).await?.ok_or_else(signed_out)?;
+    let session = console.store.console().session(&key, &seal, console.now()).await?.ok_or_else(signed_out)?;
     Ok(Visit {
         session,
         theme: Theme::of(theme_of(headers).as_deref()),
@@ -180,7 +180,7 @@ async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<RepoVisit, Page
     };
     // A name that cannot be one of GitHub's is nobody's.
     let name: RepoName = format!("{owner}/{name}").parse().map_err(|_| PageError::NotFound)?;
-    let repo = console.store.repo(&name).await?.ok_or(PageError::NotFound)?;
+    let repo = console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
     let is_deed = parts.method != Method::GET && parts.method != Method::HEAD;
     let role = console.roles.of(console, &visit.session, &repo, is_deed).await?;
     Ok(RepoVisit { repo, role, visit })

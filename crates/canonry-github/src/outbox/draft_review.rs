@@ -110,7 +110,7 @@ impl Job<'_> {
     /// One more draft than the send was counted for. It is counted as well, so that whatever comes later keeps the
     /// pace; it does not wait, since the search would begin anew.
     async fn ask_again(&self, review: &ReviewWrite, comments: &[usize]) -> Result<Asked, Event> {
-        if let Err(error) = self.outbox.store.count_content_write(self.outbox.now()).await {
+        if let Err(error) = self.outbox.store.outbox().count_content_write(self.outbox.now()).await {
             return Err(Event::NotSent { hold: Hold::Try, reason: error.to_string() });
         }
         self.ask_for_draft(review, comments).await

@@ -64,7 +64,7 @@ impl Outbox {
     /// Opens the outbox of a store. The first time, `fresh_secret` becomes the secret that signs
     /// markers: it must be random.
     pub async fn open(store: Store, github: GitHub, fresh_secret: [u8; 32]) -> Result<Self, OutboxError> {
-        let secret = store.marker_secret(fresh_secret, github.now()).await?;
+        let secret = store.outbox().marker_secret(fresh_secret, github.now()).await?;
         let signer = MarkerSigner::new(Secret::new(&STANDARD_NO_PAD.encode(secret)));
         Self::signing_with(signer, false, store, github).await
     }
@@ -72,8 +72,8 @@ impl Outbox {
     /// The same where the secret must not be in the database, because others can read that: `secret` signs instead, for
     /// as long as the outbox lives. What it signed is known to the next one by its digest.
     pub async fn open_with_secret(store: Store, github: GitHub, secret: Secret) -> Result<Self, OutboxError> {
-        store.forget_marker_secret().await?;
-        let signer = MarkerSigner::new(secret).knowing(store.issued_markers().await?);
+        store.outbox().delete_marker_secret().await?;
+        let signer = MarkerSigner::new(secret).knowing(store.outbox().issued_markers().await?);
         Self::signing_with(signer, true, store, github).await
     }
 
@@ -157,7 +157,7 @@ impl Outbox {
         let refused = write.forbidden(&self.signer, &self.own);
         let payload = serde_json::to_value(write.storable()).expect("invariant: plain data");
         let new = NewOutboxEntry { repo, number, kind, key, payload: &payload, refused: refused.as_deref() };
-        Ok(self.store.enqueue_as(&new, priority, self.now()).await?)
+        Ok(self.store.outbox().enqueue_as(&new, priority, self.now()).await?)
     }
 
     /// Sees an entry through, and those of its item that come before it, waiting as long as the client
@@ -167,7 +167,7 @@ impl Outbox {
         let give_up = start.saturating_add(self.github.options().longest_wait).unwrap_or(Timestamp::MAX);
         let mut looks = 0;
         loop {
-            let entry = self.store.outbox_entry(id).await?.ok_or(OutboxError::Unknown)?;
+            let entry = self.store.outbox().get(id).await?.ok_or(OutboxError::Unknown)?;
             if entry.state != OutboxState::Pending {
                 return Ok(entry);
             }
@@ -176,7 +176,7 @@ impl Outbox {
                 continue;
             }
             let now = self.now();
-            let is_at_work = self.store.is_outbox_at_work(scope, now).await?;
+            let is_at_work = self.store.outbox().is_sending(scope, now).await?;
             if is_at_work && self.release_leases_of_gone_processes().await? {
                 continue;
             }
@@ -186,7 +186,7 @@ impl Outbox {
                 self.github.options().clock.beat(LOOK).await;
                 continue;
             }
-            let next = self.store.next_outbox_moment(scope).await?.unwrap_or(now);
+            let next = self.store.outbox().next_moment(scope).await?.unwrap_or(now);
             if next > now && next > give_up {
                 return Ok(entry);
             }
@@ -205,7 +205,7 @@ impl Outbox {
     /// Works on everything that is due and says when something will be due next.
     pub async fn publish_due(&self, recheck: &dyn Recheck) -> Result<Option<Timestamp>, OutboxError> {
         while self.work_on_next(OutboxScope::All, recheck).await? {}
-        Ok(self.store.next_outbox_moment(OutboxScope::All).await?)
+        Ok(self.store.outbox().next_moment(OutboxScope::All).await?)
     }
 
     /// Works on one write that a service may send by itself, which a close never is; `false` when none is due. Several
@@ -218,7 +218,7 @@ impl Outbox {
     async fn work_on_next(&self, scope: OutboxScope, recheck: &dyn Recheck) -> Result<bool, OutboxError> {
         let now = self.now();
         let owner = format!("{}:{:032x}", process_mark(), rand::random::<u128>());
-        let Some(entry) = self.store.claim_outbox_entry(scope, &owner, now, now + LEASE).await? else {
+        let Some(entry) = self.store.outbox().claim(scope, &owner, now, now + LEASE).await? else {
             return Ok(false);
         };
         Job::run(self, entry, owner, recheck).await?;
@@ -229,9 +229,9 @@ impl Outbox {
     /// after a lease ran out, and is looked for before it is sent again.
     async fn release_leases_of_gone_processes(&self) -> Result<bool, OutboxError> {
         let mut released = false;
-        for owner in self.store.outbox_lease_owners(self.now()).await? {
+        for owner in self.store.outbox().lease_owners(self.now()).await? {
             if is_process_gone(&owner) {
-                released |= self.store.release_outbox_leases(&owner).await? > 0;
+                released |= self.store.outbox().release_leases(&owner).await? > 0;
             }
         }
         Ok(released)

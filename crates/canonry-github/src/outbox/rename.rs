@@ -14,7 +14,7 @@ impl Job<'_> {
         };
         let Ok(found) = answer else { return false };
         let Some(name) = found.renamed_from(&repo.name) else { return false };
-        let noted = self.outbox.store.identify_repo(repo.id, found.github_id(), &name).await;
+        let noted = self.outbox.store.repos().identify(repo.id, found.github_id(), &name).await;
         tracing::info!(from = %repo.name, to = %name, "the repository has another name now");
         matches!(noted, Ok(Some(_)))
     }

@@ -128,7 +128,7 @@ impl<'a> Job<'a> {
             _ => next_write_at(earlier, now, priority),
         };
         let window = now - PACE_WINDOW;
-        match self.outbox.store.reserve_outbox_send(lease, &json(&sending), now, window, pace).await? {
+        match self.outbox.store.outbox().reserve_send(lease, &json(&sending), now, window, pace).await? {
             Reservation::Go => self.outbox.pass(Point::SendStored)?,
             Reservation::LeaseLost => return Ok(ControlFlow::Break(())),
             Reservation::Later(until) => {
@@ -139,7 +139,7 @@ impl<'a> Job<'a> {
         if self.outbox.notes_markers {
             let digests: Vec<[u8; 32]> =
                 self.markers()?.iter().map(|marker| self.outbox.signer.digest(marker)).collect();
-            self.outbox.store.note_issued_markers(&digests, now).await?;
+            self.outbox.store.outbox().record_issued_markers(&digests, now).await?;
         }
         let event = self.send(&sending).await;
         self.outbox.pass(Point::Answered)?;
@@ -171,12 +171,12 @@ impl<'a> Job<'a> {
         let lease = self.lease(now);
         let ours = match progress.advance(self.write.shape(), event, now)? {
             Move::On(next) => {
-                let stored = outbox.store.record_outbox_step(lease, &json(&next), now).await?;
+                let stored = outbox.store.outbox().record_step(lease, &json(&next), now).await?;
                 outbox.pass(Point::StepStored)?;
                 return Ok(if stored { ControlFlow::Continue(next) } else { ControlFlow::Break(()) });
             }
             Move::Wait { progress, until, reason } => {
-                outbox.store.postpone_outbox_entry(lease, &json(&progress), until, reason.as_deref(), now).await?
+                outbox.store.outbox().postpone(lease, &json(&progress), until, reason.as_deref(), now).await?
             }
             Move::End(end) => {
                 outbox.end(lease, &end).await?;
@@ -235,7 +235,7 @@ impl Outbox {
             End::Without(Verdict::Refuse(reason)) => OutboxEnd::Refused(reason),
             End::Without(Verdict::Fail(reason)) => OutboxEnd::Failed(reason),
         };
-        self.store.finish_outbox_entry(lease, end, self.now()).await?;
+        self.store.outbox().finish(lease, end, self.now()).await?;
         Ok(())
     }
 }
@@ -249,7 +249,7 @@ async fn marked_comment(
     let (Write::EditComment { comment_key, .. } | Write::DeleteComment { comment_key }) = write else {
         return Ok((Marker::new(&entry.kind, &entry.key)?, None));
     };
-    let origin = outbox.store.outbox_entry_of_key(comment_key).await?;
+    let origin = outbox.store.outbox().of_key(comment_key).await?;
     let origin = origin.filter(|origin| origin.state == OutboxState::Sent && origin.repo.id == entry.repo.id);
     let Some(origin) = origin else { return Ok((Marker::new(&entry.kind, comment_key)?, None)) };
     let receipt: Option<Receipt> = origin.answer.and_then(|answer| serde_json::from_value(answer).ok());

@@ -29,7 +29,7 @@ pub async fn feedback_report(
     repo: RepoId,
     settings: &AutoSuppress,
 ) -> Result<FeedbackReport, StoreError> {
-    Ok(FeedbackReport::rated(settings, store.pattern_feedback(repo).await?))
+    Ok(FeedbackReport::rated(settings, store.findings().pattern_feedback(repo).await?))
 }
 
 impl FeedbackReport {

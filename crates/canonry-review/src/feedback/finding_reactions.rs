@@ -41,7 +41,7 @@ pub async fn poll_finding_reactions(
     own: &Login,
     now: Timestamp,
 ) -> Result<FindingReactionsReport, StoreError> {
-    let mut findings = store.findings_to_hear(now - ASKED_FOR, None).await?;
+    let mut findings = store.findings().due_for_reactions(now - ASKED_FOR, None).await?;
     findings.retain(|one| one.heard_at.is_none_or(|at| now.duration_since(at) >= HOLDS));
     ReactionPoll::new(store, github, own, now).hear(findings).await
 }
@@ -56,7 +56,7 @@ pub async fn poll_reactions_of_pull(
     number: ItemNumber,
     now: Timestamp,
 ) -> Result<FindingReactionsReport, StoreError> {
-    let findings = store.findings_to_hear(now - ASKED_FOR, Some((repo.id, number))).await?;
+    let findings = store.findings().due_for_reactions(now - ASKED_FOR, Some((repo.id, number))).await?;
     ReactionPoll::new(store, github, own, now).hear(findings).await
 }
 
@@ -83,7 +83,7 @@ impl<'a> ReactionPoll<'a> {
             if left_out.contains(&repo.id) {
                 continue;
             }
-            if self.store.repo_access(repo.id).await? != RepoAccess::Active {
+            if self.store.repos().access(repo.id).await? != RepoAccess::Active {
                 left_out.insert(repo.id);
                 continue;
             }
@@ -131,11 +131,11 @@ impl<'a> ReactionPoll<'a> {
                 at: thumb.at.unwrap_or(self.now),
                 teaches: self.teaches(one, &thumb.by).await?,
             };
-            kept += u64::from(self.store.keep_reaction(&reaction).await?);
+            kept += u64::from(self.store.findings().record_reaction(&reaction).await?);
         }
         let present: Vec<GithubId> = thumbs.iter().map(|thumb| thumb.id).collect();
-        self.report.removed += self.store.remove_reactions_except(one.finding, &present, self.now).await?;
-        self.store.finding_heard(one.finding, self.now).await?;
+        self.report.removed += self.store.findings().remove_reactions_except(one.finding, &present, self.now).await?;
+        self.store.findings().mark_reactions_fetched(one.finding, self.now).await?;
         self.report.asked += asked;
         self.report.gone += gone;
         self.report.kept += kept;
@@ -170,7 +170,7 @@ impl<'a> ReactionPoll<'a> {
         if let Some(author) = self.authors.get(&(repo.id, number)) {
             return Ok(author.clone());
         }
-        let stored = self.store.item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author);
+        let stored = self.store.corpus().item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author);
         let author = match stored {
             Some(author) => Some(author),
             None => self.github.pull(&repo.name, number).await?.user.and_then(|user| user.to_login()),

@@ -24,7 +24,7 @@ pub async fn is_maintainer(
         return Ok(false);
     }
     // A list that GitHub gave may be of weeks ago; who was asked to leave since must not rule any more.
-    let set = store.maintainers(repo.id).await?.filter(|list| list.source == MaintainerSource::Set);
+    let set = store.repos().maintainers(repo.id).await?.filter(|list| list.source == MaintainerSource::Set);
     match (set, github) {
         (Some(list), _) => Ok(list.logins.iter().collect::<Maintainers>().contains(login)),
         (None, Some(github)) => Ok(github.permission(&repo.name, login).await?.is_maintainer()),

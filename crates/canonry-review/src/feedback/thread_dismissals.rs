@@ -18,7 +18,7 @@ pub struct FindingThread {
 impl FindingThread {
     /// The finding that it is about; `None` when no finding of ours began it.
     pub async fn posted(self, store: &Store) -> Result<Option<PostedFinding>, StoreError> {
-        let posted = store.posted_finding_of_comment(self.repo, self.thread).await?;
+        let posted = store.findings().posted_of_comment(self.repo, self.thread).await?;
         Ok(posted.filter(|posted| posted.number == self.number))
     }
 }
@@ -65,7 +65,7 @@ pub async fn dismiss_in_thread(
     now: Timestamp,
 ) -> Result<Option<FindingDismissal>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
-    if !store.dismiss_finding(posted.finding, Some(posted.run), kind, dismisser, by, now).await? {
+    if !store.findings().dismiss(posted.finding, Some(posted.run), kind, dismisser, by, now).await? {
         return Ok(None);
     }
     let protected = is_protected(posted.said.severity, posted.said.category);
@@ -78,7 +78,10 @@ pub async fn dismiss_in_thread(
 pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> Result<bool, StoreError> {
     match at.posted(store).await? {
         Some(posted) => {
-            store.withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::Resolved, None, now).await
+            store
+                .findings()
+                .withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::Resolved, None, now)
+                .await
         }
         None => Ok(false),
     }
@@ -94,7 +97,10 @@ pub async fn take_back_wont_fix(
 ) -> Result<bool, StoreError> {
     match at.posted(store).await? {
         Some(posted) => {
-            store.withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::WontFix, Some(by), now).await
+            store
+                .findings()
+                .withdraw_dismissal(posted.finding, Some(posted.run), DismissalKind::WontFix, Some(by), now)
+                .await
         }
         None => Ok(false),
     }

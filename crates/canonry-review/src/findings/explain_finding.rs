@@ -27,16 +27,16 @@ pub struct FindingLife {
 /// The life of the finding that a thread is about; `None` when no finding of ours began it.
 pub async fn explain_finding(store: &Store, at: FindingThread) -> Result<Option<FindingLife>, StoreError> {
     let Some(posted) = at.posted(store).await? else { return Ok(None) };
-    let Some(found) = store.finding(at.repo, posted.finding).await? else { return Ok(None) };
-    let patterns = store.pattern_feedback(at.repo).await?;
+    let Some(found) = store.findings().get(at.repo, posted.finding).await? else { return Ok(None) };
+    let patterns = store.findings().pattern_feedback(at.repo).await?;
     FindingLife::read(store, found, &patterns).await.map(Some)
 }
 
 impl FindingLife {
     pub async fn read(store: &Store, found: StoredFinding, patterns: &[StoredPattern]) -> Result<Self, StoreError> {
         let pattern = patterns.iter().find(|pattern| pattern.key == *found.finding.key()).cloned();
-        let sightings = store.finding_story(found.id).await?;
-        let dismissals = store.dismissals_of(found.id).await?;
+        let sightings = store.findings().history(found.id).await?;
+        let dismissals = store.findings().dismissals_of(found.id).await?;
         Ok(Self { found, sightings, dismissals, pattern })
     }
 

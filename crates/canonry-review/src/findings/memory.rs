@@ -63,7 +63,7 @@ impl<'a> Memory<'a> {
             return Ok(None);
         }
         let shared = knowledge.share_within_owner;
-        let memories = store.memories_of(request.repo, shared, embedder.model_id(), MOST_MEMORIES).await?;
+        let memories = store.findings().memories(request.repo, shared, embedder.model_id(), MOST_MEMORIES).await?;
         let settings = &knowledge.retrieval;
         let distances = match settings.distance_threshold {
             Some(written) => FindingDistances { from_code: written, from_finding: written },
@@ -163,7 +163,7 @@ pub(crate) async fn remember(
     embedder: &dyn Embedder,
     now: Timestamp,
 ) -> Result<(), MemoryError> {
-    let mut unknown = store.findings_to_remember(request.repo, request.subject, embedder.model_id()).await?;
+    let mut unknown = store.findings().to_remember(request.repo, request.subject, embedder.model_id()).await?;
     unknown.sort_by_key(|(id, finding)| (std::cmp::Reverse::<Severity>(finding.severity), *id));
     unknown.truncate(MOST_FINDINGS);
     if unknown.is_empty() {
@@ -177,7 +177,7 @@ pub(crate) async fn remember(
         .zip(&vectors)
         .map(|((finding, _), vector)| NewMemory { finding: *finding, model, vector })
         .collect();
-    Ok(store.remember_findings(&memories, now).await?)
+    Ok(store.findings().remember(&memories, now).await?)
 }
 
 /// 1 − cosine; a vector of zeros is as far as unrelated ones.

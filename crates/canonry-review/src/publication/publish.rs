@@ -108,7 +108,7 @@ impl Publication<'_> {
         self.note_earlier_posts(&mut writes, run).await?;
         let unposted = self.post(&mut writes, report, run).await?;
         refused.extend(unposted.as_ref().map(|reason| format!("comments at lines: {reason}")));
-        let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
+        let posted = self.store.findings().posted_on_pull(self.repo.id, self.number).await?;
         let parts = SummaryParts::read(self.store, self.repo.id, report, &posted, unposted.as_deref()).await?;
         let (edited_summary, untold) = self.say_summary(&mut writes, &parts.comment(report, self.handle), run).await?;
         refused.extend(untold.clone());
@@ -166,7 +166,7 @@ impl Publication<'_> {
                     |one: &&RestReviewComment| one.body.contains(&marker) && self.outbox.wrote_review_comment(one);
                 found.extend(finding_of(&said.key).zip(there.iter().find(is_it).map(|one| GithubId(one.id))));
             }
-            self.store.record_posted_findings(self.repo.id, self.number, run, &found, self.github.now()).await?;
+            self.store.findings().record_posted(self.repo.id, self.number, run, &found, self.github.now()).await?;
         }
         Ok(())
     }
@@ -205,12 +205,12 @@ impl Publication<'_> {
         report: &ReviewReport,
         run: ReviewId,
     ) -> Result<Option<ReviewWrite>, PublicationStop> {
-        let posted = self.store.posted_findings_of(self.repo.id, self.number).await?;
+        let posted = self.store.findings().posted_on_pull(self.repo.id, self.number).await?;
         let inline = || report.standing().filter(|one| one.shown == ShownAs::Inline);
         let (said, unsaid): (Vec<&ReportedFinding>, Vec<&ReportedFinding>) =
             inline().partition(|one| stands_at_its_line(one, &posted));
         let said: Vec<FindingId> = said.iter().filter_map(|one| one.id).collect();
-        self.store.note_said_inline(run, &said).await?;
+        self.store.findings().mark_posted_inline(run, &said).await?;
         if unsaid.iter().all(|one| one.sighting.finding.lines.is_none() || !one.grounded) {
             return Ok(None);
         }
@@ -238,7 +238,7 @@ impl Publication<'_> {
         let posted: Vec<_> =
             review.comments.iter().filter_map(|one| Some((finding_of(&one.key)?, one.comment))).collect();
         let now = self.github.now();
-        self.store.record_posted_findings(self.repo.id, self.number, run, &posted, now).await?;
+        self.store.findings().record_posted(self.repo.id, self.number, run, &posted, now).await?;
         if !review.left_out.is_empty() {
             tracing::warn!(repo = %self.repo.name, number = %self.number, left_out = review.left_out.len(), "GitHub takes no comment at some lines; the summary tells of them");
         }
@@ -285,12 +285,12 @@ impl Publication<'_> {
     }
 
     async fn waiting(&self, entry: &OutboxEntry) -> Result<PublicationStop, StoreError> {
-        let next = self.store.next_outbox_moment(OutboxScope::Item(self.repo.id, self.number)).await?;
+        let next = self.store.outbox().next_moment(OutboxScope::Item(self.repo.id, self.number)).await?;
         let until = next.unwrap_or(entry.not_before).max(self.github.now() + LEAST_WAIT);
         let mut reason = entry.reason.clone();
         if reason.is_none() {
             // It waits behind another one, whose reason the outbox has just stored.
-            let entries = self.store.outbox_entries(self.repo.id, self.number).await?;
+            let entries = self.store.outbox().of_item(self.repo.id, self.number).await?;
             reason = entries.into_iter().filter(|one| one.state == OutboxState::Pending).find_map(|one| one.reason);
         }
         let reason = reason.unwrap_or_else(|| "another process is writing".to_owned());

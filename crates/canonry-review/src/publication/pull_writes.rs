@@ -43,7 +43,7 @@ pub(super) struct StandingSummary<'a> {
 
 impl PullWrites {
     pub(super) async fn load(store: &Store, repo: RepoId, number: ItemNumber) -> Result<Self, StoreError> {
-        Ok(Self(store.outbox_entries(repo, number).await?.into_iter().map(PullWrite::new).collect()))
+        Ok(Self(store.outbox().of_item(repo, number).await?.into_iter().map(PullWrite::new).collect()))
     }
 
     pub(super) fn note(&mut self, entry: OutboxEntry) {

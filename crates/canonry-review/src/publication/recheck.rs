@@ -34,7 +34,7 @@ impl PublicationRecheck {
         let Some(subject) = subject_of(&entry.key) else {
             return Ok(wait(format!("something else is to be written first, under {}", entry.key)));
         };
-        if self.store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+        if self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
             return Ok(wait("paused".to_owned()));
         }
         let refusal = self.refusal(entry, &subject).await?;
@@ -42,7 +42,7 @@ impl PublicationRecheck {
     }
 
     async fn refusal(&self, entry: &OutboxEntry, subject: &WriteSubject) -> Result<Option<&'static str>, RecheckError> {
-        if self.store.repo_access(entry.repo.id).await? != RepoAccess::Active {
+        if self.store.repos().access(entry.repo.id).await? != RepoAccess::Active {
             return Ok(Some("no_access"));
         }
         let pull = match self.github.pull(&entry.repo.name, entry.number).await {
@@ -77,5 +77,5 @@ pub(super) async fn latest_review(
     repo: RepoId,
     number: ItemNumber,
 ) -> Result<Option<StoredReview>, StoreError> {
-    Ok(store.reviews(repo, Some(&ReviewSubject::Pull(number)), 1).await?.into_iter().next())
+    Ok(store.review().list(repo, Some(&ReviewSubject::Pull(number)), 1).await?.into_iter().next())
 }

@@ -69,7 +69,7 @@ impl SummaryParts {
         unposted: Option<&str>,
     ) -> Result<Self, StoreError> {
         // First: an iterator that is held while somebody waits keeps a service from going on elsewhere.
-        let since = store.first_heads(repo, &report.subject).await?;
+        let since = store.review().first_heads(repo, &report.subject).await?;
         let earlier = earlier_findings(store, report, posted, &since).await?;
         let resolved = resolved_by_authors(store, report, posted).await?;
         let listed = |one: &ReportedFinding| listed(one, &since);
@@ -178,7 +178,7 @@ async fn resolved_by_authors<'r>(
         let finding = &one.sighting.finding;
         let stands = !one.is_fixed() && one.shown == ShownAs::Inline && !is_on_top(one, posted);
         let Some(id) = one.id.filter(|_| stands && is_protected(finding.severity, finding.category)) else { continue };
-        let said = store.dismissals_of(id).await?;
+        let said = store.findings().dismissals_of(id).await?;
         let is_resolved = said.iter().filter(|said| said.withdrawn_at.is_none()).any(|said| {
             let no = &said.dismissal;
             no.kind == DismissalKind::Resolved && no.by == Dismisser::Author && no.code == finding.code
@@ -217,7 +217,7 @@ async fn earlier_findings(
         let finding = &one.sighting.finding;
         let mut dismissed = None;
         if let (FindingStatus::Dismissed, Some(id)) = (one.sighting.status, one.id) {
-            let said = store.dismissals_of(id).await?;
+            let said = store.findings().dismissals_of(id).await?;
             let last = said.into_iter().rev().find(|said| said.withdrawn_at.is_none());
             dismissed = last.map(|said| (code(said.login.as_str()), said.dismissal.kind));
         }

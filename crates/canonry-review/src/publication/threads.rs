@@ -34,7 +34,7 @@ impl Publication<'_> {
         if open.is_empty() {
             return Ok((0, Vec::new()));
         }
-        let ledger = self.store.review_ledger(self.repo.id, &ReviewSubject::Pull(self.number)).await?;
+        let ledger = self.store.review().ledger(self.repo.id, &ReviewSubject::Pull(self.number)).await?;
         let is_fixed = |finding: FindingId| ledger.iter().any(|one| one.id == finding && one.earlier.fixed);
         let said_anew = outspoken_by_newer(posted);
         let mut over = Vec::new();
@@ -51,7 +51,7 @@ impl Publication<'_> {
             match self.settle(writes, report, run, row, because, can_resolve).await? {
                 Settling::Done(how) => {
                     let now = self.github.now();
-                    let is_new = self.store.settle_posted_finding(self.repo.id, row.comment, how, now).await?;
+                    let is_new = self.store.findings().settle_posted(self.repo.id, row.comment, how, now).await?;
                     settled += usize::from(is_new);
                 }
                 Settling::Refused(reason) => refused.push(format!("a thread: {reason}")),
@@ -127,10 +127,10 @@ impl Publication<'_> {
         if report.fixed().any(|one| one.id == Some(finding)) {
             return Ok(report.head.clone());
         }
-        let story = self.store.finding_story(finding).await?;
+        let story = self.store.findings().history(finding).await?;
         let fixed = story.iter().rev().find(|one| one.status == FindingStatus::Fixed);
         let review = match fixed {
-            Some(fixed) => self.store.review(fixed.review).await?,
+            Some(fixed) => self.store.review().get(fixed.review).await?,
             None => None,
         };
         Ok(review.map_or_else(|| report.head.clone(), |review| review.head))

@@ -49,7 +49,7 @@ pub(crate) async fn claim<'a>(
         owner: request.owner,
         until: now + LEASE,
     };
-    Ok(match store.claim_review(&asked, now).await? {
+    Ok(match store.review().claim(&asked, now).await? {
         Claimed::Run(run) => RunClaim::Held(HeldRun { store, owner: request.owner, clock, run }),
         Claimed::Completed(review) => RunClaim::Completed(review),
         Claimed::Busy { until, .. } => RunClaim::Busy { until },
@@ -60,7 +60,7 @@ pub(crate) async fn claim<'a>(
 impl HeldRun<'_> {
     /// Whether the run is still this process's; it is held for longer then. Otherwise it must end without writing.
     pub(crate) async fn is_current(&self) -> Result<bool, StoreError> {
-        self.store.hold_review(self.run.id, self.owner, (self.clock)() + LEASE).await
+        self.store.review().renew_claim(self.run.id, self.owner, (self.clock)() + LEASE).await
     }
 
     /// Holds the run for as long as it takes, and ends only when it was lost.
@@ -78,7 +78,7 @@ impl HeldRun<'_> {
 
     /// Marks the run as failed, so that it never looks like a review without findings.
     pub(crate) async fn fail(&self, why: &str) {
-        match self.store.fail_review(self.run.id, self.owner, why, (self.clock)()).await {
+        match self.store.review().fail(self.run.id, self.owner, why, (self.clock)()).await {
             Ok(true) => {}
             Ok(false) => tracing::info!(why, "a review that failed was not ours any more"),
             Err(error) => tracing::warn!(%error, why, "a review failed, and that could not be stored"),

@@ -46,7 +46,7 @@ pub(crate) async fn last_review(
     head: Option<&CommitSha>,
 ) -> Result<LastReview, StoreError> {
     let Some(head) = head else { return Ok(LastReview::default()) };
-    let stored = store.reviews(request.repo, Some(request.subject), RECENT).await?;
+    let stored = store.review().list(request.repo, Some(request.subject), RECENT).await?;
     let Some(stored) = stored.into_iter().find(|review| review.head == *head) else { return Ok(LastReview::default()) };
     let base = Some(stored.base);
     let Ok(details) = serde_json::from_value::<ReviewDetailsJson>(stored.reviewers) else {
@@ -92,7 +92,7 @@ pub(crate) async fn record(
         cost_usd: report.model.as_ref().and_then(|model| model.cost_usd).unwrap_or_default(),
         findings: &findings,
     };
-    let Some(ids) = store.complete_review(&record, now).await? else { return Ok(false) };
+    let Some(ids) = store.review().complete(&record, now).await? else { return Ok(false) };
     for (one, id) in report.findings.iter_mut().zip(ids) {
         one.id = Some(id);
     }
@@ -122,13 +122,13 @@ pub(crate) async fn read_back(
     review: ReviewId,
 ) -> Result<ReviewReport, ReviewError> {
     let unreadable = || ReviewError::Unreadable { review };
-    let stored = store.review(review).await?.ok_or_else(unreadable)?;
+    let stored = store.review().get(review).await?.ok_or_else(unreadable)?;
     let details: ReviewDetailsJson = serde_json::from_value(stored.reviewers).map_err(|_| unreadable())?;
-    let sightings = store.review_sightings(review).await?;
+    let sightings = store.review().sightings(review).await?;
     let keys: BTreeSet<PatternKey> = sightings.iter().map(|one| one.finding.key().clone()).collect();
-    let ledger = store.review_ledger(request.repo, request.subject).await?;
+    let ledger = store.review().ledger(request.repo, request.subject).await?;
     let standing = EarlierOutcomes::counted(&ledger);
-    let outcomes = EarlierOutcomes::new(store.pattern_history(request.repo, &keys).await?, standing);
+    let outcomes = EarlierOutcomes::new(store.findings().pattern_history(request.repo, &keys).await?, standing);
     let mut moved: BTreeMap<usize, (RepoPath, Option<LineRange>)> =
         details.moved_from.into_iter().map(|(at, path, lines)| (at, (path, lines))).collect();
     let findings = sightings.into_iter().enumerate();

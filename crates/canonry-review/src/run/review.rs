@@ -149,7 +149,7 @@ impl ReviewRun<'_> {
             return Ok(None);
         }
 
-        let mut ledger = self.store.review_ledger(request.repo, request.subject).await?;
+        let mut ledger = self.store.review().ledger(request.repo, request.subject).await?;
         ledger.retain(|one| !filters.skips(&one.earlier.finding.path));
         let earlier: Vec<Earlier> = ledger.iter().map(|one| one.earlier.clone()).collect();
         let earlier_paths: BTreeSet<RepoPath> = earlier.iter().map(|one| one.finding.path.clone()).collect();
@@ -215,11 +215,12 @@ impl ReviewRun<'_> {
         notes: &mut Vec<String>,
     ) -> Vec<ReportedFinding> {
         let (store, repo) = (self.store, self.request.repo);
-        let patterns = or_without("people's feedback", store.pattern_feedback(repo).await, notes);
+        let patterns = or_without("people's feedback", store.findings().pattern_feedback(repo).await, notes);
         let patterns: BTreeMap<PatternKey, StoredPattern> =
             patterns.into_iter().map(|pattern| (pattern.key.clone(), pattern)).collect();
         let keys: BTreeSet<PatternKey> = sightings.iter().map(|one| one.finding.key().clone()).collect();
-        let histories = or_without("the history of its patterns", store.pattern_history(repo, &keys).await, notes);
+        let histories =
+            or_without("the history of its patterns", store.findings().pattern_history(repo, &keys).await, notes);
         let outcomes = EarlierOutcomes::new(histories, EarlierOutcomes::counted(ledger));
         let accepted = match memory {
             Some(memory) => or_without("findings of the past", memory.accepted_twins(&sightings, ledger).await, notes),
@@ -259,8 +260,11 @@ impl ReviewRun<'_> {
     /// What later reviews are better for. The review is stored: nothing here can take it back.
     async fn learn(&self, report: &mut ReviewReport) {
         let knowledge = &self.request.settings.knowledge;
-        let shared =
-            self.store.share_knowledge(self.request.repo, knowledge.share_global, knowledge.share_within_owner).await;
+        let shared = self
+            .store
+            .findings()
+            .set_sharing(self.request.repo, knowledge.share_global, knowledge.share_within_owner)
+            .await;
         or_without("what others may know of it", shared, &mut report.notes);
         if let Some(embedder) = self.embedder {
             let remembered = remember(self.store, self.request, embedder, (self.clock)()).await;

@@ -50,9 +50,9 @@ async fn find(
         return Err(if token.is_none() { Denied::NoToken } else { Denied::NotFound }.into());
     };
     let repo = match shared.readers.check(token, &name, peer).await? {
-        Reader::Operator => shared.store.repo(&name).await?,
+        Reader::Operator => shared.store.repos().find(&name).await?,
         // By id, never by name: a name can be given up by one repository and taken by another, with other readers.
-        Reader::OnGithub(id) => shared.store.repo_by_github_id(id).await?,
+        Reader::OnGithub(id) => shared.store.repos().by_github_id(id).await?,
     };
     let repo = repo.ok_or(Denied::NotFound)?;
     document(shared, &repo).await

@@ -33,32 +33,32 @@ pub(crate) struct StoredMetrics {
 
 impl StoredMetrics {
     pub(crate) async fn read(store: &Store, now: Timestamp) -> Result<Self, StoreError> {
-        let repos = store.active_repos().await?;
+        let repos = store.repos().active().await?;
         let mut thresholds = Vec::with_capacity(repos.len().min(MOST_REPOS));
         let (mut brakes, mut objections) = (Vec::new(), Vec::new());
         for repo in repos.iter().take(MOST_REPOS) {
-            thresholds.push((repo.name.clone(), store.thresholds(repo.id).await?));
+            thresholds.push((repo.name.clone(), store.learning().thresholds(repo.id).await?));
             for kind in BrakeKind::ALL {
-                if store.brake_in_force(repo.id, kind).await?.is_some() {
+                if store.close().brake_in_force(repo.id, kind).await?.is_some() {
                     brakes.push((repo.name.clone(), kind));
                 }
             }
-            let objected = store.objections_since(repo.id, Timestamp::UNIX_EPOCH).await?;
+            let objected = store.close().objections_since(repo.id, Timestamp::UNIX_EPOCH).await?;
             if objected > 0 {
                 objections.push((repo.name.clone(), objected));
             }
         }
         Ok(Self {
-            queue: store.queue_status(now).await?,
-            deliveries: store.delivery_counts().await?,
+            queue: store.jobs().status(now).await?,
+            deliveries: store.deliveries().counts().await?,
             repos: repos.len(),
-            outcomes: store.outcome_counts().await?,
+            outcomes: store.learning().outcome_counts().await?,
             thresholds,
-            reviews: store.review_counts().await?,
-            graces: store.waiting_graces(None).await?,
+            reviews: store.review().counts().await?,
+            graces: store.close().waiting_graces(None).await?,
             brakes,
             objections,
-            llm: store.llm_totals().await?,
+            llm: store.models().totals().await?,
             read_at: now,
         })
     }

@@ -71,9 +71,9 @@ pub struct ReportedAdjustment {
 
 /// Reads the stored thresholds of a repository.
 pub async fn threshold_report(store: &Store, repo: &Repo) -> Result<ThresholdReport, StoreError> {
-    let settings = store.threshold_settings(repo.id).await?;
-    let thresholds = store.thresholds(repo.id).await?;
-    let adjustments = store.threshold_adjustments(repo.id, ADJUSTMENTS).await?;
+    let settings = store.learning().threshold_settings(repo.id).await?;
+    let thresholds = store.learning().thresholds(repo.id).await?;
+    let adjustments = store.learning().threshold_adjustments(repo.id, ADJUSTMENTS).await?;
     Ok(ThresholdReport {
         settings: ReportedSettings {
             rule: settings.rule,

@@ -29,7 +29,9 @@ impl ServiceRecheck {
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
         let about = About::of(entry);
         // Who pauses Canonry, or asks why it is silent, gets an answer.
-        if about != About::Mention && self.store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+        if about != About::Mention
+            && self.store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some()
+        {
             return Ok(Ruling::Wait { until: self.github.now() + PAUSED_FOR, reason: "paused".to_owned() });
         }
         let (store, github) = (self.store.clone(), self.github.clone());

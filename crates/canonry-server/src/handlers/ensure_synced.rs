@@ -28,11 +28,11 @@ pub(crate) enum Corpus {
 /// Looks whether the corpus is there, and begins to fetch it when nobody has.
 pub(crate) async fn corpus(service: &Service, repo: &Repo) -> Result<Corpus, JobError> {
     // Without GitHub what was imported is all there will ever be.
-    if service.github().is_none() || service.store().sync_progress(repo.id).await?.finished_at.is_some() {
+    if service.github().is_none() || service.store().corpus().sync_progress(repo.id).await?.finished_at.is_some() {
         return Ok(Corpus::Ready);
     }
     let (now, soon) = (service.now(), service.now() + LOOK_AGAIN);
-    let last = service.store().last_job_of(&sync_key(repo), SYNC).await?;
+    let last = service.store().jobs().last_of(&sync_key(repo), SYNC).await?;
     let Some(last) = last else {
         queue_sync(service, repo).await?;
         return Ok(Corpus::Syncing(soon));
@@ -40,7 +40,7 @@ pub(crate) async fn corpus(service: &Service, repo: &Repo) -> Result<Corpus, Job
     match last.state {
         // It only waits for its turn among the others of this night, and somebody waits for it here.
         JobState::Queued if last.error.is_none() && last.run_after > now => {
-            service.store().requeue_job(last.id, now).await?;
+            service.store().jobs().requeue(last.id, now).await?;
             return Ok(Corpus::Syncing(soon));
         }
         JobState::Queued => return Ok(Corpus::Syncing(soon.max(last.run_after))),

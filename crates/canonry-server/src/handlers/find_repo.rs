@@ -28,11 +28,11 @@ impl ToldRepo {
 
 /// The repository in the store, if it is there; nothing is asked or changed.
 pub(crate) async fn stored_repo(service: &Service, told: &ToldRepo) -> Result<Option<Repo>, JobError> {
-    if let Some(repo) = service.store().repo_by_github_id(told.github_id).await? {
+    if let Some(repo) = service.store().repos().by_github_id(told.github_id).await? {
         return Ok(Some(repo));
     }
     // One that was imported has no id yet.
-    Ok(service.store().repo(&told.name).await?.filter(|repo| repo.github_id.is_none()))
+    Ok(service.store().repos().find(&told.name).await?.filter(|repo| repo.github_id.is_none()))
 }
 
 /// The repository in the store under the name it has now. One that is new is remembered, and a sync of it is queued.
@@ -41,7 +41,7 @@ pub(crate) async fn stored_repo(service: &Service, told: &ToldRepo) -> Result<Op
 /// one, GitHub is asked. The id alone says which repository it is.
 pub(crate) async fn known_repo(service: &Service, told: &ToldRepo) -> Result<Repo, JobError> {
     let store = service.store();
-    if let Some(repo) = store.repo_by_github_id(told.github_id).await? {
+    if let Some(repo) = store.repos().by_github_id(told.github_id).await? {
         if repo.name.key() == told.name.key() {
             return Ok(repo);
         }
@@ -50,17 +50,17 @@ pub(crate) async fn known_repo(service: &Service, told: &ToldRepo) -> Result<Rep
             _ => Ok(repo),
         };
     }
-    let repo = match store.repo(&told.name).await? {
+    let repo = match store.repos().find(&told.name).await? {
         Some(repo) if repo.github_id.is_none() => repo,
         // Another worker has noted it since it was looked for by its id.
         Some(repo) if repo.github_id == Some(told.github_id) => return Ok(repo),
         Some(former) => {
             free_name(service, &former).await?;
-            store.ensure_repo(&told.name, service.now()).await?
+            store.repos().ensure(&told.name, service.now()).await?
         }
-        None => store.ensure_repo(&told.name, service.now()).await?,
+        None => store.repos().ensure(&told.name, service.now()).await?,
     };
-    let noted = store.identify_repo(repo.id, told.github_id, &told.name).await?;
+    let noted = store.repos().identify(repo.id, told.github_id, &told.name).await?;
     // Another worker was quicker with the same repository, and the next try finds it.
     let repo = noted.ok_or_else(|| JobError::Retry(format!("{} was noted by another worker just now", told.name)))?;
     queue_sync(service, &repo).await?;
@@ -75,12 +75,12 @@ pub(crate) async fn renamed(
     name: &RepoName,
 ) -> Result<Repo, JobError> {
     let store = service.store();
-    if let Some(other) = store.repo(name).await?
+    if let Some(other) = store.repos().find(name).await?
         && other.id != repo.id
     {
         free_name(service, &other).await?;
     }
-    let noted = store.identify_repo(repo.id, github_id, name).await?;
+    let noted = store.repos().identify(repo.id, github_id, name).await?;
     noted.ok_or_else(|| JobError::Retry(format!("the name {name} was taken by another repository just now")))
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn queue_sync(service: &Service, repo: &Repo) -> Result<(), Job
         return Ok(());
     }
     let now = service.now();
-    service.store().queue_job_once(&planned_sync(repo).job(), now, now).await?;
+    service.store().jobs().enqueue_once(&planned_sync(repo).job(), now, now).await?;
     Ok(())
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn is_back(service: &Service, repo: &Repo, told_at: Timestamp) 
     match github.repo(&repo.name).await {
         Ok(_) => {
             tracing::info!(repo = %repo.name, "a repository that was out of sight is back");
-            service.store().set_repo_access(repo.id, RepoAccess::Active, service.now()).await?;
+            service.store().repos().set_access(repo.id, RepoAccess::Active, service.now()).await?;
             queue_sync(service, repo).await?;
             Ok(true)
         }
@@ -161,13 +161,13 @@ async fn free_name(service: &Service, former: &Repo) -> Result<(), JobError> {
     let store = service.store();
     let now_called = name_now(service, id, &former.name).await?;
     if let Some(name) = now_called.filter(|name| name.key() != former.name.key())
-        && store.identify_repo(former.id, id, &name).await?.is_some()
+        && store.repos().identify(former.id, id, &name).await?.is_some()
     {
         return Ok(());
     }
-    let noted = store.identify_repo(former.id, id, &aside(&former.name, id)).await?;
+    let noted = store.repos().identify(former.id, id, &aside(&former.name, id)).await?;
     noted.ok_or_else(|| JobError::Retry(format!("the name {} could not be freed", former.name)))?;
-    store.set_repo_access(former.id, RepoAccess::Removed, service.now()).await?;
+    store.repos().set_access(former.id, RepoAccess::Removed, service.now()).await?;
     Ok(())
 }
 

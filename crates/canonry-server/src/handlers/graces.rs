@@ -141,7 +141,7 @@ async fn is_own(hook: Webhook<'_>, user: Option<&RestUser>) -> Result<bool, JobE
 /// Whether a label keeps items open, by the settings as they were last read; right before a close they are read again.
 async fn is_protected(hook: Webhook<'_>, repo: &Repo, label: Option<&RestLabel>) -> Result<bool, JobError> {
     let Some(label) = label else { return Ok(false) };
-    let kept = hook.service.store().repo_settings(repo.id).await?.and_then(|kept| kept.text);
+    let kept = hook.service.store().repos().settings(repo.id).await?.and_then(|kept| kept.text);
     let settings = parse(&kept.unwrap_or_default());
     let (config, label) = (&settings.config, [label.name.clone()]);
     Ok(has_protected_label(&label, &config.close.protected_labels)

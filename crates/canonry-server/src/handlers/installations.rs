@@ -35,7 +35,7 @@ async fn admit(hook: Webhook<'_>, repos: &[InstalledRepo]) -> Result<Handled, Jo
     for told in told(repos) {
         let repo = known_repo(hook.service, &told).await?;
         let installation = hook.event.installation_id.map(GithubId);
-        hook.service.store().set_repo_installation(repo.id, installation).await?;
+        hook.service.store().repos().set_installation(repo.id, installation).await?;
         set_access(hook, &repo, RepoAccess::Active).await?;
     }
     Ok(Handled::Done)
@@ -56,14 +56,14 @@ async fn dismiss(hook: Webhook<'_>, repos: &[InstalledRepo], access: RepoAccess)
 async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) -> Result<Handled, JobError> {
     let store = hook.service.store();
     let installed = match hook.event.installation_id {
-        Some(id) => store.repos_of_installation(GithubId(id)).await?,
+        Some(id) => store.repos().of_installation(GithubId(id)).await?,
         None => Vec::new(),
     };
     let account = hook.event.raw["installation"]["account"]["login"].as_str().unwrap_or_default();
-    let all = store.repos().await?;
+    let all = store.repos().list().await?;
     let owned = all.into_iter().filter(|repo| repo.name.owner().eq_ignore_ascii_case(account));
     for repo in installed.into_iter().chain(owned) {
-        if store.repo_access(repo.id).await? == from {
+        if store.repos().access(repo.id).await? == from {
             set_access(hook, &repo, to).await?;
         }
     }
@@ -71,7 +71,7 @@ async fn of_installation(hook: Webhook<'_>, from: RepoAccess, to: RepoAccess) ->
 }
 
 async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<(), JobError> {
-    hook.service.store().set_repo_access(repo.id, access, hook.service.now()).await?;
+    hook.service.store().repos().set_access(repo.id, access, hook.service.now()).await?;
     if access == RepoAccess::Active {
         queue_sync(hook.service, repo).await?;
     }

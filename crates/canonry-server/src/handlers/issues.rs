@@ -33,7 +33,7 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
     // The webhook knows who did what taking the issue in would discover: told first, it is all there is to learn. About
     // an issue that nobody knows nothing can be told before it is taken in.
     let number = record.number;
-    let is_known = hook.service.store().item(repo.id, record.item_type, record.number).await?.is_some();
+    let is_known = hook.service.store().corpus().item(repo.id, record.item_type, record.number).await?.is_some();
     let (before, after) = if is_known { (event, None) } else { (None, event) };
     learn(hook, repo, before).await?;
     let item = take_item(hook, repo, record).await?;

@@ -16,11 +16,11 @@ use crate::jobs::job_handler::{Handled, JobError};
 pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord) -> Result<Option<Item>, JobError> {
     let (store, now) = (hook.service.store(), hook.service.now());
     let (item_type, number) = (record.item_type, record.number);
-    let known = store.item(repo.id, item_type, number).await?;
+    let known = store.corpus().item(repo.id, item_type, number).await?;
     if known.as_ref().is_some_and(|known| known.gone.is_some() && record.updated_at <= known.last_synced_at) {
         return Ok(None);
     }
-    let taken = store.take_in(repo, vec![record.clone()], now).await?;
+    let taken = store.corpus().upsert_items(repo, vec![record.clone()], now).await?;
     if taken.changes.contains(&Change::Unordered) {
         match hook.service.github() {
             Some(github) => match look_again(store, github, repo, item_type, number).await? {
@@ -31,7 +31,7 @@ pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord
             None => take_blindly(hook, repo, known.as_ref(), record).await?,
         }
     }
-    Ok(store.item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none()))
+    Ok(store.corpus().item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none()))
 }
 
 fn told_meanwhile() -> JobError {
@@ -50,7 +50,7 @@ async fn take_blindly(
         true => record,
         false => ItemRecord { state: None, state_reason: None, closed_at: None, ..record },
     };
-    match hook.service.store().take_in_answer(repo, known, record, hook.service.now()).await? {
+    match hook.service.store().corpus().upsert_fetched_item(repo, known, record, hook.service.now()).await? {
         Change::Unordered => Err(told_meanwhile()),
         _ => Ok(()),
     }
@@ -60,14 +60,14 @@ async fn take_blindly(
 pub(super) async fn leave(hook: Webhook<'_>, repo: &Repo, record: ItemRecord, gone: Gone) -> Result<Handled, JobError> {
     let number: ItemNumber = record.number;
     take_item(hook, repo, record).await?;
-    hook.service.store().mark_gone(repo.id, number, gone, hook.service.now()).await?;
+    hook.service.store().corpus().mark_gone(repo.id, number, gone, hook.service.now()).await?;
     Ok(Handled::Done)
 }
 
 /// Adds what people did with an issue to the log, and learns from it.
 pub(super) async fn learn(hook: Webhook<'_>, repo: &Repo, event: Option<OutcomeEvent>) -> Result<(), JobError> {
     let Some(event) = event else { return Ok(()) };
-    hook.service.store().record_outcome_events(repo.id, &[event], hook.service.now()).await?;
+    hook.service.store().learning().record_outcome_events(repo.id, &[event], hook.service.now()).await?;
     Ok(())
 }
 

@@ -88,7 +88,7 @@ impl Deeds<'_> {
     }
 
     async fn is_paused(&self) -> Result<bool, StoreError> {
-        let brake = self.hook.service.store().brake_in_force(self.repo.id, BrakeKind::Pause).await?;
+        let brake = self.hook.service.store().close().brake_in_force(self.repo.id, BrakeKind::Pause).await?;
         Ok(brake.is_some())
     }
 
@@ -118,26 +118,26 @@ impl Deeds<'_> {
 
     /// As far as is known; one that nobody has told of yet counts as open.
     async fn is_open(&self) -> Result<bool, StoreError> {
-        let item = self.hook.service.store().item(self.repo.id, self.said.item_type, self.said.number).await?;
+        let item = self.hook.service.store().corpus().item(self.repo.id, self.said.item_type, self.said.number).await?;
         Ok(item.is_none_or(|item| item.state == ItemState::Open))
     }
 
     async fn pause(self) -> Deed {
         let why = format!("asked for in #{}", self.said.number);
         let store = self.hook.service.store();
-        let brakes = store.brakes(self.repo.id).await?;
+        let brakes = store.close().brakes(self.repo.id).await?;
         let mut lifted =
             brakes.iter().filter(|brake| brake.kind == BrakeKind::Pause).filter_map(|brake| brake.lifted_at);
         if lifted.any(|at| self.is_after(at)) || self.said_later(MentionVerb::Resume).await? {
             return no(overtaken());
         }
-        store.set_brake(self.repo.id, BrakeKind::Pause, Some(self.by), &why, self.said_at).await?;
+        store.close().set_brake(self.repo.id, BrakeKind::Pause, Some(self.by), &why, self.said_at).await?;
         thumb()
     }
 
     async fn resume(self) -> Deed {
         let store = self.hook.service.store();
-        let brakes = store.brakes(self.repo.id).await?;
+        let brakes = store.close().brakes(self.repo.id).await?;
         let in_force = brakes.into_iter().filter(|brake| brake.lifted_at.is_none());
         let (later, meant): (Vec<Brake>, Vec<Brake>) = in_force.partition(|brake| self.is_after(brake.set_at));
         if self.said_later(MentionVerb::Pause).await? {
@@ -145,7 +145,7 @@ impl Deeds<'_> {
         }
         let mut lifted = false;
         for brake in meant {
-            lifted |= store.lift_brake(self.repo.id, brake.kind, Some(self.by), self.said_at).await?;
+            lifted |= store.close().lift_brake(self.repo.id, brake.kind, Some(self.by), self.said_at).await?;
         }
         match (later.is_empty(), lifted) {
             (false, _) => no(overtaken()),
@@ -162,7 +162,7 @@ impl Deeds<'_> {
     /// Whether a later comment asked for this, and got it.
     async fn said_later(&self, verb: MentionVerb) -> Result<bool, StoreError> {
         let (store, Said { place, comment, .. }) = (self.hook.service.store(), self.said);
-        store.has_later_mention(self.repo.id, place, comment, verb.as_str()).await
+        store.deliveries().has_later_mention(self.repo.id, place, comment, verb.as_str()).await
     }
 
     /// The thread that the comment stands in, at a line.
@@ -203,7 +203,7 @@ impl Deeds<'_> {
 
     async fn clear(self, pattern: Option<&Fingerprint>) -> Deed {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
-        let cleared = store.clear_feedback(self.repo.id, pattern, self.by, now).await?;
+        let cleared = store.findings().clear_feedback(self.repo.id, pattern, self.by, now).await?;
         match (pattern, cleared) {
             (Some(_), 1..) => thumb(),
             // All at once is easily said by mistake.
@@ -217,7 +217,7 @@ impl Deeds<'_> {
 
     async fn restore_feedback(self) -> Deed {
         let (store, now) = (self.hook.service.store(), self.hook.service.now());
-        let undone = store.undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
+        let undone = store.findings().undo_feedback_clear(self.repo.id, None, self.by, self.said_at, now).await?;
         done(restored_markdown(undone.as_ref()))
     }
 
@@ -289,11 +289,11 @@ impl Deeds<'_> {
         let Said { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
         // In this order: a grace that ends meanwhile has left a close behind.
-        let waiting = store.waiting_grace(self.repo.id, item_type, number).await?;
+        let waiting = store.close().waiting_grace(self.repo.id, item_type, number).await?;
         if waiting.is_some_and(|grace| grace.target == target && grace.plan.is_some()) {
             return Ok(true);
         }
-        let closes = store.applied_closes(self.repo.id, item_type).await?;
+        let closes = store.plans().applied_closes(self.repo.id, item_type).await?;
         let last = closes.iter().rfind(|close| close.number == number);
         Ok(last.is_some_and(|close| close.undone_at.is_none() && close.target == target))
     }
@@ -302,16 +302,16 @@ impl Deeds<'_> {
     async fn taken_for(&self, named: Option<ItemNumber>) -> Result<Taken, StoreError> {
         let Said { item_type, number, .. } = self.said;
         let store = self.hook.service.store();
-        let overrides = store.overrides(self.repo.id, Some(item_type)).await?;
+        let overrides = store.duplicates().overrides(self.repo.id, Some(item_type)).await?;
         let duplicates = overrides.iter().rev().filter(|ruled| ruled.kind == OverrideKind::Duplicate);
         let duplicates: Vec<(ItemNumber, ItemNumber)> =
             duplicates.filter_map(|ruled| Some((ruled.item, ruled.other?))).collect();
         let ruled = duplicates.iter().find(|(item, _)| *item == number).map(|(_, of)| *of);
-        let closes = store.applied_closes(self.repo.id, item_type).await?;
+        let closes = store.plans().applied_closes(self.repo.id, item_type).await?;
         let last = closes.iter().rfind(|close| close.number == number);
         let closed = last.filter(|close| close.undone_at.is_none()).map(|close| close.target);
-        let waiting = store.waiting_grace(self.repo.id, item_type, number).await?.map(|grace| grace.target);
-        let records = store.triage_records_of(self.repo.id, item_type, number).await?;
+        let waiting = store.close().waiting_grace(self.repo.id, item_type, number).await?.map(|grace| grace.target);
+        let records = store.duplicates().triage_records_of(self.repo.id, item_type, number).await?;
         let predicted = records.iter().filter(|stored| stored.record.verdict != Verdict::NotDuplicate);
         let predicted = predicted.filter_map(|stored| stored.record.target).next();
         let target = named.or(closed).or(waiting).or(ruled).or(predicted);
@@ -331,7 +331,7 @@ impl Deeds<'_> {
         // Old words are about an earlier close. New ones may be written while the close is still being recorded.
         if self.is_old {
             let Said { item_type, number, .. } = self.said;
-            let closes = self.hook.service.store().applied_closes(self.repo.id, item_type).await?;
+            let closes = self.hook.service.store().plans().applied_closes(self.repo.id, item_type).await?;
             let last = closes.iter().rfind(|close| close.number == number);
             if last.is_some_and(|close| close.undone_at.is_none() && self.is_after(close.applied_at)) {
                 return no(overtaken());

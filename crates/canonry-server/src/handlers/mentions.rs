@@ -81,7 +81,7 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     };
     let rules_duplicate = matches!(asked, Asked::Command(MentionCommand::DuplicateOf(_)));
     let (store, now) = (hook.service.store(), hook.service.now());
-    if let Some(known) = store.mention_in(repo.id, said.place, said.comment).await? {
+    if let Some(known) = store.deliveries().mention_in(repo.id, said.place, said.comment).await? {
         let rules_duplicate = rules_duplicate && known.outcome == MentionOutcome::Done;
         return Ok(Some(Mentioned { handled: Handled::ignored("it was answered before"), rules_duplicate }));
     }
@@ -93,7 +93,7 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     if is_old && let Some(why) = taken_back(github, repo, said, &asked, &config.mentions.handle).await? {
         return Ok(Some(Mentioned { handled: Handled::ignored(why), rules_duplicate: false }));
     }
-    let earlier = store.mentions_by(repo.id, said.number, &by, now - TOLD_ONCE).await?;
+    let earlier = store.deliveries().mentions_by(repo.id, said.number, &by, now - TOLD_ONCE).await?;
     let role = role(hook, repo, &by, said.author).await?;
     let told = |outcome: MentionOutcome| earlier.iter().any(|mention| mention.outcome == outcome);
     let said_at = said.written_at.map_or(now, |at| at.min(now));
@@ -101,7 +101,10 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
     let may_ask = verb.is_some_and(|verb| verb.spec().who.allows(role));
     let corrects = may_ask && verb.is_some_and(MentionVerb::corrects);
     let is_answered = role == MentionRole::Maintainer
-        || is_mention_answered(&by, &store.mentioners_since(repo.id, now - SignedDuration::from_hours(1)).await?);
+        || is_mention_answered(
+            &by,
+            &store.deliveries().mentioners_since(repo.id, now - SignedDuration::from_hours(1)).await?,
+        );
     let (outcome, answer) = match asked {
         _ if !is_answered && !corrects => (MentionOutcome::Refused, Answer::React(ReactionContent::Confused)),
         _ if role != MentionRole::Maintainer && !corrects && earlier.len() >= ANSWERED_A_DAY => {
@@ -135,7 +138,7 @@ pub(super) async fn mentioned(hook: Webhook<'_>, repo: &Repo, said: Said<'_>) ->
         outcome,
         at: now,
     };
-    store.record_mention(repo.id, &mention).await?;
+    store.deliveries().record_mention(repo.id, &mention).await?;
     hook.service.wake_publisher();
     tracing::info!(
         repo = %repo.name,

@@ -20,6 +20,6 @@ pub(super) async fn push(hook: Webhook<'_>, push: &PushEvent) -> Result<Handled,
     let Some(repo) = stored_repo(hook.service, &told).await? else {
         return Ok(Handled::ignored("no settings of that repository are kept"));
     };
-    hook.service.store().expire_repo_settings(repo.id).await?;
+    hook.service.store().repos().expire_settings(repo.id).await?;
     Ok(Handled::Done)
 }

@@ -23,13 +23,13 @@ pub(crate) async fn repo_rules(service: &Service, repo: &Repo) -> Result<RepoRul
     let text = settings_text(service, repo).await?;
     let (mut rules, thresholds) = rules_of(text.as_deref(), service.parts().monthly_cost);
     if let Some(thresholds) = thresholds {
-        service.store().set_threshold_settings(repo.id, &thresholds, service.now()).await?;
+        service.store().learning().set_threshold_settings(repo.id, &thresholds, service.now()).await?;
     }
     if service.github().is_none() && rules.triage.mode.speaks() {
         rules.triage.mode = TriageMode::Shadow;
     }
     let is_grace = rules.triage.mode == TriageMode::Grace;
-    if is_grace && service.store().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
+    if is_grace && service.store().close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
         rules.triage.mode = TriageMode::Suggest;
     }
     Ok(rules)
@@ -37,7 +37,7 @@ pub(crate) async fn repo_rules(service: &Service, repo: &Repo) -> Result<RepoRul
 
 /// The name by which Canonry is spoken to in a repository, by its settings as they were last read.
 pub(crate) async fn handle_of(service: &Service, repo: &Repo) -> Result<String, JobError> {
-    let kept = service.store().repo_settings(repo.id).await?.and_then(|kept| kept.text);
+    let kept = service.store().repos().settings(repo.id).await?.and_then(|kept| kept.text);
     Ok(parse(&kept.unwrap_or_default()).config.mentions.handle)
 }
 
@@ -46,14 +46,14 @@ pub(crate) async fn settings_text(service: &Service, repo: &Repo) -> Result<Opti
     let store = service.store();
     let live = match service.github() {
         Some(github) => live_settings(store, github, repo).await,
-        None => return Ok(store.repo_settings(repo.id).await?.and_then(|kept| kept.text)),
+        None => return Ok(store.repos().settings(repo.id).await?.and_then(|kept| kept.text)),
     };
     let error = match live {
         Ok(text) => return Ok(text),
         Err(SettingsError::Store(error)) => return Err(error.into()),
         Err(SettingsError::GitHub(error)) => error,
     };
-    match store.repo_settings(repo.id).await? {
+    match store.repos().settings(repo.id).await? {
         Some(kept) => {
             tracing::warn!(repo = %repo.name, %error, "the settings could not be fetched; the last ones hold");
             Ok(kept.text)

@@ -38,7 +38,7 @@ pub(super) async fn repository(hook: Webhook<'_>, about: &RepositoryEvent) -> Re
         // The default branch may be another one now.
         "edited" => {
             let repo = known_repo(service, &told).await?;
-            store.expire_repo_settings(repo.id).await?;
+            store.repos().expire_settings(repo.id).await?;
             Ok(Handled::Done)
         }
         _ => {
@@ -65,6 +65,6 @@ async fn rename(hook: Webhook<'_>, told: &ToldRepo, about: &RepositoryEvent) -> 
 }
 
 async fn set_access(hook: Webhook<'_>, repo: &Repo, access: RepoAccess) -> Result<Handled, JobError> {
-    hook.service.store().set_repo_access(repo.id, access, hook.service.now()).await?;
+    hook.service.store().repos().set_access(repo.id, access, hook.service.now()).await?;
     Ok(Handled::Done)
 }

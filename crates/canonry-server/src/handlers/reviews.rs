@@ -64,7 +64,7 @@ pub(super) async fn check(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) ->
     let mut why = None;
     let mut queued = false;
     for number in pulls_of(hook, repo, about).await? {
-        let Some(item) = hook.service.store().item(repo.id, ItemType::Pr, number).await? else { continue };
+        let Some(item) = hook.service.store().corpus().item(repo.id, ItemType::Pr, number).await? else { continue };
         let pull = Pull {
             number,
             is_open: item.state == ItemState::Open && item.gone.is_none(),
@@ -144,7 +144,7 @@ async fn ask(
         occasion,
         is_open: pull.is_open,
         is_draft: pull.is_draft,
-        was_reviewed: !store.review_runs(repo.id, Some(&subject), 1).await?.is_empty(),
+        was_reviewed: !store.review().runs(repo.id, Some(&subject), 1).await?.is_empty(),
         author: pull.author.as_ref(),
         own,
         by_bot: sender.is_some_and(|sender| sender.is_bot() || sender.to_login().as_ref() == Some(own)),
@@ -173,7 +173,7 @@ async fn ask(
 async fn supersede(hook: Webhook<'_>, repo: &Repo, number: ItemNumber, head: &str) -> Result<(), JobError> {
     let Ok(head) = head.parse::<CommitSha>() else { return Ok(()) };
     let (store, subject) = (hook.service.store(), ReviewSubject::Pull(number));
-    let ended = store.supersede_reviews(repo.id, &subject, &head, hook.service.now()).await?;
+    let ended = store.review().supersede(repo.id, &subject, &head, hook.service.now()).await?;
     if ended > 0 {
         tracing::info!(repo = %repo.name, number = number.get(), head = head.short(), "a review under way is superseded");
     }
@@ -191,7 +191,7 @@ async fn pulls_of(hook: Webhook<'_>, repo: &Repo, about: &CheckEvent) -> Result<
         return Ok(vec![number]);
     }
     let Ok(head) = about.check.head_sha.parse::<CommitSha>() else { return Ok(Vec::new()) };
-    let subjects = hook.service.store().subjects_of_head(repo.id, &head).await?;
+    let subjects = hook.service.store().review().subjects_of_head(repo.id, &head).await?;
     Ok(subjects.iter().filter_map(ReviewSubject::pull).collect())
 }
 

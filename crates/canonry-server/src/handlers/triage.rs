@@ -84,7 +84,7 @@ pub(super) async fn triage(
     let triaged = match triaged.await {
         // The next try finds it marked, and says so.
         Err(TriageError::Detect(DetectError::GitHub(error))) if is_out_of_sight(&error) => {
-            service.store().set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+            service.store().repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
             return Err(JobError::Retry(in_words(&error)));
         }
         triaged => triaged?,
@@ -107,7 +107,7 @@ pub(super) async fn triage(
 /// would never announce a close.
 async fn know_maintainers(service: &Service, repo: &Repo) -> Result<(), JobError> {
     let (store, Some(github)) = (service.store(), service.github()) else { return Ok(()) };
-    match store.maintainers(repo.id).await? {
+    match store.repos().maintainers(repo.id).await? {
         Some(_) => Ok(()),
         None => refresh_if_theirs(store, github, repo).await,
     }
@@ -123,14 +123,14 @@ pub(crate) async fn triage_again(service: &Service, job: &Job) -> Result<Handled
     let (Some(id), Some(item_type), Some(number)) = (said["github_id"].as_i64(), item_type, number) else {
         return Err(JobError::Hopeless("the job does not say which item it is about".to_owned()));
     };
-    let Some(repo) = store.repo_by_github_id(GithubId(id)).await? else {
+    let Some(repo) = store.repos().by_github_id(GithubId(id)).await? else {
         return Ok(Handled::ignored("nothing of that repository is kept"));
     };
-    let access = store.repo_access(repo.id).await?;
+    let access = store.repos().access(repo.id).await?;
     if access != RepoAccess::Active {
         return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
     }
-    let item = store.item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none());
+    let item = store.corpus().item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none());
     triage(service, &format!("job-{}", job.id), &repo, item, Occasion::EditedBefore).await
 }
 
@@ -146,13 +146,13 @@ async fn looks_later(service: &Service, repo: &Repo, item: &Item, last: Option<T
         payload: json!({ "github_id": id.0, "type": item.item_type.as_str(), "number": item.number }),
     };
     let rested = last.map_or(now, |last| last + PAUSE);
-    let planned_before = store.last_job_of(&planned.key, TRIAGE).await?;
+    let planned_before = store.jobs().last_of(&planned.key, TRIAGE).await?;
     // Two looks at once would both speak.
     let is_owed = planned_before.is_some_and(|job| matches!(job.state, JobState::Queued | JobState::Running));
     if rested <= now && !is_owed {
         return Ok(false);
     }
-    store.queue_job_once(&planned.job(), rested.max(now), now).await?;
+    store.jobs().enqueue_once(&planned.job(), rested.max(now), now).await?;
     Ok(true)
 }
 
@@ -166,11 +166,11 @@ struct Past {
 
 async fn past(service: &Service, run_id: &str, repo: &Repo, item: &Item) -> Result<Past, JobError> {
     let store = service.store();
-    let mut acted = store.triage_actions_of(repo.id, item.item_type, item.number).await?;
+    let mut acted = store.duplicates().triage_actions_of(repo.id, item.item_type, item.number).await?;
     if acted.is_empty() {
         return Ok(Past { saw_this_text: false, last: None });
     }
-    let records = store.triage_records_of(repo.id, item.item_type, item.number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item.item_type, item.number).await?;
     acted.retain(|stored| {
         records.iter().any(|record| record.id == stored.action.triage_id && record.record.run_id != run_id)
     });
@@ -187,7 +187,7 @@ pub(crate) async fn budget(service: &Service, repo: &Repo, monthly: Option<f64>)
     let Some(monthly) = monthly.filter(|_| service.parts().detectors.is_hosted()) else {
         return Ok(TokenBudget::default());
     };
-    let spent = service.store().spent_since(repo.id, month_of(service.now())).await?;
+    let spent = service.store().models().spent_since(repo.id, month_of(service.now())).await?;
     let prices = service.parts().prices.filter(|_| service.parts().detectors.counts_tokens());
     Ok(TokenBudget::up_to((monthly - spent).max(0.0), prices))
 }

@@ -112,7 +112,7 @@ impl Webhook<'_> {
             Err(reason) => return Ok(Err(reason)),
         };
         let repo = known_repo(self.service, &told).await?;
-        let why = match self.service.store().repo_access(repo.id).await? {
+        let why = match self.service.store().repos().access(repo.id).await? {
             RepoAccess::Active => return Ok(Ok(repo)),
             RepoAccess::Removed if self.may_be_back() && is_back(self.service, &repo, self.received_at()).await? => {
                 return Ok(Ok(repo));
@@ -141,7 +141,7 @@ impl Webhook<'_> {
 
     /// The repository's maintainers, as far as they are known.
     pub(super) async fn maintainers(&self, repo: &Repo) -> Result<Maintainers, JobError> {
-        let list = self.service.store().maintainers(repo.id).await?;
+        let list = self.service.store().repos().maintainers(repo.id).await?;
         Ok(list.into_iter().flat_map(|list| list.logins).collect())
     }
 

@@ -38,7 +38,7 @@ const LOOKED_UP: usize = 500;
 /// Since when the list has to be read: what the last recovery saw is not read again.
 pub(crate) async fn recovery_since(store: &Store, now: Timestamp) -> Result<Timestamp, StoreError> {
     let oldest = now - KEPT;
-    let last = store.last_job_of(RECOVER_KEY, RECOVER).await?.filter(|job| job.state == JobState::Done);
+    let last = store.jobs().last_of(RECOVER_KEY, RECOVER).await?.filter(|job| job.state == JobState::Done);
     let seen = last.and_then(|job| job.finished_at).map(|ended| ended - OVERLAP);
     Ok(seen.map_or(oldest, |seen| seen.max(oldest)))
 }
@@ -109,7 +109,7 @@ async fn forget_known(store: &Store, missed: &mut Vec<RestDelivery>) -> Result<(
     let mut known: HashSet<String> = HashSet::new();
     for some in missed.chunks(LOOKED_UP) {
         let ids: Vec<&str> = some.iter().map(|delivery| delivery.guid.as_str()).collect();
-        known.extend(store.known_deliveries(&ids).await?);
+        known.extend(store.deliveries().stored_ids(&ids).await?);
     }
     missed.retain(|delivery| !known.contains(&delivery.guid));
     Ok(())
@@ -148,8 +148,8 @@ async fn ask_again(github: &GitHub, missed: &[RestDelivery]) -> Result<usize, Gi
 async fn queue_syncs(store: &Store, repos: &BTreeSet<i64>, now: Timestamp) -> Result<(), StoreError> {
     for id in repos {
         // One that is not known yet is made known by its own deliveries.
-        let Some(repo) = store.repo_by_github_id(GithubId(*id)).await? else { continue };
-        store.queue_job_once(&planned_sync(&repo).job(), now, now).await?;
+        let Some(repo) = store.repos().by_github_id(GithubId(*id)).await? else { continue };
+        store.jobs().enqueue_once(&planned_sync(&repo).job(), now, now).await?;
     }
     Ok(())
 }

@@ -25,12 +25,16 @@ pub enum ReplayError {
 /// Queues a delivery again, whatever has become of it. One that was ignored gets a job: a newer program
 /// may know what to do about it.
 pub async fn replay(store: &Store, id: &str, now: Timestamp) -> Result<(), ReplayError> {
-    let Some(delivery) = store.delivery(id).await? else {
+    let Some(delivery) = store.deliveries().get(id).await? else {
         return Err(ReplayError::Unknown(id.to_owned()));
     };
-    let Some(body) = store.delivery_payload(id).await? else {
+    let Some(body) = store.deliveries().payload(id).await? else {
         return Err(ReplayError::Emptied(id.to_owned()));
     };
     let sorted = sort(id, &delivery.event, &body)?;
-    if store.replay_delivery(id, &sorted.job(), now).await? { Ok(()) } else { Err(ReplayError::Queued(id.to_owned())) }
+    if store.deliveries().replay(id, &sorted.job(), now).await? {
+        Ok(())
+    } else {
+        Err(ReplayError::Queued(id.to_owned()))
+    }
 }

@@ -90,7 +90,7 @@ fn tell_workers(store: Store) -> mpsc::Sender<()> {
     let (queued, mut next) = mpsc::channel(1);
     tokio::spawn(async move {
         while next.recv().await.is_some() {
-            if let Err(error) = store.tell_workers().await {
+            if let Err(error) = store.jobs().notify_workers().await {
                 tracing::debug!(%error, "other processes hear nothing of new jobs, and find them a little later");
             }
         }
@@ -112,7 +112,7 @@ fn gather(first: Waiting, next: &mut mpsc::Receiver<Waiting>) -> Vec<Waiting> {
 
 async fn store_batch(store: &Store, clock: &dyn Clock, batch: Vec<Waiting>, deadline: Instant) {
     let new: Vec<NewDelivery<'_>> = batch.iter().map(|waiting| waiting.sorted.delivery(&waiting.body)).collect();
-    let results = match timeout_at(deadline, store.accept_deliveries(&new, clock.now())).await {
+    let results = match timeout_at(deadline, store.deliveries().accept_all(&new, clock.now())).await {
         Ok(Ok(accepted)) => accepted.into_iter().map(Ok).collect(),
         Ok(Err(error)) => after_failure(store, clock, &new, &error, deadline).await,
         Err(_) => {
@@ -149,7 +149,7 @@ async fn after_failure(
     tracing::warn!(deliveries = new.len(), %error, "webhooks could not be stored together; they are stored one by one");
     let mut results = Vec::with_capacity(new.len());
     for delivery in new {
-        let Ok(stored) = timeout_at(deadline, store.accept_delivery(delivery, clock.now())).await else {
+        let Ok(stored) = timeout_at(deadline, store.deliveries().accept(delivery, clock.now())).await else {
             tracing::error!(
                 deliveries = new.len() - results.len(),
                 first = delivery.id,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!(answers(&store, &["bad", "slow", "b"], SECOND).await, [Err(NotStored); 3]);
         let [bad, good] = answers(&store, &["bad", "c"], HALF_A_MINUTE).await[..] else { panic!("two answers") };
         assert!(bad == Err(NotStored) && good.is_ok(), "{good:?}");
-        let stored = store.deliveries(&DeliveryFilter::default(), 100).await.expect("reads");
+        let stored = store.deliveries().list(&DeliveryFilter::default(), 100).await.expect("reads");
         assert_eq!(stored.iter().map(|delivery| delivery.id.as_str()).collect::<Vec<_>>(), ["c"]);
     }
 }

@@ -170,12 +170,12 @@ fn go_on(report: &CloseReport, now: Timestamp) -> Result<(), JobError> {
 /// Lets undos go first; one of the whole plan that was ordered later ends its apply, unless a rule forbade that one.
 async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder) -> Result<(), Stopped> {
     let (store, key, plan) = (service.store(), reopening_key(repo), order.plan);
-    let waiting = store.unfinished_jobs_of_key(&key, UNDO_CLOSE).await?;
+    let waiting = store.jobs().unfinished_of_key(&key, UNDO_CLOSE).await?;
     if let Some(next) = waiting.iter().map(|undo| undo.run_after).min() {
         let until = next.max(service.now() + LETS_FIRST);
         return Err(JobError::Postpone { reason: "an undo goes first".to_owned(), until }.into());
     }
-    let later = store.jobs_of_key_after(&key, UNDO_CLOSE, job.id).await?;
+    let later = store.jobs().of_key_after(&key, UNDO_CLOSE, job.id).await?;
     let is_whole =
         |undo: &&Job| order_of::<UndoOrder>(undo).is_some_and(|undone| undone.plan == plan && undone.item.is_none());
     for undo in later.iter().filter(is_whole) {
@@ -194,7 +194,7 @@ async fn give_way(service: &Service, job: &Job, repo: &Repo, order: &ApplyOrder)
         }
     }
     // Also by a command, which leaves no job, and long ago: jobs are thrown away some day.
-    if store.was_undone_since(plan, job.created_at).await? {
+    if store.plans().was_undone_since(plan, job.created_at).await? {
         return Err(Stopped::Refused(format!(
             "everything that plan {plan} closed was to be opened again, so that nothing more of it is closed"
         )));
@@ -219,12 +219,12 @@ pub(crate) fn unreadable() -> Stopped {
 pub(crate) async fn ordered_repo(service: &Service, job: &Job) -> Result<Repo, Stopped> {
     let store = service.store();
     let repo = match (github_id_of(job), &job.repo) {
-        (Some(id), _) => store.repo_by_github_id(id).await?,
-        (None, Some(name)) => store.repo(name).await?,
+        (Some(id), _) => store.repos().by_github_id(id).await?,
+        (None, Some(name)) => store.repos().find(name).await?,
         (None, None) => None,
     };
     let Some(repo) = repo else { return Err(Stopped::Refused("the repository is not known any more".to_owned())) };
-    let access = store.repo_access(repo.id).await?;
+    let access = store.repos().access(repo.id).await?;
     if access != RepoAccess::Active {
         return Err(Stopped::Refused(format!("{} is {}, so that nothing is done in it", repo.name, access.as_str())));
     }
@@ -264,7 +264,7 @@ pub(crate) fn mistaken(config: &Parsed) -> Option<String> {
 
 /// Has GitHub say who maintains the repository now. A list that a person has set stands.
 pub(crate) async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), Stopped> {
-    let list = store.maintainers(repo.id).await?;
+    let list = store.repos().maintainers(repo.id).await?;
     if list.is_some_and(|list| list.source == MaintainerSource::Set) {
         return Ok(());
     }

@@ -94,7 +94,7 @@ pub async fn queue_apply(
 ) -> Result<Option<JobId>, StoreError> {
     let planned = planned(repo, APPLY_CLOSE, closing_key(repo), order);
     let is_same = |payload: &Value| read_order::<ApplyOrder>(payload).is_some_and(|other| other.plan == order.plan);
-    store.queue_job_unless_active(&planned.job(), is_same, now, now).await
+    store.jobs().enqueue_unless_active(&planned.job(), is_same, now, now).await
 }
 
 /// Has opened again what a plan closed. It does not wait for an apply to end, and one of the whole plan ends its apply.
@@ -110,7 +110,7 @@ pub async fn queue_undo(
         let other = read_order::<UndoOrder>(payload);
         other.is_some_and(|other| (other.plan, other.item) == (order.plan, order.item))
     };
-    store.queue_job_unless_active(&planned.job(), is_same, now, now).await
+    store.jobs().enqueue_unless_active(&planned.job(), is_same, now, now).await
 }
 
 pub async fn queue_plan(store: &Store, repo: &Repo, order: &PlanOrder, now: Timestamp) -> Result<JobId, StoreError> {
@@ -145,7 +145,7 @@ pub async fn queue_cancel_grace(
 
 /// Has a repository synced; `None` when that waits to be done already.
 pub async fn queue_sync(store: &Store, repo: &Repo, now: Timestamp) -> Result<Option<JobId>, StoreError> {
-    store.queue_job_once(&planned_sync(repo).job(), now, now).await
+    store.jobs().enqueue_once(&planned_sync(repo).job(), now, now).await
 }
 
 /// The latest apply, undo, plan or look at the clusters that was ordered in a repository.
@@ -153,7 +153,7 @@ pub async fn last_closing_job(store: &Store, repo: &Repo) -> Result<Option<Job>,
     let (closing, reopening) = (closing_key(repo), reopening_key(repo));
     let mut last: Option<Job> = None;
     for (key, kind) in [(&closing, APPLY_CLOSE), (&reopening, UNDO_CLOSE), (&closing, PLAN), (&closing, CANONICALIZE)] {
-        let job = store.last_job_of(key, kind).await?;
+        let job = store.jobs().last_of(key, kind).await?;
         last = [last, job].into_iter().flatten().max_by_key(|job| job.id);
     }
     Ok(last)
@@ -164,8 +164,8 @@ pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Re
     let mut jobs = Vec::new();
     for (key, kind) in [(closing_key(repo), APPLY_CLOSE), (reopening_key(repo), UNDO_CLOSE)] {
         // What goes on is told, however much was ordered after it.
-        jobs.extend(store.unfinished_jobs_of_key(&key, kind).await?);
-        jobs.extend(store.jobs_of_key(&key, kind, LATEST).await?);
+        jobs.extend(store.jobs().unfinished_of_key(&key, kind).await?);
+        jobs.extend(store.jobs().of_key(&key, kind, LATEST).await?);
     }
     jobs.retain(|job| match closing_deed(job) {
         Some(ClosingDeed::Apply(order)) => order.plan == plan,
@@ -184,7 +184,7 @@ pub async fn closing_jobs_of(store: &Store, repo: &Repo, plan: CloseRunId) -> Re
 
 /// Whether an apply of a plan waits or runs.
 pub async fn is_being_applied(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<bool, StoreError> {
-    let jobs = store.unfinished_jobs_of_key(&closing_key(repo), APPLY_CLOSE).await?;
+    let jobs = store.jobs().unfinished_of_key(&closing_key(repo), APPLY_CLOSE).await?;
     Ok(jobs.iter().filter_map(order_of::<ApplyOrder>).any(|order| order.plan == plan))
 }
 
@@ -198,8 +198,8 @@ pub async fn is_word_taken_now(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let is_under_way = is_being_applied(store, repo, plan).await?
-        || (store.apply_of(plan).await?.is_some_and(|apply| apply.finished_at.is_none())
-            && store.close_lease(repo.id).await?.is_some_and(|lease| lease.until > now));
+        || (store.plans().apply_of(plan).await?.is_some_and(|apply| apply.finished_at.is_none())
+            && store.close().lease(repo.id).await?.is_some_and(|lease| lease.until > now));
     Ok(is_word_taken(word, is_under_way))
 }
 
@@ -267,7 +267,7 @@ async fn queue<T: Serialize>(
     order: &T,
     now: Timestamp,
 ) -> Result<JobId, StoreError> {
-    store.queue_job(&planned(repo, kind, key, order).job(), now, now).await
+    store.jobs().enqueue(&planned(repo, kind, key, order).job(), now, now).await
 }
 
 fn planned<T: Serialize>(repo: &Repo, kind: &'static str, key: String, order: &T) -> PlannedJob {

@@ -34,7 +34,7 @@ pub(crate) fn planned_hearing() -> PlannedJob {
 /// Has graces looked after at once, because a maintainer waits for it.
 pub(crate) async fn sweep_soon(service: &Service) -> Result<(), JobError> {
     let now = service.now();
-    service.store().queue_job_joined(&planned_sweep().job(), |waiting, _| waiting.clone(), now, now).await?;
+    service.store().jobs().enqueue_joined(&planned_sweep().job(), |waiting, _| waiting.clone(), now, now).await?;
     Ok(())
 }
 
@@ -49,7 +49,7 @@ pub(crate) async fn sweep(service: &Service) -> Result<Handled, JobError> {
     tell_ended_graces(store, outbox, now).await?;
     let mut sweep = Sweep { service, github, outbox, settings: HashMap::new() };
     let mut failure = None;
-    for grace in store.waiting_graces(None).await? {
+    for grace in store.close().waiting_graces(None).await? {
         if let Err(error) = sweep.look_after(&grace).await {
             tracing::warn!(repo = %grace.repo.name, number = grace.number.get(), %error, "a grace could not be looked after");
             failure.get_or_insert(error);
@@ -71,7 +71,7 @@ pub(crate) async fn hear_objections(service: &Service) -> Result<Handled, JobErr
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
     let mut retry_at: Option<Timestamp> = None;
-    let mut repos = store.active_repos().await?;
+    let mut repos = store.repos().active().await?;
     repos.retain(|repo| repo.github_id.is_some());
     for repo in &repos {
         let handle = handle_of(service, repo).await?;
@@ -105,12 +105,12 @@ impl Sweep<'_> {
         let (service, store, now) = (self.service, self.service.store(), self.service.now());
         let repo = &grace.repo;
         let is_due = grace.due_at <= now;
-        if store.repo_access(repo.id).await? != RepoAccess::Active {
+        if store.repos().access(repo.id).await? != RepoAccess::Active {
             return self.wait(grace, is_due, "no_access").await;
         }
         // A close that has begun has said so already: whatever ends it now, its own checks do, and correct that.
         let has_begun = is_closing(store, grace).await?;
-        if !has_begun && store.brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
+        if !has_begun && store.close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some() {
             return self.cancel(grace, GraceEnd::Breaker).await;
         }
         if !self.settings.contains_key(&repo.id) {
@@ -134,7 +134,7 @@ impl Sweep<'_> {
 
     async fn wait(&self, grace: &Grace, is_due: bool, why: &str) -> Result<(), JobError> {
         if is_due {
-            self.service.store().note_grace(grace.id, Some(why)).await?;
+            self.service.store().close().note_grace(grace.id, Some(why)).await?;
         }
         Ok(())
     }

@@ -16,7 +16,7 @@ const PAUSE: SignedDuration = SignedDuration::from_secs(5);
 pub(crate) async fn wake_on_signals(store: Store, clock: Arc<dyn Clock>, wake: Arc<Notify>) {
     let mut outage = Outage::new("listening for other processes' jobs");
     loop {
-        match store.job_signal().await {
+        match store.jobs().signal().await {
             Ok(mut signal) => {
                 outage.over();
                 loop {

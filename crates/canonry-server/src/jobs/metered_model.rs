@@ -45,7 +45,7 @@ impl MeteredModel {
             latency,
             error: answer.as_ref().err().map(|error| in_words(error)),
         };
-        let noted = self.store.record_llm_calls(Some(self.repo), &self.run_id, &[call], self.clock.now()).await;
+        let noted = self.store.models().record_calls(Some(self.repo), &self.run_id, &[call], self.clock.now()).await;
         if let Err(error) = noted {
             tracing::warn!(%error, "what a question to a model cost could not be stored");
         }

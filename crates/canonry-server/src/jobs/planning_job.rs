@@ -32,7 +32,7 @@ async fn make_plan(service: &Service, job: &Job) -> Result<Handled, Stopped> {
     let order: PlanOrder = order_of(job).ok_or_else(unreadable)?;
     let (store, repo, now) = (service.store(), ordered_repo(service, job).await?, service.now());
     still_maintains(service, &repo, order.by.as_ref()).await?;
-    if store.plan_of_run(repo.id, run_of(job)).await?.is_some() {
+    if store.plans().of_run(repo.id, run_of(job)).await?.is_some() {
         return Ok(Handled::Done);
     }
     let parsed = parse(&settings_text(service, &repo).await?.unwrap_or_default());
@@ -43,7 +43,7 @@ async fn make_plan(service: &Service, job: &Job) -> Result<Handled, Stopped> {
     if let Some(min_close) = order.min_close {
         config.close.min_close = min_close.get();
     }
-    let known = store.maintainers(repo.id).await?;
+    let known = store.repos().maintainers(repo.id).await?;
     let counts = known.is_some_and(|list| counts_for_a_plan(&list, now));
     if let Some(github) = service.github().filter(|_| !counts) {
         know_maintainers(store, github, &repo).await?;

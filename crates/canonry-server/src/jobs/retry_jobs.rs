@@ -44,7 +44,7 @@ pub async fn retry_job(store: &Store, job: &Job, now: Timestamp) -> Result<Retri
     if is_order(job) {
         return Ok(Retried::Order);
     }
-    let is_queued = store.requeue_job(job.id, now).await?;
+    let is_queued = store.jobs().requeue(job.id, now).await?;
     Ok(if is_queued { Retried::Queued } else { Retried::LeftAlone })
 }
 
@@ -59,7 +59,7 @@ pub async fn retry_jobs(
     let (mut work, mut retried): (Vec<JobId>, _) = (Vec::new(), RetriedJobs::default());
     // All are found before the first is queued: one that is leaves the list that is being read.
     while work.len() < most {
-        let jobs = store.jobs(&filter, PAGE).await?;
+        let jobs = store.jobs().list(&filter, PAGE).await?;
         let Some(last) = jobs.last() else { break };
         filter.before = Some(last.id);
         let (orders, others): (Vec<&Job>, Vec<&Job>) =
@@ -69,7 +69,7 @@ pub async fn retry_jobs(
     }
     work.truncate(most);
     for id in work.into_iter().rev() {
-        retried.queued += u64::from(store.requeue_job(id, now).await?);
+        retried.queued += u64::from(store.jobs().requeue(id, now).await?);
     }
     Ok(retried)
 }

@@ -53,14 +53,14 @@ pub(crate) async fn review_pull(service: &Service, job: &Job) -> Result<Handled,
         return Ok(Handled::ignored("nothing can be reviewed without credentials for GitHub"));
     };
     let store = service.store();
-    let Some(repo) = store.repo_by_github_id(wish.repo()).await? else {
+    let Some(repo) = store.repos().by_github_id(wish.repo()).await? else {
         return Ok(Handled::ignored("nothing of that repository is kept"));
     };
-    let access = store.repo_access(repo.id).await?;
+    let access = store.repos().access(repo.id).await?;
     if access != RepoAccess::Active {
         return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
     }
-    if store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_some() {
+    if store.close().brake_in_force(repo.id, BrakeKind::Pause).await?.is_some() {
         let reason = format!("Canonry is paused in {}", repo.name);
         return Err(JobError::Postpone { reason, until: service.now() + PAUSED_FOR });
     }
@@ -97,8 +97,8 @@ pub(crate) async fn review_given_up(service: &Service, job: &Job, why: &str) {
 
 async fn tell_given_up(service: &Service, job: &Job, why: &str) -> Result<(), JobError> {
     let (Some(wish), Some(github)) = (ReviewWish::of(&job.payload), service.github()) else { return Ok(()) };
-    let Some(repo) = service.store().repo_by_github_id(wish.repo()).await? else { return Ok(()) };
-    if service.store().repo_access(repo.id).await? != RepoAccess::Active {
+    let Some(repo) = service.store().repos().by_github_id(wish.repo()).await? else { return Ok(()) };
+    if service.store().repos().access(repo.id).await? != RepoAccess::Active {
         return Ok(());
     }
     let reviewing = Reviewing::new(service, github, &repo, &wish, job).await?;
@@ -303,7 +303,7 @@ impl<'a> Reviewing<'a> {
     /// now, and, where somebody asked for a new one, made by this very job since. The commit that the head was compared
     /// with then stands: main moves on all the time.
     async fn done_before(&self, live: &Live) -> Result<Option<CompletedRun>, JobError> {
-        let last = self.service.store().last_completed_run(self.repo.id, &self.subject).await?;
+        let last = self.service.store().review().last_completed_run(self.repo.id, &self.subject).await?;
         Ok(last.filter(|last| {
             last.head == live.head
                 && last.base_branch.as_ref() == Some(&live.base_branch)
@@ -313,7 +313,8 @@ impl<'a> Reviewing<'a> {
 
     /// Whether the last review of the head was about another change: it was to be merged into another branch then.
     async fn was_another_change(&self, live: &Live) -> Result<bool, JobError> {
-        let last = self.service.store().last_completed_run_of_head(self.repo.id, &self.subject, &live.head).await?;
+        let last =
+            self.service.store().review().last_completed_run_of_head(self.repo.id, &self.subject, &live.head).await?;
         Ok(last.and_then(|last| last.base_branch).is_some_and(|branch| branch != live.base_branch))
     }
 
@@ -414,7 +415,7 @@ impl<'a> Reviewing<'a> {
             return Ok(usual);
         }
         let Some(monthly) = repo_rules(self.service, self.repo).await?.monthly_cost else { return Ok(usual) };
-        let spent = self.service.store().spent_since(self.repo.id, month_of(self.service.now())).await?;
+        let spent = self.service.store().models().spent_since(self.repo.id, month_of(self.service.now())).await?;
         Ok(LlmReviewBudget { cost_usd: Some((monthly - spent).max(0.0)), ..usual })
     }
 

@@ -82,7 +82,7 @@ pub(crate) async fn queue_review(
     };
     let (store, now) = (service.store(), service.now());
     let key = format!("review/{}#{number}", github_id.0);
-    if let Some(last) = store.last_job_of(&key, REVIEW).await?
+    if let Some(last) = store.jobs().last_of(&key, REVIEW).await?
         && last.state != JobState::Dead
         && ReviewWish::of(&last.payload).is_some_and(|owed| owed.wishes.contains(&ask.wish))
     {
@@ -99,7 +99,7 @@ pub(crate) async fn queue_review(
         wishes: vec![ask.wish],
     };
     let planned = PlannedJob { key, repo: Some(repo.name.clone()), kind: REVIEW, payload: json!(wish) };
-    store.queue_job_joined(&planned.job(), joined, now, now).await?;
+    store.jobs().enqueue_joined(&planned.job(), joined, now, now).await?;
     Ok(())
 }
 

@@ -76,7 +76,7 @@ impl Scheduler {
     /// Queues what is due and says which schedules fired here, rather than in another process.
     pub async fn tick(&self) -> Result<Vec<&'static str>, StoreError> {
         let now = self.clock.now();
-        self.store.correct_future_times(now).await?;
+        self.store.maintenance().correct_future_times(now).await?;
         let mut fired = Vec::new();
         let mut due = Vec::new();
         if self.schedules == Schedules::App {
@@ -96,7 +96,7 @@ impl Scheduler {
         for (name, every, planned) in due {
             let jobs: Vec<(NewJob<'_>, Timestamp)> =
                 planned.iter().map(|(planned, run_after)| (planned.job(), *run_after)).collect();
-            if self.store.fire_schedule(name, every, &jobs, now).await? {
+            if self.store.jobs().fire_schedule(name, every, &jobs, now).await? {
                 tracing::info!(schedule = name, jobs = jobs.len(), "a schedule has fired");
                 fired.push(name);
             }
@@ -119,9 +119,9 @@ impl Scheduler {
         };
         missed.extend(self.syncs(now).await?);
         for (planned, run_after) in missed.iter().filter(|(planned, _)| !fired.contains(&planned.kind)) {
-            let last = self.store.last_job_of(&planned.key, planned.kind).await?;
+            let last = self.store.jobs().last_of(&planned.key, planned.kind).await?;
             let earliest = last.map_or(*run_after, |last| (last.created_at + CATCH_UP_PAUSE).max(*run_after));
-            self.store.queue_job_once(&planned.job(), earliest, now).await?;
+            self.store.jobs().enqueue_once(&planned.job(), earliest, now).await?;
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Scheduler {
 
     /// One for each repository that is known from GitHub; what was only imported is nobody's business there.
     async fn syncs(&self, now: Timestamp) -> Result<Vec<Planned>, StoreError> {
-        let mut repos = self.store.active_repos().await?;
+        let mut repos = self.store.repos().active().await?;
         repos.retain(|repo| repo.github_id.is_some());
         let gap = gap(repos.len());
         let moments = std::iter::successors(Some(now), |moment| moment.checked_add(gap).ok());
@@ -166,7 +166,7 @@ impl Scheduler {
     async fn prune(&self, now: Timestamp) {
         let (mut deliveries, mut jobs) = (0, 0);
         for _ in 0..MOST_PRUNES {
-            match self.store.prune_service(now - KEPT, PRUNED_AT_ONCE).await {
+            match self.store.maintenance().prune(now - KEPT, PRUNED_AT_ONCE).await {
                 Ok(pruned) if pruned == Pruned::default() => break,
                 Ok(pruned) => {
                     deliveries += pruned.deliveries;

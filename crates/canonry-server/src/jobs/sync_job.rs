@@ -47,14 +47,14 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
     let id = work.job.payload["github_id"].as_i64().map(GithubId);
     // With an id, the id alone says which repository it is: the name may be another's by now.
     let known = match id {
-        Some(id) => store.repo_by_github_id(id).await?,
-        None => store.repo(named).await?,
+        Some(id) => store.repos().by_github_id(id).await?,
+        None => store.repos().find(named).await?,
     };
     if id.is_some() && known.is_none() {
         return Ok(Handled::Ignored("the repository is not known any more".to_owned()));
     }
     if let Some(repo) = &known {
-        let access = store.repo_access(repo.id).await?;
+        let access = store.repos().access(repo.id).await?;
         if access != RepoAccess::Active {
             return Ok(Handled::Ignored(format!("the repository is {}", access.as_str())));
         }
@@ -67,7 +67,7 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
         && has_lost_its_name(&failure.cause)
     {
         let Some(name) = name_now(service, id, &repo.name).await? else {
-            store.set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+            store.repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
             return Ok(Handled::Ignored(in_words(failure)));
         };
         if name.key() != repo.name.key() {
@@ -79,14 +79,14 @@ pub(crate) async fn sync_repo(service: &Service, work: &Work) -> Result<Handled,
         Ok(report) => report,
         Err(failure) if is_out_of_sight(&failure.cause) => {
             if let Some(repo) = &known {
-                store.set_repo_access(repo.id, RepoAccess::Removed, service.now()).await?;
+                store.repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
             }
             return Ok(Handled::Ignored(in_words(&failure)));
         }
         Err(failure) => return Err(failure.cause.into()),
     };
     let name = synced.repo.as_ref().unwrap_or(&asked);
-    let repo = store.repo(name).await?;
+    let repo = store.repos().find(name).await?;
     let repo = repo.ok_or_else(|| JobError::Retry(format!("{name} was renamed while it was synced")))?;
     tracing::info!(repo = %repo.name, fetched = synced.fetched, inserted = synced.inserted, updated = synced.updated, "a repository is synced");
     // Each by itself: what fails must not keep the rest from being done.
@@ -112,7 +112,7 @@ fn has_lost_its_name(error: &SyncError) -> bool {
 /// Once a night, like everything that takes a look at the whole repository: the files that issues are made with.
 async fn look_at_templates(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let now = service.now();
-    let swept_at = service.store().sync_progress(repo.id).await?.swept_at;
+    let swept_at = service.store().corpus().sync_progress(repo.id).await?.swept_at;
     if swept_at.is_some_and(|swept| now.duration_since(swept) < NIGHTLY) {
         return Ok(());
     }
@@ -152,7 +152,7 @@ fn tells_why(repo: &Repo, command: &str) -> JobError {
 /// Once a night: who maintains it, what duplicates are duplicates of, and which items have left.
 async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
     let (store, now) = (service.store(), service.now());
-    let progress = store.sync_progress(repo.id).await?;
+    let progress = store.corpus().sync_progress(repo.id).await?;
     match progress.swept_at {
         Some(swept) if now.duration_since(swept) < NIGHTLY => return Ok(()),
         Some(_) => {}
@@ -160,7 +160,7 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
             refresh_if_theirs(store, github, repo).await?;
             // All of it has just been read for the first time: nothing can have left.
             let swept = SyncProgress { swept_at: Some(now), ..progress };
-            return store.write_sync_progress(repo.id, &swept).await.map_err(JobError::from);
+            return store.corpus().write_sync_progress(repo.id, &swept).await.map_err(JobError::from);
         }
     }
     let maintainers = refresh_if_theirs(store, github, repo).await;
@@ -171,7 +171,7 @@ async fn look_through(service: &Service, github: &GitHub, repo: &Repo) -> Result
 
 /// A list that a person has set stands.
 pub(crate) async fn refresh_if_theirs(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), JobError> {
-    let list = store.maintainers(repo.id).await?;
+    let list = store.repos().maintainers(repo.id).await?;
     if list.is_some_and(|list| list.source == MaintainerSource::Set) {
         return Ok(());
     }

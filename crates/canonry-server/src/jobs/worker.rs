@@ -60,7 +60,7 @@ impl Worker {
     /// `jitter` (0 to 1) spreads the next try of a job that fails.
     pub async fn work_once(&self, owner: &str, jitter: f64) -> Result<Option<Ended>, StoreError> {
         let now = self.clock.now();
-        let Some(job) = self.store.lease_job(owner, self.caps, self.scope, now, now + LEASE).await? else {
+        let Some(job) = self.store.jobs().lease(owner, self.caps, self.scope, now, now + LEASE).await? else {
             return Ok(None);
         };
         self.see_through(job, owner, jitter).await.map(Some)
@@ -146,7 +146,7 @@ impl Worker {
     /// Runs the handler; `None` when the lease is lost.
     async fn handle(&self, job: &Job, lease: JobLease<'_>) -> Result<Option<Result<Handled, JobError>>, StoreError> {
         let delivery = match &job.delivery_id {
-            Some(id) => self.store.delivery(id).await?.zip(self.store.delivery_payload(id).await?),
+            Some(id) => self.store.deliveries().get(id).await?.zip(self.store.deliveries().payload(id).await?),
             None => None,
         };
         let longest = longest(&job.kind);
@@ -193,7 +193,7 @@ impl Worker {
                     if self.clock.now().duration_since(begun) >= longest {
                         return Ok(Leased::TooLong);
                     }
-                    match self.store.renew_job(lease, self.clock.now() + LEASE).await {
+                    match self.store.jobs().renew(lease, self.clock.now() + LEASE).await {
                         Ok(true) => {}
                         Ok(false) => return Ok(Leased::Lost),
                         Err(error) => tracing::warn!(job = lease.id.get(), %error, "a lease could not be renewed; it is tried again"),
@@ -207,7 +207,7 @@ impl Worker {
     async fn store_end(&self, lease: JobLease<'_>, end: JobEnd<'_>) -> Result<bool, StoreError> {
         let mut tries = 1;
         loop {
-            match self.store.end_job(lease, end, self.clock.now()).await {
+            match self.store.jobs().end(lease, end, self.clock.now()).await {
                 Err(error) if tries < END_TRIES => {
                     tracing::warn!(job = lease.id.get(), %error, "the end of a job could not be stored; it is tried again");
                 }

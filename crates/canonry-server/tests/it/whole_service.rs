@@ -98,7 +98,7 @@ impl WholeService {
     /// as a wait, so they get the time to end.
     pub(crate) async fn writer_rests(&self) {
         for _ in 0..20 {
-            let at_work = self.store.is_outbox_at_work(OutboxScope::Unattended, self.clock.now()).await;
+            let at_work = self.store.outbox().is_sending(OutboxScope::Unattended, self.clock.now()).await;
             if !at_work.expect("reads") || self.clock.is_anybody_asleep() {
                 return;
             }
@@ -107,7 +107,7 @@ impl WholeService {
     }
 
     pub(crate) async fn is_nobody_at_a_job(&self) -> bool {
-        self.store.queue_status(self.clock.now()).await.expect("reads").running == 0
+        self.store.jobs().status(self.clock.now()).await.expect("reads").running == 0
     }
 
     /// Does something as people do, a minute later.
@@ -121,7 +121,7 @@ impl WholeService {
         self.stop.send(()).expect("it listens");
         let served = self.task.await.expect("runs").expect("serves");
         assert!(served.drained);
-        self.store.close().await;
+        self.store.disconnect().await;
         self.emulator
     }
 }

@@ -22,15 +22,15 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
     let (Filling { store, repo, now, .. }, pairs) = (filling, filling.pairs());
     for batch in pairs.chunks(BATCH) {
         let sets: Vec<NewCandidateSet> = batch.iter().map(|(item, of)| candidates(*item, *of)).collect();
-        store.write_candidate_sets(repo.id, &sets, *now).await?;
+        store.duplicates().write_candidate_sets(repo.id, &sets, *now).await?;
         let decisions: Vec<NewDecision> = batch.iter().map(|(item, of)| decision(*item, *of)).collect();
-        store.write_decisions(repo.id, &decisions, *now).await?;
+        store.judge().write_decisions(repo.id, &decisions, *now).await?;
     }
     let mut canonicals: BTreeMap<ItemNumber, ItemNumber> = pairs.iter().copied().collect();
     canonicals.extend(pairs.iter().map(|(_, canonical)| (*canonical, *canonical)));
-    store.set_canonicals(repo.id, ISSUE, RAW, &canonicals, *now).await?;
-    store.draw_adjudications(repo.id, AdjudicationKind::Triage, 7, 200, *now).await?;
-    store.draw_adjudications(repo.id, AdjudicationKind::Edge, 8, 200, *now).await?;
+    store.duplicates().set_canonicals(repo.id, ISSUE, RAW, &canonicals, *now).await?;
+    store.judge().draw_adjudications(repo.id, AdjudicationKind::Triage, 7, 200, *now).await?;
+    store.judge().draw_adjudications(repo.id, AdjudicationKind::Edge, 8, 200, *now).await?;
 
     let rows = rows(filling, &pairs).await?;
     let applied = plan(filling, &rows[..rows.len().min(2_000)], 48).await?;
@@ -44,7 +44,7 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
         let kind = OverrideKind::NotDuplicate;
         let ruling =
             NewOverride { item_type: ISSUE, kind, item, other: Some(other), note: Some("seen"), by: Some(&by) };
-        store.add_override(repo.id, ruling, filling.ago(100)).await?;
+        store.duplicates().add_override(repo.id, ruling, filling.ago(100)).await?;
     }
     for at in 0..filling.items / 1_000 {
         let (item, target) = pairs[pairs.len() - 1 - usize::try_from(at)?];
@@ -59,7 +59,7 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
             began_at: *now,
             due_at: *now + SignedDuration::from_hours(at),
         };
-        store.begin_grace(repo.id, &grace).await?;
+        store.close().begin_grace(repo.id, &grace).await?;
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ async fn rows(filling: &Filling, pairs: &[(ItemNumber, ItemNumber)]) -> Result<V
     let mut rows = Vec::with_capacity(pairs.len());
     for batch in pairs.chunks(BATCH) {
         let named: Vec<ItemNumber> = batch.iter().flat_map(|(item, of)| [*item, *of]).collect();
-        let items = filling.store.items_by_number(filling.repo.id, ISSUE, &named).await?;
+        let items = filling.store.corpus().items_by_number(filling.repo.id, ISSUE, &named).await?;
         let items: BTreeMap<ItemNumber, &Item> = items.iter().map(|item| (item.number, item)).collect();
         for (item, of) in batch {
             let skip = (item.get() % 4 == 0).then_some(SkipReason::LowConfidence);
@@ -144,13 +144,13 @@ async fn plan(filling: &Filling, rows: &[NewPlanRow], hours: i64) -> Result<cano
         config_hash: "c",
         run_id: "planned",
     };
-    Ok(filling.store.create_plan(filling.repo.id, &new, rows, filling.ago(hours)).await?)
+    Ok(filling.store.plans().create(filling.repo.id, &new, rows, filling.ago(hours)).await?)
 }
 
 /// What an earlier plan closed, each with its write.
 async fn apply(filling: &Filling, plan: canonry_store::CloseRunId, rows: &[NewPlanRow]) -> Result<(), Failure> {
     let Filling { store, repo, now, .. } = filling;
-    let run = store.begin_apply(plan, "applied", filling.ago(47)).await?.ok_or("the plan is there")?;
+    let run = store.plans().begin_apply(plan, "applied", filling.ago(47)).await?.ok_or("the plan is there")?;
     for row in rows.iter().filter(|row| row.skip.is_none()) {
         let (key, payload) = (format!("close:{plan}:issue:{}", row.number), json!({}));
         let write = NewOutboxEntry {
@@ -161,10 +161,10 @@ async fn apply(filling: &Filling, plan: canonry_store::CloseRunId, rows: &[NewPl
             payload: &payload,
             refused: None,
         };
-        store.enqueue(&write, *now).await?;
+        store.outbox().enqueue(&write, *now).await?;
         let outcome = CloseOutcome::Applied { objected: false };
         let result = CloseResult { outcome, reason: None, outbox_key: Some(&key) };
-        store.record_close_result(run.id, ISSUE, row.number, result, filling.ago(46)).await?;
+        store.plans().record_close_result(run.id, ISSUE, row.number, result, filling.ago(46)).await?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
     let numbers: Vec<i64> = (1..=*items).collect();
     for batch in numbers.chunks(BATCH) {
         let records = batch.iter().map(|of| record(filling, *of)).collect();
-        store.take_in(repo, records, *now).await?;
+        store.corpus().upsert_items(repo, records, *now).await?;
     }
     Ok(())
 }

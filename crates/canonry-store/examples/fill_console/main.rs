@@ -67,21 +67,21 @@ async fn main() -> Result<(), Failure> {
     let now = Timestamp::now();
     let store = Store::open(&url.parse()?, now).await?;
     for other in 0..OTHER_REPOS {
-        let repo = store.ensure_repo(&format!("bench/other-{other}").parse()?, now).await?;
-        store.identify_repo(repo.id, GithubId(1_000 + other), &repo.name).await?;
+        let repo = store.repos().ensure(&format!("bench/other-{other}").parse()?, now).await?;
+        store.repos().identify(repo.id, GithubId(1_000 + other), &repo.name).await?;
     }
-    let repo = store.ensure_repo(&"bench/large".parse()?, now).await?;
-    let repo = store.identify_repo(repo.id, GithubId(1), &repo.name).await?.ok_or("its own name")?;
-    store.set_maintainers(repo.id, MaintainerSource::Set, &["maint".parse()?], now).await?;
+    let repo = store.repos().ensure(&"bench/large".parse()?, now).await?;
+    let repo = store.repos().identify(repo.id, GithubId(1), &repo.name).await?.ok_or("its own name")?;
+    store.repos().set_maintainers(repo.id, MaintainerSource::Set, &["maint".parse()?], now).await?;
     let settings = "triage: {mode: suggest}\nfeedback:\n  autoSuppress: {enabled: true}\n";
-    store.write_repo_settings(repo.id, Some(settings), now).await?;
+    store.repos().write_settings(repo.id, Some(settings), now).await?;
     let filling = Filling { store, repo, now, items };
     told("items", corpus::fill(&filling)).await?;
     told("triage records and outcomes", triage::fill(&filling)).await?;
     told("decisions, clusters and plans", closing::fill(&filling)).await?;
     told("reviews and findings", reviews::fill(&filling)).await?;
     told("deliveries and jobs", service::fill(&filling, &url)).await?;
-    filling.store.close().await;
+    filling.store.disconnect().await;
     Ok(())
 }
 

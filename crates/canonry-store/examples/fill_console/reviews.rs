@@ -63,7 +63,7 @@ async fn reviewed(
         owner: "bench",
         until: at + SignedDuration::from_mins(5),
     };
-    let Claimed::Run(run) = store.claim_review(&claim, at).await? else { return Err("another review runs".into()) };
+    let Claimed::Run(run) = store.review().claim(&claim, at).await? else { return Err("another review runs".into()) };
     let record = ReviewRecord {
         run: run.id,
         owner: "bench",
@@ -77,7 +77,7 @@ async fn reviewed(
         cost_usd: 0.0123,
         findings,
     };
-    store.complete_review(&record, at).await?.ok_or_else(|| "the review is another's".into())
+    store.review().complete(&record, at).await?.ok_or_else(|| "the review is another's".into())
 }
 
 async fn react(filling: &Filling, at: i64, finding: FindingId) -> Result<(), Failure> {
@@ -91,7 +91,7 @@ async fn react(filling: &Filling, at: i64, finding: FindingId) -> Result<(), Fai
         at: filling.ago(1),
         teaches: true,
     };
-    filling.store.keep_reaction(&reaction).await?;
+    filling.store.findings().record_reaction(&reaction).await?;
     Ok(())
 }
 

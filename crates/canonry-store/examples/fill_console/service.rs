@@ -38,13 +38,13 @@ pub(crate) async fn fill(filling: &Filling, url: &str) -> Result<(), Failure> {
             })
             .collect();
         let hours = (items * 2 - batch[0]) / 40;
-        store.accept_deliveries(&deliveries, filling.ago(hours)).await?;
+        store.deliveries().accept_all(&deliveries, filling.ago(hours)).await?;
     }
     for at in 0..2_000 {
         let subject = format!("#{at}");
         let action =
             NewConsoleAction { by: None, is_operator: true, repo: Some(repo.id), action: "approve", subject: &subject };
-        store.record_console_action(&action, filling.ago(2_000 - at)).await?;
+        store.console().record_action(&action, filling.ago(2_000 - at)).await?;
     }
     end_jobs(url).await
 }

@@ -13,11 +13,11 @@ use crate::{BATCH, Failure, Filling, number, probability, score};
 pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
     let Filling { store, repo, now, items } = filling;
     for of in 2..=items / 2 {
-        store.write_triage_record(repo.id, &record(of), filling.ago((items / 2 - of) / 6)).await?;
+        store.duplicates().write_triage_record(repo.id, &record(of), filling.ago((items / 2 - of) / 6)).await?;
     }
     let events: Vec<OutcomeEvent> = (2..=items * 3 / 10).map(|of| closed(filling, of)).collect();
     for batch in events.chunks(BATCH) {
-        store.record_outcome_events(repo.id, batch, *now).await?;
+        store.learning().record_outcome_events(repo.id, batch, *now).await?;
     }
     for seed in 1..=5 {
         let audited: Vec<AuditedItem> = (0..500).map(|at| audited(2 + at)).collect();
@@ -34,7 +34,7 @@ pub(crate) async fn fill(filling: &Filling) -> Result<(), Failure> {
             prompt_version: Some(1),
             proof: None,
         };
-        store.write_audit(repo.id, &audit, &audited, *now).await?;
+        store.judge().write_audit(repo.id, &audit, &audited, *now).await?;
     }
     Ok(())
 }

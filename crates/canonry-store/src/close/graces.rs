@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use crate::close::runs::{CloseRunId, NewPlan, NewPlanRow, insert_plan};
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::{Repo, RepoId, read as read_repo};
-use crate::engine::open::Store;
+use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, storable, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
@@ -104,10 +104,10 @@ macro_rules! graces {
     };
 }
 
-impl Store {
+impl CloseStore<'_> {
     /// Begins a grace. `false` says that nothing was written: the item has one that waits, or had one that was announced
     /// and this one is announced too, which happens once to an item.
-    pub async fn begin_grace(&self, repo: RepoId, new: &NewGrace<'_>) -> Result<bool, StoreError> {
+    pub async fn begin_grace(self, repo: RepoId, new: &NewGrace<'_>) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
         let keys = ItemKeys::read(&mut tx, repo, [new.number, new.target]).await?;
@@ -138,14 +138,14 @@ impl Store {
 
     /// Ends a grace that waits; `false` says that it has ended already, and what was said first stays.
     pub async fn end_grace(
-        &self,
+        self,
         id: i64,
         state: GraceState,
         reason: Option<&str>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
         let update = "UPDATE graces SET state = $2, reason = $3, ended_at = $4 WHERE id = $1 AND state = 'waiting'";
-        let ended = on_pool!(&self.pool, |db| {
+        let ended = on_pool!(self.pool, |db| {
             let query = sqlx::query(update).bind(id).bind(state.as_str()).bind(reason.map(storable));
             query.bind(micros(now)).execute(db).await?.rows_affected()
         });
@@ -153,9 +153,9 @@ impl Store {
     }
 
     /// Notes what a grace that is over waits for; `None` when it waits for nothing any more.
-    pub async fn note_grace(&self, id: i64, waits_for: Option<&str>) -> Result<(), StoreError> {
+    pub async fn note_grace(self, id: i64, waits_for: Option<&str>) -> Result<(), StoreError> {
         let update = "UPDATE graces SET reason = $2 WHERE id = $1 AND state = 'waiting'";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(id).bind(waits_for.map(storable)).execute(db).await?;
         });
         Ok(())
@@ -164,7 +164,7 @@ impl Store {
     /// Writes the plan that closes the item of a grace, together with the note that it does; `None` says that the grace
     /// has ended or has a plan already, and nothing was written.
     pub async fn plan_grace(
-        &self,
+        self,
         id: i64,
         repo: RepoId,
         plan: &NewPlan<'_>,
@@ -189,66 +189,66 @@ impl Store {
     }
 
     /// Forgets the plan of a grace that waits, so that another one can be made.
-    pub async fn drop_grace_plan(&self, id: i64, plan: CloseRunId) -> Result<(), StoreError> {
+    pub async fn drop_grace_plan(self, id: i64, plan: CloseRunId) -> Result<(), StoreError> {
         let update = "UPDATE graces SET close_run_id = NULL WHERE id = $1 AND state = 'waiting' AND close_run_id = $2";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(id).bind(plan.get()).execute(db).await?;
         });
         Ok(())
     }
 
-    pub async fn grace(&self, id: i64) -> Result<Option<Grace>, StoreError> {
+    pub async fn grace(self, id: i64) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.id = $1");
-        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
-    pub async fn grace_of_plan(&self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
+    pub async fn grace_of_plan(self, plan: CloseRunId) -> Result<Option<Grace>, StoreError> {
         let query = graces!("WHERE g.close_run_id = $1 ORDER BY g.id DESC LIMIT 1");
         let row: Option<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
     /// Every grace of an item, the newest first.
-    pub async fn graces_of(
-        &self,
+    pub async fn graces_of_item(
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Vec<Grace>, StoreError> {
         let query = graces!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY g.id DESC");
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
     }
 
     pub async fn waiting_grace(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Option<Grace>, StoreError> {
-        let graces = self.graces_of(repo, item_type, number).await?;
+        let graces = self.graces_of_item(repo, item_type, number).await?;
         Ok(graces.into_iter().find(|grace| grace.state == GraceState::Waiting))
     }
 
     /// Every grace that waits, of one repository or of all: what maintainers have ruled, and then what is due first.
-    pub async fn waiting_graces(&self, repo: Option<RepoId>) -> Result<Vec<Grace>, StoreError> {
+    pub async fn waiting_graces(self, repo: Option<RepoId>) -> Result<Vec<Grace>, StoreError> {
         let query = graces!(
             "WHERE g.state = 'waiting' AND ($1 IS NULL OR g.repo_id = $1)
             ORDER BY CASE WHEN g.approved_by IS NULL THEN 1 ELSE 0 END, g.due_at, g.id"
         );
         let rows: Vec<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.map(|repo| repo.0)).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 
     /// The graces of a repository that wait, the first to end first; `after` is the end and the key of the last one of the
     /// page before.
     pub async fn next_graces(
-        &self,
+        self,
         repo: RepoId,
         after: Option<(Timestamp, i64)>,
         limit: u32,
@@ -257,39 +257,39 @@ impl Store {
             "WHERE g.repo_id = $1 AND g.state = 'waiting' AND (g.due_at, g.id) > ($2, $3) ORDER BY g.due_at, g.id LIMIT $4"
         );
         let (due, id) = after.map_or((i64::MIN, i64::MIN), |(due, id)| (micros(due), id));
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(due).bind(id).bind(i64::from(limit)).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
     }
 
     /// The graces that ended since then without a close.
-    pub async fn graces_ended_since(&self, since: Timestamp) -> Result<Vec<Grace>, StoreError> {
+    pub async fn graces_ended_since(self, since: Timestamp) -> Result<Vec<Grace>, StoreError> {
         let query = graces!("WHERE g.state IN ('cancelled', 'refused') AND g.ended_at >= $1 ORDER BY g.id");
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
+        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 
     /// The last grace of each item of a type that ever had one.
-    pub async fn last_graces(&self, repo: RepoId, item_type: ItemType) -> Result<Vec<Grace>, StoreError> {
+    pub async fn last_graces(self, repo: RepoId, item_type: ItemType) -> Result<Vec<Grace>, StoreError> {
         let query = graces!(
             "WHERE g.repo_id = $1 AND i.type = $2
             AND NOT EXISTS (SELECT 1 FROM graces o WHERE o.item_id = g.item_id AND o.id > g.id) ORDER BY g.id"
         );
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
     }
 
     /// The items whose suggestion has announced a close since then and that have no grace yet.
-    pub async fn announced_without_grace(&self, since: Timestamp) -> Result<Vec<Announced>, StoreError> {
+    pub async fn announced_without_grace(self, since: Timestamp) -> Result<Vec<Announced>, StoreError> {
         let query = "SELECT DISTINCT r.id, r.github_id, r.name, i.type, i.number FROM triage_actions a
             JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id JOIN repos r ON r.id = i.repo_id
             WHERE a.reason LIKE 'grace:%' AND a.created_at >= $1
             AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.item_id = i.id) ORDER BY r.id, i.number, i.type";
         let rows: Vec<(i64, Option<i64>, String, String, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
         rows.into_iter()
             .map(|(id, github_id, name, item_type, of)| {
                 let repo = read_repo((id, github_id, name))?;

@@ -7,7 +7,7 @@ use sqlx::QueryBuilder;
 use crate::close::runs::{CloseMode, CloseRunId, CloseRunRow, ItemRow};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{moment, number, optional_moment, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -23,10 +23,10 @@ pub struct ItemClose {
     pub row: CloseRunRow,
 }
 
-impl Store {
+impl CloseStore<'_> {
     /// The rows about an item in the newest plans, applies and undos that have one, newest first.
     pub async fn closes_of_item(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -39,7 +39,7 @@ impl Store {
             FROM items i JOIN close_run_items c ON c.item_id = i.id JOIN close_runs r ON r.id = c.run_id
             LEFT JOIN items t ON t.id = c.target_item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY c.run_id DESC LIMIT $4";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(i64::from(limit)).fetch_all(db).await?
         });
@@ -47,15 +47,15 @@ impl Store {
     }
 
     /// Every close of some items that was applied, in their order.
-    pub async fn earlier_closes_of(
-        &self,
+    pub async fn earlier_closes(
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
     ) -> Result<Vec<EarlierClose>, StoreError> {
         let mut closes = Vec::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(i64, i64, i64, bool, Option<i64>)> = on_pool!(&self.pool, |db| {
+            let rows: Vec<(i64, i64, i64, bool, Option<i64>)> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT i.number, t.number, c.result_at, c.objected,
                         (SELECT max(u.result_at) FROM close_run_items u JOIN close_runs v ON v.id = u.run_id

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{micros, moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -15,10 +15,10 @@ pub struct CloseLease {
     pub until: Timestamp,
 }
 
-impl Store {
+impl CloseStore<'_> {
     /// Takes the lease, or keeps one's own for longer; `false` says that somebody else has it.
-    pub async fn take_close_lease(
-        &self,
+    pub async fn take_lease(
+        self,
         repo: RepoId,
         owner: &str,
         now: Timestamp,
@@ -27,26 +27,26 @@ impl Store {
         let take = "INSERT INTO close_leases (repo_id, owner, until) VALUES ($1, $2, $4)
             ON CONFLICT (repo_id) DO UPDATE SET owner = excluded.owner, until = excluded.until
             WHERE close_leases.owner = excluded.owner OR close_leases.until <= $3";
-        let taken = on_pool!(&self.pool, |db| {
+        let taken = on_pool!(self.pool, |db| {
             let query = sqlx::query(take).bind(repo.0).bind(owner).bind(micros(now)).bind(micros(until));
             query.execute(db).await?.rows_affected()
         });
         Ok(taken == 1)
     }
 
-    pub async fn release_close_lease(&self, repo: RepoId, owner: &str) -> Result<(), StoreError> {
+    pub async fn release_lease(self, repo: RepoId, owner: &str) -> Result<(), StoreError> {
         let release = "DELETE FROM close_leases WHERE repo_id = $1 AND owner = $2";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(release).bind(repo.0).bind(owner).execute(db).await?;
         });
         Ok(())
     }
 
     /// Whoever took the lease last and has not given it back; it may have ended.
-    pub async fn close_lease(&self, repo: RepoId) -> Result<Option<CloseLease>, StoreError> {
+    pub async fn lease(self, repo: RepoId) -> Result<Option<CloseLease>, StoreError> {
         let query = "SELECT owner, until FROM close_leases WHERE repo_id = $1";
         let row: Option<(String, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         row.map(|(owner, until)| Ok(CloseLease { owner, until: moment(until)? })).transpose()
     }
 }

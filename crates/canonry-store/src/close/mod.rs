@@ -1,21 +1,21 @@
-//! Plans that people review, the runs that apply or undo them, announced closes, objections and pauses.
+//! Plans that people review, the runs that apply or undo them, announced closes, objections and brakes.
 
+pub(crate) mod brakes;
 pub(crate) mod graces;
 pub(crate) mod item_closes;
 pub(crate) mod leases;
 pub(crate) mod objections;
-pub(crate) mod pauses;
 pub(crate) mod plan_pages;
 pub(crate) mod plan_review;
 pub(crate) mod progress;
 pub(crate) mod results;
 pub(crate) mod runs;
 
+pub use brakes::{Brake, BrakeKind};
 pub use graces::{Announced, Grace, GraceState, NewGrace};
 pub use item_closes::ItemClose;
 pub use leases::CloseLease;
 pub use objections::{NewObjection, Objection, ObjectionKind};
-pub use pauses::{Brake, BrakeKind};
 pub use plan_pages::{PlanOrigin, PlanRowFilter, PlanSummary, PlanTotals, ReviewedRow};
 pub use plan_review::{RowWord, RowsLeft, StandingApproval};
 pub use results::{AppliedClose, CloseOutcome, CloseResult, NotDuplicate};

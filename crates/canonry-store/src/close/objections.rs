@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
@@ -63,9 +63,9 @@ pub struct Objection {
 
 type Row = (String, i64, String, String, Option<String>, i64);
 
-impl Store {
+impl CloseStore<'_> {
     /// Notes an objection; `false` says that somebody objected to that close before.
-    pub async fn record_objection(&self, repo: RepoId, new: &NewObjection<'_>) -> Result<bool, StoreError> {
+    pub async fn record_objection(self, repo: RepoId, new: &NewObjection<'_>) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         let item = ItemKeys::read(&mut tx, repo, [new.number]).await?.id(new.item_type, new.number)?;
         let insert = "INSERT INTO objections (repo_id, item_id, close_key, kind, by_login, at)
@@ -87,19 +87,19 @@ impl Store {
     }
 
     /// How many closes were objected to since then.
-    pub async fn objections_since(&self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
+    pub async fn objections_since(self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
         let query = "SELECT count(*) FROM objections WHERE repo_id = $1 AND at >= $2";
-        let counted: i64 = on_pool!(&self.pool, |db| {
+        let counted: i64 = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?
         });
         count(counted)
     }
 
     /// Every objection of a repository, the oldest first.
-    pub async fn objections(&self, repo: RepoId) -> Result<Vec<Objection>, StoreError> {
+    pub async fn objections(self, repo: RepoId) -> Result<Vec<Objection>, StoreError> {
         let query = "SELECT i.type, i.number, o.close_key, o.kind, o.by_login, o.at FROM objections o
             JOIN items i ON i.id = o.item_id WHERE o.repo_id = $1 ORDER BY o.at, o.id";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         rows.into_iter()
             .map(|(item_type, of, close_key, kind, by, at)| {
                 Ok(Objection {

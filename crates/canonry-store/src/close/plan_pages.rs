@@ -8,7 +8,7 @@ use sqlx::QueryBuilder;
 
 use crate::close::runs::{CloseMode, CloseRun, CloseRunId, CloseRunRow, ItemRow, RunRow, runs};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::PlanStore;
 use crate::engine::row_values::{count, optional_moment, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -115,10 +115,10 @@ pub struct ReviewedRow {
     pub undone_at: Option<Timestamp>,
 }
 
-impl Store {
+impl PlanStore<'_> {
     /// A page of a repository's plans, newest first, older than one of them.
-    pub async fn plans(
-        &self,
+    pub async fn list(
+        self,
         repo: RepoId,
         origin: PlanOrigin,
         before: Option<CloseRunId>,
@@ -135,7 +135,7 @@ impl Store {
             ),
         };
         let before = before.map_or(i64::MAX, CloseRunId::get);
-        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(before).bind(i64::from(limit)).fetch_all(db).await?
         });
         let plans: Vec<CloseRun> = rows.into_iter().map(RunRow::read).collect::<Result<_, _>>()?;
@@ -158,8 +158,8 @@ impl Store {
     }
 
     /// One plan of a repository with what came of it; `None` when there is no such plan there.
-    pub async fn plan_summary(&self, repo: RepoId, plan: CloseRunId) -> Result<Option<PlanSummary>, StoreError> {
-        let Some(run) = self.plan(plan).await?.filter(|run| run.repo.id == repo) else { return Ok(None) };
+    pub async fn summary(self, repo: RepoId, plan: CloseRunId) -> Result<Option<PlanSummary>, StoreError> {
+        let Some(run) = self.get(plan).await?.filter(|run| run.repo.id == repo) else { return Ok(None) };
         let (apply, undos) =
             self.runs_of_plans(repo, std::slice::from_ref(&run)).await?.remove(&plan).unwrap_or_default();
         let stated = apply.as_ref().map_or(plan, |apply| apply.id);
@@ -170,8 +170,8 @@ impl Store {
     }
 
     /// A page of a plan's rows, those of one target behind each other; `after` is the last row of the page before.
-    pub async fn plan_rows_page(
-        &self,
+    pub async fn rows_page(
+        self,
         plan: &PlanSummary,
         filter: PlanRowFilter,
         after: Option<(ItemType, ItemNumber)>,
@@ -184,8 +184,8 @@ impl Store {
         self.reviewed_rows(plan, filter, after, None, limit).await
     }
 
-    pub async fn plan_row(
-        &self,
+    pub async fn row(
+        self,
         plan: &PlanSummary,
         item_type: ItemType,
         number: ItemNumber,
@@ -196,15 +196,15 @@ impl Store {
 
     /// The row that a filter lets through and that comes before a row of the plan, whether or not the filter lets that one
     /// through; a page that begins behind it begins with that row.
-    pub async fn plan_row_before(
-        &self,
+    pub async fn row_before(
+        self,
         plan: &PlanSummary,
         filter: PlanRowFilter,
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Option<(ItemType, ItemNumber)>, StoreError> {
         let Some((target, item)) = self.place_of(plan, item_type, number).await? else { return Ok(None) };
-        let row: Option<(String, i64)> = on_pool!(&self.pool, |db| {
+        let row: Option<(String, i64)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT i.type, i.number FROM close_run_items c JOIN items i ON i.id = c.item_id WHERE c.run_id = ",
             );
@@ -224,7 +224,7 @@ impl Store {
 
     /// Where a row stands in the order of its plan.
     async fn place_of(
-        &self,
+        self,
         plan: &PlanSummary,
         item_type: ItemType,
         number: ItemNumber,
@@ -232,21 +232,21 @@ impl Store {
         let query = "SELECT COALESCE(c.target_item_id, 0), c.item_id FROM items i
             JOIN close_run_items c ON c.run_id = $1 AND c.item_id = i.id
             WHERE i.repo_id = $2 AND i.type = $3 AND i.number = $4";
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(plan.stated().get()).bind(plan.run.repo.id.0);
             query.bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
         }))
     }
 
     async fn reviewed_rows(
-        &self,
+        self,
         plan: &PlanSummary,
         filter: PlanRowFilter,
         after: Option<(i64, i64)>,
         only: Option<(ItemType, ItemNumber)>,
         limit: u32,
     ) -> Result<Vec<ReviewedRow>, StoreError> {
-        let rows: Vec<PageRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<PageRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,
                     c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key, ",
@@ -289,11 +289,11 @@ impl Store {
     }
 
     /// The runs that apply and undo plans.
-    async fn runs_of_plans(&self, repo: RepoId, plans: &[CloseRun]) -> Result<RunsOfPlans, StoreError> {
+    async fn runs_of_plans(self, repo: RepoId, plans: &[CloseRun]) -> Result<RunsOfPlans, StoreError> {
         if plans.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(runs!("WHERE c.mode IN ('apply', 'undo') AND c.repo_id = "));
             query.push_bind(repo.0).push(" AND c.plan_id IN (");
             let mut listed = query.separated(", ");
@@ -318,11 +318,11 @@ impl Store {
     }
 
     /// The rows of runs in numbers, from an index that has all that is counted.
-    async fn totals_of(&self, of: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, PlanTotals>, StoreError> {
+    async fn totals_of(self, of: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, PlanTotals>, StoreError> {
         if of.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows: Vec<TotalRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<TotalRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT run_id, action, skip_reason, approved, result, objected, count(*) AS rows_of_it FROM close_run_items
                 WHERE run_id IN (",
@@ -342,11 +342,11 @@ impl Store {
     }
 
     /// How many items each undo opened again.
-    async fn undone_by(&self, undos: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, u64>, StoreError> {
+    async fn undone_by(self, undos: &[CloseRunId]) -> Result<BTreeMap<CloseRunId, u64>, StoreError> {
         if undos.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT run_id, count(*) FROM close_run_items WHERE action = 'close' AND result = 'applied' AND run_id IN (",
             );

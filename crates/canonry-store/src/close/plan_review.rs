@@ -11,11 +11,11 @@ use sqlx::types::Json;
 use crate::close::runs::{CloseRun, CloseRunId};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::PlanStore;
 use crate::engine::row_values::{micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
-impl Store {
+impl PlanStore<'_> {
     /// Notes a person's word on rows of a plan that close: yes, no, or none after all. How many rows it was noted on:
     /// those that were dealt with already are left as they are, and the run that applies the plan hears of it too. Who
     /// says so is noted where it is known.
@@ -23,7 +23,7 @@ impl Store {
     /// A no is a ruling that later plans follow too. Another word lifts it, also on a row that is left open for nothing
     /// but an exclusion: that row closes from then on.
     pub async fn set_approved(
-        &self,
+        self,
         plan: CloseRunId,
         item_type: ItemType,
         numbers: &[ItemNumber],
@@ -31,7 +31,7 @@ impl Store {
         by: Option<&Login>,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        let Some(run) = self.plan(plan).await? else { return Ok(0) };
+        let Some(run) = self.get(plan).await? else { return Ok(0) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let mut noted = 0;
@@ -45,14 +45,14 @@ impl Store {
     /// The same for every row of a plan that nobody has said anything of; or, to take words back, for every row. With a
     /// type, for its rows alone.
     pub async fn set_all_approved(
-        &self,
+        self,
         plan: CloseRunId,
         item_type: Option<ItemType>,
         approved: Option<bool>,
         by: Option<&Login>,
         now: Timestamp,
     ) -> Result<usize, StoreError> {
-        let Some(run) = self.plan(plan).await? else { return Ok(0) };
+        let Some(run) = self.get(plan).await? else { return Ok(0) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let on = if approved.is_some() { WordOn::Undecided(item_type) } else { WordOn::Decided(item_type) };
@@ -62,8 +62,8 @@ impl Store {
     }
 
     /// What a person has said of one row of a plan, as it is right now. A row that is not there is an error, and no word.
-    pub async fn word_on_row(
-        &self,
+    pub async fn approval_of_row(
+        self,
         plan: CloseRunId,
         item_type: ItemType,
         number: ItemNumber,
@@ -71,7 +71,7 @@ impl Store {
         let query = "SELECT c.approved FROM close_runs p JOIN items i ON i.repo_id = p.repo_id
             JOIN close_run_items c ON c.run_id = p.id AND c.item_id = i.id
             WHERE p.id = $1 AND i.type = $2 AND i.number = $3";
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_scalar(query).bind(plan.get()).bind(item_type.as_str());
             query.bind(number.get()).fetch_one(db).await?
         }))
@@ -79,7 +79,7 @@ impl Store {
 
     /// A newer plan that names an item which this plan closes, or closes what this plan closes others onto. Plans that
     /// graces made for one item each do not count: what they close is seen by the checks before each write.
-    pub async fn newer_plan_of_items(&self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
+    pub async fn newer_of_items(self, plan: CloseRunId) -> Result<Option<CloseRunId>, StoreError> {
         // Three ways to meet, each by an index and at an end with the first that is found; pages ask this too.
         let query = "SELECT n.id FROM close_runs p JOIN close_runs n ON n.repo_id = p.repo_id AND n.mode = 'plan' AND n.id > p.id
             WHERE p.id = $1 AND NOT EXISTS (SELECT 1 FROM graces g WHERE g.close_run_id = n.id) AND (
@@ -91,14 +91,14 @@ impl Store {
                     WHERE c.run_id = p.id AND c.action = 'close'))
             ORDER BY n.id DESC LIMIT 1";
         let newest: Option<i64> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(plan.get()).fetch_optional(db).await?);
         Ok(newest.map(CloseRunId::new))
     }
 
     /// Whether an item is to be closed as a duplicate of another one: its grace waits for that, or a plan of since then has
     /// such a row that nobody excluded and that was not carried out yet.
     pub async fn is_closing_towards(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         (item, target): (ItemNumber, ItemNumber),
@@ -114,7 +114,7 @@ impl Store {
                         AND (c.approved IS NULL OR c.approved) AND p.mode = 'plan' AND p.created_at >= $5
                         AND NOT EXISTS (SELECT 1 FROM close_runs a JOIN close_run_items d ON d.run_id = a.id
                             WHERE a.plan_id = p.id AND d.item_id = i.id AND d.result IS NOT NULL))))";
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(item.get());
             query.bind(target.get()).bind(micros(since)).fetch_one(db).await?
         }))
@@ -124,7 +124,7 @@ impl Store {
     /// one of its rows; each with the newest override. Those rows are of a cluster that may be another one by now. An
     /// exclusion is about its own row alone.
     pub async fn targets_ruled_since(
-        &self,
+        self,
         plan: CloseRunId,
     ) -> Result<BTreeMap<(ItemType, ItemNumber), i64>, StoreError> {
         let query = "SELECT t.type, t.number, max(o.id) FROM close_runs p
@@ -135,13 +135,13 @@ impl Store {
             JOIN items t ON t.id = c.target_item_id
             WHERE p.id = $1 GROUP BY t.type, t.number";
         let rows: Vec<(String, i64, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
         rows.into_iter().map(|(item_type, of, ruling)| Ok(((word(&item_type)?, number(of)?), ruling))).collect()
     }
 
     /// How many rows of a plan are left to close, by whether they are approved, beside those whose cluster was ruled about
     /// since the plan was made.
-    pub async fn rows_left(&self, plan: CloseRunId) -> Result<RowsLeft, StoreError> {
+    pub async fn rows_left(self, plan: CloseRunId) -> Result<RowsLeft, StoreError> {
         let ruled = self.targets_ruled_since(plan).await?;
         let query = "SELECT t.type, t.number, c.approved, count(*) FROM close_run_items c
             JOIN items t ON t.id = c.target_item_id
@@ -150,7 +150,7 @@ impl Store {
                 WHERE r.mode = 'apply' AND r.plan_id = $1 AND a.item_id = c.item_id AND a.result IS NOT NULL)
             GROUP BY t.type, t.number, c.approved";
         let rows: Vec<(String, i64, Option<bool>, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_all(db).await?);
         let mut left = RowsLeft { newest_ruling: ruled.values().max().copied(), ..RowsLeft::default() };
         for (item_type, of, approved, rows) in rows {
             let rows = u64::try_from(rows).map_err(StoreError::damaged)?;
@@ -166,7 +166,7 @@ impl Store {
 
     /// The approvals of items that the newest plan with a row of theirs has, and that nothing became of.
     pub async fn standing_approvals(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
     ) -> Result<BTreeMap<ItemNumber, StandingApproval>, StoreError> {
@@ -179,7 +179,7 @@ impl Store {
             AND NOT EXISTS (SELECT 1 FROM close_run_items a JOIN close_runs r ON r.id = a.run_id
                 WHERE r.mode = 'apply' AND r.plan_id = p.id AND a.item_id = c.item_id AND a.result = 'applied')";
         type Row = (i64, i64, Option<String>, Option<i64>, Json<Value>);
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
         });
         let read = |(item, target, by, at, snapshot): Row| {
@@ -191,9 +191,9 @@ impl Store {
     }
 
     /// Asks whatever applies a plan to stop before the next row.
-    pub async fn stop_apply(&self, plan: CloseRunId, by: Option<&Login>, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn stop_apply(self, plan: CloseRunId, by: Option<&Login>, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE close_runs SET stop_asked_at = $2, stop_asked_by = $3 WHERE id = $1 AND mode = 'plan'";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(update).bind(plan.get()).bind(micros(now));
             query.bind(by.map(Login::as_str)).execute(db).await?;
         });
@@ -201,10 +201,10 @@ impl Store {
     }
 
     /// When an apply of a plan was last asked to stop, and by whom, where that is known.
-    pub async fn stop_of_apply(&self, plan: CloseRunId) -> Result<Option<(Timestamp, Option<Login>)>, StoreError> {
+    pub async fn stop_of_apply(self, plan: CloseRunId) -> Result<Option<(Timestamp, Option<Login>)>, StoreError> {
         let query = "SELECT stop_asked_at, stop_asked_by FROM close_runs WHERE id = $1 AND stop_asked_at IS NOT NULL";
         let row: Option<(i64, Option<String>)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.get()).fetch_optional(db).await?);
         row.map(|(at, by)| Ok((moment(at)?, optional_word(by.as_deref())?))).transpose()
     }
 }

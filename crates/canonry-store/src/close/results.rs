@@ -8,7 +8,7 @@ use crate::close::runs::{CloseMode, CloseRunId};
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::overrides::{NewOverride, add_override};
-use crate::engine::open::Store;
+use crate::engine::facets::PlanStore;
 use crate::engine::row_values::{micros, moment, number, optional_moment, storable};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::outcome_events::add_events;
@@ -85,19 +85,19 @@ impl AppliedClose {
     }
 }
 
-impl Store {
+impl PlanStore<'_> {
     /// Notes what became of a row of a run that applies a plan, and closes the stored item where GitHub did.
     ///
     /// `false` says that nothing was written: the row has a result already, which stays, or there is no such row.
     pub async fn record_close_result(
-        &self,
+        self,
         run: CloseRunId,
         item_type: ItemType,
         number: ItemNumber,
         result: CloseResult<'_>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let Some(row) = self.row(run, CloseMode::Apply, item_type, number).await? else { return Ok(false) };
+        let Some(row) = self.open_row(run, CloseMode::Apply, item_type, number).await? else { return Ok(false) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(row.repo).await?;
         let Some(approved) = row.end(&mut tx, result, now).await? else { return Ok(false) };
@@ -130,7 +130,7 @@ impl Store {
     ///
     /// `false` says that nothing was written: the row has a result already, which stays, or there is no such row.
     pub async fn record_undo_result(
-        &self,
+        self,
         run: CloseRunId,
         item_type: ItemType,
         number: ItemNumber,
@@ -138,7 +138,7 @@ impl Store {
         ruling: Option<NotDuplicate<'_>>,
         now: Timestamp,
     ) -> Result<bool, StoreError> {
-        let Some(row) = self.row(run, CloseMode::Undo, item_type, number).await? else { return Ok(false) };
+        let Some(row) = self.open_row(run, CloseMode::Undo, item_type, number).await? else { return Ok(false) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(row.repo).await?;
         if row.end(&mut tx, result, now).await?.is_none() {
@@ -165,7 +165,7 @@ impl Store {
     }
 
     /// Every close of one type that Canonry carried out in a repository, in their order.
-    pub async fn applied_closes(&self, repo: RepoId, item_type: ItemType) -> Result<Vec<AppliedClose>, StoreError> {
+    pub async fn applied_closes(self, repo: RepoId, item_type: ItemType) -> Result<Vec<AppliedClose>, StoreError> {
         let query = "SELECT i.number, t.number AS target, r.plan_id, r.id AS apply_run_id, c.approved, c.result_at, c.objected,
                 (SELECT max(u.result_at) FROM close_run_items u JOIN close_runs v ON v.id = u.run_id
                     WHERE v.plan_id = r.plan_id AND v.mode = 'undo' AND u.item_id = c.item_id AND u.result = 'applied') AS undone_at
@@ -173,25 +173,25 @@ impl Store {
             JOIN items t ON t.id = c.target_item_id
             WHERE r.repo_id = $1 AND r.mode = 'apply' AND i.type = $2 AND c.result = 'applied'
             ORDER BY c.result_at, r.id, i.number";
-        let rows: Vec<AppliedRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<AppliedRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_all(db).await?
         });
         rows.into_iter().map(AppliedRow::read).collect()
     }
 
     /// How many items were closed since then without a person's approval.
-    pub async fn closes_since(&self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
+    pub async fn closes_since(self, repo: RepoId, since: Timestamp) -> Result<u64, StoreError> {
         let query = "SELECT count(*) FROM close_runs r JOIN close_run_items c ON c.run_id = r.id
             WHERE r.repo_id = $1 AND r.mode = 'apply' AND c.result = 'applied' AND c.approved IS NOT TRUE AND c.result_at >= $2";
-        let count: i64 = on_pool!(&self.pool, |db| {
+        let count: i64 = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?
         });
         u64::try_from(count).map_err(StoreError::damaged)
     }
 
     /// A row that something can become of.
-    async fn row(
-        &self,
+    async fn open_row(
+        self,
         run: CloseRunId,
         mode: CloseMode,
         item_type: ItemType,
@@ -201,7 +201,7 @@ impl Store {
             JOIN items i ON i.repo_id = r.repo_id AND i.type = $3 AND i.number = $4
             JOIN close_run_items c ON c.run_id = r.id AND c.item_id = i.id JOIN items t ON t.id = c.target_item_id
             WHERE r.id = $1 AND r.mode = $2 AND c.action = 'close' AND c.result IS NULL";
-        let row: Option<(i64, i64, i64)> = on_pool!(&self.pool, |db| {
+        let row: Option<(i64, i64, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(run.get()).bind(mode.as_str()).bind(item_type.as_str());
             query.bind(number.get()).fetch_optional(db).await?
         });

@@ -13,7 +13,7 @@ use crate::close::results::CloseOutcome;
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::{Repo, RepoId};
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::PlanStore;
 use crate::engine::row_values::{
     micros, moment, number, optional_moment, optional_number, optional_probability, optional_word, probability, word,
 };
@@ -154,20 +154,20 @@ macro_rules! runs {
 
 pub(crate) use runs;
 
-impl Store {
-    pub async fn create_plan(
-        &self,
+impl PlanStore<'_> {
+    pub async fn create(
+        self,
         repo: RepoId,
         plan: &NewPlan<'_>,
         rows: &[NewPlanRow],
         now: Timestamp,
     ) -> Result<CloseRunId, StoreError> {
-        self.create_plan_keeping(repo, plan, rows, &BTreeMap::new(), now).await
+        self.create_keeping_approvals(repo, plan, rows, &BTreeMap::new(), now).await
     }
 
     /// The same, with what people have said of rows before and what holds on.
-    pub async fn create_plan_keeping(
-        &self,
+    pub async fn create_keeping_approvals(
+        self,
         repo: RepoId,
         plan: &NewPlan<'_>,
         rows: &[NewPlanRow],
@@ -190,40 +190,39 @@ impl Store {
     }
 
     /// A plan, or a run that applies or undoes one.
-    pub async fn close_run(&self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
+    pub async fn run(self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.id = $1");
-        let row: Option<RunRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        let row: Option<RunRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
         row.map(RunRow::read).transpose()
     }
 
-    pub async fn close_run_rows(&self, id: CloseRunId) -> Result<Vec<CloseRunRow>, StoreError> {
+    pub async fn rows(self, id: CloseRunId) -> Result<Vec<CloseRunRow>, StoreError> {
         let query =
             "SELECT i.type, i.number, t.number AS target, c.skip_reason, c.confidence, c.approved, c.approved_at,
                 c.approved_by, c.evidence, c.snapshot, c.result, c.objected, c.result_reason, c.result_at, c.outbox_key
             FROM close_run_items c JOIN items i ON i.id = c.item_id LEFT JOIN items t ON t.id = c.target_item_id
             WHERE c.run_id = $1 ORDER BY i.number, i.type";
-        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?);
+        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_all(db).await?);
         rows.into_iter().map(ItemRow::read).collect()
     }
 
     /// The run that applies a plan, if one was begun.
-    pub async fn apply_of(&self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
+    pub async fn apply_of(self, plan: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
         let query = runs!("WHERE c.plan_id = $1 AND c.mode = 'apply'");
         let row: Option<RunRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(plan.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(plan.0).fetch_optional(db).await?);
         row.map(RunRow::read).transpose()
     }
 
     /// The run that applies a plan: the one there is, or a new one with the plan's rows. `None` says that there is no
     /// such plan.
     pub async fn begin_apply(
-        &self,
+        self,
         plan: CloseRunId,
         run_id: &str,
         now: Timestamp,
     ) -> Result<Option<CloseRun>, StoreError> {
-        let Some(run) = self.plan(plan).await? else { return Ok(None) };
+        let Some(run) = self.get(plan).await? else { return Ok(None) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let find = runs!("WHERE c.plan_id = $1 AND c.mode = 'apply'");
@@ -252,13 +251,13 @@ impl Store {
     /// A run that undoes a plan, with a row for each item that was closed for it and is not undone, or for those of
     /// them that are named. One that has not ended is gone on with. `None` says that there is no such plan.
     pub async fn begin_undo(
-        &self,
+        self,
         plan: CloseRunId,
         only: Option<&[(ItemType, ItemNumber)]>,
         run_id: &str,
         now: Timestamp,
     ) -> Result<Option<CloseRun>, StoreError> {
-        let Some(run) = self.plan(plan).await? else { return Ok(None) };
+        let Some(run) = self.get(plan).await? else { return Ok(None) };
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(run.repo.id).await?;
         let find = runs!("WHERE c.plan_id = $1 AND c.mode = 'undo' AND c.finished_at IS NULL");
@@ -287,16 +286,16 @@ impl Store {
     }
 
     /// Notes that a run came to its end; the first time stays.
-    pub async fn finish_close_run(&self, id: CloseRunId, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn finish_run(self, id: CloseRunId, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE close_runs SET finished_at = $2 WHERE id = $1 AND finished_at IS NULL";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(id.0).bind(micros(now)).execute(db).await?;
         });
         Ok(())
     }
 
-    pub(crate) async fn plan(&self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
-        Ok(self.close_run(id).await?.filter(|run| run.mode == CloseMode::Plan))
+    pub(crate) async fn get(self, id: CloseRunId) -> Result<Option<CloseRun>, StoreError> {
+        Ok(self.run(id).await?.filter(|run| run.mode == CloseMode::Plan))
     }
 }
 

@@ -4,7 +4,7 @@ use canonry_domain::Login;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ConsoleStore;
 use crate::engine::row_values::{micros, moment, optional_word, storable};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -33,12 +33,12 @@ pub struct ConsoleAction {
     pub subject: String,
 }
 
-impl Store {
+impl ConsoleStore<'_> {
     /// Writes down what somebody is about to do.
-    pub async fn record_console_action(&self, new: &NewConsoleAction<'_>, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn record_action(self, new: &NewConsoleAction<'_>, now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO console_actions (at, by_login, operator, repo_id, action, subject)
             VALUES ($1, $2, $3, $4, $5, $6)";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(insert).bind(micros(now)).bind(new.by.map(Login::as_str)).bind(new.is_operator);
             let query = query.bind(new.repo.map(RepoId::get)).bind(storable(new.action)).bind(storable(new.subject));
             query.execute(db).await?;
@@ -47,20 +47,20 @@ impl Store {
     }
 
     /// What people did about a repository, the latest first.
-    pub async fn console_actions(&self, repo: RepoId, limit: u32) -> Result<Vec<ConsoleAction>, StoreError> {
-        self.console_action_pages(repo, None, limit).await
+    pub async fn actions(self, repo: RepoId, limit: u32) -> Result<Vec<ConsoleAction>, StoreError> {
+        self.action_pages(repo, None, limit).await
     }
 
     /// What people did about a repository, the latest first, behind the deed with that key.
-    pub async fn console_action_pages(
-        &self,
+    pub async fn action_pages(
+        self,
         repo: RepoId,
         before: Option<i64>,
         limit: u32,
     ) -> Result<Vec<ConsoleAction>, StoreError> {
         let query = "SELECT id, at, by_login, operator, action, subject FROM console_actions
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
         });

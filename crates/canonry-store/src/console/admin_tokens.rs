@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::engine::open::Store;
+use crate::engine::facets::ConsoleStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -15,22 +15,26 @@ pub struct KeptAdminToken {
     pub place: String,
 }
 
-impl Store {
+impl ConsoleStore<'_> {
     /// The token that was made for this database, if one was.
-    pub async fn admin_token(&self) -> Result<Option<KeptAdminToken>, StoreError> {
+    pub async fn admin_token(self) -> Result<Option<KeptAdminToken>, StoreError> {
         let select = "SELECT value FROM secrets WHERE name = 'admin_token_hash'";
-        let kept: Option<Vec<u8>> = on_pool!(&self.pool, |db| sqlx::query_scalar(select).fetch_optional(db).await?);
+        let kept: Option<Vec<u8>> = on_pool!(self.pool, |db| sqlx::query_scalar(select).fetch_optional(db).await?);
         kept.as_deref().map(read).transpose()
     }
 
     /// Keeps a token that was made, unless there is one already, and says which one counts: of many that start at once one
     /// makes it for all.
-    pub async fn keep_admin_token(&self, fresh: &KeptAdminToken, now: Timestamp) -> Result<KeptAdminToken, StoreError> {
+    pub async fn ensure_admin_token(
+        self,
+        fresh: &KeptAdminToken,
+        now: Timestamp,
+    ) -> Result<KeptAdminToken, StoreError> {
         let insert = "INSERT INTO secrets (name, value, created_at) VALUES ('admin_token_hash', $1, $2)
             ON CONFLICT (name) DO NOTHING";
         let value = [fresh.hash.as_slice(), fresh.place.as_bytes()].concat();
         loop {
-            on_pool!(&self.pool, |db| {
+            on_pool!(self.pool, |db| {
                 sqlx::query(insert).bind(value.as_slice()).bind(micros(now)).execute(db).await?;
             });
             // Another's may have been in the way, and forgotten since.
@@ -41,10 +45,10 @@ impl Store {
     }
 
     /// Forgets this very token, since it could not be given to anybody.
-    pub async fn forget_admin_token(&self, kept: &KeptAdminToken) -> Result<(), StoreError> {
+    pub async fn delete_admin_token(self, kept: &KeptAdminToken) -> Result<(), StoreError> {
         let delete = "DELETE FROM secrets WHERE name = 'admin_token_hash' AND value = $1";
         let value = [kept.hash.as_slice(), kept.place.as_bytes()].concat();
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(delete).bind(value.as_slice()).execute(db).await?;
         });
         Ok(())

@@ -6,8 +6,8 @@ use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
+use crate::engine::facets::ConsoleStore;
 use crate::engine::like_patterns::{pattern, patterns};
-use crate::engine::open::Store;
 use crate::engine::row_values::{number, optional_moment, optional_word, storable, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -113,10 +113,10 @@ macro_rules! push_words {
     };
 }
 
-impl Store {
+impl ConsoleStore<'_> {
     /// Items of a repository behind `before`, which must be of the same filter.
     pub async fn item_pages(
-        &self,
+        self,
         repo: RepoId,
         filter: ItemPageFilter<'_>,
         before: Option<ItemPlace>,
@@ -158,12 +158,12 @@ impl Store {
     /// The number of the first item that a page which looks for words does not look at; `None` when it looks at all that
     /// are left.
     async fn first_unseen(
-        &self,
+        self,
         repo: RepoId,
         item_type: Option<ItemType>,
         before: Option<ItemPlace>,
     ) -> Result<Option<i64>, StoreError> {
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT number FROM items WHERE repo_id = ");
             query.push_bind(repo.0);
             if let Some(item_type) = item_type {
@@ -181,7 +181,7 @@ impl Store {
 
     /// The record at which a page by verdict stopped to look, unless it was the last one.
     async fn last_looked_at(
-        &self,
+        self,
         repo: RepoId,
         verdict: Verdict,
         before: Option<ItemPlace>,
@@ -189,7 +189,7 @@ impl Store {
         let query = "SELECT min(id), count(*) FROM (SELECT id FROM triage_records
             WHERE repo_id = $1 AND verdict = $2 AND id < $3 ORDER BY id DESC LIMIT $4) looked_at";
         let before = before.map_or(i64::MAX, |before| before.key);
-        let (last, looked_at): (Option<i64>, i64) = on_pool!(&self.pool, |db| {
+        let (last, looked_at): (Option<i64>, i64) = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(verdict.as_str()).bind(before);
             query.bind(i64::from(RECORDS_PER_PAGE)).fetch_one(db).await?
         });
@@ -198,7 +198,7 @@ impl Store {
     }
 
     async fn by_number(
-        &self,
+        self,
         repo: RepoId,
         filter: ItemPageFilter<'_>,
         item_type: ItemType,
@@ -207,7 +207,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Row>, StoreError> {
         let words = Words::of(filter);
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT i.number AS key, ");
             query.push(COLUMNS);
             if filter.clustered == Some(true) {
@@ -242,7 +242,7 @@ impl Store {
     }
 
     async fn by_record(
-        &self,
+        self,
         repo: RepoId,
         filter: ItemPageFilter<'_>,
         verdict: Verdict,
@@ -250,7 +250,7 @@ impl Store {
         limit: u32,
     ) -> Result<Vec<Row>, StoreError> {
         let words = Words::of(filter);
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT d.id AS key, ");
             query
                 .push(COLUMNS)
@@ -350,12 +350,12 @@ mod tests {
         async fn a_filter_that_hardly_anything_passes_is_tried_a_part_at_a_time(database: TestDatabase) {
             let now = Timestamp::from_second(1_800_000_000).expect("in range");
             let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-            let repo = store.ensure_repo(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
+            let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
             let number = |of| ItemNumber::new(of).expect("a number");
             for of in 1..=7 {
                 let state = Some(if of == 1 { ItemState::Open } else { ItemState::Closed });
                 let item = ItemRecord { state, ..ItemRecord::new(ItemType::Issue, number(of), "Issue") };
-                store.take_in(&repo, vec![item], now).await.expect("taken in");
+                store.corpus().upsert_items(&repo, vec![item], now).await.expect("taken in");
                 let record = NewTriageRecord {
                     item_type: ItemType::Issue,
                     number: number(of),
@@ -377,23 +377,23 @@ mod tests {
                     run_id: "run".to_owned(),
                     candidates: Vec::new(),
                 };
-                store.write_triage_record(repo.id, &record, now).await.expect("written");
+                store.duplicates().write_triage_record(repo.id, &record, now).await.expect("written");
             }
             let open = ItemPageFilter { verdict: Some(Verdict::NotDuplicate), state: Some(ItemState::Open), ..ItemPageFilter::default() };
             let (mut before, mut found) = (None, Vec::new());
             for _ in 0..3 {
-                let page = store.item_pages(repo.id, open, before, 2).await.expect("reads");
+                let page = store.console().item_pages(repo.id, open, before, 2).await.expect("reads");
                 found.push(page.lines.iter().map(|line| line.number.get()).collect::<Vec<_>>());
                 before = page.next;
             }
             assert_eq!((found, before), (vec![vec![], vec![], vec![1]], None), "seven records, three at a time");
-            store.close().await;
+            store.disconnect().await;
         }
 
         async fn words_are_looked_for_in_so_many_items_at_a_time_and_what_is_left_is_said(database: TestDatabase) {
             let now = Timestamp::from_second(1_800_000_000).expect("in range");
             let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-            let repo = store.ensure_repo(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
+            let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), now).await.expect("stored");
             let number = |of| ItemNumber::new(of).expect("a number");
             // Each number is an issue's and a pull request's; only the oldest issue says it.
             let mut items = Vec::new();
@@ -402,12 +402,12 @@ mod tests {
                 items.push(ItemRecord::new(ItemType::Issue, number(of), title));
                 items.push(ItemRecord::new(ItemType::Pr, number(of), "Foam"));
             }
-            store.take_in(&repo, items, now).await.expect("taken in");
+            store.corpus().upsert_items(&repo, items, now).await.expect("taken in");
             let tide = ItemPageFilter { title: "tide", ..ItemPageFilter::default() };
             for (filter, looks) in [(tide, 3), (ItemPageFilter { item_type: Some(ItemType::Issue), ..tide }, 2)] {
                 let (mut before, mut found) = (None, Vec::new());
                 for _ in 0..looks {
-                    let page = store.item_pages(repo.id, filter, before, 2).await.expect("reads");
+                    let page = store.console().item_pages(repo.id, filter, before, 2).await.expect("reads");
                     assert_eq!(page.stopped_after, page.next.map(|_| 4));
                     found.extend(page.lines.iter().map(|line| line.number.get()));
                     before = page.next;
@@ -416,9 +416,9 @@ mod tests {
             }
             // What fills a page did not stop.
             let foam = ItemPageFilter { title: "foam", ..ItemPageFilter::default() };
-            let full = store.item_pages(repo.id, foam, None, 2).await.expect("reads");
+            let full = store.console().item_pages(repo.id, foam, None, 2).await.expect("reads");
             assert_eq!((full.lines.len(), full.next.map(|place| place.to_string()), full.stopped_after), (2, Some("6-issue".to_owned()), None));
-            store.close().await;
+            store.disconnect().await;
         }
     }
 }

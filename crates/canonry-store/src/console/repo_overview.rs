@@ -5,8 +5,8 @@ use sqlx::QueryBuilder;
 
 use crate::corpus::repo_access::RepoAccess;
 use crate::corpus::repos::{Repo, RepoId, read};
+use crate::engine::facets::ConsoleStore;
 use crate::engine::like_patterns::patterns;
-use crate::engine::open::Store;
 use crate::engine::row_values::{count, optional_moment, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -59,17 +59,17 @@ macro_rules! overviews {
     };
 }
 
-impl Store {
+impl ConsoleStore<'_> {
     /// Repositories by name, behind the one with the key `after`, whatever Canonry's access to them. A key tells whoever may
     /// not see that repository nothing of its name.
     pub async fn repo_pages(
-        &self,
+        self,
         filter: RepoPageFilter<'_>,
         after: Option<i64>,
         limit: u32,
     ) -> Result<Vec<RepoOverview>, StoreError> {
         let words = patterns(filter.text);
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let mut query =
                 QueryBuilder::new(overviews!("WHERE r.name_key > coalesce((SELECT name_key FROM repos WHERE id = "));
             query.push_bind(after).push("), '')");
@@ -85,9 +85,9 @@ impl Store {
         rows.into_iter().map(Row::read).collect()
     }
 
-    pub async fn repo_overview(&self, repo: RepoId) -> Result<RepoOverview, StoreError> {
+    pub async fn repo_overview(self, repo: RepoId) -> Result<RepoOverview, StoreError> {
         let query = overviews!("WHERE r.id = $1");
-        let row: Row = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?);
+        let row: Row = on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_one(db).await?);
         row.read()
     }
 }

@@ -3,7 +3,7 @@
 use canonry_domain::{GithubId, Login};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::engine::open::Store;
+use crate::engine::facets::ConsoleStore;
 use crate::engine::row_values::{micros, moment, optional_word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -42,10 +42,10 @@ pub enum SessionOf<'a> {
     Account(GithubId, &'a Login),
 }
 
-impl Store {
+impl ConsoleStore<'_> {
     /// Begins a session; `id_hash` is the SHA-256 of what the browser gets.
-    pub async fn begin_console_session(
-        &self,
+    pub async fn begin_session(
+        self,
         id_hash: &[u8; 32],
         whose: SessionOf<'_>,
         now: Timestamp,
@@ -58,7 +58,7 @@ impl Store {
         };
         let is_operator = seal.is_some();
         let ends_at = now.saturating_add(LONGEST).map_err(StoreError::damaged)?;
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(insert).bind(digits(id_hash)).bind(github_id.map(|id| id.0));
             let query = query.bind(login.map(Login::as_str)).bind(is_operator).bind(&seal);
             query.bind(micros(now)).bind(micros(ends_at)).execute(db).await?;
@@ -69,8 +69,8 @@ impl Store {
 
     /// The session of that hash, which is seen by this; `None` when there is none or it has ended. `seal` is what an
     /// operator's has with the admin token of today.
-    pub async fn console_session(
-        &self,
+    pub async fn session(
+        self,
         id_hash: &[u8; 32],
         seal: &[u8; 32],
         now: Timestamp,
@@ -79,7 +79,7 @@ impl Store {
             WHERE id = $1 AND ends_at > $2 AND seen_at > $3
                 AND (seal IS NULL OR seal = $4)";
         let (key, unseen) = (digits(id_hash), micros(now.saturating_sub(UNSEEN).map_err(StoreError::damaged)?));
-        let row: Option<Row> = on_pool!(&self.pool, |db| {
+        let row: Option<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(select)
                 .bind(&key)
                 .bind(micros(now))
@@ -91,7 +91,7 @@ impl Store {
         let Some(mut session) = row.map(Row::read).transpose()? else { return Ok(None) };
         if now.duration_since(session.seen_at) >= SEEN_ANEW {
             let touch = "UPDATE console_sessions SET seen_at = $2 WHERE id = $1 AND seen_at < $2";
-            on_pool!(&self.pool, |db| {
+            on_pool!(self.pool, |db| {
                 sqlx::query(touch).bind(&key).bind(micros(now)).execute(db).await?;
             });
             session.seen_at = now;
@@ -100,10 +100,10 @@ impl Store {
     }
 
     /// Ends a session; `false` when there was none.
-    pub async fn end_console_session(&self, id_hash: &[u8; 32]) -> Result<bool, StoreError> {
+    pub async fn end_session(self, id_hash: &[u8; 32]) -> Result<bool, StoreError> {
         let delete = "DELETE FROM console_sessions WHERE id = $1";
         let ended =
-            on_pool!(&self.pool, |db| sqlx::query(delete).bind(digits(id_hash)).execute(db).await?.rows_affected());
+            on_pool!(self.pool, |db| sqlx::query(delete).bind(digits(id_hash)).execute(db).await?.rows_affected());
         Ok(ended > 0)
     }
 }

@@ -9,7 +9,7 @@ use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{micros, optional_word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
@@ -17,7 +17,7 @@ use crate::engine::transaction::{StoreError, on_pool, on_tx};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StoredBoilerplate {
     pub boilerplate: Boilerplate,
-    /// The [`Store::count_texts`] of that moment.
+    /// The [`CorpusStore::count_texts`] of that moment.
     pub texts: u64,
 }
 
@@ -29,15 +29,11 @@ pub struct ItemText {
     pub body: String,
 }
 
-impl Store {
+impl CorpusStore<'_> {
     /// What was learned last of the items of a type; `None` before the first time.
-    pub async fn boilerplate(
-        &self,
-        repo: RepoId,
-        item_type: ItemType,
-    ) -> Result<Option<StoredBoilerplate>, StoreError> {
+    pub async fn boilerplate(self, repo: RepoId, item_type: ItemType) -> Result<Option<StoredBoilerplate>, StoreError> {
         let query = "SELECT learned, texts FROM boilerplate WHERE repo_id = $1 AND type = $2";
-        let row: Option<(Json<Boilerplate>, i64)> = on_pool!(&self.pool, |db| {
+        let row: Option<(Json<Boilerplate>, i64)> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).fetch_optional(db).await?
         });
         row.map(|(Json(boilerplate), texts)| {
@@ -47,10 +43,10 @@ impl Store {
     }
 
     /// Grows with every new item and every change of a text.
-    pub async fn count_texts(&self, repo: RepoId, item_type: ItemType) -> Result<u64, StoreError> {
+    pub async fn count_texts(self, repo: RepoId, item_type: ItemType) -> Result<u64, StoreError> {
         let query = "SELECT CAST(COALESCE(sum(content_version), 0) AS BIGINT) FROM items
             WHERE repo_id = $1 AND type = $2 AND gone IS NULL";
-        let texts: i64 = on_pool!(&self.pool, |db| {
+        let texts: i64 = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).fetch_one(db).await?
         });
         u64::try_from(texts).map_err(StoreError::damaged)
@@ -58,7 +54,7 @@ impl Store {
 
     /// A page of texts, by number, behind `after`. Those of items that are gone are left out.
     pub async fn texts_after(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         after: Option<ItemNumber>,
@@ -66,7 +62,7 @@ impl Store {
     ) -> Result<Vec<ItemText>, StoreError> {
         let query = "SELECT number, author, title, body FROM items
             WHERE repo_id = $1 AND type = $2 AND gone IS NULL AND number > $3 ORDER BY number LIMIT $4";
-        let rows: Vec<(i64, Option<String>, String, String)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, Option<String>, String, String)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(after.map_or(0, ItemNumber::get)).bind(i64::from(limit)).fetch_all(db).await?
         });
@@ -82,7 +78,7 @@ impl Store {
     /// again, and count until then. `since` is the [`IndexVersion`](crate::IndexVersion) from before their texts were read:
     /// whether something else is their own of what changed meanwhile was not seen.
     pub async fn write_boilerplate(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         learned: &StoredBoilerplate,

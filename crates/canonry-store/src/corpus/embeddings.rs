@@ -10,7 +10,7 @@ use crate::corpus::items::{ItemRow, item_columns};
 use crate::corpus::repos::RepoId;
 use crate::corpus::token_vectors::write_token_vectors;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool};
 
@@ -67,10 +67,10 @@ pub struct EmbedFilter {
     pub only_changed: bool,
 }
 
-impl Store {
+impl CorpusStore<'_> {
     /// A page of items to embed, by number, behind `after`. Those that are gone are left out.
     pub async fn items_to_embed(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         filter: EmbedFilter,
@@ -86,7 +86,7 @@ impl Store {
                 AND e.model = $8 AND e.embedded_hash = i.content_hash AND NOT e.outdated)) ORDER BY number, type LIMIT $9"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -106,7 +106,7 @@ impl Store {
     /// Writes vectors, all or none; an earlier one of the same item, representation and model gives way, and those of
     /// its tokens with it.
     pub async fn write_embeddings(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         embeddings: &[NewEmbedding],
@@ -124,7 +124,7 @@ impl Store {
 
     /// A page of vectors of one type, by number, behind `after`. Those of items that are gone are left out.
     pub async fn embeddings_after(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
@@ -133,7 +133,7 @@ impl Store {
     ) -> Result<Vec<Embedding>, StoreError> {
         let after = after.map_or(0, ItemNumber::get);
         let limit = i64::from(limit);
-        let rows: Vec<(i64, String, bool, Vec<f32>)> = match &self.pool {
+        let rows: Vec<(i64, String, bool, Vec<f32>)> = match self.pool {
             Pool::Sqlite(db) => {
                 let query = "SELECT i.number, e.embedded_hash, e.embedded_hash = i.content_hash, e.vector
                     FROM embeddings e JOIN items i ON i.id = e.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.gone IS NULL
@@ -167,36 +167,36 @@ impl Store {
 
     /// The models that a repository's items of a representation were embedded by, each with how many.
     pub async fn embedding_models(
-        &self,
+        self,
         repo: RepoId,
         representation: Representation,
     ) -> Result<Vec<(String, u64)>, StoreError> {
         let query = "SELECT e.model, count(*) FROM embeddings e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND e.representation = $2 AND i.gone IS NULL GROUP BY e.model ORDER BY e.model";
-        let rows: Vec<(String, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(String, i64)> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(representation.as_str()).fetch_all(db).await?
         });
         rows.into_iter().map(|(model, count)| Ok((model, u64::try_from(count).map_err(StoreError::damaged)?))).collect()
     }
 
     /// A model's calibration, as the text that was stored.
-    pub async fn calibration(&self, model: &str) -> Result<Option<serde_json::Value>, StoreError> {
+    pub async fn calibration(self, model: &str) -> Result<Option<serde_json::Value>, StoreError> {
         let query = "SELECT calibration FROM calibrations WHERE model = $1";
         let row: Option<sqlx::types::Json<serde_json::Value>> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(model).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(model).fetch_optional(db).await?);
         Ok(row.map(|json| json.0))
     }
 
     /// Stores a model's calibration in place of an earlier one.
     pub async fn write_calibration(
-        &self,
+        self,
         model: &str,
         calibration: &serde_json::Value,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let upsert = "INSERT INTO calibrations (model, calibration, fitted_at) VALUES ($1, $2, $3)
             ON CONFLICT (model) DO UPDATE SET calibration = excluded.calibration, fitted_at = excluded.fitted_at";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(upsert).bind(model).bind(sqlx::types::Json(calibration)).bind(micros(now));
             query.execute(db).await?;
         });

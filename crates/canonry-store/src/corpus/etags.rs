@@ -3,22 +3,22 @@
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::RepoStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool};
 
-impl Store {
+impl RepoStore<'_> {
     /// The ETag that came with the last answer of this address.
-    pub async fn etag(&self, repo: RepoId, url: &str) -> Result<Option<String>, StoreError> {
+    pub async fn etag(self, repo: RepoId, url: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT etag FROM etags WHERE repo_id = $1 AND url = $2";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(url).fetch_optional(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(url).fetch_optional(db).await?))
     }
 
     /// Remembers the ETag of an answer that has been taken in.
-    pub async fn put_etag(&self, repo: RepoId, url: &str, etag: &str, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn put_etag(self, repo: RepoId, url: &str, etag: &str, now: Timestamp) -> Result<(), StoreError> {
         let upsert = "INSERT INTO etags (repo_id, url, etag, written_at) VALUES ($1, $2, $3, $4)
             ON CONFLICT (repo_id, url) DO UPDATE SET etag = excluded.etag, written_at = excluded.written_at";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(upsert).bind(repo.0).bind(url).bind(etag).bind(micros(now)).execute(db).await?;
         });
         Ok(())

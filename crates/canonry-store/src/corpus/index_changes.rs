@@ -4,7 +4,7 @@ use canonry_domain::{ItemNumber, ItemType};
 use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 /// How often what is indexed of a repository's items has changed.
@@ -13,7 +13,7 @@ pub struct IndexVersion {
     /// Differs when the repository was purged and its key given to another one.
     pub epoch: i64,
     pub version: i64,
-    /// The last version at which more changed than [`Store::items_changed_since`] names.
+    /// The last version at which more changed than [`CorpusStore::items_changed_since`] names.
     pub relisted: i64,
     /// The last version at which boilerplate was learned.
     pub boilerplate: i64,
@@ -25,25 +25,25 @@ const MOST_NAMED: usize = 100;
 const MOST_NAMED_LEARNED: usize = 10_000;
 const NAMES_PER_STATEMENT: usize = 1_000;
 
-impl Store {
+impl CorpusStore<'_> {
     /// One row by its key: cheap enough to be asked before every use of an index.
-    pub async fn index_version(&self, repo: RepoId) -> Result<IndexVersion, StoreError> {
+    pub async fn index_version(self, repo: RepoId) -> Result<IndexVersion, StoreError> {
         let query = "SELECT epoch, version, relisted, boilerplate FROM index_versions WHERE repo_id = $1";
         let row: Option<(i64, i64, i64, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         let read = |(epoch, version, relisted, boilerplate)| IndexVersion { epoch, version, relisted, boilerplate };
         Ok(row.map(read).unwrap_or_default())
     }
 
     /// The items that changed after a version, some of which may not be there any more.
     pub async fn items_changed_since(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         version: i64,
     ) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT number FROM item_changes WHERE repo_id = $1 AND type = $2 AND version > $3";
-        let rows: Vec<i64> = on_pool!(&self.pool, |db| {
+        let rows: Vec<i64> = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(version).fetch_all(db).await?
         });
         rows.into_iter().map(|number| ItemNumber::new(number).map_err(StoreError::damaged)).collect()

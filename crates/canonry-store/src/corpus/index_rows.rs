@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use crate::corpus::embeddings::{EmbeddingKey, from_bytes};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{optional_moment, optional_word, word};
 use crate::engine::transaction::{Pool, StoreError, on_pool};
 
@@ -47,10 +47,10 @@ type Row = (i64, String, Option<i64>, Option<i64>, String, i64, u64, Option<i64>
 type RowWithChanges = (i64, String, Option<i64>, Option<i64>, String, i64, Option<String>, Option<i64>, Option<String>);
 type TextRow = (i64, String, String, Option<Json<PullChanges>>);
 
-impl Store {
+impl CorpusStore<'_> {
     /// The items of a type that are in the repository, by number, without their texts: all, or those of these numbers.
     pub async fn index_rows(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
@@ -86,7 +86,7 @@ impl Store {
             }};
         }
         let listed = numbers.as_ref().map(Json);
-        let rows: Vec<Row> = match (&self.pool, numbers.is_some()) {
+        let rows: Vec<Row> = match (self.pool, numbers.is_some()) {
             // SQLite has no function that hashes.
             (Pool::Sqlite(db), false) => rows!(db, "i.changes", "", None::<i64>),
             (Pool::Sqlite(db), true) => {
@@ -120,7 +120,7 @@ impl Store {
 
     /// The texts of these items (a few hundred at most), and their vectors if they are wanted.
     pub async fn index_entries(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
@@ -130,7 +130,7 @@ impl Store {
         if numbers.is_empty() {
             return Ok(Vec::new());
         }
-        let rows: Vec<TextRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<TextRow> = on_pool!(self.pool, |db| {
             let mut query =
                 QueryBuilder::new("SELECT number, title, body, changes FROM items WHERE gone IS NULL AND repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
@@ -162,7 +162,7 @@ impl Store {
 
     /// Vectors of the present texts of these items.
     async fn vectors_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
@@ -183,7 +183,7 @@ impl Store {
                 query
             }};
         }
-        Ok(match &self.pool {
+        Ok(match self.pool {
             Pool::Sqlite(db) => {
                 let rows: Vec<(i64, Vec<u8>)> =
                     asked!("SELECT i.number, e.vector").build_query_as().fetch_all(db).await?;

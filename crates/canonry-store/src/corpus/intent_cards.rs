@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use crate::corpus::embeddings::cards_suffix;
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{micros, moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -87,14 +87,14 @@ impl CardRow {
     }
 }
 
-impl Store {
+impl CorpusStore<'_> {
     /// Writes a maker's word on items, in place of its earlier one, all in one transaction.
     ///
     /// Each item is given as it was read. `false` in an item's place says that nothing was written for it: it is not there
     /// any more or has another text by now. Nor does a failure take the place of a card that the same maker made of the
     /// same text: what was paid for stays.
     pub async fn write_intent_cards(
-        &self,
+        self,
         repo: RepoId,
         maker: &CardMaker,
         cards: &[(Item, CardOutcome)],
@@ -113,7 +113,7 @@ impl Store {
 
     /// The card of an item by one extractor, if it counts: it is about the text that the item has now.
     pub async fn fresh_intent_card(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -129,7 +129,7 @@ impl Store {
 
     /// The last word of every extractor on an item, for people who want to see it.
     pub async fn intent_cards(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -137,7 +137,7 @@ impl Store {
         let query = "SELECT c.extractor, c.model, c.schema_version, c.source_version, c.source_hash = i.content_hash AS same_text, \
             c.card, c.failure, c.created_at FROM intent_cards c JOIN items i ON i.id = c.item_id \
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY c.extractor";
-        let rows: Vec<CardRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<CardRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         rows.into_iter().map(CardRow::read).collect()
@@ -146,14 +146,14 @@ impl Store {
     /// For those of some items that have one: the text that the card of this very maker is about. A card by another
     /// model, or with another prompt, is not this maker's.
     pub async fn intent_card_sources(
-        &self,
+        self,
         repo: RepoId,
         maker: &CardMaker,
         items: &[Item],
     ) -> Result<HashMap<(ItemType, ItemNumber), ContentHash>, StoreError> {
         let mut sources = HashMap::with_capacity(items.len());
         for batch in items.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(String, i64, String)> = on_pool!(&self.pool, |db| {
+            let rows: Vec<(String, i64, String)> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT i.type, i.number, c.source_hash FROM intent_cards c JOIN items i ON i.id = c.item_id \
                     WHERE c.status = 'ready' AND c.extractor = ",

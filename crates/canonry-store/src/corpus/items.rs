@@ -11,7 +11,7 @@ use sqlx::types::Json;
 
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{micros, optional_moment, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -115,15 +115,10 @@ impl ItemCounts {
     }
 }
 
-impl Store {
-    pub async fn item(
-        &self,
-        repo: RepoId,
-        item_type: ItemType,
-        number: ItemNumber,
-    ) -> Result<Option<Item>, StoreError> {
+impl CorpusStore<'_> {
+    pub async fn item(self, repo: RepoId, item_type: ItemType, number: ItemNumber) -> Result<Option<Item>, StoreError> {
         let query = concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = $1 AND type = $2 AND number = $3");
-        let row: Option<ItemRow> = on_pool!(&self.pool, |db| {
+        let row: Option<ItemRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_optional(db).await?
         });
         row.map(ItemRow::read).transpose()
@@ -131,7 +126,7 @@ impl Store {
 
     /// Those of some items of one type that are there, by number; each once.
     pub async fn items_by_number(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
@@ -141,7 +136,7 @@ impl Store {
         numbers.dedup();
         let mut items = Vec::with_capacity(numbers.len());
         for batch in numbers.chunks(ITEMS_PER_STATEMENT) {
-            let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+            let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(concat!("SELECT ", item_columns!(), " FROM items WHERE repo_id = "));
                 query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
                 let mut listed = query.separated(", ");
@@ -161,7 +156,7 @@ impl Store {
     /// A page of items by number, behind `after`. Read page by page, so that a large repository never
     /// has to fit in memory.
     pub async fn items_after(
-        &self,
+        self,
         repo: RepoId,
         filter: ItemFilter,
         after: Option<(ItemNumber, ItemType)>,
@@ -174,7 +169,7 @@ impl Store {
             AND (gone IS NULL OR $4) AND (number > $5 OR (number = $5 AND type > $6)) ORDER BY number, type LIMIT $7"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -189,10 +184,10 @@ impl Store {
         rows.into_iter().map(ItemRow::read).collect()
     }
 
-    pub async fn item_counts(&self, repo: RepoId) -> Result<ItemCounts, StoreError> {
+    pub async fn item_counts(self, repo: RepoId) -> Result<ItemCounts, StoreError> {
         let query = "SELECT type, state, count(*) FROM items WHERE repo_id = $1 AND gone IS NULL GROUP BY type, state";
         let rows: Vec<(String, String, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         let mut counts = ItemCounts::default();
         for (item_type, state, count) in rows {
             let place = match (word(&item_type)?, word(&state)?) {
@@ -207,10 +202,10 @@ impl Store {
     }
 
     /// The numbers of all items that are in the repository, with the type of each.
-    pub async fn item_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
+    pub async fn item_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, ItemType)>, StoreError> {
         let query = "SELECT number, type FROM items WHERE repo_id = $1 AND gone IS NULL ORDER BY number";
         let rows: Vec<(i64, String)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         rows.into_iter()
             .map(|(number, item_type)| Ok((ItemNumber::new(number).map_err(StoreError::damaged)?, word(&item_type)?)))
             .collect()
@@ -218,7 +213,7 @@ impl Store {
 
     /// Marks an item that left the repository. It keeps its history; nothing is deleted.
     pub async fn mark_gone(
-        &self,
+        self,
         repo: RepoId,
         number: ItemNumber,
         gone: Gone,
@@ -230,14 +225,14 @@ impl Store {
     }
 
     /// The numbers of all items that left the repository.
-    pub async fn gone_numbers(&self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
+    pub async fn gone_numbers(self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT number FROM items WHERE repo_id = $1 AND gone IS NOT NULL ORDER BY number";
-        let rows: Vec<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
+        let rows: Vec<i64> = on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
         rows.into_iter().map(|number| ItemNumber::new(number).map_err(StoreError::damaged)).collect()
     }
 
     /// Takes the mark of an item back that is in the repository after all.
-    pub async fn mark_back(&self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn mark_back(self, repo: RepoId, number: ItemNumber, now: Timestamp) -> Result<(), StoreError> {
         let update =
             "UPDATE items SET gone = $3, last_synced_at = $4 WHERE repo_id = $1 AND number = $2 RETURNING type";
         self.set_gone(repo, number, update, None, now).await?;
@@ -245,7 +240,7 @@ impl Store {
     }
 
     async fn set_gone(
-        &self,
+        self,
         repo: RepoId,
         number: ItemNumber,
         update: &'static str,
@@ -265,8 +260,8 @@ impl Store {
     }
 
     /// Notes that an item has a milestone or is locked, as it was seen by who looked at nothing else of it.
-    pub async fn note_item_conditions(
-        &self,
+    pub async fn set_item_conditions(
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -274,7 +269,7 @@ impl Store {
     ) -> Result<(), StoreError> {
         let update =
             "UPDATE items SET has_milestone = $4, locked = $5 WHERE repo_id = $1 AND type = $2 AND number = $3";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(update).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(has_milestone).bind(locked).execute(db).await?;
         });
@@ -283,7 +278,7 @@ impl Store {
 
     /// Notes what people said an item is a duplicate of; `false` when there is no such item.
     pub async fn set_duplicate_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,

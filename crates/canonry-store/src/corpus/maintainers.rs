@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -37,9 +37,9 @@ pub struct MaintainerList {
     pub written_at: Timestamp,
 }
 
-impl Store {
+impl RepoStore<'_> {
     pub async fn set_maintainers(
-        &self,
+        self,
         repo: RepoId,
         source: MaintainerSource,
         logins: &[Login],
@@ -50,7 +50,7 @@ impl Store {
         logins.dedup();
         let upsert = "INSERT INTO maintainer_lists (repo_id, source, logins, written_at) VALUES ($1, $2, $3, $4)
             ON CONFLICT (repo_id) DO UPDATE SET source = excluded.source, logins = excluded.logins, written_at = excluded.written_at";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let query = sqlx::query(upsert).bind(repo.0).bind(source.as_str()).bind(Json(&logins)).bind(micros(now));
             query.execute(db).await?;
         });
@@ -58,10 +58,10 @@ impl Store {
     }
 
     /// The list, if one was ever set or fetched.
-    pub async fn maintainers(&self, repo: RepoId) -> Result<Option<MaintainerList>, StoreError> {
+    pub async fn maintainers(self, repo: RepoId) -> Result<Option<MaintainerList>, StoreError> {
         let query = "SELECT source, logins, written_at FROM maintainer_lists WHERE repo_id = $1";
         let row: Option<(String, Json<Vec<Login>>, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         let Some((source, Json(logins), written_at)) = row else {
             return Ok(None);
         };

@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, QueryBuilder};
 
 use crate::corpus::embeddings::EmbeddingKey;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::postgres_limits::lift_limits;
 use crate::engine::transaction::{Pool, StoreError, Transaction};
 
@@ -17,11 +17,11 @@ const INDEXED_DIMENSIONS: usize = 4_000;
 /// nearest on real issues; the look is in half precision and the answer is rescored in full.
 const IN_VIEW: u32 = 200;
 
-impl Store {
+impl CorpusStore<'_> {
     /// Makes the index for vectors of this dimension, once. SQLite has none: its vectors are scanned in
     /// memory.
-    pub async fn ensure_vector_index(&self, dim: usize) -> Result<(), StoreError> {
-        let Pool::Postgres(db) = &self.pool else { return Ok(()) };
+    pub async fn ensure_vector_index(self, dim: usize) -> Result<(), StoreError> {
+        let Pool::Postgres(db) = self.pool else { return Ok(()) };
         if dim == 0 || dim > INDEXED_DIMENSIONS {
             return Ok(());
         }
@@ -49,14 +49,14 @@ impl Store {
     /// The items of a repository whose vectors have the greatest inner product with this one, best first,
     /// scored in full precision. `None` on SQLite, which leaves the scan to the index in memory.
     pub async fn nearest(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
         vector: &[f32],
         limit: u32,
     ) -> Result<Option<Vec<(ItemNumber, f32)>>, StoreError> {
-        let Pool::Postgres(pool) = &self.pool else { return Ok(None) };
+        let Pool::Postgres(pool) = self.pool else { return Ok(None) };
         let dim = vector.len();
         let by_index = format!("e.vector::halfvec({dim}) <#> CAST(CAST($1 AS real[]) AS halfvec({dim}))");
         let exactly = "e.vector <#> CAST(CAST($1 AS real[]) AS vector)".to_owned();
@@ -104,20 +104,20 @@ impl Store {
     }
 
     /// Whether the database itself finds the nearest vectors.
-    pub fn searches_vectors(&self) -> bool {
+    pub fn searches_vectors(self) -> bool {
         matches!(self.pool, Pool::Postgres(_))
     }
 
     /// The inner products of these items' vectors with this one, where they have one. Nothing on SQLite.
     pub async fn inner_products(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
         vector: &[f32],
         numbers: &[ItemNumber],
     ) -> Result<HashMap<ItemNumber, f32>, StoreError> {
-        let Pool::Postgres(pool) = &self.pool else { return Ok(HashMap::new()) };
+        let Pool::Postgres(pool) = self.pool else { return Ok(HashMap::new()) };
         if numbers.is_empty() {
             return Ok(HashMap::new());
         }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, moment, storable};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -16,35 +16,30 @@ pub struct StoredSettings {
     pub fetched_at: Timestamp,
 }
 
-impl Store {
+impl RepoStore<'_> {
     /// The configuration, if it was ever fetched.
-    pub async fn repo_settings(&self, repo: RepoId) -> Result<Option<StoredSettings>, StoreError> {
+    pub async fn settings(self, repo: RepoId) -> Result<Option<StoredSettings>, StoreError> {
         let query = "SELECT text, fetched_at FROM repo_settings WHERE repo_id = $1";
         let row: Option<(Option<String>, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         let Some((text, fetched_at)) = row else { return Ok(None) };
         Ok(Some(StoredSettings { text, fetched_at: moment(fetched_at)? }))
     }
 
     /// Keeps a configuration that was just fetched.
-    pub async fn write_repo_settings(
-        &self,
-        repo: RepoId,
-        text: Option<&str>,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
+    pub async fn write_settings(self, repo: RepoId, text: Option<&str>, now: Timestamp) -> Result<(), StoreError> {
         let upsert = "INSERT INTO repo_settings (repo_id, text, fetched_at) VALUES ($1, $2, $3)
             ON CONFLICT (repo_id) DO UPDATE SET text = excluded.text, fetched_at = excluded.fetched_at";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(upsert).bind(repo.0).bind(text.map(storable)).bind(micros(now)).execute(db).await?;
         });
         Ok(())
     }
 
     /// Marks the configuration as out of date. Its text is kept, for as long as no newer one can be fetched.
-    pub async fn expire_repo_settings(&self, repo: RepoId) -> Result<(), StoreError> {
+    pub async fn expire_settings(self, repo: RepoId) -> Result<(), StoreError> {
         let update = "UPDATE repo_settings SET fetched_at = 0 WHERE repo_id = $1";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(repo.0).execute(db).await?;
         });
         Ok(())

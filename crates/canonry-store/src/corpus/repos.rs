@@ -3,7 +3,7 @@
 use canonry_domain::{GithubId, RepoName};
 use jiff::Timestamp;
 
-use crate::engine::open::Store;
+use crate::engine::facets::RepoStore;
 use crate::engine::row_values::{micros, word};
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::learning::rule_changes::LEARNING_RULES;
@@ -34,32 +34,32 @@ pub(crate) fn read((id, github_id, name): RepoRow) -> Result<Repo, StoreError> {
     Ok(Repo { id: RepoId(id), github_id: github_id.map(GithubId), name: word(&name)? })
 }
 
-impl Store {
+impl RepoStore<'_> {
     /// The repository of that name, created if it is not known.
-    pub async fn ensure_repo(&self, name: &RepoName, now: Timestamp) -> Result<Repo, StoreError> {
-        if let Some(repo) = self.repo(name).await? {
+    pub async fn ensure(self, name: &RepoName, now: Timestamp) -> Result<Repo, StoreError> {
+        if let Some(repo) = self.find(name).await? {
             return Ok(repo);
         }
         let insert = "INSERT INTO repos (name, name_key, created_at, learned_by) VALUES ($1, $2, $3, $4) ON CONFLICT (name_key) DO NOTHING";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             let insert = sqlx::query(insert).bind(name.to_string()).bind(name.key()).bind(micros(now));
             insert.bind(LEARNING_RULES).execute(db).await?;
         });
-        let repo = self.repo(name).await?;
+        let repo = self.find(name).await?;
         repo.ok_or_else(|| StoreError::damaged(format!("the repository {name} vanished while it was created")))
     }
 
     /// The repository of that name, in any letter case.
-    pub async fn repo(&self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
+    pub async fn find(self, name: &RepoName) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos WHERE name_key = $1";
         let row: Option<RepoRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(name.key()).fetch_optional(db).await?);
         row.map(read).transpose()
     }
 
-    pub async fn repos(&self) -> Result<Vec<Repo>, StoreError> {
+    pub async fn list(self) -> Result<Vec<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos ORDER BY name_key";
-        let rows: Vec<RepoRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<RepoRow> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         rows.into_iter().map(read).collect()
     }
 
@@ -67,8 +67,8 @@ impl Store {
     ///
     /// `Ok(None)` says that another known repository already has that id or that name, so that nothing
     /// was changed: two corpora must never be mixed silently.
-    pub async fn identify_repo(
-        &self,
+    pub async fn identify(
+        self,
         repo: RepoId,
         github_id: GithubId,
         name: &RepoName,
@@ -90,21 +90,10 @@ impl Store {
         row.map(read).transpose()
     }
 
-    pub async fn repo_by_github_id(&self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
+    pub async fn by_github_id(self, github_id: GithubId) -> Result<Option<Repo>, StoreError> {
         let query = "SELECT id, github_id, name FROM repos WHERE github_id = $1";
         let row: Option<RepoRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(github_id.0).fetch_optional(db).await?);
         row.map(read).transpose()
-    }
-
-    /// Writes a row and takes it back: tells whether this account may write, and changes nothing.
-    pub async fn try_to_write(&self) -> Result<(), StoreError> {
-        let mut tx = self.pool.begin().await?;
-        // No repository can have this name.
-        let insert = "INSERT INTO repos (name, name_key, created_at) VALUES ('?', '?', 0)";
-        crate::engine::transaction::on_tx!(&mut tx, |db| {
-            sqlx::query(insert).execute(db).await?;
-        });
-        tx.rollback().await
     }
 }

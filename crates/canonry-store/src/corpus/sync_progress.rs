@@ -5,7 +5,7 @@ use jiff::Timestamp;
 
 use crate::corpus::repos::{Repo, RepoId};
 use crate::corpus::upsert_items::{TakenIn, take_in};
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::{micros, optional_moment};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::thresholds::tell;
@@ -31,12 +31,12 @@ pub struct SyncPage {
 
 type ProgressRow = (Option<i64>, Option<i64>, Option<i64>);
 
-impl Store {
+impl CorpusStore<'_> {
     /// How far the sync of a repository has come.
-    pub async fn sync_progress(&self, repo: RepoId) -> Result<SyncProgress, StoreError> {
+    pub async fn sync_progress(self, repo: RepoId) -> Result<SyncProgress, StoreError> {
         let query = "SELECT watermark, finished_at, swept_at FROM sync_progress WHERE repo_id = $1";
         let row: Option<ProgressRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         let Some((watermark, finished_at, swept_at)) = row else {
             return Ok(SyncProgress::default());
         };
@@ -50,7 +50,7 @@ impl Store {
     /// Takes a page in together with the progress it means: a kill between the two could lose a page or
     /// make the next run start over. The progress is not written while a record is [`Change::Unordered`]: GitHub has to be
     /// asked about that item first.
-    pub async fn take_in_page(&self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
+    pub async fn upsert_sync_page(self, repo: &Repo, page: SyncPage, now: Timestamp) -> Result<TakenIn, StoreError> {
         let mut tx = self.pool.begin().await?;
         let (taken, adjusted) = take_in(&mut tx, repo, page.records, now).await?;
         let is_whole = !taken.changes.contains(&Change::Unordered);
@@ -62,7 +62,7 @@ impl Store {
         Ok(taken)
     }
 
-    pub async fn write_sync_progress(&self, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
+    pub async fn write_sync_progress(self, repo: RepoId, progress: &SyncProgress) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         write_progress(&mut tx, repo, progress).await?;
         tx.commit().await

@@ -6,14 +6,14 @@ use canonry_domain::{ItemNumber, ItemType, TokenVectors};
 
 use crate::corpus::embeddings::{EmbeddingKey, NewEmbedding};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_tx};
 
-impl Store {
+impl CorpusStore<'_> {
     /// The vectors of the tokens of these items' present texts. An item that has none, or only those of an older text,
     /// is left out; so is one whose bytes are damaged: it is only compared less closely.
     pub async fn token_vectors(
-        &self,
+        self,
         repo: RepoId,
         key: &EmbeddingKey,
         item_type: ItemType,
@@ -37,7 +37,7 @@ impl Store {
                 query.fetch_all($db).await?
             }};
         }
-        let rows: Vec<(i64, Vec<u8>)> = match &self.pool {
+        let rows: Vec<(i64, Vec<u8>)> = match self.pool {
             Pool::Sqlite(db) => read!(db, "IN (SELECT value FROM json_each($5))", sqlx::types::Json(&numbers)),
             Pool::Postgres(db) => read!(db, "= ANY ($5)", &numbers),
         };

@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::items::{COLUMNS, ItemRow};
 use crate::corpus::repos::{Repo, RepoId};
-use crate::engine::open::Store;
+use crate::engine::facets::CorpusStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::learning::outcome_events::add_events;
@@ -40,9 +40,14 @@ impl TakenIn {
     }
 }
 
-impl Store {
+impl CorpusStore<'_> {
     /// Takes a batch of records in, all or nothing. Later records of the same item see the earlier ones.
-    pub async fn take_in(&self, repo: &Repo, records: Vec<ItemRecord>, now: Timestamp) -> Result<TakenIn, StoreError> {
+    pub async fn upsert_items(
+        self,
+        repo: &Repo,
+        records: Vec<ItemRecord>,
+        now: Timestamp,
+    ) -> Result<TakenIn, StoreError> {
         let mut tx = self.pool.begin().await?;
         let (taken, adjusted) = take_in(&mut tx, repo, records, now).await?;
         tx.commit().await?;
@@ -52,8 +57,8 @@ impl Store {
 
     /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
     /// [`Change::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
-    pub async fn take_in_answer(
-        &self,
+    pub async fn upsert_fetched_item(
+        self,
         repo: &Repo,
         seen: Option<&Item>,
         answer: ItemRecord,

@@ -9,16 +9,16 @@ use sqlx::{Postgres, QueryBuilder, Sqlite};
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::deliveries::log::{Accepted, DeliveryState, Fate, NewDelivery, queue_again};
-use crate::engine::open::Store;
+use crate::engine::facets::DeliveryStore;
 use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::NewJob;
 
-impl Store {
+impl DeliveryStore<'_> {
     /// Stores a delivery together with its job. One that is known stays as it is, except that a dead
     /// one is queued again: somebody asked GitHub to deliver it once more.
-    pub async fn accept_delivery(&self, new: &NewDelivery<'_>, now: Timestamp) -> Result<Accepted, StoreError> {
-        let accepted = self.accept_deliveries(std::slice::from_ref(new), now).await?;
+    pub async fn accept(self, new: &NewDelivery<'_>, now: Timestamp) -> Result<Accepted, StoreError> {
+        let accepted = self.accept_all(std::slice::from_ref(new), now).await?;
         Ok(accepted[0])
     }
 
@@ -26,13 +26,9 @@ impl Store {
     /// one id that comes twice the second is known.
     ///
     /// One transaction waits for the disk once, however many deliveries are in it. Other processes hear nothing of the
-    /// jobs before [`Store::tell_workers`] is called: of all transactions that tell something PostgreSQL commits one
+    /// jobs before [`JobStore::notify_workers`](crate::JobStore::notify_workers) is called: of all transactions that tell something PostgreSQL commits one
     /// at a time, and each would wait for the disk alone.
-    pub async fn accept_deliveries(
-        &self,
-        new: &[NewDelivery<'_>],
-        now: Timestamp,
-    ) -> Result<Vec<Accepted>, StoreError> {
+    pub async fn accept_all(self, new: &[NewDelivery<'_>], now: Timestamp) -> Result<Vec<Accepted>, StoreError> {
         if new.is_empty() {
             return Ok(Vec::new());
         }
@@ -76,10 +72,10 @@ impl Store {
     }
 
     /// Those of some deliveries that are stored, by id.
-    pub async fn known_deliveries(&self, ids: &[&str]) -> Result<HashSet<String>, StoreError> {
+    pub async fn stored_ids(self, ids: &[&str]) -> Result<HashSet<String>, StoreError> {
         let mut known = HashSet::with_capacity(ids.len());
         for batch in ids.chunks(NUMBERS_PER_STATEMENT) {
-            let found: Vec<String> = on_pool!(&self.pool, |db| {
+            let found: Vec<String> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new("SELECT id FROM deliveries WHERE id IN (");
                 let mut listed = query.separated(", ");
                 for id in batch {

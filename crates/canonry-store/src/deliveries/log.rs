@@ -4,7 +4,7 @@ use canonry_domain::{ItemNumber, RepoName};
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
-use crate::engine::open::Store;
+use crate::engine::facets::DeliveryStore;
 use crate::engine::packed_text::PackedText;
 use crate::engine::row_values::{
     count, micros, moment, optional_moment, optional_number, optional_word, storable, word,
@@ -113,10 +113,10 @@ macro_rules! deliveries {
     };
 }
 
-impl Store {
+impl DeliveryStore<'_> {
     /// Queues a delivery again whatever has become of it, with this job if it never had one; `false`
     /// when its job has not ended yet, and then nothing is changed.
-    pub async fn replay_delivery(&self, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn replay(self, id: &str, job: &NewJob<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         if lock_state(&mut tx, id).await? == DeliveryState::Queued {
             tx.rollback().await?;
@@ -127,33 +127,33 @@ impl Store {
         Ok(true)
     }
 
-    pub async fn delivery(&self, id: &str) -> Result<Option<Delivery>, StoreError> {
+    pub async fn get(self, id: &str) -> Result<Option<Delivery>, StoreError> {
         let query = deliveries!("WHERE id = $1");
         let row: Option<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(storable(id)).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
     /// The body of a delivery as it came; `None` when it is not known, or so old that its body was thrown away.
-    pub async fn delivery_payload(&self, id: &str) -> Result<Option<String>, StoreError> {
+    pub async fn payload(self, id: &str) -> Result<Option<String>, StoreError> {
         let query = "SELECT payload FROM deliveries WHERE id = $1 AND NOT emptied";
         let stored: Option<Vec<u8>> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(storable(id)).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(storable(id)).fetch_optional(db).await?);
         stored.map(PackedText::unpack).transpose()
     }
 
     /// How many deliveries are in each state.
-    pub async fn delivery_counts(&self) -> Result<Vec<(DeliveryState, u64)>, StoreError> {
+    pub async fn counts(self) -> Result<Vec<(DeliveryState, u64)>, StoreError> {
         let query = "SELECT state, count(*) FROM deliveries GROUP BY state ORDER BY state";
-        let rows: Vec<(String, i64)> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<(String, i64)> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         rows.into_iter().map(|(state, rows)| Ok((word(&state)?, count(rows)?))).collect()
     }
 
     /// Deliveries, the latest first.
-    pub async fn deliveries(&self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
+    pub async fn list(self, filter: &DeliveryFilter, limit: u32) -> Result<Vec<Delivery>, StoreError> {
         let conditions = filter.conditions();
         let leader = self.rarest(&conditions).await?;
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             // Only the conditions that there are: one that may be null keeps every index from being used. A condition on
             // `event || ''` cannot be looked up, so that the rarest one is.
             let mut query = QueryBuilder::new(deliveries!("WHERE TRUE"));
@@ -177,13 +177,13 @@ impl Store {
 
     /// Which of the conditions the fewest deliveries meet, as far as that is counted: SQLite does not know, and reads all
     /// of another one's to find what two have in common.
-    async fn rarest(&self, conditions: &[(&'static str, String)]) -> Result<usize, StoreError> {
+    async fn rarest(self, conditions: &[(&'static str, String)]) -> Result<usize, StoreError> {
         if conditions.len() < 2 {
             return Ok(0);
         }
         let mut rarest = (i64::MAX, 0);
         for (place, (column, value)) in conditions.iter().enumerate() {
-            let met: i64 = on_pool!(&self.pool, |db| {
+            let met: i64 = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new("SELECT count(*) FROM (SELECT 1 FROM deliveries WHERE ");
                 query.push(column).push(" = ").push_bind(value);
                 query.push(" LIMIT ").push_bind(COUNTED).push(") met");

@@ -4,7 +4,7 @@ use canonry_domain::{GithubId, ItemNumber, Login};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::DeliveryStore;
 use crate::engine::row_values::{micros, moment, number, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -77,12 +77,12 @@ pub struct Mention {
     pub at: Timestamp,
 }
 
-impl Store {
+impl DeliveryStore<'_> {
     /// Notes what came of a mention; `false` says that this comment is known, and what was noted first stays.
-    pub async fn record_mention(&self, repo: RepoId, mention: &Mention) -> Result<bool, StoreError> {
+    pub async fn record_mention(self, repo: RepoId, mention: &Mention) -> Result<bool, StoreError> {
         let insert = "INSERT INTO mentions (repo_id, place, comment_id, number, by_login, command, outcome, at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT DO NOTHING";
-        let recorded = on_pool!(&self.pool, |db| {
+        let recorded = on_pool!(self.pool, |db| {
             let query = sqlx::query(insert).bind(repo.0).bind(mention.place.as_str()).bind(mention.comment.0);
             let query = query.bind(mention.number.get()).bind(mention.by.as_str()).bind(mention.command.as_deref());
             query.bind(mention.outcome.as_str()).bind(micros(mention.at)).execute(db).await?.rows_affected()
@@ -92,14 +92,14 @@ impl Store {
 
     /// What came of the mention in a comment, if it was handled.
     pub async fn mention_in(
-        &self,
+        self,
         repo: RepoId,
         place: MentionPlace,
         comment: GithubId,
     ) -> Result<Option<Mention>, StoreError> {
         let query = "SELECT place, comment_id, number, by_login, command, outcome, at FROM mentions
             WHERE repo_id = $1 AND place = $2 AND comment_id = $3";
-        let row: Option<Row> = on_pool!(&self.pool, |db| {
+        let row: Option<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(place.as_str()).bind(comment.0).fetch_optional(db).await?
         });
         row.map(Row::read).transpose()
@@ -108,7 +108,7 @@ impl Store {
     /// Whether a later comment of the same kind, anywhere in the repository, asked for a command and got it. GitHub
     /// counts such comments up, so that it does not matter when they were delivered.
     pub async fn has_later_mention(
-        &self,
+        self,
         repo: RepoId,
         place: MentionPlace,
         comment: GithubId,
@@ -116,7 +116,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let query = "SELECT count(*) FROM mentions
             WHERE repo_id = $1 AND place = $2 AND comment_id > $3 AND command = $4 AND outcome = 'done'";
-        let later: i64 = on_pool!(&self.pool, |db| {
+        let later: i64 = on_pool!(self.pool, |db| {
             let query = sqlx::query_scalar(query).bind(repo.0).bind(place.as_str()).bind(comment.0);
             query.bind(command).fetch_one(db).await?
         });
@@ -124,9 +124,9 @@ impl Store {
     }
 
     /// Who asked for something in a repository since then, once for each time.
-    pub async fn mentioners_since(&self, repo: RepoId, since: Timestamp) -> Result<Vec<Login>, StoreError> {
+    pub async fn mentioners_since(self, repo: RepoId, since: Timestamp) -> Result<Vec<Login>, StoreError> {
         let query = "SELECT by_login FROM mentions WHERE repo_id = $1 AND at >= $2";
-        let logins: Vec<String> = on_pool!(&self.pool, |db| {
+        let logins: Vec<String> = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_all(db).await?
         });
         logins.iter().map(|login| word(login)).collect()
@@ -134,7 +134,7 @@ impl Store {
 
     /// What a person asked for on an item since then, the oldest first.
     pub async fn mentions_by(
-        &self,
+        self,
         repo: RepoId,
         number: ItemNumber,
         by: &Login,
@@ -142,7 +142,7 @@ impl Store {
     ) -> Result<Vec<Mention>, StoreError> {
         let query = "SELECT place, comment_id, number, by_login, command, outcome, at FROM mentions
             WHERE repo_id = $1 AND number = $2 AND at >= $3 ORDER BY id";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(number.get()).bind(micros(since)).fetch_all(db).await?
         });
         let all: Result<Vec<Mention>, StoreError> = rows.into_iter().map(Row::read).collect();

@@ -12,7 +12,7 @@ use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
 use crate::duplicates::judge_decisions::DecidedCandidate;
-use crate::engine::open::Store;
+use crate::engine::facets::JudgeStore;
 use crate::engine::row_values::{count, micros, moment, number, optional_moment, optional_word, similarity, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -94,13 +94,13 @@ macro_rules! adjudications {
     };
 }
 
-impl Store {
+impl JudgeStore<'_> {
     /// Draws verdicts for people to look at, and gives how many are new.
     ///
     /// The sample depends on the seed and on what there is to draw from, so that drawing it again adds nothing, and
     /// drawing more of it adds to it. What another sample holds is left to that one: nobody is asked twice.
     pub async fn draw_adjudications(
-        &self,
+        self,
         repo: RepoId,
         kind: AdjudicationKind,
         seed: i64,
@@ -150,7 +150,7 @@ impl Store {
 
     /// The next case without an answer, after one that was passed over; `None` when none is left behind it.
     pub async fn next_adjudication(
-        &self,
+        self,
         repo: RepoId,
         after: Option<AdjudicationId>,
     ) -> Result<Option<Adjudication>, StoreError> {
@@ -159,7 +159,7 @@ impl Store {
 
     /// The same of the cases that a filter lets through.
     pub async fn next_adjudication_of(
-        &self,
+        self,
         repo: RepoId,
         filter: AdjudicationFilter,
         after: Option<AdjudicationId>,
@@ -168,7 +168,7 @@ impl Store {
             "word IS NULL AND id > $2 AND ($3 IS NULL OR seed = $3) AND ($4 IS NULL OR (triage_id IS NULL) = $4)
             ORDER BY id LIMIT 1"
         );
-        let row: Option<Row> = on_pool!(&self.pool, |db| {
+        let row: Option<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(after.map_or(0, AdjudicationId::get))
@@ -180,17 +180,17 @@ impl Store {
         row.map(Row::read).transpose()
     }
 
-    pub async fn adjudication(&self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
+    pub async fn adjudication(self, repo: RepoId, id: AdjudicationId) -> Result<Option<Adjudication>, StoreError> {
         let query = adjudications!("id = $2");
         let row: Option<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(id.0).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
     /// Keeps what a person says about a case; whoever said something may say something else. `false` when there is no
     /// such case, or somebody else has answered it.
     pub async fn adjudicate(
-        &self,
+        self,
         repo: RepoId,
         id: AdjudicationId,
         word: AdjudicationWord,
@@ -199,7 +199,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let update = "UPDATE adjudications SET word = $3, by_login = $4, at = $5
             WHERE repo_id = $1 AND id = $2 AND (word IS NULL OR COALESCE(by_login, '') = COALESCE($4, ''))";
-        let updated = on_pool!(&self.pool, |db| {
+        let updated = on_pool!(self.pool, |db| {
             sqlx::query(update)
                 .bind(repo.0)
                 .bind(id.0)
@@ -215,13 +215,13 @@ impl Store {
 
     /// The pairs of items that people called the same or different, with the last word on each.
     pub async fn adjudicated_pairs(
-        &self,
+        self,
         repo: RepoId,
     ) -> Result<BTreeMap<(ItemType, ItemNumber, ItemNumber), bool>, StoreError> {
         let query = "SELECT item_type, number, target, word = 'same' FROM adjudications
             WHERE repo_id = $1 AND word IN ('same', 'different') AND target IS NOT NULL ORDER BY at, id";
         let rows: Vec<(String, i64, i64, bool)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         let pair = |(item_type, source, target, same): (String, i64, i64, bool)| {
             Ok(((word(&item_type)?, number(source)?, number(target)?), same))
         };
@@ -229,11 +229,11 @@ impl Store {
     }
 
     /// The answers of a repository, counted by verdict, score and word.
-    pub async fn adjudication_totals(&self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
+    pub async fn adjudication_totals(self, repo: RepoId) -> Result<Vec<CountedAnswers>, StoreError> {
         let query = "SELECT verdict, score, word, count(*) FROM adjudications WHERE repo_id = $1
             GROUP BY verdict, score, word ORDER BY verdict, score, word";
         let rows: Vec<(String, Option<f64>, Option<String>, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         rows.into_iter()
             .map(|(verdict, score, said, times)| {
                 Ok(CountedAnswers {
@@ -248,14 +248,14 @@ impl Store {
 
     /// The samples of a repository, latest first: those behind the one whose newest case is `before`.
     pub async fn adjudication_samples(
-        &self,
+        self,
         repo: RepoId,
         before: Option<AdjudicationId>,
         limit: u32,
     ) -> Result<Vec<SampleProgress>, StoreError> {
         let query = "SELECT seed, min(drawn_at), count(*), count(word), max(id) FROM adjudications WHERE repo_id = $1
             GROUP BY seed HAVING max(id) < $3 ORDER BY max(id) DESC LIMIT $2";
-        let rows: Vec<(i64, i64, i64, i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64, i64, i64, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(i64::from(limit));
             query.bind(before.map_or(i64::MAX, AdjudicationId::get)).fetch_all(db).await?
         });

@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{micros, moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -146,13 +146,13 @@ macro_rules! sets {
     };
 }
 
-impl Store {
+impl DuplicateStore<'_> {
     /// Writes a set and makes the item's earlier fresh one of that representation stale, in one transaction.
     ///
     /// `false` says that the item is not there, or its text has changed since `content_version`: the set
     /// describes a text that is no more, and nothing was written.
     pub async fn write_candidate_set(
-        &self,
+        self,
         repo: RepoId,
         set: &NewCandidateSet,
         now: Timestamp,
@@ -166,7 +166,7 @@ impl Store {
 
     /// The same for many sets in one transaction; the answers come in their order.
     pub async fn write_candidate_sets(
-        &self,
+        self,
         repo: RepoId,
         sets: &[NewCandidateSet],
         now: Timestamp,
@@ -185,13 +185,13 @@ impl Store {
 
     /// An item's sets, newest first.
     pub async fn candidate_sets(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Vec<CandidateSet>, StoreError> {
         let query = sets!("WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY s.id DESC");
-        let rows: Vec<SetRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<SetRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         self.with_members(rows).await
@@ -200,7 +200,7 @@ impl Store {
     /// A page of the newest sets, one for each item that has one, by the item's number, behind `after`. Those of
     /// items that are gone are left out.
     pub async fn latest_candidate_sets(
-        &self,
+        self,
         repo: RepoId,
         filter: SetFilter,
         after: Option<(ItemNumber, ItemType)>,
@@ -213,7 +213,7 @@ impl Store {
             ORDER BY i.number, i.type LIMIT $8"
         );
         let (number, item_type) = after.map_or((0, ""), |(number, item_type)| (number.get(), item_type.as_str()));
-        let rows: Vec<SetRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<SetRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(filter.item_type.map(ItemType::as_str))
@@ -230,10 +230,10 @@ impl Store {
     }
 
     /// Gives sets their members, with one question for thousands of sets.
-    async fn with_members(&self, sets: Vec<SetRow>) -> Result<Vec<CandidateSet>, StoreError> {
+    async fn with_members(self, sets: Vec<SetRow>) -> Result<Vec<CandidateSet>, StoreError> {
         let mut members: HashMap<i64, Vec<CandidateMember>> = HashMap::with_capacity(sets.len());
         for batch in sets.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<MemberRow> = on_pool!(&self.pool, |db| {
+            let rows: Vec<MemberRow> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT m.set_id, i.number, m.score, m.parts FROM candidate_set_members m \
                     JOIN items i ON i.id = m.item_id WHERE m.set_id IN (",

@@ -9,22 +9,22 @@ use sqlx::QueryBuilder;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{micros, number};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
 const READ: &str = "SELECT item_number, canonical_number FROM canonicals
     WHERE repo_id = $1 AND type = $2 AND representation = $3";
 
-impl Store {
+impl DuplicateStore<'_> {
     /// The canonical of every member of a cluster.
     pub async fn canonicals(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
     ) -> Result<BTreeMap<ItemNumber, ItemNumber>, StoreError> {
-        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(READ).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
         });
@@ -33,7 +33,7 @@ impl Store {
 
     /// Replaces the whole mapping. Members whose canonical stays keep the time since when it is.
     pub async fn set_canonicals(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -135,16 +135,16 @@ mod tests {
             let at = |second| Timestamp::from_second(second).expect("in range");
             let number = |number| ItemNumber::new(number).expect("a number");
             let store = Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens");
-            let repo = store.ensure_repo(&"tide/pool".parse().expect("a name"), at(0)).await.expect("stored").id;
+            let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), at(0)).await.expect("stored").id;
             for (second, canonical_of_two) in [(1, 1), (2, 1), (3, 2)] {
                 let mapping = BTreeMap::from([(number(1), number(1)), (number(2), number(canonical_of_two))]);
-                store.set_canonicals(repo, ItemType::Issue, Representation::Raw, &mapping, at(second)).await.expect("written");
+                store.duplicates().set_canonicals(repo, ItemType::Issue, Representation::Raw, &mapping, at(second)).await.expect("written");
             }
             let since: Vec<(i64, i64)> = crate::engine::transaction::on_pool!(&store.pool, |db| {
                 sqlx::query_as("SELECT item_number, since FROM canonicals ORDER BY item_number").fetch_all(db).await.expect("reads")
             });
             assert_eq!(since, [(1, 1_000_000), (2, 3_000_000)]);
-            store.close().await;
+            store.disconnect().await;
         }
     }
 }

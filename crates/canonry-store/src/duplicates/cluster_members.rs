@@ -9,15 +9,15 @@ use sqlx::QueryBuilder;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{moment, number, probability};
 use crate::engine::transaction::{StoreError, on_pool};
 
-impl Store {
+impl DuplicateStore<'_> {
     /// The canonical of a cluster and then its other members, by number; `after` one of those, the ones behind it alone.
     /// Each comes with the time since when it is one.
     pub async fn cluster_members(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -29,7 +29,7 @@ impl Store {
             WHERE repo_id = $1 AND type = $2 AND representation = $3 AND canonical_number = $4
             AND ($6 = 0 OR (item_number > $6 AND item_number <> canonical_number))
             ORDER BY item_number <> canonical_number, item_number LIMIT $5";
-        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(representation.as_str());
             let query = query.bind(canonical.get()).bind(i64::from(limit));
             query.bind(after.map_or(0, ItemNumber::get)).fetch_all(db).await?
@@ -39,7 +39,7 @@ impl Store {
 
     /// The stored canonical of each of some items that is in a cluster.
     pub async fn canonicals_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -47,7 +47,7 @@ impl Store {
     ) -> Result<BTreeMap<ItemNumber, ItemNumber>, StoreError> {
         let mut canonicals = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+            let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
                 let mut query =
                     QueryBuilder::new("SELECT item_number, canonical_number FROM canonicals WHERE repo_id = ");
                 query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str());
@@ -68,7 +68,7 @@ impl Store {
 
     /// The accepted decisions in force about some items, by source; rulings that no judge has met yet are not among them.
     pub async fn edges_from(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -76,7 +76,7 @@ impl Store {
     ) -> Result<Vec<Edge>, StoreError> {
         let mut edges = Vec::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(&self.pool, |db| {
+            let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT s.number, t.number, d.confidence, d.source_version, d.target_version, d.origin = 'override'
                     FROM items s JOIN judge_decisions d ON d.item_id = s.id JOIN items t ON t.id = d.target_item_id

@@ -9,7 +9,7 @@ use sqlx::QueryBuilder;
 use crate::close::runs::CloseRunId;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{count, moment, number, optional_moment, optional_number, optional_probability, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -91,18 +91,18 @@ pub struct ClusterTotals {
 /// for a page.
 const EDGES_LOOKED_AT: i64 = 1_000;
 
-impl Store {
+impl DuplicateStore<'_> {
     /// A page of clusters behind `after`, the largest first; of equals the one with the greater canonical.
     ///
     /// Items are looked up for the clusters of the page alone; which those are is told by the mapping's own index.
     pub async fn cluster_pages(
-        &self,
+        self,
         repo: RepoId,
         filter: ClusterFilter,
         after: Option<ClusterKey>,
         limit: u32,
     ) -> Result<Vec<ClusterRow>, StoreError> {
-        let rows: Vec<(String, i64, i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(String, i64, i64, i64)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT g.type, g.canonical_number, g.members, g.newest FROM (SELECT c.type, c.canonical_number,
                     count(*) AS members, max(c.item_number) AS newest FROM canonicals c WHERE c.repo_id = ",
@@ -158,11 +158,11 @@ impl Store {
                 newest: number(newest)?,
             });
         }
-        self.told(repo, filter.representation, &found).await
+        self.cluster_rows(repo, filter.representation, &found).await
     }
 
     pub async fn cluster_row(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -170,18 +170,18 @@ impl Store {
     ) -> Result<Option<ClusterRow>, StoreError> {
         let query = "SELECT count(*), max(item_number) FROM canonicals
             WHERE repo_id = $1 AND type = $2 AND representation = $3 AND canonical_number = $4";
-        let (members, newest): (i64, Option<i64>) = on_pool!(&self.pool, |db| {
+        let (members, newest): (i64, Option<i64>) = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(representation.as_str());
             query.bind(canonical.get()).fetch_one(db).await?
         });
         let Some(newest) = newest else { return Ok(None) };
         let found = Found { item_type, canonical, members: count(members)?, newest: number(newest)? };
-        Ok(self.told(repo, representation, &[found]).await?.pop())
+        Ok(self.cluster_rows(repo, representation, &[found]).await?.pop())
     }
 
     /// How many clusters there are, how many items are in them, and since when.
     pub async fn cluster_totals(
-        &self,
+        self,
         repo: RepoId,
         item_type: Option<ItemType>,
         representation: Representation,
@@ -190,7 +190,7 @@ impl Store {
             WHERE repo_id = $1 AND type = $2 AND representation = $3";
         let mut totals = ClusterTotals::default();
         for item_type in ItemType::one_or_all(item_type) {
-            let (clusters, members, since): (i64, i64, Option<i64>) = on_pool!(&self.pool, |db| {
+            let (clusters, members, since): (i64, i64, Option<i64>) = on_pool!(self.pool, |db| {
                 let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
                 query.bind(representation.as_str()).fetch_one(db).await?
             });
@@ -203,7 +203,7 @@ impl Store {
 
     /// How many of the newest edges, and of the newest of people's rulings, join two items that the stored clusters do not: what would
     /// change if the clusters were worked out anew. Edges that would not count are left out.
-    pub async fn edges_not_in_clusters(&self, repo: RepoId, representation: Representation) -> Result<u64, StoreError> {
+    pub async fn edges_not_in_clusters(self, repo: RepoId, representation: Representation) -> Result<u64, StoreError> {
         // The limit of the middle one keeps rulings from being looked up for edges that the map holds: with a thousand of
         // both that took 190 ms.
         let judged = "SELECT count(*) FROM (SELECT s.type, s.number AS one, t.number AS other FROM
@@ -231,7 +231,7 @@ impl Store {
             AND (a.canonical_number IS NULL OR b.canonical_number IS NULL OR a.canonical_number <> b.canonical_number)
             AND NOT EXISTS (SELECT 1 FROM judge_decisions d WHERE d.item_id = s.id AND d.target_item_id = t.id
                 AND d.representation = $2 AND d.status = 'accepted' AND d.superseded_at IS NULL)";
-        let (judged, ruled): (i64, i64) = on_pool!(&self.pool, |db| {
+        let (judged, ruled): (i64, i64) = on_pool!(self.pool, |db| {
             let asked =
                 |query| sqlx::query_scalar(query).bind(repo.0).bind(representation.as_str()).bind(EDGES_LOOKED_AT);
             (asked(judged).fetch_one(db).await?, asked(ruled).fetch_one(db).await?)
@@ -240,8 +240,8 @@ impl Store {
     }
 
     /// What a page says about its clusters.
-    async fn told(
-        &self,
+    async fn cluster_rows(
+        self,
         repo: RepoId,
         representation: Representation,
         found: &[Found],
@@ -251,7 +251,7 @@ impl Store {
         for item_type in ItemType::ALL {
             let of_type: Vec<&Found> = found.iter().filter(|one| one.item_type == *item_type).collect();
             if !of_type.is_empty() {
-                told.insert(*item_type, self.told_of_type(repo, *item_type, representation, &of_type).await?);
+                told.insert(*item_type, self.cluster_details(repo, *item_type, representation, &of_type).await?);
             }
         }
         for one in found {
@@ -274,8 +274,8 @@ impl Store {
         Ok(rows)
     }
 
-    async fn told_of_type(
-        &self,
+    async fn cluster_details(
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -284,7 +284,7 @@ impl Store {
         let mut told = Told::default();
         let canonicals: Vec<i64> = found.iter().map(|one| one.canonical.get()).collect();
         let newest: Vec<i64> = found.iter().map(|one| one.newest.get()).collect();
-        let items: Vec<(i64, String, String)> = on_pool!(&self.pool, |db| {
+        let items: Vec<(i64, String, String)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT number, title, state FROM items WHERE repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
             let mut listed = query.separated(", ");
@@ -297,7 +297,7 @@ impl Store {
         for (canonical, title, state) in items {
             told.canonicals.insert(number(canonical)?, (title, word(&state)?));
         }
-        let opened: Vec<(i64, Option<i64>)> = on_pool!(&self.pool, |db| {
+        let opened: Vec<(i64, Option<i64>)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new("SELECT number, created_at FROM items WHERE repo_id = ");
             query.push_bind(repo.0).push(" AND type = ").push_bind(item_type.as_str()).push(" AND number IN (");
             let mut listed = query.separated(", ");
@@ -310,7 +310,7 @@ impl Store {
         for (item, created_at) in opened {
             told.newest.insert(number(item)?, optional_moment(created_at)?);
         }
-        let members: Vec<(i64, i64, Option<f64>)> = on_pool!(&self.pool, |db| {
+        let members: Vec<(i64, i64, Option<f64>)> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT m.canonical_number,
                     count(CASE WHEN i.state = 'open' AND i.gone IS NULL AND m.item_number <> m.canonical_number THEN 1 END),
@@ -333,7 +333,7 @@ impl Store {
         for (canonical, open, least) in members {
             told.members.insert(number(canonical)?, (count(open)?, optional_probability(least)?));
         }
-        let plans: Vec<(i64, i64, i64, Option<i64>)> = on_pool!(&self.pool, |db| {
+        let plans: Vec<(i64, i64, i64, Option<i64>)> = on_pool!(self.pool, |db| {
             // What became of a row is told by the run that applies its plan.
             let mut query = QueryBuilder::new(
                 "SELECT n.canonical, n.plan, p.created_at, min(CASE WHEN c.approved IS NOT FALSE AND NOT EXISTS (

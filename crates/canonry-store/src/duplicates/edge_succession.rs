@@ -11,14 +11,14 @@ use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
 use crate::duplicates::judge_decisions::{DecisionId, NewDecision};
-use crate::engine::open::Store;
+use crate::engine::facets::JudgeStore;
 use crate::engine::row_values::{micros, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 
 /// How much of an answer is kept. What a judge is asked for has a tenth of this.
 pub const ANSWER_LIMIT: usize = 8_000;
 
-impl Store {
+impl JudgeStore<'_> {
     /// Writes decisions, all or none, as if one after the other; the keys come in their order.
     ///
     /// An accepted one takes the place of the accepted one of the same source and representation. One that accepts
@@ -26,7 +26,7 @@ impl Store {
     /// source or the target no longer has; a skip because of an existing edge never does. A decision about an older text
     /// of the source than that of the edge in force changes nothing: it came late.
     pub async fn write_decisions(
-        &self,
+        self,
         repo: RepoId,
         decisions: &[NewDecision],
         now: Timestamp,

@@ -12,7 +12,7 @@ use sqlx::types::Json;
 use crate::corpus::items::ItemKeys;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::JudgeStore;
 use crate::engine::row_values::{
     micros, moment, number, optional_number, optional_probability, probability, storable, word,
 };
@@ -80,10 +80,10 @@ macro_rules! audits {
     };
 }
 
-impl Store {
+impl JudgeStore<'_> {
     /// Writes an audit with all its sources, and gives its number.
     pub async fn write_audit(
-        &self,
+        self,
         repo: RepoId,
         audit: &NewAudit,
         items: &[AuditedItem],
@@ -148,23 +148,23 @@ impl Store {
         Ok(run)
     }
 
-    pub async fn audit_run(&self, id: i64) -> Result<Option<AuditRun>, StoreError> {
+    pub async fn audit_run(self, id: i64) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE id = $1");
-        let row: Option<RunRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
+        let row: Option<RunRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_optional(db).await?);
         row.map(RunRow::read).transpose()
     }
 
     /// A repository's newest audit.
-    pub async fn latest_audit(&self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
+    pub async fn latest_audit(self, repo: RepoId) -> Result<Option<AuditRun>, StoreError> {
         let query = audits!("WHERE repo_id = $1 ORDER BY id DESC LIMIT 1");
         let row: Option<RunRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_optional(db).await?);
         row.map(RunRow::read).transpose()
     }
 
     /// The audits of a repository with how often each class occurs, newest first: those before one, or the newest.
     pub async fn audits(
-        &self,
+        self,
         repo: RepoId,
         filter: AuditFilter<'_>,
         before: Option<i64>,
@@ -174,7 +174,7 @@ impl Store {
             "WHERE repo_id = $1 AND id < $2 AND ($4 IS NULL OR cheap_provider = $4 OR strong_provider = $4)
             AND ($5 IS NULL OR representation = $5) ORDER BY id DESC LIMIT $3"
         );
-        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
             sqlx::query_as(query)
                 .bind(repo.0)
                 .bind(before.unwrap_or(i64::MAX))
@@ -186,7 +186,7 @@ impl Store {
         });
         let mut classes: BTreeMap<i64, Vec<(AuditClass, usize)>> = BTreeMap::new();
         if !rows.is_empty() {
-            let counted: Vec<(i64, String, i64)> = on_pool!(&self.pool, |db| {
+            let counted: Vec<(i64, String, i64)> = on_pool!(self.pool, |db| {
                 let mut query =
                     QueryBuilder::new("SELECT run_id, class, count(*) FROM judge_audit_run_items WHERE run_id IN (");
                 let mut listed = query.separated(", ");
@@ -212,14 +212,14 @@ impl Store {
 
     /// How a judge's accepted answers turned out in the newest audit of it that knows of at least so many.
     pub async fn judge_proof(
-        &self,
+        self,
         repo: RepoId,
         judge: &StoredJudge,
         least_answers: u64,
     ) -> Result<Option<JudgeProof>, StoreError> {
         let query = "SELECT right_answers, wrong_answers FROM judge_audit_runs WHERE repo_id = $1 AND cheap_provider = $2
             AND cheap_model = $3 AND prompt_version = $4 AND right_answers + wrong_answers >= $5 ORDER BY id DESC LIMIT 1";
-        let row: Option<(i64, i64)> = on_pool!(&self.pool, |db| {
+        let row: Option<(i64, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(judge.provider.as_str()).bind(judge.model.as_str());
             let query = query.bind(judge.prompt_version).bind(i64::try_from(least_answers).unwrap_or(i64::MAX));
             query.fetch_optional(db).await?
@@ -229,7 +229,7 @@ impl Store {
 
     /// Who made the accepted decisions in force of one type and representation, by source; rulings are not among them.
     pub async fn accepted_judges(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -237,7 +237,7 @@ impl Store {
         let query = "SELECT i.number, d.provider, d.model, d.prompt_version FROM judge_decisions d
             JOIN items i ON i.id = d.item_id WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3
             AND d.status = 'accepted' AND d.superseded_at IS NULL AND d.origin <> 'override'";
-        let rows: Vec<(i64, String, String, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, String, String, i64)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
         });
@@ -248,23 +248,23 @@ impl Store {
     }
 
     /// The judges whose accepted decisions are in force in a repository, and the one that judged its newest item.
-    pub async fn judges_in_use(&self, repo: RepoId) -> Result<BTreeSet<StoredJudge>, StoreError> {
+    pub async fn judges_in_use(self, repo: RepoId) -> Result<BTreeSet<StoredJudge>, StoreError> {
         let query = "SELECT DISTINCT provider, model, prompt_version FROM judge_decisions WHERE repo_id = $1
                 AND status = 'accepted' AND superseded_at IS NULL AND origin <> 'override'
             UNION SELECT provider, model, prompt_version FROM triage_records
             WHERE id = (SELECT max(id) FROM triage_records WHERE repo_id = $1)";
         let rows: Vec<(String, String, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         let judge = |(provider, model, prompt_version)| StoredJudge { provider, model, prompt_version };
         Ok(rows.into_iter().map(judge).collect())
     }
 
     /// The sources of an audit, by number.
-    pub async fn audit_items(&self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
+    pub async fn audit_items(self, id: i64) -> Result<Vec<AuditedItem>, StoreError> {
         let query = "SELECT i.type, i.number, a.candidate_set_id, a.candidates, a.cheap_status, a.cheap_target, a.cheap_confidence,
                 a.cheap_reason, a.strong_status, a.strong_target, a.strong_confidence, a.strong_reason, a.class
             FROM judge_audit_run_items a JOIN items i ON i.id = a.item_id WHERE a.run_id = $1 ORDER BY i.number, i.type";
-        let rows: Vec<ItemRow> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?);
+        let rows: Vec<ItemRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id).fetch_all(db).await?);
         rows.into_iter().map(ItemRow::read).collect()
     }
 }

@@ -13,7 +13,7 @@ use sqlx::types::Json;
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::JudgeStore;
 use crate::engine::row_values::{
     moment, number, optional_moment, optional_number, optional_probability, probability, word,
 };
@@ -119,16 +119,16 @@ macro_rules! decisions {
     };
 }
 
-impl Store {
+impl JudgeStore<'_> {
     /// Every decision about an item as the source, newest first.
     pub async fn decisions_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
     ) -> Result<Vec<StoredDecision>, StoreError> {
         let query = concat!(decisions!(), "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC");
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
@@ -136,7 +136,7 @@ impl Store {
 
     /// The newest decision about each of some items that has one.
     pub async fn latest_decisions(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -144,7 +144,7 @@ impl Store {
     ) -> Result<BTreeMap<ItemNumber, StoredDecision>, StoreError> {
         let mut newest = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let rows: Vec<Row> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(concat!(
                     decisions!(),
                     "WHERE d.id IN (SELECT max(n.id) FROM judge_decisions n JOIN items s ON s.id = n.item_id \
@@ -171,7 +171,7 @@ impl Store {
     /// The newest decision about an item that holds a judge's answer to the very question with this hash, so that it
     /// need not be asked again.
     pub async fn answered_decision(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -183,7 +183,7 @@ impl Store {
             "WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND d.representation = $4 AND d.input_hash = $5 \
             AND d.answer IS NOT NULL ORDER BY d.id DESC LIMIT 1"
         );
-        let row: Option<Row> = on_pool!(&self.pool, |db| {
+        let row: Option<Row> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(representation.as_str()).bind(input_hash).fetch_optional(db).await?
         });
@@ -192,7 +192,7 @@ impl Store {
 
     /// What the judge said of each source whose accepted decision is in force, where it said something.
     pub async fn accepted_reasonings(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -200,7 +200,7 @@ impl Store {
         let query = "SELECT i.number, d.reasoning FROM judge_decisions d JOIN items i ON i.id = d.item_id
             WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
             AND d.superseded_at IS NULL AND d.reasoning IS NOT NULL";
-        let rows: Vec<(i64, String)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, String)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
         });
@@ -210,7 +210,7 @@ impl Store {
     /// The accepted decisions in force of one type and representation, by source. Those that were stored because of a
     /// person's override are marked; overrides themselves are not among them.
     pub async fn accepted_edges(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         representation: Representation,
@@ -219,7 +219,7 @@ impl Store {
             FROM judge_decisions d JOIN items i ON i.id = d.item_id JOIN items t ON t.id = d.target_item_id
             WHERE d.repo_id = $1 AND i.type = $2 AND d.representation = $3 AND d.status = 'accepted'
             AND d.superseded_at IS NULL ORDER BY i.number";
-        let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64, f64, i64, i64, bool)> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(item_type.as_str());
             query.bind(representation.as_str()).fetch_all(db).await?
         });

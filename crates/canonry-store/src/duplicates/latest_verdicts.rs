@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{moment, number, optional_number, optional_probability, similarity, word};
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::learning::issue_outcomes::StoredOutcome;
@@ -27,17 +27,17 @@ pub struct LatestTriage {
     pub created_at: Timestamp,
 }
 
-impl Store {
+impl DuplicateStore<'_> {
     /// The newest triage record of each of some items that has one.
     pub async fn latest_triage(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
     ) -> Result<BTreeMap<ItemNumber, LatestTriage>, StoreError> {
         let mut newest = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<TriageRow> = on_pool!(&self.pool, |db| {
+            let rows: Vec<TriageRow> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT i.number, d.id, d.verdict, t.number AS target, d.target_score, d.confidence, d.reason, d.created_at
                     FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
@@ -61,13 +61,13 @@ impl Store {
 
     /// What became of each of some issues that something happened to.
     pub async fn outcomes_of(
-        &self,
+        self,
         repo: RepoId,
         numbers: &[ItemNumber],
     ) -> Result<BTreeMap<ItemNumber, StoredOutcome>, StoreError> {
         let mut outcomes = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<OutcomeRow> = on_pool!(&self.pool, |db| {
+            let rows: Vec<OutcomeRow> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT i.number, o.outcome, o.lesson, o.triage_id, o.updated_at FROM items i
                     JOIN issue_outcomes o ON o.item_id = i.id WHERE i.repo_id = ",

@@ -8,7 +8,7 @@ use sqlx::QueryBuilder;
 
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{
     micros, moment, number, optional_moment, optional_number, optional_word, storable, word,
 };
@@ -28,12 +28,12 @@ pub struct NewOverride<'a> {
     pub by: Option<&'a Login>,
 }
 
-impl Store {
+impl DuplicateStore<'_> {
     /// Adds a ruling. The same ruling of before gives way to it, so that one removal is enough.
     ///
     /// [`StoreError::UnknownItem`] says that an item is not there, and nothing was written.
     pub async fn add_override(
-        &self,
+        self,
         repo: RepoId,
         new: NewOverride<'_>,
         now: Timestamp,
@@ -46,7 +46,7 @@ impl Store {
 
     /// Takes a ruling back, and with it the edge that was stored because of it; `false` says that no such ruling is
     /// in force.
-    pub async fn remove_override(&self, repo: RepoId, id: i64, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn remove_override(self, repo: RepoId, id: i64, now: Timestamp) -> Result<bool, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(repo).await?;
         let remove = "UPDATE overrides SET removed_at = $3 WHERE repo_id = $1 AND id = $2 AND removed_at IS NULL
@@ -68,11 +68,11 @@ impl Store {
     }
 
     /// The rulings in force, oldest first.
-    pub async fn overrides(&self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
+    pub async fn overrides(self, repo: RepoId, item_type: Option<ItemType>) -> Result<Vec<Override>, StoreError> {
         let query =
             "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
             WHERE repo_id = $1 AND ($2 IS NULL OR type = $2) AND removed_at IS NULL ORDER BY id";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.map(ItemType::as_str)).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
@@ -80,7 +80,7 @@ impl Store {
 
     /// The rulings in force that name at least one of some items, oldest first.
     pub async fn overrides_naming(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         numbers: &[ItemNumber],
@@ -88,7 +88,7 @@ impl Store {
         // A pair may be named by two batches.
         let mut named = BTreeMap::new();
         for batch in numbers.chunks(NUMBERS_PER_STATEMENT) {
-            let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+            let rows: Vec<Row> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at
                     FROM overrides WHERE repo_id = ",
@@ -116,7 +116,7 @@ impl Store {
 
     /// A page of the rulings that are in force, the newest first, behind the one with that id.
     pub async fn override_pages(
-        &self,
+        self,
         repo: RepoId,
         before: Option<i64>,
         limit: u32,
@@ -124,7 +124,7 @@ impl Store {
         let query =
             "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
             WHERE repo_id = $1 AND removed_at IS NULL AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
         });
@@ -134,7 +134,7 @@ impl Store {
     /// Every ruling that was ever made about an item, on either side of a pair, oldest first; each with the moment since
     /// which it does not hold any more.
     pub async fn overrides_ever(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         item: ItemNumber,
@@ -142,7 +142,7 @@ impl Store {
         let query =
             "SELECT id, type, kind, item_number, other_number, note, created_at, created_by, removed_at FROM overrides
             WHERE repo_id = $1 AND type = $2 AND (item_number = $3 OR other_number = $3) ORDER BY id";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(item.get()).fetch_all(db).await?
         });
         let read = |row: Row| {

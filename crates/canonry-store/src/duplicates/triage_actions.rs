@@ -4,7 +4,7 @@ use canonry_domain::{Component, CurrentThreshold, ItemNumber, ItemType, Threshol
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{current_threshold, micros, moment, optional_component, points, storable, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
@@ -62,10 +62,10 @@ pub struct StoredTriageAction {
     pub created_at: Timestamp,
 }
 
-impl Store {
+impl DuplicateStore<'_> {
     /// Notes what a record led to, and learns from that in the same transaction; of several for one record the first
     /// stays.
-    pub async fn record_triage_action(&self, action: &TriageAction, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn record_triage_action(self, action: &TriageAction, now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO triage_actions (triage_id, mode, component, threshold, source, action, reason, comment_key, created_at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (triage_id) DO NOTHING";
         let about =
@@ -113,7 +113,7 @@ impl Store {
 
     /// What the records of an item led to, the newest first.
     pub async fn triage_actions_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -121,22 +121,22 @@ impl Store {
         let query = "SELECT a.triage_id, a.mode, a.component, a.threshold, a.source, a.action, a.reason, a.comment_key, a.created_at
             FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id JOIN items i ON i.id = d.item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY a.triage_id DESC";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         rows.into_iter().map(Row::read).collect()
     }
 
     /// Why the latest record of a repository was or was not said on GitHub.
-    pub async fn last_triage_reason(&self, repo: RepoId) -> Result<Option<String>, StoreError> {
+    pub async fn last_triage_reason(self, repo: RepoId) -> Result<Option<String>, StoreError> {
         let query = "SELECT a.reason FROM triage_actions a JOIN triage_records d ON d.id = a.triage_id
             JOIN items i ON i.id = d.item_id WHERE i.repo_id = $1 ORDER BY a.triage_id DESC LIMIT 1";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?))
     }
 
     /// The latest record that a run made about an item.
     pub async fn triage_record_of_run(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -144,7 +144,7 @@ impl Store {
     ) -> Result<Option<i64>, StoreError> {
         let query = "SELECT max(d.id) FROM triage_records d JOIN items i ON i.id = d.item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 AND d.run_id = $4";
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_scalar(query).bind(repo.0).bind(item_type.as_str()).bind(number.get());
             query.bind(run_id).fetch_one(db).await?
         }))

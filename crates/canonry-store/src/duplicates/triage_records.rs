@@ -10,7 +10,7 @@ use sqlx::types::Json;
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
 use crate::duplicates::candidate_sets::Representation;
-use crate::engine::open::Store;
+use crate::engine::facets::DuplicateStore;
 use crate::engine::row_values::{
     micros, moment, number, optional_number, optional_probability, similarity, storable, word,
 };
@@ -67,10 +67,10 @@ pub struct StoredTriageRecord {
     pub created_at: Timestamp,
 }
 
-impl Store {
+impl DuplicateStore<'_> {
     /// Writes a record with its candidates, and gives its key.
     pub async fn write_triage_record(
-        &self,
+        self,
         repo: RepoId,
         record: &NewTriageRecord,
         now: Timestamp,
@@ -144,7 +144,7 @@ impl Store {
 
     /// What was said about an item, newest first.
     pub async fn triage_records_of(
-        &self,
+        self,
         repo: RepoId,
         item_type: ItemType,
         number: ItemNumber,
@@ -154,12 +154,12 @@ impl Store {
                 d.config_hash, d.content_version, d.embed_model, d.created_at, d.run_id
             FROM triage_records d JOIN items i ON i.id = d.item_id LEFT JOIN items t ON t.id = d.target_item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY d.id DESC";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(item_type.as_str()).bind(number.get()).fetch_all(db).await?
         });
         let mut candidates: HashMap<i64, Vec<TriageCandidate>> = HashMap::with_capacity(rows.len());
         for batch in rows.chunks(NUMBERS_PER_STATEMENT) {
-            let found: Vec<CandidateRow> = on_pool!(&self.pool, |db| {
+            let found: Vec<CandidateRow> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT c.triage_id, i.number, c.score, c.parts, c.state, c.judged FROM triage_candidates c \
                     JOIN items i ON i.id = c.item_id WHERE c.triage_id IN (",

@@ -3,7 +3,7 @@
 use canonry_domain::CLOCK_TOLERANCE;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::engine::open::Store;
+use crate::engine::facets::MaintenanceStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_tx};
 
@@ -25,13 +25,13 @@ pub struct FutureTimes {
     pub close_leases: u64,
 }
 
-impl Store {
+impl MaintenanceStore<'_> {
     /// Makes due what waits for a moment that only a clock which was ahead can have written.
     ///
     /// Whoever still works under such a lease renews it by the clock as it is now, or finds at its next step that another
     /// has taken over. All processes of a store have the same clock, as `serve` checks, so that the future is nobody's
     /// present.
-    pub async fn correct_future_times(&self, now: Timestamp) -> Result<FutureTimes, StoreError> {
+    pub async fn correct_future_times(self, now: Timestamp) -> Result<FutureTimes, StoreError> {
         let (present, future) = (micros(now), micros(now.saturating_add(CLOCK_TOLERANCE).unwrap_or(Timestamp::MAX)));
         let too_long = micros(now.saturating_add(LONGEST_PAUSE + CLOCK_TOLERANCE).unwrap_or(Timestamp::MAX));
         let schedules = "UPDATE schedules SET last_fired_at = 0 WHERE last_fired_at > $1";

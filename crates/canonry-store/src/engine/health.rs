@@ -57,4 +57,15 @@ impl Store {
         });
         tx.commit().await
     }
+
+    /// Writes a row and takes it back: tells whether this account may write, and changes nothing.
+    pub async fn try_to_write(&self) -> Result<(), StoreError> {
+        let mut tx = self.pool.begin().await?;
+        // No repository can have this name.
+        let insert = "INSERT INTO repos (name, name_key, created_at) VALUES ('?', '?', 0)";
+        crate::engine::transaction::on_tx!(&mut tx, |db| {
+            sqlx::query(insert).execute(db).await?;
+        });
+        tx.rollback().await
+    }
 }

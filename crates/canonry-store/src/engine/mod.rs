@@ -2,6 +2,7 @@
 
 pub(crate) mod clock_skew;
 pub(crate) mod database_url;
+pub(crate) mod facets;
 pub(crate) mod future_times;
 pub(crate) mod health;
 pub(crate) mod like_patterns;
@@ -12,10 +13,13 @@ pub(crate) mod postgres_limits;
 pub(crate) mod prune;
 pub(crate) mod purge;
 pub(crate) mod row_values;
-pub(crate) mod secrets;
 pub(crate) mod transaction;
 
 pub use database_url::{DatabaseUrl, InvalidDatabaseUrl};
+pub use facets::{
+    CloseStore, ConsoleStore, CorpusStore, DeliveryStore, DuplicateStore, FindingStore, JobStore, JudgeStore,
+    LearningStore, MaintenanceStore, ModelStore, OutboxStore, PlanStore, RepoStore, ReviewStore,
+};
 pub use future_times::FutureTimes;
 pub use migrations::{NEWEST_SCHEMA, SchemaVersion};
 pub use open::{OpenError, OpenOptions, Store};

@@ -121,7 +121,7 @@ impl Store {
 
     /// Opens a store that is there and up to date, without changing anything.
     pub async fn open_existing(url: &DatabaseUrl) -> Result<Self, OpenError> {
-        let (pool, found) = Self::look(url).await?;
+        let (pool, found) = Self::connect_existing(url).await?;
         if found == SchemaVersion(0) {
             return Err(OpenError::Absent { url: url.to_string() });
         }
@@ -136,10 +136,10 @@ impl Store {
 
     /// The schema of a database, without changing anything; 0 for an empty one.
     pub async fn schema_version(url: &DatabaseUrl) -> Result<SchemaVersion, OpenError> {
-        Self::look(url).await.map(|(_, found)| found)
+        Self::connect_existing(url).await.map(|(_, found)| found)
     }
 
-    async fn look(url: &DatabaseUrl) -> Result<(Pool, SchemaVersion), OpenError> {
+    async fn connect_existing(url: &DatabaseUrl) -> Result<(Pool, SchemaVersion), OpenError> {
         Ok(match url {
             DatabaseUrl::Sqlite(path) => {
                 if !path.exists() {
@@ -162,7 +162,7 @@ impl Store {
     }
 
     /// Closes every connection; SQLite folds its write-ahead log into the file.
-    pub async fn close(self) {
+    pub async fn disconnect(self) {
         match self.pool {
             Pool::Sqlite(pool) => pool.close().await,
             Pool::Postgres(pool) => pool.close().await,

@@ -84,13 +84,13 @@ mod tests {
     async fn who_waits_too_long_for_a_lock_is_told_so() {
         let database = TestDatabase::postgres().await;
         let store = open(&format!("{}?options=-c%20lock_timeout=50ms", database.url())).await;
-        let repo = store.ensure_repo(&"tide/pool".parse().expect("a name"), now()).await.expect("stored");
+        let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), now()).await.expect("stored");
         let mut held = store.pool.begin().await.expect("begins");
         held.lock_items_of(repo.id).await.expect("locks");
-        let error = store.record_outcome_events(repo.id, &[], now()).await.expect_err("nobody lets go");
+        let error = store.learning().record_outcome_events(repo.id, &[], now()).await.expect_err("nobody lets go");
         assert!(error.to_string().contains("lock timeout"), "{error}");
         held.rollback().await.expect("lets go");
-        store.record_outcome_events(repo.id, &[], now()).await.expect("it is free");
+        store.learning().record_outcome_events(repo.id, &[], now()).await.expect("it is free");
     }
 
     /// Replicas that start together wait for the one that migrates, however long it takes.
@@ -101,7 +101,7 @@ mod tests {
         let lock = "SELECT pg_advisory_lock($1)";
         sqlx::query(lock).bind(MIGRATION_LOCK).execute(&mut holder).await.expect("locks");
         let url = format!("{}?options=-c%20lock_timeout=20ms", database.url());
-        let opening = tokio::spawn(async move { open(&url).await.close().await });
+        let opening = tokio::spawn(async move { open(&url).await.disconnect().await });
         // Held for longer than the limit from when it waits; the bound only ends a test that has failed already.
         let waiting = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
             AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";

@@ -3,13 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use canonry_domain::{GithubId, RepoName};
+use canonry_domain::RepoName;
 use sqlx::AssertSqlSafe;
 use sqlx::types::Json;
 
 use crate::corpus::index_changes::{IndexChange, note_index_change};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::MaintenanceStore;
 use crate::engine::row_values::count;
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -167,21 +167,21 @@ impl PurgePlace {
     }
 }
 
-impl Store {
+impl MaintenanceStore<'_> {
     /// How many rows of each table are about a repository, in a fixed order. Under a name that is not stored there may
     /// still be webhooks and jobs.
-    pub async fn rows_about(&self, name: &RepoName) -> Result<Vec<(&'static str, u64)>, StoreError> {
-        let repo = self.repo(name).await?;
+    pub async fn rows_about(self, name: &RepoName) -> Result<Vec<(&'static str, u64)>, StoreError> {
+        let repo = self.pool.repos().find(name).await?;
         let mut rows = Vec::with_capacity(TABLES.len());
         for &(table, of) in TABLES {
             // Only names of our own tables are put into the text.
             let query = AssertSqlSafe(format!("SELECT count(*) FROM {table} WHERE {}", of.condition()));
             let found: i64 = match (of, &repo) {
                 (Of::Name, _) => {
-                    on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(name.key()).fetch_one(db).await?)
+                    on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(name.key()).fetch_one(db).await?)
                 }
                 (_, Some(repo)) => {
-                    on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.id.0).fetch_one(db).await?)
+                    on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.id.0).fetch_one(db).await?)
                 }
                 (_, None) => 0,
             };
@@ -196,7 +196,7 @@ impl Store {
     /// The repository itself is deleted last: a purge that was interrupted finds it, and begins anew. It goes by its key,
     /// because another one may get its name meanwhile; without a key only what has the name is deleted.
     pub async fn purge_some(
-        &self,
+        self,
         name: &RepoName,
         repo: Option<RepoId>,
         place: PurgePlace,
@@ -231,7 +231,7 @@ impl Store {
     /// Deletes the vectors that a model made of a few items behind number `after`, and says behind which number to go
     /// on; `None` is that there are no more items. A model is named as it is stored.
     pub async fn purge_vectors(
-        &self,
+        self,
         repo: RepoId,
         model: &str,
         after: i64,
@@ -240,17 +240,9 @@ impl Store {
         self.delete_of_items(repo, &["embeddings"], Some(model), after, most).await
     }
 
-    /// The installation of the App through which a repository is reached, as far as anybody told.
-    pub async fn repo_installation(&self, repo: RepoId) -> Result<Option<GithubId>, StoreError> {
-        let query = "SELECT installation_id FROM repos WHERE id = $1";
-        let found: Option<Option<i64>> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
-        Ok(found.flatten().map(GithubId))
-    }
-
     /// A transaction that leaves nothing of what it deletes in a SQLite file, where the room of deleted rows is otherwise
     /// only marked as free.
-    async fn begin_purge(&self) -> Result<Transaction, StoreError> {
+    async fn begin_purge(self) -> Result<Transaction, StoreError> {
         let mut tx = self.pool.begin().await?;
         if let Transaction::Sqlite(transaction) = &mut tx {
             sqlx::query("PRAGMA secure_delete = ON").execute(&mut **transaction).await?;
@@ -258,7 +250,7 @@ impl Store {
         Ok(tx)
     }
 
-    async fn delete_named(&self, table: &str, name: &RepoName, most: u32) -> Result<u64, StoreError> {
+    async fn delete_named(self, table: &str, name: &RepoName, most: u32) -> Result<u64, StoreError> {
         let mut tx = self.begin_purge().await?;
         let delete = AssertSqlSafe(delete_some(&tx, table, Of::Name));
         let deleted = on_tx!(&mut tx, |db| {
@@ -268,7 +260,7 @@ impl Store {
         Ok(deleted)
     }
 
-    async fn delete_keyed(&self, table: &str, repo: RepoId, most: u32) -> Result<u64, StoreError> {
+    async fn delete_keyed(self, table: &str, repo: RepoId, most: u32) -> Result<u64, StoreError> {
         let mut tx = self.begin_purge().await?;
         let delete = AssertSqlSafe(delete_some(&tx, table, Of::Repo));
         let deleted = on_tx!(&mut tx, |db| {
@@ -284,7 +276,7 @@ impl Store {
     /// Deletes from tables what hangs on the items behind number `after`, `most` numbers at a time, and says which was
     /// the last; `None` when there are no more. With a model, only what it made.
     async fn delete_of_items(
-        &self,
+        self,
         repo: RepoId,
         tables: &[&str],
         model: Option<&str>,
@@ -333,11 +325,11 @@ impl Store {
     }
 
     /// The repository's findings are gone by now: counted anew, nothing of them is left.
-    async fn take_out_of_global_patterns(&self, repo: RepoId) -> Result<(), StoreError> {
+    async fn take_out_of_global_patterns(self, repo: RepoId) -> Result<(), StoreError> {
         let query = "SELECT shares_patterns FROM repos WHERE id = $1";
         let shares: Option<bool> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
-        if shares == Some(true) { self.renew_global_patterns().await } else { Ok(()) }
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_optional(db).await?);
+        if shares == Some(true) { self.pool.findings().recompute_global_patterns().await } else { Ok(()) }
     }
 }
 

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::jobs::queue::{JobId, NewJob, insert_job};
@@ -12,9 +12,9 @@ use crate::jobs::queue::{JobId, NewJob, insert_job};
 /// it if none does goes one after the other.
 const ONCE_LOCK: i64 = 0x0043_414e_4f4e_4f4e;
 
-impl Store {
+impl JobStore<'_> {
     /// Queues a job that may run from that moment on.
-    pub async fn queue_job(&self, new: &NewJob<'_>, run_after: Timestamp, now: Timestamp) -> Result<JobId, StoreError> {
+    pub async fn enqueue(self, new: &NewJob<'_>, run_after: Timestamp, now: Timestamp) -> Result<JobId, StoreError> {
         let mut tx = self.pool.begin().await?;
         let id = insert_job(&mut tx, new, None, run_after, now).await?;
         tx.commit().await?;
@@ -23,8 +23,8 @@ impl Store {
 
     /// Queues a job unless one of its key and kind waits already, in which case it is `None`. One that runs does not
     /// count: what it read may be older than the reason for this one.
-    pub async fn queue_job_once(
-        &self,
+    pub async fn enqueue_once(
+        self,
         new: &NewJob<'_>,
         run_after: Timestamp,
         now: Timestamp,
@@ -37,8 +37,8 @@ impl Store {
 
     /// Queues a job unless one of its key and kind waits or runs whose payload is for the same, in which case it is
     /// `None`. However many ask at once, one of them queues it.
-    pub async fn queue_job_unless_active(
-        &self,
+    pub async fn enqueue_unless_active(
+        self,
         new: &NewJob<'_>,
         is_same: impl Fn(&Value) -> bool + Send,
         run_after: Timestamp,
@@ -64,8 +64,8 @@ impl Store {
     /// Queues a job, or lets one of its key and kind that waits do this one's work too: `join` makes one payload of the
     /// waiting one's and the new one's. It waits no longer than the new one would, and its tries begin anew. One that runs
     /// does not count: what it read may be older than the reason for this one.
-    pub async fn queue_job_joined(
-        &self,
+    pub async fn enqueue_joined(
+        self,
         new: &NewJob<'_>,
         join: impl Fn(&Value, &Value) -> Value + Send,
         run_after: Timestamp,

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::row_values::{micros, storable};
 use crate::engine::transaction::{Pool, StoreError, Transaction, on_pool, on_tx};
 use crate::jobs::queue::{Job, JobId, JobRow, job_columns};
@@ -76,12 +76,12 @@ macro_rules! next_job {
     };
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Takes a job that may run now, so that nobody else does until `until`: the oldest whose moment has come, or
     /// whose worker let its lease run out, with no earlier unfinished job and no running one of its key, within the
     /// caps. What a delivery caused comes before everything else.
-    pub async fn lease_job(
-        &self,
+    pub async fn lease(
+        self,
         owner: &str,
         caps: JobCaps,
         scope: JobScope,
@@ -90,7 +90,7 @@ impl Store {
     ) -> Result<Option<Job>, StoreError> {
         // On SQLite looked at without the write lock first: most looks of many workers find nothing, and would keep
         // writers waiting.
-        if let Pool::Sqlite(pool) = &self.pool {
+        if let Pool::Sqlite(pool) = self.pool {
             let find = sqlx::query_scalar::<_, i64>(next_job!()).bind(micros(now)).bind(i64::from(caps.per_repo));
             let find = find.bind(i64::from(caps.in_all)).bind(scope == JobScope::All);
             if find.fetch_optional(pool).await?.is_none() {
@@ -117,9 +117,9 @@ impl Store {
     }
 
     /// Keeps a lease for longer; `false` says that another worker has taken over.
-    pub async fn renew_job(&self, lease: JobLease<'_>, until: Timestamp) -> Result<bool, StoreError> {
+    pub async fn renew(self, lease: JobLease<'_>, until: Timestamp) -> Result<bool, StoreError> {
         let renew = "UPDATE jobs SET lease_until = $3 WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
-        let changed = on_pool!(&self.pool, |db| {
+        let changed = on_pool!(self.pool, |db| {
             let renew = sqlx::query(renew).bind(lease.id.0).bind(lease.owner).bind(micros(until));
             renew.execute(db).await?.rows_affected()
         });
@@ -128,7 +128,7 @@ impl Store {
 
     /// Ends a try, together with the job's delivery; `false` says that another worker has taken over
     /// and nothing was stored.
-    pub async fn end_job(&self, lease: JobLease<'_>, end: JobEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn end(self, lease: JobLease<'_>, end: JobEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let finish = "UPDATE jobs SET state = $3, error = $4, run_after = COALESCE($5, run_after), finished_at = $6,
                 attempts = attempts - $7, lease_owner = NULL, lease_until = NULL
             WHERE id = $1 AND lease_owner = $2 AND state = 'running'";

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::QueryBuilder;
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -126,17 +126,16 @@ macro_rules! jobs {
     };
 }
 
-impl Store {
-    pub async fn job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+impl JobStore<'_> {
+    pub async fn get(self, id: JobId) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE id = $1");
-        let row: Option<JobRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        let row: Option<JobRow> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
         row.map(JobRow::read).transpose()
     }
 
     /// Jobs, the latest first.
-    pub async fn jobs(&self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
-        let rows: Vec<JobRow> = on_pool!(&self.pool, |db| {
+    pub async fn list(self, filter: &JobFilter, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
             // Only the conditions that there are: one that may be null keeps every index from being used. And of two
             // indexes the one that leads to fewer rows, which SQLite cannot know: few jobs are not done, and nearly all
             // are webhooks'. A condition on `kind || ''` cannot be looked up.
@@ -165,16 +164,16 @@ impl Store {
     }
 
     /// The latest job of a key and kind, whatever has become of it.
-    pub async fn last_job_of(&self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
+    pub async fn last_of(self, key: &str, kind: &str) -> Result<Option<Job>, StoreError> {
         let query = jobs!("WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT 1");
         let row: Option<JobRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).bind(kind).fetch_optional(db).await?);
         row.map(JobRow::read).transpose()
     }
 
     /// Queues a job that was given up, or ends the wait of one that is to be tried again; its delivery
     /// waits with it. `false` when it runs, is done or is not known, and then nothing is changed.
-    pub async fn requeue_job(&self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn requeue(self, id: JobId, now: Timestamp) -> Result<bool, StoreError> {
         let requeue = "UPDATE jobs SET state = 'queued', attempts = 0, run_after = $2, error = NULL, finished_at = NULL
             WHERE id = $1 AND state IN ('queued', 'dead')";
         let reopen = "UPDATE deliveries SET state = 'queued', reason = NULL, finished_at = NULL
@@ -192,6 +191,39 @@ impl Store {
             tx.rollback().await?;
         }
         Ok(changed == 1)
+    }
+
+    /// The jobs of a key and kind that wait or run, the latest first.
+    pub async fn unfinished_of_key(self, key: &str, kind: &str) -> Result<Vec<Job>, StoreError> {
+        let query = concat!(
+            "SELECT ",
+            job_columns!(),
+            " FROM jobs WHERE key = $1 AND kind = $2 AND state IN ('queued', 'running') ORDER BY id DESC"
+        );
+        let rows: Vec<JobRow> =
+            on_pool!(self.pool, |db| { sqlx::query_as(query).bind(storable(key)).bind(kind).fetch_all(db).await? });
+        rows.into_iter().map(JobRow::read).collect()
+    }
+
+    /// The jobs of a key and kind that were queued after one, whatever has become of them, the latest first.
+    pub async fn of_key_after(self, key: &str, kind: &str, after: JobId) -> Result<Vec<Job>, StoreError> {
+        let query =
+            concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 AND id > $3 ORDER BY id DESC");
+        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
+            sqlx::query_as(query).bind(storable(key)).bind(kind).bind(after.get()).fetch_all(db).await?
+        });
+        rows.into_iter().map(JobRow::read).collect()
+    }
+
+    /// The latest jobs of a key and kind, whatever has become of them, the latest first.
+    pub async fn of_key(self, key: &str, kind: &str, limit: u32) -> Result<Vec<Job>, StoreError> {
+        let query =
+            concat!("SELECT ", job_columns!(), " FROM jobs WHERE key = $1 AND kind = $2 ORDER BY id DESC LIMIT $3");
+        let rows: Vec<JobRow> = on_pool!(self.pool, |db| {
+            let query = sqlx::query_as(query).bind(storable(key)).bind(kind);
+            query.bind(i64::from(limit)).fetch_all(db).await?
+        });
+        rows.into_iter().map(JobRow::read).collect()
     }
 }
 

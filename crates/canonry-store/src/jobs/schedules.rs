@@ -2,18 +2,18 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_tx};
 use crate::jobs::enqueue::queue_once;
 use crate::jobs::queue::NewJob;
 
-impl Store {
+impl JobStore<'_> {
     /// Queues the jobs of a schedule, each to run from its own moment on, if `every` has gone by since it last fired, or
     /// it never did. `true` for exactly one of several processes; a job that still waits from the last time is not
     /// queued twice.
     pub async fn fire_schedule(
-        &self,
+        self,
         name: &str,
         every: SignedDuration,
         jobs: &[(NewJob<'_>, Timestamp)],

@@ -5,7 +5,7 @@ use std::time::Duration;
 use sqlx::PgPool;
 use sqlx::postgres::{PgListener, PgPoolOptions};
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::transaction::{JOBS_CHANNEL, Pool, StoreError};
 
 /// Between two attempts to reach a server that is away.
@@ -25,10 +25,10 @@ struct Listening {
     listener: Option<PgListener>,
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Begins to listen. On SQLite there is nothing to hear: one process queues and works.
-    pub async fn job_signal(&self) -> Result<JobSignal, StoreError> {
-        let Pool::Postgres(pool) = &self.pool else { return Ok(JobSignal { listening: None }) };
+    pub async fn signal(self) -> Result<JobSignal, StoreError> {
+        let Pool::Postgres(pool) = self.pool else { return Ok(JobSignal { listening: None }) };
         let options = (*pool.connect_options()).clone();
         let pool = PgPoolOptions::new().max_connections(1).max_lifetime(None).idle_timeout(None);
         let mut listening = Listening { pool: pool.connect_lazy_with(options), listener: None };
@@ -37,10 +37,10 @@ impl Store {
     }
 }
 
-impl Store {
+impl JobStore<'_> {
     /// Tells every process that jobs were queued. Nothing hangs on it: whoever hears nothing finds them a little later.
-    pub async fn tell_workers(&self) -> Result<(), StoreError> {
-        if let Pool::Postgres(pool) = &self.pool {
+    pub async fn notify_workers(self) -> Result<(), StoreError> {
+        if let Pool::Postgres(pool) = self.pool {
             // Nothing is written that must reach the disk.
             let tell = "SELECT set_config('synchronous_commit', 'off', TRUE), pg_notify($1, '')";
             sqlx::query(tell).bind(JOBS_CHANNEL).execute(pool).await?;

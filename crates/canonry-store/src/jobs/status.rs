@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 
-use crate::engine::open::Store;
+use crate::engine::facets::JobStore;
 use crate::engine::row_values::{count, micros, optional_moment};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -22,13 +22,13 @@ pub struct QueueStatus {
 /// How many wait and run, and the first moments of both.
 type Waiting = (i64, i64, Option<i64>, Option<i64>);
 
-impl Store {
-    pub async fn queue_status(&self, now: Timestamp) -> Result<QueueStatus, StoreError> {
+impl JobStore<'_> {
+    pub async fn status(self, now: Timestamp) -> Result<QueueStatus, StoreError> {
         let waiting = "SELECT count(*) FILTER (WHERE state = 'queued'), count(*) FILTER (WHERE state = 'running'),
                 min(run_after) FILTER (WHERE state = 'queued' AND run_after <= $1), min(begun_at) FILTER (WHERE state = 'running')
             FROM jobs WHERE state IN ('queued', 'running')";
         let dead = "SELECT count(*) FROM jobs WHERE state = 'dead'";
-        let (waiting, dead): (Waiting, i64) = on_pool!(&self.pool, |db| {
+        let (waiting, dead): (Waiting, i64) = on_pool!(self.pool, |db| {
             let waiting = sqlx::query_as(waiting).bind(micros(now)).fetch_one(db).await?;
             (waiting, sqlx::query_scalar(dead).fetch_one(db).await?)
         });

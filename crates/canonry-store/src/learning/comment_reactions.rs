@@ -10,7 +10,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::{Repo, RepoId};
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::{micros, moment, number, optional_component, optional_moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
@@ -30,12 +30,12 @@ pub struct TriageComment {
     pub synced_at: Option<Timestamp>,
 }
 
-impl Store {
+impl LearningStore<'_> {
     /// Notes how many people reacted to a triage comment and how, and learns from it while the issue has no outcome.
     /// Reactions that were taken back are simply not counted any more. Under what is no stored issue, such as a pull
     /// request, there is nothing to learn, and nothing is noted.
     pub async fn record_comment_reactions(
-        &self,
+        self,
         repo: RepoId,
         number: ItemNumber,
         comment: GithubId,
@@ -78,18 +78,18 @@ impl Store {
 
     /// The triage comments that were written since then, as the outbox knows them: first those whose reactions were
     /// never recorded, then those for which that is longest ago.
-    pub async fn triage_comments_since(&self, since: Timestamp) -> Result<Vec<TriageComment>, StoreError> {
+    pub async fn triage_comments_since(self, since: Timestamp) -> Result<Vec<TriageComment>, StoreError> {
         let query = "SELECT o.repo_id, r.github_id, r.name, o.number, o.idempotency_key, o.answer, o.updated_at,
                 (SELECT max(e.updated_at) FROM outbox e WHERE e.repo_id = o.repo_id AND e.number = o.number AND e.id > o.id
                     AND e.state IN ('sent', 'pending') AND e.idempotency_key LIKE 'triage-edit:%') AS edited_at
             FROM outbox o JOIN repos r ON r.id = o.repo_id
             WHERE o.state = 'sent' AND o.idempotency_key LIKE 'triage:%' AND o.updated_at >= $1 ORDER BY o.id";
         let rows: Vec<CommentRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(micros(since)).fetch_all(db).await?);
         let synced = "SELECT i.repo_id, c.comment_id, c.synced_at FROM triage_comment_reactions c
             JOIN items i ON i.id = c.item_id WHERE c.synced_at >= $1";
         let synced: Vec<(i64, i64, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(synced).bind(micros(since)).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(synced).bind(micros(since)).fetch_all(db).await?);
         let synced: HashMap<(i64, i64), i64> =
             synced.into_iter().map(|(repo, comment, at)| ((repo, comment), at)).collect();
         let mut comments = Vec::with_capacity(rows.len());

@@ -13,7 +13,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::{count, micros, moment, optional_component, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::comment_reactions::reactions_of;
@@ -32,12 +32,12 @@ pub struct StoredOutcome {
     pub updated_at: Timestamp,
 }
 
-impl Store {
+impl LearningStore<'_> {
     /// What became of an issue; `None` when nothing ever happened to it.
-    pub async fn issue_outcome(&self, repo: RepoId, number: ItemNumber) -> Result<Option<StoredOutcome>, StoreError> {
+    pub async fn issue_outcome(self, repo: RepoId, number: ItemNumber) -> Result<Option<StoredOutcome>, StoreError> {
         let query = "SELECT o.outcome, o.lesson, o.triage_id, o.updated_at FROM issue_outcomes o
             JOIN items i ON i.id = o.item_id WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3";
-        let row: Option<OutcomeRow> = on_pool!(&self.pool, |db| {
+        let row: Option<OutcomeRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(ItemType::Issue.as_str()).bind(number.get());
             query.fetch_optional(db).await?
         });
@@ -46,10 +46,10 @@ impl Store {
     }
 
     /// How many triaged issues of each repository taught what, by name.
-    pub async fn outcome_counts(&self) -> Result<Vec<(RepoName, LessonKind, u64)>, StoreError> {
+    pub async fn outcome_counts(self) -> Result<Vec<(RepoName, LessonKind, u64)>, StoreError> {
         let query = "SELECT r.name, o.lesson_kind, count(*) FROM issue_outcomes o JOIN repos r ON r.id = o.repo_id
             WHERE o.triage_id IS NOT NULL GROUP BY r.name, o.lesson_kind ORDER BY r.name, o.lesson_kind";
-        let rows: Vec<(String, String, i64)> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<(String, String, i64)> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         rows.into_iter().map(|(repo, kind, issues)| Ok((word(&repo)?, word(&kind)?, count(issues)?))).collect()
     }
 }

@@ -11,7 +11,7 @@ use sqlx::QueryBuilder;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::{count, micros, moment, number, optional_word, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -77,18 +77,18 @@ pub struct LearnedOutcome {
     pub at: Timestamp,
 }
 
-impl Store {
+impl LearningStore<'_> {
     /// What was learned in a repository, counted by stretches of time.
     ///
     /// Lessons of `component` carry its name and all others none: thresholds of a component depend on how much the
     /// whole repository knows. Each outcome counts where it was last changed.
-    pub async fn lesson_log(&self, repo: RepoId, component: Option<&Component>) -> Result<LessonLog, StoreError> {
+    pub async fn lesson_log(self, repo: RepoId, component: Option<&Component>) -> Result<LessonLog, StoreError> {
         // Each end by itself: SQLite finds one in the index, but reads all of it for both at once.
         let span = "SELECT
             (SELECT min(updated_at) FROM issue_outcomes WHERE repo_id = $1 AND lesson_kind <> 'unknown'),
             (SELECT max(updated_at) FROM issue_outcomes WHERE repo_id = $1 AND lesson_kind <> 'unknown')";
         let (first, last): (Option<i64>, Option<i64>) =
-            on_pool!(&self.pool, |db| sqlx::query_as(span).bind(repo.0).fetch_one(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(span).bind(repo.0).fetch_one(db).await?);
         let (Some(first), Some(last)) = (first, last) else {
             return Ok(LessonLog { step: LogStep::Day, periods: Vec::new() });
         };
@@ -96,7 +96,7 @@ impl Store {
         let counted = "SELECT (updated_at - $2) / $3, lesson_kind, level,
                 CAST(CASE WHEN component = $4 THEN 1 ELSE 0 END AS BIGINT), count(*)
             FROM issue_outcomes WHERE repo_id = $1 AND lesson_kind <> 'unknown' AND updated_at <= $5 GROUP BY 1, 2, 3, 4";
-        let rows: Vec<(i64, String, Option<i64>, i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, String, Option<i64>, i64, i64)> = on_pool!(self.pool, |db| {
             sqlx::query_as(counted)
                 .bind(repo.0)
                 .bind(cut.start)
@@ -127,13 +127,13 @@ impl Store {
     /// The outcomes that taught anything, the latest first; `before` is the moment and the key of the last one of the page
     /// before.
     pub async fn latest_lessons(
-        &self,
+        self,
         repo: RepoId,
         filter: LessonFilter<'_>,
         before: Option<(Timestamp, i64)>,
         limit: u32,
     ) -> Result<Vec<LearnedOutcome>, StoreError> {
-        let rows: Vec<LearnedRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<LearnedRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT o.item_id, i.number, i.title, o.outcome, o.lesson, o.updated_at
                 FROM issue_outcomes o JOIN items i ON i.id = o.item_id
@@ -179,11 +179,11 @@ impl Store {
     }
 
     /// Who did what decided these outcomes, by issue and delivery.
-    async fn deciders_of(&self, rows: &[LearnedRow]) -> Result<Deciders, StoreError> {
+    async fn deciders_of(self, rows: &[LearnedRow]) -> Result<Deciders, StoreError> {
         if rows.is_empty() {
             return Ok(Deciders::default());
         }
-        let found: Vec<(i64, String, Option<String>, String)> = on_pool!(&self.pool, |db| {
+        let found: Vec<(i64, String, Option<String>, String)> = on_pool!(self.pool, |db| {
             let mut query =
                 QueryBuilder::new("SELECT item_id, delivery_id, actor, by_whom FROM outcome_events WHERE item_id IN (");
             let mut listed = query.separated(", ");

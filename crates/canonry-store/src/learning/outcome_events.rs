@@ -9,7 +9,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::{ItemKeys, NUMBERS_PER_STATEMENT};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::{micros, moment, number, optional_number, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::learning::issue_outcomes::relearn;
@@ -60,13 +60,13 @@ impl EventRow {
     }
 }
 
-impl Store {
+impl LearningStore<'_> {
     /// Adds events of known issues, and learns from them in the same transaction. One whose delivery id is known
     /// already changes nothing, and so does one about an issue that is not stored.
     ///
     /// An event without a cluster gets that of the target that was predicted for its issue, as it is now.
     pub async fn record_outcome_events(
-        &self,
+        self,
         repo: RepoId,
         events: &[OutcomeEvent],
         now: Timestamp,
@@ -80,14 +80,14 @@ impl Store {
     }
 
     /// The events of one issue, in the order they happened.
-    pub async fn outcome_events(&self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutcomeEvent>, StoreError> {
+    pub async fn outcome_events(self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutcomeEvent>, StoreError> {
         let query = concat!(
             "SELECT ",
             event_columns!(),
             " FROM outcome_events e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND i.type = $2 AND i.number = $3 ORDER BY e.occurred_at, e.id"
         );
-        let rows: Vec<EventRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<EventRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(ItemType::Issue.as_str()).bind(number.get());
             query.fetch_all(db).await?
         });
@@ -95,10 +95,10 @@ impl Store {
     }
 
     /// The issues that somebody else than Canonry ever opened again, by number, each with the last time.
-    pub async fn reopened_numbers(&self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
+    pub async fn reopened_numbers(self, repo: RepoId) -> Result<Vec<(ItemNumber, Timestamp)>, StoreError> {
         let query = "SELECT i.number, max(e.occurred_at) FROM outcome_events e JOIN items i ON i.id = e.item_id
             WHERE i.repo_id = $1 AND e.kind = $2 AND e.by_whom <> 'canonry' GROUP BY i.number ORDER BY i.number";
-        let rows: Vec<(i64, i64)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, i64)> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(OutcomeKind::Reopened.as_str()).fetch_all(db).await?
         });
         rows.into_iter().map(|(of, at)| Ok((number(of)?, moment(at)?))).collect()

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::{
     count, current_threshold, micros, moment, optional_component, points, probability, word,
 };
@@ -60,17 +60,17 @@ type SettingsRow = (String, i64, f64);
 type StateRow = (String, Json<ThresholdState>);
 type LessonsRow = (String, Option<i64>, Option<String>, i64);
 
-impl Store {
+impl LearningStore<'_> {
     /// What a repository asks of its thresholds; the defaults until its configuration was read.
-    pub async fn threshold_settings(&self, repo: RepoId) -> Result<ThresholdSettings, StoreError> {
+    pub async fn threshold_settings(self, repo: RepoId) -> Result<ThresholdSettings, StoreError> {
         let row: Option<SettingsRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(READ_SETTINGS).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(READ_SETTINGS).bind(repo.0).fetch_optional(db).await?);
         read_settings(row)
     }
 
     /// Notes what a repository asks of its thresholds, and learns anew if that is something else than before.
     pub async fn set_threshold_settings(
-        &self,
+        self,
         repo: RepoId,
         settings: &ThresholdSettings,
         now: Timestamp,
@@ -103,9 +103,9 @@ impl Store {
     }
 
     /// The thresholds of a repository and of its components, as stored.
-    pub async fn thresholds(&self, repo: RepoId) -> Result<Thresholds, StoreError> {
+    pub async fn thresholds(self, repo: RepoId) -> Result<Thresholds, StoreError> {
         let rows: Vec<StateRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(READ_STATE).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(READ_STATE).bind(repo.0).fetch_all(db).await?);
         match read_state(rows)? {
             Some(thresholds) => Ok(thresholds),
             None => Ok(learn_thresholds(&self.threshold_settings(repo).await?, [])),
@@ -113,7 +113,7 @@ impl Store {
     }
 
     /// The same, learned anew from the log of events, records and reactions; nothing is stored.
-    pub async fn recomputed_thresholds(&self, repo: RepoId) -> Result<Thresholds, StoreError> {
+    pub async fn recomputed_thresholds(self, repo: RepoId) -> Result<Thresholds, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let recomputed = recomputed(&mut tx, repo).await?;
         tx.rollback().await?;
@@ -121,7 +121,7 @@ impl Store {
     }
 
     /// Both, so that they can be compared while others go on learning.
-    pub async fn checked_thresholds(&self, repo: RepoId) -> Result<CheckedThresholds, StoreError> {
+    pub async fn checked_thresholds(self, repo: RepoId) -> Result<CheckedThresholds, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let stored = stored_thresholds(&mut tx, repo).await?;
         let recomputed = recomputed(&mut tx, repo).await?;
@@ -132,14 +132,14 @@ impl Store {
     }
 
     /// How the thresholds of a repository moved, the latest first.
-    pub async fn threshold_adjustments(&self, repo: RepoId, limit: u32) -> Result<Vec<StoredAdjustment>, StoreError> {
+    pub async fn threshold_adjustments(self, repo: RepoId, limit: u32) -> Result<Vec<StoredAdjustment>, StoreError> {
         self.threshold_adjustment_pages(repo, None, None, limit).await
     }
 
     /// How the thresholds of a repository, or of one component of it, moved, the latest first, behind the move with that
     /// key.
     pub async fn threshold_adjustment_pages(
-        &self,
+        self,
         repo: RepoId,
         component: Option<&Component>,
         before: Option<i64>,
@@ -150,7 +150,7 @@ impl Store {
                 a.adjusted_at
             FROM threshold_adjustments a JOIN repos r ON r.id = a.repo_id
             WHERE a.repo_id = $1 AND a.id < $2 AND ($3 IS NULL OR a.component = $3) ORDER BY a.id DESC LIMIT $4";
-        let rows: Vec<AdjustmentRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<AdjustmentRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(component.map(Component::as_str)).bind(i64::from(limit)).fetch_all(db).await?
         });

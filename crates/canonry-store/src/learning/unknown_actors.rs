@@ -3,14 +3,14 @@
 use canonry_domain::ItemNumber;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::LearningStore;
 use crate::engine::row_values::number;
 use crate::engine::transaction::{StoreError, on_pool};
 
-impl Store {
+impl LearningStore<'_> {
     /// The triaged issues with a change of state that a sync found, by nobody knows whom, and that no other event tells.
     /// One that was asked about, and that GitHub does not tell either, is left out.
-    pub async fn issues_with_unknown_actor(&self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
+    pub async fn issues_with_unknown_actor(self, repo: RepoId) -> Result<Vec<ItemNumber>, StoreError> {
         let query = "SELECT i.number FROM items i WHERE i.repo_id = $1 AND i.type = 'issue' AND i.gone IS NULL
                 AND EXISTS (SELECT 1 FROM triage_records t WHERE t.item_id = i.id)
                 AND EXISTS (SELECT 1 FROM outcome_events e WHERE e.item_id = i.id
@@ -18,7 +18,7 @@ impl Store {
                     AND NOT EXISTS (SELECT 1 FROM outcome_events k WHERE k.item_id = e.item_id AND k.kind = e.kind
                         AND k.occurred_at = e.occurred_at AND (k.by_whom <> 'unknown' OR k.delivery_id LIKE 'timeline:%')))
             ORDER BY i.number";
-        let rows: Vec<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
+        let rows: Vec<i64> = on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).fetch_all(db).await?);
         rows.into_iter().map(number).collect()
     }
 }

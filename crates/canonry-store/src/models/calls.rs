@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ModelStore;
 use crate::engine::row_values::{micros, moment, storable};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
@@ -42,10 +42,10 @@ pub struct LlmCall {
     pub created_at: Timestamp,
 }
 
-impl Store {
+impl ModelStore<'_> {
     /// Notes questions of a run, all or none.
-    pub async fn record_llm_calls(
-        &self,
+    pub async fn record_calls(
+        self,
         repo: Option<RepoId>,
         run_id: &str,
         calls: &[NewLlmCall],
@@ -79,10 +79,10 @@ impl Store {
     }
 
     /// The questions of a run, in the order they were noted.
-    pub async fn llm_calls_of_run(&self, run_id: &str) -> Result<Vec<LlmCall>, StoreError> {
+    pub async fn calls_of_run(self, run_id: &str) -> Result<Vec<LlmCall>, StoreError> {
         let query = "SELECT repo_id, purpose, provider, model, input_tokens, output_tokens, cost_usd, latency_ms, error, created_at
             FROM llm_calls WHERE run_id = $1 ORDER BY id";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(run_id).fetch_all(db).await?);
+        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(run_id).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 }

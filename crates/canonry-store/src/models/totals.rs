@@ -4,7 +4,7 @@ use canonry_domain::RepoName;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ModelStore;
 use crate::engine::row_values::{count, micros, optional_word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -24,15 +24,15 @@ pub struct LlmTotals {
     pub cost_usd: f64,
 }
 
-impl Store {
+impl ModelStore<'_> {
     /// What a repository's questions have cost since then, in US dollars, as far as prices are known.
-    pub async fn spent_since(&self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {
+    pub async fn spent_since(self, repo: RepoId, since: Timestamp) -> Result<f64, StoreError> {
         let query = "SELECT CAST(COALESCE(sum(cost_usd), 0) AS DOUBLE PRECISION) FROM llm_calls WHERE repo_id = $1 AND created_at >= $2";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(micros(since)).fetch_one(db).await?))
     }
 
     /// What all questions so far have cost, by repository, provider and model.
-    pub async fn llm_totals(&self) -> Result<Vec<LlmTotals>, StoreError> {
+    pub async fn totals(self) -> Result<Vec<LlmTotals>, StoreError> {
         let query = "SELECT r.name AS repo, c.provider, c.model, count(*) AS calls,
                 count(*) FILTER (WHERE c.outcome = 'failed') AS failed,
                 CAST(COALESCE(sum(c.input_tokens), 0) AS BIGINT) AS input_tokens,
@@ -40,7 +40,7 @@ impl Store {
                 CAST(COALESCE(sum(c.cost_usd), 0) AS DOUBLE PRECISION) AS cost_usd
             FROM llm_calls c LEFT JOIN repos r ON r.id = c.repo_id
             GROUP BY r.name, c.provider, c.model ORDER BY r.name, c.provider, c.model";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 
 use crate::corpus::repos::{Repo, RepoId};
-use crate::engine::open::Store;
+use crate::engine::facets::OutboxStore;
 use crate::engine::row_values::{micros, moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -201,15 +201,15 @@ macro_rules! next_in_scope {
     };
 }
 
-impl Store {
+impl OutboxStore<'_> {
     /// Stores a write, or finds the one that was stored under the same key before.
-    pub async fn enqueue(&self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
+    pub async fn enqueue(self, new: &NewOutboxEntry<'_>, now: Timestamp) -> Result<OutboxEntry, StoreError> {
         self.enqueue_as(new, WritePriority::Ordinary, now).await
     }
 
     /// The same for a write that goes before ordinary ones, or does not.
     pub async fn enqueue_as(
-        &self,
+        self,
         new: &NewOutboxEntry<'_>,
         priority: WritePriority,
         now: Timestamp,
@@ -223,8 +223,8 @@ impl Store {
     /// Takes the next entry that may be worked on, corrections first, so that nobody else does until `until`. Of each item
     /// only its first pending entry can be taken: later ones wait for it, except answers to people and words about a
     /// brake.
-    pub async fn claim_outbox_entry(
-        &self,
+    pub async fn claim(
+        self,
         scope: OutboxScope,
         owner: &str,
         now: Timestamp,
@@ -239,31 +239,31 @@ impl Store {
         let take = "UPDATE outbox SET lease_owner = $3, lease_until = $4, updated_at = $2
             WHERE id = $1 AND state = 'pending' AND (lease_until IS NULL OR lease_until <= $2)";
         loop {
-            let found: Option<i64> = on_pool!(&self.pool, |db| {
+            let found: Option<i64> = on_pool!(self.pool, |db| {
                 let find = sqlx::query_scalar(find).bind(micros(now)).bind(repo).bind(number);
                 find.bind(unattended).fetch_optional(db).await?
             });
             let Some(id) = found else { return Ok(None) };
-            let taken = on_pool!(&self.pool, |db| {
+            let taken = on_pool!(self.pool, |db| {
                 let take = sqlx::query(take).bind(id).bind(micros(now)).bind(owner).bind(micros(until));
                 take.execute(db).await?.rows_affected()
             });
             // Another worker may have been faster; each round somebody gets an entry, so this ends.
             if taken == 1 {
-                return self.outbox_entry(OutboxId(id)).await;
+                return self.get(OutboxId(id)).await;
             }
         }
     }
 
     /// When the next entry can be taken, leases of other workers included; `None` when none is pending.
-    pub async fn next_outbox_moment(&self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn next_moment(self, scope: OutboxScope) -> Result<Option<Timestamp>, StoreError> {
         let (repo, number, unattended) = scope.parts();
         let query = concat!(
             "SELECT min(CASE WHEN o.lease_until > o.not_before THEN o.lease_until ELSE o.not_before END)
             FROM outbox o WHERE ",
             next_in_scope!("$1", "$2", "$3")
         );
-        let next: Option<i64> = on_pool!(&self.pool, |db| sqlx::query_scalar(query)
+        let next: Option<i64> = on_pool!(self.pool, |db| sqlx::query_scalar(query)
             .bind(repo)
             .bind(number)
             .bind(unattended)
@@ -273,40 +273,40 @@ impl Store {
     }
 
     /// Whether another worker is at the next entry right now.
-    pub async fn is_outbox_at_work(&self, scope: OutboxScope, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn is_sending(self, scope: OutboxScope, now: Timestamp) -> Result<bool, StoreError> {
         let (repo, number, unattended) = scope.parts();
         let query = concat!(
             "SELECT EXISTS (SELECT 1 FROM outbox o WHERE o.lease_until > $4 AND ",
             next_in_scope!("$1", "$2", "$3"),
             ")"
         );
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query_scalar(query).bind(repo).bind(number).bind(unattended);
             query.bind(micros(now)).fetch_one(db).await?
         }))
     }
 
     /// Who has entries that wait for them, each once.
-    pub async fn outbox_lease_owners(&self, now: Timestamp) -> Result<Vec<String>, StoreError> {
+    pub async fn lease_owners(self, now: Timestamp) -> Result<Vec<String>, StoreError> {
         let query = "SELECT DISTINCT lease_owner FROM outbox
             WHERE state = 'pending' AND lease_owner IS NOT NULL AND lease_until > $1";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(micros(now)).fetch_all(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(micros(now)).fetch_all(db).await?))
     }
 
     /// Ends the leases of somebody who has ended. What they were about stays as they left it.
-    pub async fn release_outbox_leases(&self, owner: &str) -> Result<u64, StoreError> {
+    pub async fn release_leases(self, owner: &str) -> Result<u64, StoreError> {
         let update = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
             WHERE state = 'pending' AND lease_owner = $1";
-        Ok(on_pool!(&self.pool, |db| sqlx::query(update).bind(owner).execute(db).await?.rows_affected()))
+        Ok(on_pool!(self.pool, |db| sqlx::query(update).bind(owner).execute(db).await?.rows_affected()))
     }
 
     /// Ends every lease for writing and closing whose owner carries the mark of a process that is about to end.
-    pub async fn release_leases_of(&self, mark: &str) -> Result<(), StoreError> {
+    pub async fn release_leases_with_mark(self, mark: &str) -> Result<(), StoreError> {
         let (within, begins) = (format!("%{mark}%"), format!("{mark}%"));
         let closing = "DELETE FROM close_leases WHERE owner LIKE $1";
         let writing = "UPDATE outbox SET lease_owner = NULL, lease_until = NULL
             WHERE state = 'pending' AND lease_owner LIKE $1";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(closing).bind(within).execute(db).await?;
             sqlx::query(writing).bind(begins).execute(db).await?;
         });
@@ -315,10 +315,10 @@ impl Store {
 
     /// Stores a step and keeps the lease; `false` says that another worker has taken over and nothing
     /// was stored.
-    pub async fn record_outbox_step(&self, lease: Lease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn record_step(self, lease: Lease<'_>, step: &Value, now: Timestamp) -> Result<bool, StoreError> {
         let update = "UPDATE outbox SET step = $4, lease_until = $3, updated_at = $5
             WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
-        let changed = on_pool!(&self.pool, |db| {
+        let changed = on_pool!(self.pool, |db| {
             let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(micros(lease.until));
             update.bind(Json(step)).bind(micros(now)).execute(db).await?.rows_affected()
         });
@@ -329,8 +329,8 @@ impl Store {
     ///
     /// `pace` is told when something was sent since `window` and answers when the next may go. Counting
     /// and asking are one transaction, so that several processes keep one pace together.
-    pub async fn reserve_outbox_send(
-        &self,
+    pub async fn reserve_send(
+        self,
         lease: Lease<'_>,
         step: &Value,
         now: Timestamp,
@@ -367,8 +367,8 @@ impl Store {
 
     /// Counts a write that goes along with one that was counted and let through before: whatever asks next keeps the
     /// pace with it.
-    pub async fn count_content_write(&self, now: Timestamp) -> Result<(), StoreError> {
-        on_pool!(&self.pool, |db| {
+    pub async fn count_content_write(self, now: Timestamp) -> Result<(), StoreError> {
+        on_pool!(self.pool, |db| {
             sqlx::query("INSERT INTO content_writes (sent_at) VALUES ($1)").bind(micros(now)).execute(db).await?;
         });
         Ok(())
@@ -376,8 +376,8 @@ impl Store {
 
     /// Stores a step, what it waits for, and gives the lease back until `not_before`; `false` says that
     /// another worker has taken over and nothing was stored.
-    pub async fn postpone_outbox_entry(
-        &self,
+    pub async fn postpone(
+        self,
         lease: Lease<'_>,
         step: &Value,
         not_before: Timestamp,
@@ -387,7 +387,7 @@ impl Store {
         let update =
             "UPDATE outbox SET step = $3, not_before = $4, reason = $5, lease_owner = NULL, lease_until = NULL,
             updated_at = $6 WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
-        let changed = on_pool!(&self.pool, |db| {
+        let changed = on_pool!(self.pool, |db| {
             let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(Json(step));
             let update = update.bind(micros(not_before)).bind(reason).bind(micros(now));
             update.execute(db).await?.rows_affected()
@@ -396,12 +396,7 @@ impl Store {
     }
 
     /// Ends an entry for good; `false` says that another worker has taken over and nothing was stored.
-    pub async fn finish_outbox_entry(
-        &self,
-        lease: Lease<'_>,
-        end: OutboxEnd<'_>,
-        now: Timestamp,
-    ) -> Result<bool, StoreError> {
+    pub async fn finish(self, lease: Lease<'_>, end: OutboxEnd<'_>, now: Timestamp) -> Result<bool, StoreError> {
         let (state, answer, reason) = match end {
             OutboxEnd::Sent(answer) => (OutboxState::Sent, Some(Json(answer)), None),
             OutboxEnd::Refused(reason) => (OutboxState::Refused, None, Some(reason)),
@@ -409,38 +404,38 @@ impl Store {
         };
         let update = "UPDATE outbox SET state = $3, answer = $4, reason = $5, step = NULL, lease_owner = NULL,
             lease_until = NULL, updated_at = $6 WHERE id = $1 AND lease_owner = $2 AND state = 'pending'";
-        let changed = on_pool!(&self.pool, |db| {
+        let changed = on_pool!(self.pool, |db| {
             let update = sqlx::query(update).bind(lease.id.0).bind(lease.owner).bind(state.as_str());
             update.bind(answer).bind(reason).bind(micros(now)).execute(db).await?.rows_affected()
         });
         Ok(changed == 1)
     }
 
-    pub async fn outbox_entry(&self, id: OutboxId) -> Result<Option<OutboxEntry>, StoreError> {
+    pub async fn get(self, id: OutboxId) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.id = $1");
-        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
+        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(id.0).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
-    pub async fn outbox_entry_of_key(&self, key: &str) -> Result<Option<OutboxEntry>, StoreError> {
+    pub async fn of_key(self, key: &str) -> Result<Option<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.idempotency_key = $1");
-        let row: Option<Row> = on_pool!(&self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?);
+        let row: Option<Row> = on_pool!(self.pool, |db| sqlx::query_as(query).bind(key).fetch_optional(db).await?);
         row.map(Row::read).transpose()
     }
 
     /// All entries of an item, in the order in which they are sent.
-    pub async fn outbox_entries(&self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutboxEntry>, StoreError> {
+    pub async fn of_item(self, repo: RepoId, number: ItemNumber) -> Result<Vec<OutboxEntry>, StoreError> {
         let query = entries!("WHERE o.repo_id = $1 AND o.number = $2 ORDER BY o.id");
         let rows: Vec<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(number.get()).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 
     /// The keys of a repository's writes of one kind that have not ended, the oldest first.
-    pub async fn pending_outbox_keys(&self, repo: RepoId, kind: &str) -> Result<Vec<String>, StoreError> {
+    pub async fn pending_keys(self, repo: RepoId, kind: &str) -> Result<Vec<String>, StoreError> {
         let query = "SELECT idempotency_key FROM outbox
             WHERE repo_id = $1 AND state = 'pending' AND kind = $2 ORDER BY id";
-        Ok(on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(kind).fetch_all(db).await?))
+        Ok(on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(kind).fetch_all(db).await?))
     }
 }
 

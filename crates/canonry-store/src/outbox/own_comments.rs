@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 use canonry_domain::ItemNumber;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::OutboxStore;
 use crate::engine::row_values::number;
 use crate::engine::transaction::{StoreError, on_pool};
 
-impl Store {
+impl OutboxStore<'_> {
     /// Canonry's comments on each item of a repository, or on one of them: those of the outbox that stand, and those at
     /// lines of a diff. Items without any are left out. What people deleted on GitHub is still counted.
     pub async fn own_comments(
-        &self,
+        self,
         repo: RepoId,
         only: Option<ItemNumber>,
     ) -> Result<BTreeMap<ItemNumber, u32>, StoreError> {
@@ -26,7 +26,7 @@ impl Store {
             ) AS own GROUP BY number";
         let only = only.map(ItemNumber::get);
         let rows: Vec<(i64, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(only).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(only).fetch_all(db).await?);
         let own = rows.into_iter().map(|(of, written)| Ok((number(of)?, u32::try_from(written).unwrap_or(0))));
         own.collect()
     }

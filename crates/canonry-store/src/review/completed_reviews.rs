@@ -11,7 +11,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::{micros, storable, storable_json};
 use crate::engine::transaction::{StoreError, Transaction, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
@@ -61,14 +61,14 @@ impl FindingRecord<'_> {
     }
 }
 
-impl Store {
+impl ReviewStore<'_> {
     /// Stores a review and ends its run. The findings' numbers come back in their order, also when the same is said
     /// again because the answer was lost.
     ///
     /// `None` says that the run is no longer the caller's, because it was superseded, taken over or ended: then nothing
     /// is written.
-    pub async fn complete_review(
-        &self,
+    pub async fn complete(
+        self,
         record: &ReviewRecord<'_>,
         now: Timestamp,
     ) -> Result<Option<Vec<FindingId>>, StoreError> {

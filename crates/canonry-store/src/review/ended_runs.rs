@@ -6,7 +6,7 @@ use canonry_domain::review::ReviewSubject;
 use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::history::{ReviewRow, StoredReview, reviews};
 use crate::review::runs::{ReviewId, ReviewState, RunRow, StoredRun};
@@ -46,16 +46,16 @@ pub struct EndedRun {
     pub review: Option<StoredReview>,
 }
 
-impl Store {
+impl ReviewStore<'_> {
     /// The runs of a repository that came to an end and began before one of them, the newest first.
     pub async fn ended_runs(
-        &self,
+        self,
         repo: RepoId,
         filter: EndedRunFilter<'_>,
         before: Option<ReviewId>,
         limit: u32,
     ) -> Result<Vec<EndedRun>, StoreError> {
-        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(
                 "SELECT id, subject, base_sha, head_sha, state, requested, full_requested, attempts, error, created_at, finished_at
                 FROM review_runs WHERE repo_id = ",
@@ -77,11 +77,11 @@ impl Store {
         Ok(runs.into_iter().map(|run| EndedRun { review: reviews.remove(&run.id), run }).collect())
     }
 
-    async fn reviews_of_runs(&self, runs: &[ReviewId]) -> Result<HashMap<ReviewId, StoredReview>, StoreError> {
+    async fn reviews_of_runs(self, runs: &[ReviewId]) -> Result<HashMap<ReviewId, StoredReview>, StoreError> {
         if runs.is_empty() {
             return Ok(HashMap::new());
         }
-        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(reviews!("WHERE v.run_id IN ("));
             let mut listed = query.separated(", ");
             for run in runs {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{micros, moment, optional_moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
@@ -19,11 +19,11 @@ pub struct StoredDismissal {
     pub withdrawn_at: Option<Timestamp>,
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// Notes a person's no to a finding as the review that they answer told of it, or as it is now. The same said again
     /// changes nothing; `false` says that there is no such finding, or that the review did not tell of it.
-    pub async fn dismiss_finding(
-        &self,
+    pub async fn dismiss(
+        self,
         finding: FindingId,
         review: Option<ReviewId>,
         kind: DismissalKind,
@@ -62,7 +62,7 @@ impl Store {
     /// Takes back what was said against a finding in one way, such as when its thread is opened again: about the code
     /// that a review told of, or about any; by one person, or by all. `false` says that nothing stood.
     pub async fn withdraw_dismissal(
-        &self,
+        self,
         finding: FindingId,
         review: Option<ReviewId>,
         kind: DismissalKind,
@@ -85,11 +85,11 @@ impl Store {
     }
 
     /// Everything that was ever said against a finding, the oldest first.
-    pub async fn dismissals_of(&self, finding: FindingId) -> Result<Vec<StoredDismissal>, StoreError> {
+    pub async fn dismissals_of(self, finding: FindingId) -> Result<Vec<StoredDismissal>, StoreError> {
         let query = "SELECT finding_id, kind, dismisser, by_login, code, severity, category, at, withdrawn_at
             FROM dismissals WHERE finding_id = $1 ORDER BY id";
         let rows: Vec<DismissalRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
         rows.into_iter().map(DismissalRow::read).collect()
     }
 }

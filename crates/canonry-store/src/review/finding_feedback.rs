@@ -10,7 +10,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::{Repo, RepoId};
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{beginning, micros, moment, number, optional_moment, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::FindingId;
@@ -52,10 +52,10 @@ pub struct StoredPattern {
     pub protected: bool,
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// Keeps a reaction, once per id, and tells whether it was not known. One that was gone and is there again counts
     /// again, and whether it teaches is as it was said last. Only pull requests have comments to react to: for a finding of a branch, or none at all, nothing is kept.
-    pub async fn keep_reaction(&self, reaction: &NewReaction<'_>) -> Result<bool, StoreError> {
+    pub async fn record_reaction(self, reaction: &NewReaction<'_>) -> Result<bool, StoreError> {
         let about = "SELECT subject, key FROM findings WHERE id = $1 AND repo_id = $2";
         let insert =
             "INSERT INTO feedback_reactions (repo_id, reaction_id, subject, finding_id, key, by_login, up, at, teaches)
@@ -97,8 +97,8 @@ impl Store {
 
     /// The findings that a comment was posted for since then, of all pull requests or of one, with all of their comments:
     /// first those whose reactions were never read, then those for which that is longest ago.
-    pub async fn findings_to_hear(
-        &self,
+    pub async fn due_for_reactions(
+        self,
         since: Timestamp,
         pull: Option<(RepoId, ItemNumber)>,
     ) -> Result<Vec<FindingToHear>, StoreError> {
@@ -108,7 +108,7 @@ impl Store {
                 AND ($2 IS NULL OR (p.repo_id = $2 AND p.number = $3))
             ORDER BY p.id";
         let (of_repo, of_number) = pull.map(|(repo, number)| (repo.0, number.get())).unzip();
-        let rows: Vec<CommentRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<CommentRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(micros(since)).bind(of_repo).bind(of_number);
             query.fetch_all(db).await?
         });
@@ -127,9 +127,9 @@ impl Store {
     }
 
     /// Notes that the reactions to all comments of a finding were read.
-    pub async fn finding_heard(&self, finding: FindingId, now: Timestamp) -> Result<(), StoreError> {
+    pub async fn mark_reactions_fetched(self, finding: FindingId, now: Timestamp) -> Result<(), StoreError> {
         let update = "UPDATE posted_findings SET heard_at = $2 WHERE finding_id = $1";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(finding.0).bind(micros(now)).execute(db).await?;
         });
         Ok(())
@@ -137,7 +137,7 @@ impl Store {
 
     /// Marks the reactions to a finding that are not among the `present` ones as removed, and tells how many those were.
     pub async fn remove_reactions_except(
-        &self,
+        self,
         finding: FindingId,
         present: &[GithubId],
         now: Timestamp,
@@ -166,7 +166,7 @@ impl Store {
     }
 
     /// What people think of each pattern of a repository, as far as anybody's vote counts; by key.
-    pub async fn pattern_feedback(&self, repo: RepoId) -> Result<Vec<StoredPattern>, StoreError> {
+    pub async fn pattern_feedback(self, repo: RepoId) -> Result<Vec<StoredPattern>, StoreError> {
         let mut tx = self.pool.begin_reading().await?;
         let pooled = pooled(&mut tx, repo, None).await?;
         let mut patterns = Vec::with_capacity(pooled.len());
@@ -181,7 +181,7 @@ impl Store {
     /// Lets what people said so far about a pattern, or about all, count no more: only later reactions do. How many
     /// patterns had votes that counted until then.
     pub async fn clear_feedback(
-        &self,
+        self,
         repo: RepoId,
         pattern: Option<&Fingerprint>,
         by: &Login,
@@ -218,7 +218,7 @@ impl Store {
     /// another clear keeps from it. `None` says that there was nothing to undo. Whoever asked once, at `asked_at`, and is
     /// heard twice undoes one.
     pub async fn undo_feedback_clear(
-        &self,
+        self,
         repo: RepoId,
         id: Option<i64>,
         by: &Login,

@@ -11,7 +11,7 @@ use sqlx::types::Json;
 
 use crate::corpus::embeddings::{from_bytes, to_bytes};
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{beginning, count, micros, moment, storable, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::review::runs::FindingId;
@@ -76,10 +76,10 @@ pub struct PatternHistory {
     pub total: u64,
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// Keeps the vectors of findings, with their words as they are now; a finding has one. What is no finding is left
     /// out.
-    pub async fn remember_findings(&self, memories: &[NewMemory<'_>], now: Timestamp) -> Result<(), StoreError> {
+    pub async fn remember(self, memories: &[NewMemory<'_>], now: Timestamp) -> Result<(), StoreError> {
         let finding = "SELECT repo_id, latest FROM findings WHERE id = $1";
         let upsert = "INSERT INTO finding_memories (finding_id, repo_id, title, message, path, severity, category, model, vector, at)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
@@ -111,15 +111,15 @@ impl Store {
     }
 
     /// The findings of a subject that have no vector of a model, by number.
-    pub async fn findings_to_remember(
-        &self,
+    pub async fn to_remember(
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
         model: &str,
     ) -> Result<Vec<(FindingId, Finding)>, StoreError> {
         let query = "SELECT f.id, f.latest FROM findings f WHERE f.repo_id = $1 AND f.subject = $2
             AND NOT EXISTS (SELECT 1 FROM finding_memories m WHERE m.finding_id = f.id AND m.model = $3) ORDER BY f.id";
-        let rows: Vec<(i64, Json<Finding>)> = on_pool!(&self.pool, |db| {
+        let rows: Vec<(i64, Json<Finding>)> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(subject.to_string()).bind(model).fetch_all(db).await?
         });
         Ok(rows.into_iter().map(|(id, Json(finding))| (FindingId(id), finding)).collect())
@@ -127,8 +127,8 @@ impl Store {
 
     /// What is remembered of findings of which the outcome is known, the newest first: of the repository, and where
     /// sharing is asked for, of its owner's other repositories that share theirs.
-    pub async fn memories_of(
-        &self,
+    pub async fn memories(
+        self,
         repo: RepoId,
         owner_shared: bool,
         model: &str,
@@ -138,7 +138,7 @@ impl Store {
         if repos.is_empty() {
             return Ok(Vec::new());
         }
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let mut query = QueryBuilder::new(REMEMBERED);
             query.push(" WHERE m.model = ").push_bind(model).push(" AND m.repo_id IN (");
             let mut listed = query.separated(", ");
@@ -153,10 +153,10 @@ impl Store {
     }
 
     /// The repository and those of its owner that let others use what was learned in them.
-    async fn repos_that_share_with(&self, repo: RepoId) -> Result<Vec<RepoId>, StoreError> {
+    async fn repos_that_share_with(self, repo: RepoId) -> Result<Vec<RepoId>, StoreError> {
         let query = "SELECT id, name FROM repos WHERE id = $1 OR shares_memories";
         let rows: Vec<(i64, String)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).fetch_all(db).await?);
         let mut own = None;
         let mut all = Vec::with_capacity(rows.len());
         for (id, name) in rows {
@@ -172,14 +172,14 @@ impl Store {
 
     /// How the shown findings of some patterns fared in a repository; a pattern without any is left out.
     pub async fn pattern_history(
-        &self,
+        self,
         repo: RepoId,
         keys: &BTreeSet<PatternKey>,
     ) -> Result<BTreeMap<PatternKey, PatternHistory>, StoreError> {
         let keys: Vec<_> = keys.iter().map(|key| (key, storable(key.as_str()))).collect();
         let mut history = BTreeMap::new();
         for batch in keys.chunks(KEYS_PER_STATEMENT) {
-            let rows: Vec<(String, i64, i64)> = on_pool!(&self.pool, |db| {
+            let rows: Vec<(String, i64, i64)> = on_pool!(self.pool, |db| {
                 let mut query = QueryBuilder::new(
                     "SELECT key, CAST(sum(CASE WHEN fixed THEN 1 ELSE 0 END) AS BIGINT), count(*) FROM findings WHERE repo_id = ",
                 );

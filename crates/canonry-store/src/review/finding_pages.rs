@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::QueryBuilder;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{moment, optional_moment, storable, word};
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::history::{FindingRow, StoredFinding, confidence, hidden_by};
@@ -50,16 +50,16 @@ pub struct StoredReaction {
     pub removed_at: Option<Timestamp>,
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// The findings of a repository that a filter lets through and that came before one, the newest first.
-    pub async fn finding_pages(
-        &self,
+    pub async fn pages(
+        self,
         repo: RepoId,
         filter: FindingFilter<'_>,
         before: Option<FindingId>,
         limit: u32,
     ) -> Result<Vec<FindingEntry>, StoreError> {
-        let rows: Vec<EntryRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<EntryRow> = on_pool!(self.pool, |db| {
             // The page is chosen before anything is joined to it, so that neither engine begins at the reviews.
             let mut query = QueryBuilder::new(
                 "SELECT f.id, f.subject, f.latest, f.status, f.shown_as, f.fixed, a.completed_at AS first_seen, \
@@ -105,11 +105,11 @@ impl Store {
     }
 
     /// Who ever reacted to a finding, the oldest first, those included that are gone or teach nothing.
-    pub async fn reactions_to(&self, repo: RepoId, finding: FindingId) -> Result<Vec<StoredReaction>, StoreError> {
+    pub async fn reactions(self, repo: RepoId, finding: FindingId) -> Result<Vec<StoredReaction>, StoreError> {
         let query = "SELECT by_login, up, at, teaches, removed_at FROM feedback_reactions
             WHERE finding_id = $1 AND repo_id = $2 ORDER BY at, reaction_id";
         let rows: Vec<(String, bool, i64, bool, Option<i64>)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
         let read = |(login, up, at, teaches, removed_at): (String, bool, i64, bool, Option<i64>)| {
             Ok(StoredReaction {
                 by: word(&login)?,

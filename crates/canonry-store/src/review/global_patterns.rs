@@ -3,7 +3,7 @@
 use canonry_domain::review::{Category, Fingerprint, Severity};
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{count, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -21,14 +21,14 @@ pub struct GlobalPattern {
     pub thumbs_down: u64,
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// Notes what of a repository may be used elsewhere: its counts in the global ones, and its memories by its owner's
     /// other repositories.
-    pub async fn share_knowledge(&self, repo: RepoId, globally: bool, within_owner: bool) -> Result<(), StoreError> {
+    pub async fn set_sharing(self, repo: RepoId, globally: bool, within_owner: bool) -> Result<(), StoreError> {
         // Told at each review, and the row is one that others lock: it is written only when something changes.
         let update = "UPDATE repos SET shares_patterns = $2, shares_memories = $3
             WHERE id = $1 AND (shares_patterns <> $2 OR shares_memories <> $3)";
-        on_pool!(&self.pool, |db| {
+        on_pool!(self.pool, |db| {
             sqlx::query(update).bind(repo.0).bind(globally).bind(within_owner).execute(db).await?;
         });
         Ok(())
@@ -36,7 +36,7 @@ impl Store {
 
     /// Counts anew, from the repositories that share now: what one no longer shares is gone. As in a repository's own
     /// counts a person has one vote, a down at the same moment as an up holds, and what was cleared does not count.
-    pub async fn renew_global_patterns(&self) -> Result<(), StoreError> {
+    pub async fn recompute_global_patterns(self) -> Result<(), StoreError> {
         let insert = "INSERT INTO global_patterns (fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down)
             WITH shared AS (
                 SELECT f.id, f.fingerprint, f.severity, f.category, f.fixed FROM findings f JOIN repos r ON r.id = f.repo_id
@@ -73,11 +73,11 @@ impl Store {
     }
 
     /// The counts as they were last made, what was shown most first.
-    pub async fn global_patterns(&self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
+    pub async fn global_patterns(self, limit: u32) -> Result<Vec<GlobalPattern>, StoreError> {
         let query = "SELECT fingerprint, severity, category, shown, fixed, dismissed, thumbs_up, thumbs_down FROM global_patterns
             ORDER BY shown DESC, fingerprint, severity, category LIMIT $1";
         let rows: Vec<Row> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(i64::from(limit)).fetch_all(db).await?);
         rows.into_iter().map(Row::read).collect()
     }
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::{beginning, count, moment, word};
 use crate::engine::transaction::{StoreError, on_pool};
 use crate::review::runs::{FindingId, ReviewId};
@@ -125,17 +125,17 @@ macro_rules! findings {
     };
 }
 
-impl Store {
-    pub async fn review(&self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
+impl ReviewStore<'_> {
+    pub async fn get(self, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1");
         let row: Option<ReviewRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_optional(db).await?);
         row.map(ReviewRow::read).transpose()
     }
 
     /// The completed reviews of a repository, or of one subject, the newest first.
-    pub async fn reviews(
-        &self,
+    pub async fn list(
+        self,
         repo: RepoId,
         subject: Option<&ReviewSubject>,
         limit: u32,
@@ -143,7 +143,7 @@ impl Store {
         let of_repo = reviews!("WHERE v.repo_id = $1 ORDER BY v.completed_at DESC, v.run_id DESC LIMIT $2");
         let of_subject =
             reviews!("WHERE r.repo_id = $1 AND r.subject = $3 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2");
-        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
             match subject {
                 None => sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?,
                 Some(subject) => {
@@ -156,16 +156,16 @@ impl Store {
     }
 
     /// A completed review of a repository by its number; `None` when the repository has none of that number.
-    pub async fn review_of(&self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
+    pub async fn get_of_repo(self, repo: RepoId, review: ReviewId) -> Result<Option<StoredReview>, StoreError> {
         let query = reviews!("WHERE v.run_id = $1 AND v.repo_id = $2");
         let row: Option<ReviewRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).bind(repo.0).fetch_optional(db).await?);
         row.map(ReviewRow::read).transpose()
     }
 
     /// The completed reviews of a repository, or of one subject, that come after one in the list, the newest first.
-    pub async fn reviews_before(
-        &self,
+    pub async fn list_before(
+        self,
         repo: RepoId,
         subject: Option<&ReviewSubject>,
         before: Option<ReviewId>,
@@ -179,7 +179,7 @@ impl Store {
             "WHERE r.repo_id = $1 AND r.subject = $3 AND r.id < $4 AND r.state = 'completed' ORDER BY r.id DESC LIMIT $2"
         );
         let last = before.map_or(i64::MAX, |before| before.0);
-        let rows: Vec<ReviewRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<ReviewRow> = on_pool!(self.pool, |db| {
             if let Some(subject) = subject {
                 let query = sqlx::query_as(of_subject).bind(repo.0).bind(i64::from(limit));
                 query.bind(subject.to_string()).bind(last).fetch_all(db).await?
@@ -199,17 +199,17 @@ impl Store {
     }
 
     /// What a completed review said about each finding, in its order.
-    pub async fn review_sightings(&self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
+    pub async fn sightings(self, review: ReviewId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.run_id = $1 ORDER BY s.place");
         let rows: Vec<SightingRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
         rows.into_iter().map(SightingRow::read).collect()
     }
 
     /// A page of what a completed review said about its findings, behind one of them: those at their lines, in the details,
     /// folded away, hidden, fixed; each in the review's order.
-    pub async fn review_sightings_page(
-        &self,
+    pub async fn sightings_page(
+        self,
         review: ReviewId,
         after: Option<FindingId>,
         limit: u32,
@@ -225,7 +225,7 @@ impl Store {
             JOIN finding_sightings s ON s.finding_id = p.finding_id AND s.run_id = $1
             JOIN reviews v ON v.run_id = s.run_id ORDER BY p.part, p.place"
         );
-        let rows: Vec<SightingRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<SightingRow> = on_pool!(self.pool, |db| {
             let behind: Option<(i32, i64)> = match after {
                 None => Some((-1, -1)),
                 Some(after) => sqlx::query_as(place).bind(review.0).bind(after.0).fetch_optional(db).await?,
@@ -237,12 +237,12 @@ impl Store {
     }
 
     /// How many findings a completed review told of, by what it said about them.
-    pub async fn sighting_counts(&self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
+    pub async fn sighting_counts(self, review: ReviewId) -> Result<Vec<SightingCount>, StoreError> {
         let query = "SELECT status, severity, shown_as, hidden_by, count(*) FROM (
                 SELECT status, finding ->> 'severity' AS severity, shown_as, hidden_by FROM finding_sightings WHERE run_id = $1) s
             GROUP BY status, severity, shown_as, hidden_by ORDER BY status, severity, shown_as, hidden_by";
         let rows: Vec<(String, String, String, Option<String>, i64)> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(review.0).fetch_all(db).await?);
         let read = |(status, severity, shown, by, times): (String, String, String, Option<String>, i64)| {
             Ok(SightingCount {
                 status: word(&status)?,
@@ -254,34 +254,31 @@ impl Store {
         };
         rows.into_iter().map(read).collect()
     }
+}
 
+impl crate::FindingStore<'_> {
     /// What every completed review said about a finding, the oldest first.
-    pub async fn finding_story(&self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
+    pub async fn history(self, finding: FindingId) -> Result<Vec<StoredSighting>, StoreError> {
         let query = sightings!("WHERE s.finding_id = $1 ORDER BY s.run_id");
         let rows: Vec<SightingRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).fetch_all(db).await?);
         rows.into_iter().map(SightingRow::read).collect()
     }
 
     /// A finding as it was last seen; `None` when the repository has none of that number.
-    pub async fn finding(&self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
+    pub async fn get(self, repo: RepoId, finding: FindingId) -> Result<Option<StoredFinding>, StoreError> {
         let query = findings!("WHERE f.id = $1 AND f.repo_id = $2");
         let row: Option<FindingRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_optional(db).await?);
         row.map(FindingRow::read).transpose()
     }
 
     /// The findings that were last seen in a file, of whatever subject, the newest first.
-    pub async fn findings_in_file(
-        &self,
-        repo: RepoId,
-        path: &RepoPath,
-        limit: u32,
-    ) -> Result<Vec<StoredFinding>, StoreError> {
+    pub async fn in_file(self, repo: RepoId, path: &RepoPath, limit: u32) -> Result<Vec<StoredFinding>, StoreError> {
         let query = findings!(
             "WHERE f.repo_id = $1 AND substr(f.path, 1, 200) = $4 AND f.path || '' = $2 ORDER BY f.id DESC LIMIT $3"
         );
-        let rows: Vec<FindingRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<FindingRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(path.as_str()).bind(i64::from(limit));
             query.bind(beginning(path.as_str())).fetch_all(db).await?
         });

@@ -6,7 +6,7 @@ use canonry_domain::review::{Dismissal, Earlier, Finding, FindingStatus, ReviewS
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::word;
 use crate::engine::transaction::{StoreError, on_tx};
 use crate::review::finding_dismissals::DismissalRow;
@@ -26,10 +26,10 @@ pub struct LedgerFinding {
     pub first_shown: bool,
 }
 
-impl Store {
+impl ReviewStore<'_> {
     /// Every finding of any completed review of a subject, fixed ones too, by number. What failed or was superseded
     /// added nothing.
-    pub async fn review_ledger(&self, repo: RepoId, subject: &ReviewSubject) -> Result<Vec<LedgerFinding>, StoreError> {
+    pub async fn ledger(self, repo: RepoId, subject: &ReviewSubject) -> Result<Vec<LedgerFinding>, StoreError> {
         let findings = "SELECT id, latest, fixed, said_inline, status, first_shown FROM findings
             WHERE repo_id = $1 AND subject = $2 ORDER BY id";
         let dismissals =

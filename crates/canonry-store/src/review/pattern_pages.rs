@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use sqlx::types::Json;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{beginning, count, moment, optional_moment, optional_word, storable, word};
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 use crate::review::finding_feedback::{StoredPattern, describe, pooled};
@@ -62,11 +62,11 @@ const COUNTING: &str = "WITH clears AS (SELECT key, max(at) AS at FROM feedback_
         AND NOT EXISTS (SELECT 1 FROM clears c WHERE (c.key IS NULL OR c.key = v.key) AND c.at >= v.at)
     GROUP BY v.key HAVING max(v.reaction_id) < $2 ORDER BY newest DESC LIMIT $3";
 
-impl Store {
+impl FindingStore<'_> {
     /// The patterns that people's reactions count for, the one that was last reacted to first; `after` is the newest
     /// reaction of the last one of the page before.
     pub async fn pattern_pages(
-        &self,
+        self,
         repo: RepoId,
         after: Option<GithubId>,
         limit: u32,
@@ -100,7 +100,7 @@ impl Store {
     }
 
     /// What people think of one pattern; `None` when nobody's vote counts.
-    pub async fn pattern_of(&self, repo: RepoId, key: &PatternKey) -> Result<Option<StoredPattern>, StoreError> {
+    pub async fn pattern(self, repo: RepoId, key: &PatternKey) -> Result<Option<StoredPattern>, StoreError> {
         let stored = storable(key.as_str()).into_owned();
         let mut tx = self.pool.begin_reading().await?;
         let Some(feedback) = pooled(&mut tx, repo, Some(std::slice::from_ref(&stored))).await?.remove(&stored) else {
@@ -113,7 +113,7 @@ impl Store {
 
     /// When reactions were cleared, and by whom, the newest first, behind the clearing with that key.
     pub async fn feedback_clears(
-        &self,
+        self,
         repo: RepoId,
         before: Option<i64>,
         limit: u32,
@@ -153,7 +153,7 @@ impl Store {
     /// What the reviews of a repository did not show, and why, the newest first; `before` is the last one of the page
     /// before.
     pub async fn suppressions(
-        &self,
+        self,
         repo: RepoId,
         before: Option<(ReviewId, FindingId)>,
         limit: u32,
@@ -185,9 +185,9 @@ impl Store {
     }
 
     /// The moment of the newest clearing that a pattern is under; what was said before it counts no more.
-    pub async fn cleared_at(&self, repo: RepoId, key: &PatternKey) -> Result<Option<Timestamp>, StoreError> {
+    pub async fn cleared_at(self, repo: RepoId, key: &PatternKey) -> Result<Option<Timestamp>, StoreError> {
         let query = "SELECT max(at) FROM feedback_clears WHERE repo_id = $1 AND undone_at IS NULL AND (key IS NULL OR key = $2)";
-        let at: Option<i64> = on_pool!(&self.pool, |db| {
+        let at: Option<i64> = on_pool!(self.pool, |db| {
             sqlx::query_scalar(query).bind(repo.0).bind(storable(key.as_str())).fetch_one(db).await?
         });
         at.map(moment).transpose()

@@ -10,7 +10,7 @@ use sqlx::types::Json;
 
 use crate::corpus::items::NUMBERS_PER_STATEMENT;
 use crate::corpus::repos::{Repo, RepoId};
-use crate::engine::open::Store;
+use crate::engine::facets::FindingStore;
 use crate::engine::row_values::{micros, moment, number, optional_moment, optional_word, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 use crate::review::runs::{FindingId, ReviewId};
@@ -73,11 +73,11 @@ macro_rules! posted {
     };
 }
 
-impl Store {
+impl FindingStore<'_> {
     /// Notes which comments of a review say which of its findings. Said again, nothing changes; what the review does
     /// not tell of is left out.
-    pub async fn record_posted_findings(
-        &self,
+    pub async fn record_posted(
+        self,
         repo: RepoId,
         pull: ItemNumber,
         run: ReviewId,
@@ -102,43 +102,39 @@ impl Store {
 
     /// Notes that comments at their lines say these findings as a review tells of them. Where a later review has told
     /// of one meanwhile, its word counts.
-    pub async fn note_said_inline(&self, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
+    pub async fn mark_posted_inline(self, run: ReviewId, findings: &[FindingId]) -> Result<(), StoreError> {
         let mut tx = self.pool.begin().await?;
         note_said(&mut tx, run, findings).await?;
         tx.commit().await
     }
 
     /// The finding that a review comment says.
-    pub async fn posted_finding_of_comment(
-        &self,
-        repo: RepoId,
-        comment: GithubId,
-    ) -> Result<Option<PostedFinding>, StoreError> {
+    pub async fn posted_of_comment(self, repo: RepoId, comment: GithubId) -> Result<Option<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.comment_id = $2");
         let row: Option<PostedRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(comment.0).fetch_optional(db).await?);
         row.map(PostedRow::read).transpose()
     }
 
     /// What stands as comments at the lines of a pull request, the oldest first.
-    pub async fn posted_findings_of(&self, repo: RepoId, pull: ItemNumber) -> Result<Vec<PostedFinding>, StoreError> {
+    pub async fn posted_on_pull(self, repo: RepoId, pull: ItemNumber) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.repo_id = $1 AND p.number = $2 ORDER BY p.id");
         let rows: Vec<PostedRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(repo.0).bind(pull.get()).fetch_all(db).await?);
         rows.into_iter().map(PostedRow::read).collect()
     }
 
     /// The comments that ever said a finding at its line, the oldest first.
-    pub async fn posted_of_finding(&self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
+    pub async fn posted_of_finding(self, repo: RepoId, finding: FindingId) -> Result<Vec<PostedFinding>, StoreError> {
         let query = posted!("WHERE p.finding_id = $1 AND p.repo_id = $2 ORDER BY p.id");
         let rows: Vec<PostedRow> =
-            on_pool!(&self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_as(query).bind(finding.0).bind(repo.0).fetch_all(db).await?);
         rows.into_iter().map(PostedRow::read).collect()
     }
 
     /// Notes what became of a thread; `false` when no finding began it, or that was noted before.
-    pub async fn settle_posted_finding(
-        &self,
+    pub async fn settle_posted(
+        self,
         repo: RepoId,
         comment: GithubId,
         settled: Settled,
@@ -146,22 +142,24 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let update = "UPDATE posted_findings SET settled = $3, settled_at = $4
             WHERE repo_id = $1 AND comment_id = $2 AND settled IS NULL";
-        let noted = on_pool!(&self.pool, |db| {
+        let noted = on_pool!(self.pool, |db| {
             let query = sqlx::query(update).bind(repo.0).bind(comment.0).bind(settled.as_str()).bind(micros(now));
             query.execute(db).await?.rows_affected()
         });
         Ok(noted == 1)
     }
+}
 
+impl crate::ReviewStore<'_> {
     /// The head of the review that first told of each finding of a subject.
     pub async fn first_heads(
-        &self,
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
     ) -> Result<BTreeMap<FindingId, CommitSha>, StoreError> {
         let query = "SELECT f.id, r.head_sha FROM findings f JOIN review_runs r ON r.id = f.first_run
             WHERE f.repo_id = $1 AND f.subject = $2";
-        let rows: Vec<(i64, String)> = on_pool!(&self.pool, |db| sqlx::query_as(query)
+        let rows: Vec<(i64, String)> = on_pool!(self.pool, |db| sqlx::query_as(query)
             .bind(repo.0)
             .bind(subject.to_string())
             .fetch_all(db)

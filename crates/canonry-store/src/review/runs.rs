@@ -5,7 +5,7 @@ use canonry_domain::review::{CommitSha, ReviewSubject};
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::{micros, moment, optional_moment, storable, word};
 use crate::engine::transaction::{StoreError, Transaction, on_pool, on_tx};
 
@@ -151,14 +151,14 @@ pub struct CompletedRun {
     pub owner: String,
 }
 
-impl Store {
+impl ReviewStore<'_> {
     /// Claims a review of a subject at a head, in one transaction under the repository's lock.
     ///
     /// What is asked for later is newer: a claim takes the place of an unfinished run of another head, never touches a
     /// completed one, and gives way to both if they were asked for after it. A run whose lease is over goes on under its
     /// number. A head that comes back, asked for after another one, runs again whatever became of it before, because the
     /// findings are those of the other.
-    pub async fn claim_review(&self, claim: &ReviewClaim<'_>, now: Timestamp) -> Result<Claimed, StoreError> {
+    pub async fn claim(self, claim: &ReviewClaim<'_>, now: Timestamp) -> Result<Claimed, StoreError> {
         let mut tx = self.pool.begin().await?;
         tx.lock_items_of(claim.repo).await?;
         // Before anything is written: what a claim supersedes must not change what was last completed.
@@ -194,19 +194,19 @@ impl Store {
 
     /// Keeps one's own run for longer. `false` says that it is one's own no more, because it was superseded or taken
     /// over: then nothing more may be written for it.
-    pub async fn hold_review(&self, run: ReviewId, owner: &str, until: Timestamp) -> Result<bool, StoreError> {
+    pub async fn renew_claim(self, run: ReviewId, owner: &str, until: Timestamp) -> Result<bool, StoreError> {
         let hold = "UPDATE review_runs SET lease_until = $3 WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
-        let held = on_pool!(&self.pool, |db| {
+        let held = on_pool!(self.pool, |db| {
             sqlx::query(hold).bind(run.0).bind(owner).bind(micros(until)).execute(db).await?.rows_affected()
         });
         Ok(held == 1)
     }
 
     /// Ends one's own run without a review; `false` says that it was one's own no more.
-    pub async fn fail_review(&self, run: ReviewId, owner: &str, why: &str, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn fail(self, run: ReviewId, owner: &str, why: &str, now: Timestamp) -> Result<bool, StoreError> {
         let fail = "UPDATE review_runs SET state = 'failed', error = $3, finished_at = $4
             WHERE id = $1 AND lease_owner = $2 AND state = 'running'";
-        let failed = on_pool!(&self.pool, |db| {
+        let failed = on_pool!(self.pool, |db| {
             let query = sqlx::query(fail).bind(run.0).bind(owner).bind(storable(why)).bind(micros(now));
             query.execute(db).await?.rows_affected()
         });
@@ -215,8 +215,8 @@ impl Store {
 
     /// Ends the unfinished runs of a subject that are of other heads than this: commits were pushed, and whoever works on
     /// one of them may stop. Says how many there were.
-    pub async fn supersede_reviews(
-        &self,
+    pub async fn supersede(
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
         head: &CommitSha,
@@ -224,7 +224,7 @@ impl Store {
     ) -> Result<u64, StoreError> {
         let supersede = "UPDATE review_runs SET state = 'superseded', finished_at = $4
             WHERE repo_id = $1 AND subject = $2 AND head_sha <> $3 AND state IN ('pending', 'running')";
-        Ok(on_pool!(&self.pool, |db| {
+        Ok(on_pool!(self.pool, |db| {
             let query = sqlx::query(supersede).bind(repo.0).bind(subject.to_string()).bind(head.as_str());
             query.bind(micros(now)).execute(db).await?.rows_affected()
         }))
@@ -232,7 +232,7 @@ impl Store {
 
     /// The last completed run of a subject.
     pub async fn last_completed_run(
-        &self,
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
     ) -> Result<Option<CompletedRun>, StoreError> {
@@ -241,7 +241,7 @@ impl Store {
 
     /// The last completed run of a subject at a head.
     pub async fn last_completed_run_of_head(
-        &self,
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
         head: &CommitSha,
@@ -250,7 +250,7 @@ impl Store {
     }
 
     async fn last_completed(
-        &self,
+        self,
         repo: RepoId,
         subject: &ReviewSubject,
         head: Option<&CommitSha>,
@@ -259,7 +259,7 @@ impl Store {
             WHERE repo_id = $1 AND subject = $2 AND state = 'completed' ORDER BY id DESC LIMIT 1";
         let of_head = "SELECT id, base_sha, base_branch, head_sha, lease_owner FROM review_runs
             WHERE repo_id = $1 AND subject = $2 AND head_sha = $3 AND state = 'completed' ORDER BY id DESC LIMIT 1";
-        let row: Option<CompletedRow> = on_pool!(&self.pool, |db| {
+        let row: Option<CompletedRow> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(if head.is_some() { of_head } else { of_any });
             let query = query.bind(repo.0).bind(subject.to_string());
             let query = if let Some(head) = head { query.bind(head.as_str()) } else { query };
@@ -278,18 +278,18 @@ impl Store {
     }
 
     /// What was ever reviewed, or begun to be, at a head.
-    pub async fn subjects_of_head(&self, repo: RepoId, head: &CommitSha) -> Result<Vec<ReviewSubject>, StoreError> {
+    pub async fn subjects_of_head(self, repo: RepoId, head: &CommitSha) -> Result<Vec<ReviewSubject>, StoreError> {
         let query = "SELECT DISTINCT subject FROM review_runs WHERE repo_id = $1 AND head_sha = $2 ORDER BY subject";
         let subjects: Vec<String> =
-            on_pool!(&self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(head.as_str()).fetch_all(db).await?);
+            on_pool!(self.pool, |db| sqlx::query_scalar(query).bind(repo.0).bind(head.as_str()).fetch_all(db).await?);
         subjects.iter().map(|subject| word(subject)).collect()
     }
 
     /// How many runs of each repository have ended in each way.
-    pub async fn review_counts(&self) -> Result<Vec<(RepoName, ReviewState, u64)>, StoreError> {
+    pub async fn counts(self) -> Result<Vec<(RepoName, ReviewState, u64)>, StoreError> {
         let query = "SELECT r.name, v.state, count(*) FROM review_runs v JOIN repos r ON r.id = v.repo_id
             WHERE v.state IN ('completed', 'failed', 'superseded') GROUP BY r.name, v.state ORDER BY r.name, v.state";
-        let rows: Vec<(String, String, i64)> = on_pool!(&self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
+        let rows: Vec<(String, String, i64)> = on_pool!(self.pool, |db| sqlx::query_as(query).fetch_all(db).await?);
         let counted = rows.into_iter().map(|(name, state, count)| {
             Ok((word(&name)?, word(&state)?, u64::try_from(count).map_err(StoreError::damaged)?))
         });
@@ -297,8 +297,8 @@ impl Store {
     }
 
     /// The runs of a repository, or of one subject, whatever became of them; the newest first.
-    pub async fn review_runs(
-        &self,
+    pub async fn runs(
+        self,
         repo: RepoId,
         subject: Option<&ReviewSubject>,
         limit: u32,
@@ -307,7 +307,7 @@ impl Store {
             FROM review_runs WHERE repo_id = $1 ORDER BY id DESC LIMIT $2";
         let of_subject = "SELECT id, subject, base_sha, head_sha, state, requested, full_requested, attempts, error, created_at, finished_at
             FROM review_runs WHERE repo_id = $1 AND subject = $3 ORDER BY id DESC LIMIT $2";
-        let rows: Vec<RunRow> = on_pool!(&self.pool, |db| {
+        let rows: Vec<RunRow> = on_pool!(self.pool, |db| {
             match subject {
                 None => sqlx::query_as(of_repo).bind(repo.0).bind(i64::from(limit)).fetch_all(db).await?,
                 Some(subject) => {

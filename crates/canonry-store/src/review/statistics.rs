@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 use jiff::{Span, Timestamp};
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::ReviewStore;
 use crate::engine::row_values::{count, micros, word};
 use crate::engine::transaction::{StoreError, on_tx};
 
@@ -63,13 +63,9 @@ pub struct ReviewDay {
     pub avg_confidence: Option<f64>,
 }
 
-impl Store {
+impl ReviewStore<'_> {
     /// Figures about the reviews of a repository that were completed since then, or ever.
-    pub async fn review_statistics(
-        &self,
-        repo: RepoId,
-        since: Option<Timestamp>,
-    ) -> Result<ReviewStatistics, StoreError> {
+    pub async fn statistics(self, repo: RepoId, since: Option<Timestamp>) -> Result<ReviewStatistics, StoreError> {
         let reviews = "SELECT count(*), count(DISTINCT r.subject) FROM reviews v JOIN review_runs r ON r.id = v.run_id
             WHERE v.repo_id = $1 AND v.completed_at >= $2";
         let findings = "SELECT f.severity, f.first_shown, count(*), CAST(sum(CASE WHEN f.fixed THEN 1 ELSE 0 END) AS BIGINT), CAST(sum(f.first_confidence) AS BIGINT)
@@ -124,7 +120,7 @@ impl Store {
     }
 
     /// Figures about each of so many days in UTC, those without a review too, in order.
-    pub async fn review_days(&self, repo: RepoId, from: Date, days: u32) -> Result<Vec<ReviewDay>, StoreError> {
+    pub async fn days(self, repo: RepoId, from: Date, days: u32) -> Result<Vec<ReviewDay>, StoreError> {
         let reviews = "SELECT completed_at / 86400000000, count(*), CAST(sum(fixed) AS BIGINT) FROM reviews
             WHERE repo_id = $1 AND completed_at >= $2 AND completed_at < $3 GROUP BY 1";
         let findings = "SELECT v.completed_at / 86400000000, count(*), CAST(sum(CASE WHEN f.first_shown THEN 0 ELSE 1 END) AS BIGINT), CAST(sum(f.first_confidence) AS BIGINT)

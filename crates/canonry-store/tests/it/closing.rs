@@ -28,10 +28,10 @@ fn number(number: i64) -> ItemNumber {
 /// A store with the issues 1 to 9 and the pull requests 11 and 12.
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     let issues = (1..=9).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
     let pulls = (11..=12).map(|of| ItemRecord::new(ItemType::Pr, number(of), format!("Fix {of}")));
-    store.take_in(&repo, issues.chain(pulls).collect(), at(0)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, issues.chain(pulls).collect(), at(0)).await.expect("taken in");
     (store, repo)
 }
 
@@ -59,7 +59,7 @@ async fn plan(store: &Store, repo: &Repo, rows: &[NewPlanRow], second: i64) -> C
         config_hash: "c",
         run_id: "planning",
     };
-    store.create_plan(repo.id, &plan, rows, at(second)).await.expect("planned")
+    store.plans().create(repo.id, &plan, rows, at(second)).await.expect("planned")
 }
 
 fn result(outcome: CloseOutcome) -> CloseResult<'static> {
@@ -67,7 +67,7 @@ fn result(outcome: CloseOutcome) -> CloseResult<'static> {
 }
 
 async fn rows(store: &Store, run: CloseRunId) -> Vec<CloseRunRow> {
-    store.close_run_rows(run).await.expect("reads")
+    store.plans().rows(run).await.expect("reads")
 }
 
 async fn state(
@@ -76,7 +76,7 @@ async fn state(
     item_type: ItemType,
     of: i64,
 ) -> (ItemState, Option<StateReason>, Option<i64>) {
-    let item = store.item(repo.id, item_type, number(of)).await.expect("reads").expect("known");
+    let item = store.corpus().item(repo.id, item_type, number(of)).await.expect("reads").expect("known");
     (item.state, item.state_reason, item.duplicate_of.map(ItemNumber::get))
 }
 
@@ -85,7 +85,7 @@ on_both_engines! {
         let (store, repo) = open(&database).await;
         let planned = [closes(ISSUE, 2, 1), closes(ISSUE, 3, 1), closes(ISSUE, 4, 1), skips(5, SkipReason::Pinned), closes(ItemType::Pr, 12, 11)];
         let id = plan(&store, &repo, &planned, 0).await;
-        let run = store.close_run(id).await.expect("reads").expect("there");
+        let run = store.plans().run(id).await.expect("reads").expect("there");
         assert_eq!((run.mode, run.plan_id, run.target_policy), (CloseMode::Plan, None, TargetPolicy::DirectFallback));
         assert_eq!((&run.repo, run.min_close.get(), run.config_hash.as_str(), run.run_id.as_str()), (&repo, 0.9, "c", "planning"));
         assert_eq!((run.created_at, run.finished_at), (at(0), None));
@@ -98,7 +98,7 @@ on_both_engines! {
         // People's word counts on rows that close.
         let approve = async |numbers: &[i64], word, second| {
             let numbers: Vec<_> = numbers.iter().copied().map(number).collect();
-            store.set_approved(id, ISSUE, &numbers, word, None, at(second)).await.expect("noted")
+            store.plans().set_approved(id, ISSUE, &numbers, word, None, at(second)).await.expect("noted")
         };
         assert_eq!(approve(&[2, 3, 5, 9, 12], Some(true), 1).await, 2);
         assert_eq!(approve(&[3], None, 2).await, 1);
@@ -107,17 +107,17 @@ on_both_engines! {
         assert_eq!(words[..4], [(Some(true), Some(at(1))), (None, None), (Some(false), Some(at(2))), (None, None)]);
 
         // However often it is begun, it is one run.
-        assert_eq!(store.apply_of(id).await.expect("reads"), None);
-        let apply = store.begin_apply(id, "applying", at(3)).await.expect("begun").expect("a plan");
-        assert_eq!(store.apply_of(id).await.expect("reads"), Some(apply.clone()));
+        assert_eq!(store.plans().apply_of(id).await.expect("reads"), None);
+        let apply = store.plans().begin_apply(id, "applying", at(3)).await.expect("begun").expect("a plan");
+        assert_eq!(store.plans().apply_of(id).await.expect("reads"), Some(apply.clone()));
         assert_eq!((apply.mode, apply.plan_id, apply.run_id.as_str()), (CloseMode::Apply, Some(id), "applying"));
-        assert_eq!(store.begin_apply(id, "again", at(9)).await.expect("begun"), Some(apply.clone()));
+        assert_eq!(store.plans().begin_apply(id, "again", at(9)).await.expect("begun"), Some(apply.clone()));
         let copied = rows(&store, apply.id).await;
         assert_eq!(copied, rows(&store, id).await);
 
         // A result is written once, with the item's state.
         let record = async |of: i64, outcome, second| {
-            store.record_close_result(apply.id, ISSUE, number(of), result(outcome), at(second)).await.expect("recorded")
+            store.plans().record_close_result(apply.id, ISSUE, number(of), result(outcome), at(second)).await.expect("recorded")
         };
         assert!(record(2, APPLIED, 4).await);
         assert_eq!(state(&store, &repo, ISSUE, 2).await, (ItemState::Closed, Some(StateReason::Duplicate), Some(1)));
@@ -126,11 +126,11 @@ on_both_engines! {
         assert!(record(3, OBJECTED, 5).await);
         assert_eq!(state(&store, &repo, ISSUE, 3).await, (ItemState::Open, None, None));
         let drifted = CloseResult { outcome: CloseOutcome::Skipped, reason: Some("drift:source_edited"), outbox_key: None };
-        assert!(store.record_close_result(apply.id, ISSUE, number(4), drifted, at(5)).await.expect("recorded"));
-        assert!(store.record_close_result(apply.id, ItemType::Pr, number(12), result(APPLIED), at(6)).await.expect("recorded"));
+        assert!(store.plans().record_close_result(apply.id, ISSUE, number(4), drifted, at(5)).await.expect("recorded"));
+        assert!(store.plans().record_close_result(apply.id, ItemType::Pr, number(12), result(APPLIED), at(6)).await.expect("recorded"));
         assert_eq!(state(&store, &repo, ItemType::Pr, 12).await, (ItemState::Closed, None, Some(11)));
         for (run, of) in [(apply.id, 5), (apply.id, 9), (id, 4), (CloseRunId::new(999), 2)] {
-            let recorded = store.record_close_result(run, ISSUE, number(of), result(APPLIED), at(6)).await.expect("asked");
+            let recorded = store.plans().record_close_result(run, ISSUE, number(of), result(APPLIED), at(6)).await.expect("asked");
             assert!(!recorded, "{run} {of}");
         }
         let ended = rows(&store, apply.id).await;
@@ -142,58 +142,58 @@ on_both_engines! {
 
         // Too late for a word on what was dealt with.
         assert_eq!(approve(&[2, 3, 4], Some(true), 7).await, 0);
-        store.finish_close_run(apply.id, at(8)).await.expect("finished");
-        store.finish_close_run(apply.id, at(99)).await.expect("finished");
-        assert_eq!(store.begin_apply(id, "again", at(9)).await.expect("begun").expect("a plan").finished_at, Some(at(8)));
+        store.plans().finish_run(apply.id, at(8)).await.expect("finished");
+        store.plans().finish_run(apply.id, at(99)).await.expect("finished");
+        assert_eq!(store.plans().begin_apply(id, "again", at(9)).await.expect("begun").expect("a plan").finished_at, Some(at(8)));
 
         // Of one item first; a run that did not end is gone on with.
-        let undo = store.begin_undo(id, Some(&[(ISSUE, number(2)), (ISSUE, number(4))]), "undoing", at(10)).await.expect("begun").expect("a plan");
+        let undo = store.plans().begin_undo(id, Some(&[(ISSUE, number(2)), (ISSUE, number(4))]), "undoing", at(10)).await.expect("begun").expect("a plan");
         assert_eq!((undo.mode, undo.plan_id), (CloseMode::Undo, Some(id)));
         assert_eq!(rows(&store, undo.id).await.iter().map(|row| row.number.get()).collect::<Vec<_>>(), [2]);
-        let again = store.begin_undo(id, None, "again", at(11)).await.expect("begun").expect("a plan");
+        let again = store.plans().begin_undo(id, None, "again", at(11)).await.expect("begun").expect("a plan");
         assert_eq!((again.id, rows(&store, undo.id).await.len()), (undo.id, 3));
 
         let ruling = Some(NotDuplicate { note: Some("another device"), by: None });
         let back = async |item_type, of: i64, outcome, ruling| {
-            store.record_undo_result(undo.id, item_type, number(of), result(outcome), ruling, at(12)).await.expect("recorded")
+            store.plans().record_undo_result(undo.id, item_type, number(of), result(outcome), ruling, at(12)).await.expect("recorded")
         };
         assert!(back(ISSUE, 2, APPLIED, ruling).await);
         assert!(!back(ISSUE, 2, APPLIED, ruling).await);
         assert!(back(ItemType::Pr, 12, APPLIED, None).await);
         assert!(back(ISSUE, 3, CloseOutcome::Skipped, None).await);
         assert!(!back(ISSUE, 4, APPLIED, ruling).await, "it was never closed");
-        assert!(!store.record_undo_result(apply.id, ISSUE, number(4), result(APPLIED), ruling, at(12)).await.expect("asked"));
+        assert!(!store.plans().record_undo_result(apply.id, ISSUE, number(4), result(APPLIED), ruling, at(12)).await.expect("asked"));
         assert_eq!(state(&store, &repo, ISSUE, 2).await, (ItemState::Open, Some(StateReason::Reopened), None));
         assert_eq!(state(&store, &repo, ItemType::Pr, 12).await, (ItemState::Open, None, None));
-        let rulings = store.overrides(repo.id, None).await.expect("reads");
+        let rulings = store.duplicates().overrides(repo.id, None).await.expect("reads");
         assert_eq!(rulings.iter().map(|one| (one.kind, one.item, one.other, one.note.as_deref())).collect::<Vec<_>>(),
             [
                 (OverrideKind::Excluded, number(4), Some(number(1)), None),
                 (OverrideKind::NotDuplicate, number(2), Some(number(1)), Some("another device")),
             ]);
-        store.finish_close_run(undo.id, at(13)).await.expect("finished");
-        let rest = store.begin_undo(id, None, "later", at(14)).await.expect("begun").expect("a plan");
+        store.plans().finish_run(undo.id, at(13)).await.expect("finished");
+        let rest = store.plans().begin_undo(id, None, "later", at(14)).await.expect("begun").expect("a plan");
         assert_ne!(rest.id, undo.id);
         assert_eq!(rows(&store, rest.id).await.iter().map(|row| row.number.get()).collect::<Vec<_>>(), [3]);
 
         // All of it is remembered.
-        let history = store.applied_closes(repo.id, ISSUE).await.expect("reads");
+        let history = store.plans().applied_closes(repo.id, ISSUE).await.expect("reads");
         let told: Vec<_> = history.iter().map(|one| (one.number.get(), one.target.get(), one.approved, one.objected, one.undone_at)).collect();
         assert_eq!(told, [(2, 1, Some(true), false, Some(at(12))), (3, 1, None, true, None)]);
         assert_eq!((history[0].plan_id, history[0].apply_run_id, history[0].applied_at), (id, apply.id, at(4)));
         assert_eq!((history[0].taken_back_at(), history[1].taken_back_at()), (Some(at(12)), Some(at(5))));
-        assert_eq!(store.applied_closes(repo.id, ItemType::Pr).await.expect("reads").len(), 1);
-        assert_eq!(store.closes_since(repo.id, at(0)).await.expect("counted"), 2);
-        assert_eq!(store.closes_since(repo.id, at(6)).await.expect("counted"), 1);
-        assert_eq!(store.closes_since(repo.id, at(7)).await.expect("counted"), 0);
-        store.close().await;
+        assert_eq!(store.plans().applied_closes(repo.id, ItemType::Pr).await.expect("reads").len(), 1);
+        assert_eq!(store.plans().closes_since(repo.id, at(0)).await.expect("counted"), 2);
+        assert_eq!(store.plans().closes_since(repo.id, at(6)).await.expect("counted"), 1);
+        assert_eq!(store.plans().closes_since(repo.id, at(7)).await.expect("counted"), 0);
+        store.disconnect().await;
     }
 
     async fn a_sync_that_sees_our_own_close_finds_nothing_new(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let id = plan(&store, &repo, &[closes(ISSUE, 2, 1)], 0).await;
-        let apply = store.begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
-        assert!(store.record_close_result(apply.id, ISSUE, number(2), result(APPLIED), at(2)).await.expect("recorded"));
+        let apply = store.plans().begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
+        assert!(store.plans().record_close_result(apply.id, ISSUE, number(2), result(APPLIED), at(2)).await.expect("recorded"));
         let seen = ItemRecord {
             state: Some(ItemState::Closed),
             state_reason: Some(Some(StateReason::Duplicate)),
@@ -202,12 +202,12 @@ on_both_engines! {
             synced_at: Some(at(4)),
             ..ItemRecord::new(ISSUE, number(2), "Issue 2")
         };
-        let taken = store.take_in(&repo, vec![seen], at(4)).await.expect("taken in");
+        let taken = store.corpus().upsert_items(&repo, vec![seen], at(4)).await.expect("taken in");
         assert_eq!(taken.changes, [Change::Updated { content: false }]);
-        let told = store.outcome_events(repo.id, number(2)).await.expect("reads");
+        let told = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
         let told: Vec<_> = told.iter().map(|event| (event.delivery_id.as_str(), event.by, event.duplicate_of)).collect();
         assert_eq!(told, [(format!("apply:{}#2", apply.id.get()).as_str(), EventBy::Canonry, Some(number(1)))]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn many_who_apply_a_plan_share_one_run(database: TestDatabase) {
@@ -216,13 +216,13 @@ on_both_engines! {
         let workers: Vec<_> = (0..6).map(|worker| {
             let store = store.clone();
             tokio::spawn(async move {
-                let run = store.begin_apply(id, &format!("worker {worker}"), at(1)).await.expect("begun").expect("a plan");
+                let run = store.plans().begin_apply(id, &format!("worker {worker}"), at(1)).await.expect("begun").expect("a plan");
                 let mut recorded = 0;
                 for of in [2, 3] {
                     let outcome = if worker % 2 == 0 { APPLIED } else { CloseOutcome::Failed };
-                    recorded += usize::from(store.record_close_result(run.id, ISSUE, number(of), result(outcome), at(2)).await.expect("asked"));
+                    recorded += usize::from(store.plans().record_close_result(run.id, ISSUE, number(of), result(outcome), at(2)).await.expect("asked"));
                 }
-                let undo = store.begin_undo(id, None, "undo", at(3)).await.expect("begun").expect("a plan");
+                let undo = store.plans().begin_undo(id, None, "undo", at(3)).await.expect("begun").expect("a plan");
                 (run.id, undo.id, recorded)
             })
         }).collect();
@@ -233,66 +233,66 @@ on_both_engines! {
         assert!(all.iter().all(|one| (one.0, one.1) == (all[0].0, all[0].1)), "{all:?}");
         assert_eq!(all.iter().map(|one| one.2).sum::<usize>(), 2);
         assert_eq!(rows(&store, all[0].0).await.len(), 2);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_word_given_while_a_plan_is_applied_is_heard(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let id = plan(&store, &repo, &[closes(ISSUE, 2, 1), closes(ISSUE, 3, 1)], 0).await;
-        let apply = store.begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
-        assert!(store.record_close_result(apply.id, ISSUE, number(2), result(APPLIED), at(2)).await.expect("recorded"));
-        assert_eq!(store.set_approved(id, ISSUE, &[number(2), number(3)], Some(false), None, at(3)).await.expect("noted"), 1);
+        let apply = store.plans().begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
+        assert!(store.plans().record_close_result(apply.id, ISSUE, number(2), result(APPLIED), at(2)).await.expect("recorded"));
+        assert_eq!(store.plans().set_approved(id, ISSUE, &[number(2), number(3)], Some(false), None, at(3)).await.expect("noted"), 1);
         for run in [id, apply.id] {
             let words: Vec<_> = rows(&store, run).await.iter().map(|row| row.approved).collect();
             assert_eq!(words, [None, Some(false)]);
         }
-        let word = async |run, of| store.word_on_row(run, ISSUE, number(of)).await;
+        let word = async |run, of| store.plans().approval_of_row(run, ISSUE, number(of)).await;
         assert_eq!((word(id, 2).await.expect("reads"), word(id, 3).await.expect("reads")), (None, Some(false)));
         for (run, of) in [(id, 4), (CloseRunId::new(999), 3)] {
             assert!(matches!(word(run, of).await, Err(StoreError::Database(_))), "no row has no word: {run} #{of}");
         }
         // An apply run is no plan to be reviewed, applied or undone.
-        assert_eq!(store.set_approved(apply.id, ISSUE, &[number(3)], Some(true), None, at(4)).await.expect("asked"), 0);
+        assert_eq!(store.plans().set_approved(apply.id, ISSUE, &[number(3)], Some(true), None, at(4)).await.expect("asked"), 0);
         for none in [apply.id, CloseRunId::new(999)] {
-            assert_eq!(store.begin_apply(none, "x", at(4)).await.expect("asked"), None);
-            assert_eq!(store.begin_undo(none, None, "x", at(4)).await.expect("asked"), None);
+            assert_eq!(store.plans().begin_apply(none, "x", at(4)).await.expect("asked"), None);
+            assert_eq!(store.plans().begin_undo(none, None, "x", at(4)).await.expect("asked"), None);
         }
-        assert_eq!(store.close_run(CloseRunId::new(999)).await.expect("reads"), None);
-        store.close().await;
+        assert_eq!(store.plans().run(CloseRunId::new(999)).await.expect("reads"), None);
+        store.disconnect().await;
     }
 
     async fn a_plan_was_undone_when_nothing_of_it_is_left(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let id = plan(&store, &repo, &[closes(ISSUE, 2, 1), closes(ISSUE, 3, 1), closes(ISSUE, 4, 1)], 0).await;
-        let undone = async |since| store.was_undone_since(id, at(since)).await.expect("reads");
-        let apply = store.begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
+        let undone = async |since| store.plans().was_undone_since(id, at(since)).await.expect("reads");
+        let apply = store.plans().begin_apply(id, "applying", at(1)).await.expect("begun").expect("a plan");
         assert!(!undone(0).await, "nothing was closed");
         for of in [2, 3] {
-            assert!(store.record_close_result(apply.id, ISSUE, number(of), result(APPLIED), at(2)).await.expect("recorded"));
+            assert!(store.plans().record_close_result(apply.id, ISSUE, number(of), result(APPLIED), at(2)).await.expect("recorded"));
         }
-        let undo = store.begin_undo(id, None, "undoing", at(3)).await.expect("begun").expect("a plan");
+        let undo = store.plans().begin_undo(id, None, "undoing", at(3)).await.expect("begun").expect("a plan");
         assert!(!undone(0).await);
-        assert!(store.record_undo_result(undo.id, ISSUE, number(2), result(APPLIED), None, at(4)).await.expect("recorded"));
+        assert!(store.plans().record_undo_result(undo.id, ISSUE, number(2), result(APPLIED), None, at(4)).await.expect("recorded"));
         assert!(!undone(0).await, "one is left");
         // Somebody else closed it since: it was dealt with all the same.
         let left = CloseResult { outcome: CloseOutcome::Skipped, reason: Some("not_our_close"), outbox_key: None };
-        assert!(store.record_undo_result(undo.id, ISSUE, number(3), left, None, at(5)).await.expect("recorded"));
+        assert!(store.plans().record_undo_result(undo.id, ISSUE, number(3), left, None, at(5)).await.expect("recorded"));
         assert_eq!((undone(0).await, undone(4).await, undone(5).await), (true, true, false));
-        assert!(store.record_close_result(apply.id, ISSUE, number(4), result(APPLIED), at(6)).await.expect("recorded"));
+        assert!(store.plans().record_close_result(apply.id, ISSUE, number(4), result(APPLIED), at(6)).await.expect("recorded"));
         assert!(!undone(0).await, "more was closed");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_plan_ages_by_newer_plans_and_overrides_of_its_items(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let rule = async |item: i64, other: i64, second| {
             let new = NewOverride { item_type: ISSUE, kind: OverrideKind::NotDuplicate, item: number(item), other: Some(number(other)), note: None, by: None };
-            store.add_override(repo.id, new, at(second)).await.expect("added").id
+            store.duplicates().add_override(repo.id, new, at(second)).await.expect("added").id
         };
         let before = rule(2, 9, 0).await;
         let old = plan(&store, &repo, &[closes(ISSUE, 2, 1), skips(5, SkipReason::NotOpen)], 10).await;
-        let newer_plan = async |of| store.newer_plan_of_items(of).await.expect("reads");
-        let newer_override = async |of| store.rows_left(of).await.expect("reads").newest_ruling;
+        let newer_plan = async |of| store.plans().newer_of_items(of).await.expect("reads");
+        let newer_override = async |of| store.plans().rows_left(of).await.expect("reads").newest_ruling;
         // What closes others onto the same target, or names what this plan only skips, does not concern it.
         plan(&store, &repo, &[closes(ISSUE, 3, 1), closes(ISSUE, 5, 6)], 11).await;
         rule(5, 6, 11).await;
@@ -304,11 +304,11 @@ on_both_engines! {
         let again = plan(&store, &repo, &[skips(2, SkipReason::Pinned)], 14).await;
         assert_eq!((newer_plan(old).await, newer_plan(again).await), (Some(again), None));
 
-        assert!(store.remove_override(repo.id, before, at(15)).await.expect("removed"));
+        assert!(store.duplicates().remove_override(repo.id, before, at(15)).await.expect("removed"));
         assert_eq!(newer_override(old).await, Some(before), "a ruling that was taken back counts too");
         let about_target = rule(7, 1, 16).await;
         assert_eq!(newer_override(old).await, Some(about_target));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_ruling_touches_its_cluster_and_an_exclusion_nothing_but_its_row(database: TestDatabase) {
@@ -317,13 +317,13 @@ on_both_engines! {
         let id = plan(&store, &repo, &rows, 0).await;
         let mona = "mona".parse().expect("a login");
         let say = async |of: i64, word, second| {
-            store.set_approved(id, ISSUE, &[number(of)], word, Some(&mona), at(second)).await.expect("noted")
+            store.plans().set_approved(id, ISSUE, &[number(of)], word, Some(&mona), at(second)).await.expect("noted")
         };
         say(6, Some(true), 1).await;
         say(5, Some(false), 1).await;
-        let left = async || store.rows_left(id).await.expect("reads");
+        let left = async || store.plans().rows_left(id).await.expect("reads");
         assert_eq!(left().await, RowsLeft { approved: 1, unapproved: 2, ruled_since: 0, newest_ruling: None });
-        let rulings = async || store.overrides(repo.id, None).await.expect("reads");
+        let rulings = async || store.duplicates().overrides(repo.id, None).await.expect("reads");
         let ruled = rulings().await;
         assert_eq!(ruled.len(), 1);
         assert_eq!(
@@ -331,8 +331,8 @@ on_both_engines! {
             (OverrideKind::Excluded, number(5), Some(number(4)), Some(&mona), at(1))
         );
         let new = NewOverride { item_type: ISSUE, kind: OverrideKind::NotDuplicate, item: number(2), other: Some(number(1)), note: None, by: None };
-        let apart = store.add_override(repo.id, new, at(2)).await.expect("added").id;
-        let touched = store.targets_ruled_since(id).await.expect("reads");
+        let apart = store.duplicates().add_override(repo.id, new, at(2)).await.expect("added").id;
+        let touched = store.plans().targets_ruled_since(id).await.expect("reads");
         assert_eq!(touched.into_iter().collect::<Vec<_>>(), [((ISSUE, number(1)), apart)]);
         assert_eq!(left().await, RowsLeft { approved: 1, unapproved: 0, ruled_since: 2, newest_ruling: Some(apart) });
 
@@ -344,7 +344,7 @@ on_both_engines! {
             say(5, word, 5).await;
             assert!(rulings().await.iter().all(|ruled| ruled.kind != OverrideKind::Excluded), "{word:?}");
         }
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_plan_keeps_words_and_a_lifted_exclusion_closes_its_row(database: TestDatabase) {
@@ -361,9 +361,9 @@ on_both_engines! {
         let excluded = NewPlanRow { skip: Some(SkipReason::Excluded), ..closes(ISSUE, 3, 1) };
         let words = [((ISSUE, number(2)), word(true)), ((ISSUE, number(3)), word(false))].into();
         let rows = [closes(ISSUE, 2, 1), excluded];
-        let id = store.create_plan_keeping(repo.id, &new, &rows, &words, at(1)).await.expect("written");
+        let id = store.plans().create_keeping_approvals(repo.id, &new, &rows, &words, at(1)).await.expect("written");
         let rows = async || {
-            let rows = store.close_run_rows(id).await.expect("reads").into_iter();
+            let rows = store.plans().rows(id).await.expect("reads").into_iter();
             rows.map(|row| (row.number.get(), row.skip, row.approved, row.approved_by)).collect::<Vec<_>>()
         };
         let mona = Some(mona);
@@ -371,14 +371,14 @@ on_both_engines! {
             (2, None, Some(true), mona.clone()),
             (3, Some(SkipReason::Excluded), Some(false), mona.clone()),
         ]);
-        let approvals = store.standing_approvals(repo.id, ISSUE).await.expect("reads");
+        let approvals = store.plans().standing_approvals(repo.id, ISSUE).await.expect("reads");
         assert_eq!(approvals.keys().map(|of| of.get()).collect::<Vec<_>>(), [2]);
         // To take all words back takes back those of this plan; an exclusion is lifted by name.
-        assert_eq!(store.set_all_approved(id, None, None, None, at(2)).await.expect("noted"), 1);
+        assert_eq!(store.plans().set_all_approved(id, None, None, None, at(2)).await.expect("noted"), 1);
         assert_eq!(rows().await[1], (3, Some(SkipReason::Excluded), Some(false), mona.clone()));
-        assert_eq!(store.set_approved(id, ISSUE, &[number(3)], Some(true), mona.as_ref(), at(3)).await.expect("noted"), 1);
+        assert_eq!(store.plans().set_approved(id, ISSUE, &[number(3)], Some(true), mona.as_ref(), at(3)).await.expect("noted"), 1);
         assert_eq!(rows().await, [(2, None, None, None), (3, None, Some(true), mona)]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_plan_with_an_unknown_item_is_not_written(database: TestDatabase) {
@@ -391,24 +391,24 @@ on_both_engines! {
             run_id: "r",
         };
         for row in [closes(ISSUE, 2, 99), closes(ISSUE, 99, 2), closes(ISSUE, 11, 2)] {
-            let error = store.create_plan(repo.id, &new, &[closes(ISSUE, 3, 1), row], at(0)).await.expect_err("unknown");
+            let error = store.plans().create(repo.id, &new, &[closes(ISSUE, 3, 1), row], at(0)).await.expect_err("unknown");
             assert!(matches!(error, StoreError::UnknownItem { item_type: ISSUE, .. }), "{error}");
         }
-        let error = store.create_plan(repo.id, &new, &[closes(ISSUE, 2, 2)], at(0)).await.expect_err("onto itself");
+        let error = store.plans().create(repo.id, &new, &[closes(ISSUE, 2, 2)], at(0)).await.expect_err("onto itself");
         assert!(matches!(error, StoreError::Database(_)), "{error}");
-        let empty = store.create_plan(repo.id, &new, &[], at(0)).await.expect("written");
-        assert_eq!(store.close_run_rows(empty).await.expect("reads"), []);
-        assert_eq!(store.newer_plan_of_items(empty).await.expect("reads"), None);
-        store.close().await;
+        let empty = store.plans().create(repo.id, &new, &[], at(0)).await.expect("written");
+        assert_eq!(store.plans().rows(empty).await.expect("reads"), []);
+        assert_eq!(store.plans().newer_of_items(empty).await.expect("reads"), None);
+        store.disconnect().await;
     }
 
     async fn one_at_a_time_has_the_lease(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let take = async |repo: &Repo, owner: &str, now, until| {
-            store.take_close_lease(repo.id, owner, at(now), at(until)).await.expect("asked")
+            store.close().take_lease(repo.id, owner, at(now), at(until)).await.expect("asked")
         };
-        assert_eq!(store.close_lease(repo.id).await.expect("reads"), None);
+        assert_eq!(store.close().lease(repo.id).await.expect("reads"), None);
         assert!(take(&repo, "a", 0, 60).await);
         assert!(!take(&repo, "b", 59, 120).await);
         assert!(take(&other, "b", 0, 60).await, "each repository has its own");
@@ -416,19 +416,19 @@ on_both_engines! {
         assert!(!take(&repo, "b", 89, 150).await);
         assert!(take(&repo, "b", 90, 150).await, "one that ended is taken over");
         assert!(!take(&repo, "a", 91, 150).await);
-        store.release_close_lease(repo.id, "a").await.expect("nothing of its own");
-        assert_eq!(store.close_lease(repo.id).await.expect("reads"), Some(CloseLease { owner: "b".to_owned(), until: at(150) }));
-        store.release_close_lease(repo.id, "b").await.expect("given back");
+        store.close().release_lease(repo.id, "a").await.expect("nothing of its own");
+        assert_eq!(store.close().lease(repo.id).await.expect("reads"), Some(CloseLease { owner: "b".to_owned(), until: at(150) }));
+        store.close().release_lease(repo.id, "b").await.expect("given back");
         let takers: Vec<_> = (0..6).map(|taker| {
             let (store, repo) = (store.clone(), repo.id);
-            tokio::spawn(async move { store.take_close_lease(repo, &format!("taker {taker}"), at(92), at(150)).await.expect("asked") })
+            tokio::spawn(async move { store.close().take_lease(repo, &format!("taker {taker}"), at(92), at(150)).await.expect("asked") })
         }).collect();
         let mut taken = 0;
         for taker in takers {
             taken += usize::from(taker.await.expect("runs"));
         }
         assert_eq!(taken, 1);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_was_opened_again_is_told(database: TestDatabase) {
@@ -451,8 +451,8 @@ on_both_engines! {
             event(3, OutcomeKind::Reopened, 5), event(3, OutcomeKind::Closed, 6), event(3, OutcomeKind::Reopened, 7),
             event(2, OutcomeKind::Closed, 8), event(1, OutcomeKind::Reopened, 1),
         ];
-        store.record_outcome_events(repo.id, &events, at(9)).await.expect("recorded");
-        assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), [(number(1), at(1)), (number(3), at(7))]);
-        store.close().await;
+        store.learning().record_outcome_events(repo.id, &events, at(9)).await.expect("recorded");
+        assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), [(number(1), at(1)), (number(3), at(7))]);
+        store.disconnect().await;
     }
 }

@@ -36,15 +36,15 @@ fn probability(value: f64) -> Probability {
 /// A store with issues 1 to `count` and the pull request 2.
 async fn open(database: &TestDatabase, count: i64) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
     let mut records: Vec<_> = (1..=count).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))).collect();
     records.push(ItemRecord::new(ItemType::Pr, number(2), "A fix"));
-    store.take_in(&repo, records, now()).await.expect("taken in");
+    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
     (store, repo)
 }
 
 async fn edit(store: &Store, repo: &Repo, of: i64, title: &str) {
-    store.take_in(repo, vec![ItemRecord::new(ISSUE, number(of), title)], now()).await.expect("taken in");
+    store.corpus().upsert_items(repo, vec![ItemRecord::new(ISSUE, number(of), title)], now()).await.expect("taken in");
 }
 
 fn decision(source: i64, status: DecisionStatus, target: Option<i64>) -> NewDecision {
@@ -92,12 +92,12 @@ fn of_text(version: i64, decision: NewDecision) -> NewDecision {
 }
 
 async fn write(store: &Store, repo: &Repo, decisions: &[NewDecision]) {
-    let ids = store.write_decisions(repo.id, decisions, later()).await.expect("written");
+    let ids = store.judge().write_decisions(repo.id, decisions, later()).await.expect("written");
     assert_eq!(ids.len(), decisions.len());
 }
 
 async fn edges(store: &Store, repo: &Repo) -> Vec<(i64, i64)> {
-    let edges = store.accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");
+    let edges = store.judge().accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");
     edges.iter().map(|edge| (edge.source.get(), edge.target.get())).collect()
 }
 
@@ -120,7 +120,7 @@ on_both_engines! {
     async fn the_newest_sets_come_in_pages(database: TestDatabase) {
         let (store, repo) = open(&database, 6).await;
         let write = async |set: NewCandidateSet| {
-            assert!(store.write_candidate_set(repo.id, &set, now()).await.expect("written"));
+            assert!(store.duplicates().write_candidate_set(repo.id, &set, now()).await.expect("written"));
         };
         for of in [5, 3, 4, 1] {
             write(set(ISSUE, of, &[(2, 0.9), (6, 0.8)])).await;
@@ -131,12 +131,12 @@ on_both_engines! {
         write(set(ItemType::Pr, 2, &[])).await;
         edit(&store, &repo, 3, "Another text").await;
         let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(4), "Issue 4") };
-        store.take_in(&repo, vec![closed], now()).await.expect("taken in");
-        store.mark_gone(repo.id, number(5), Gone::Deleted, now()).await.expect("marked");
+        store.corpus().upsert_items(&repo, vec![closed], now()).await.expect("taken in");
+        store.corpus().mark_gone(repo.id, number(5), Gone::Deleted, now()).await.expect("marked");
 
         let all = SetFilter { item_type: None, representation: RAW, source_state: None, allow_stale: false };
         let page = async |filter: SetFilter, after: Option<(ItemNumber, ItemType)>, limit: u32| {
-            let sets = store.latest_candidate_sets(repo.id, filter, after, limit).await.expect("reads");
+            let sets = store.duplicates().latest_candidate_sets(repo.id, filter, after, limit).await.expect("reads");
             sets.iter().map(|set| (set.number.get(), set.item_type, set.members.len())).collect::<Vec<_>>()
         };
         let pr = ItemType::Pr;
@@ -151,29 +151,29 @@ on_both_engines! {
         assert_eq!(page(stale, None, 9).await, [(1, ISSUE, 2), (2, ISSUE, 0), (3, ISSUE, 2)]);
 
         // The newest one, whole; the same as the item's own list has it.
-        let newest = store.latest_candidate_sets(repo.id, all, None, 1).await.expect("reads").remove(0);
+        let newest = store.duplicates().latest_candidate_sets(repo.id, all, None, 1).await.expect("reads").remove(0);
         let order: Vec<i64> = newest.members.iter().map(|member| member.number.get()).collect();
         assert_eq!((order.as_slice(), newest.pairs.as_slice()), (&[3, 2][..], &[(number(2), number(3), 0.75)][..]));
-        let listed = store.candidate_sets(repo.id, ISSUE, number(1)).await.expect("reads");
+        let listed = store.duplicates().candidate_sets(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!((listed.len(), &listed[1]), (3, &newest));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn items_are_found_by_number(database: TestDatabase) {
         let (store, repo) = open(&database, 700).await;
         let asked: Vec<_> = (1..=700).rev().chain([3, 9_000]).map(number).collect();
-        let items = store.items_by_number(repo.id, ISSUE, &asked).await.expect("reads");
+        let items = store.corpus().items_by_number(repo.id, ISSUE, &asked).await.expect("reads");
         assert_eq!(items.iter().map(|item| item.number.get()).collect::<Vec<_>>(), (1..=700).collect::<Vec<_>>());
-        let pulls = store.items_by_number(repo.id, ItemType::Pr, &asked).await.expect("reads");
+        let pulls = store.corpus().items_by_number(repo.id, ItemType::Pr, &asked).await.expect("reads");
         assert_eq!((pulls.len(), pulls[0].title.as_str()), (1, "A fix"));
-        assert!(store.items_by_number(repo.id, ISSUE, &[]).await.expect("reads").is_empty());
-        store.close().await;
+        assert!(store.corpus().items_by_number(repo.id, ISSUE, &[]).await.expect("reads").is_empty());
+        store.disconnect().await;
     }
 
     async fn a_decision_is_kept_whole(database: TestDatabase) {
         let (store, repo) = open(&database, 3).await;
-        assert!(store.write_candidate_set(repo.id, &set(ISSUE, 1, &[(3, 0.95)]), now()).await.expect("written"));
-        let sets = store.candidate_sets(repo.id, ISSUE, number(1)).await.expect("reads");
+        assert!(store.duplicates().write_candidate_set(repo.id, &set(ISSUE, 1, &[(3, 0.95)]), now()).await.expect("written"));
+        let sets = store.duplicates().candidate_sets(repo.id, ISSUE, number(1)).await.expect("reads");
         let structure =
             Structure { relation: Some(Relation::SameInstance), certainty: Some(Certainty::Sure), ..Structure::default() };
         let candidate = DecidedCandidate {
@@ -192,10 +192,10 @@ on_both_engines! {
             model_is_duplicate: None, confidence: None, reasoning: None, ..skipped(2, "no_candidates")
         };
         let intent = NewDecision { representation: Representation::Intent, ..accepted(1, 2) };
-        let ids = store.write_decisions(repo.id, &[new, bare, intent], later()).await.expect("written");
+        let ids = store.judge().write_decisions(repo.id, &[new, bare, intent], later()).await.expect("written");
         assert!(ids.is_sorted() && ids.len() == 3);
 
-        let stored = store.decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
+        let stored = store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!(stored.iter().map(|one| one.id).collect::<Vec<_>>(), [ids[2], ids[0]]);
         let whole = &stored[1];
         assert_eq!((whole.number, whole.target, whole.candidate_set), (number(1), Some(number(3)), Some(sets[0].id)));
@@ -210,11 +210,11 @@ on_both_engines! {
         assert_eq!((whole.source_version.get(), whole.target_version), (1, Some(ContentVersion::FIRST)));
         assert_eq!(whole.created_at, later());
 
-        let bare = store.latest_decisions(repo.id, ISSUE, RAW, &[number(2)]).await.expect("reads").remove(&number(2)).expect("there");
+        let bare = store.judge().latest_decisions(repo.id, ISSUE, RAW, &[number(2)]).await.expect("reads").remove(&number(2)).expect("there");
         assert_eq!((bare.status, bare.reason.as_deref()), (DecisionStatus::Skipped, Some("no_candidates")));
         assert_eq!((bare.confidence, bare.structure, bare.answer, bare.target), (None, None, None, None));
-        assert!(store.latest_decisions(repo.id, ItemType::Pr, RAW, &[number(2)]).await.expect("reads").is_empty());
-        store.close().await;
+        assert!(store.judge().latest_decisions(repo.id, ItemType::Pr, RAW, &[number(2)]).await.expect("reads").is_empty());
+        store.disconnect().await;
     }
 
     async fn an_accepted_edge_gives_way_by_rule(database: TestDatabase) {
@@ -227,15 +227,15 @@ on_both_engines! {
         assert_eq!(edges(&store, &repo).await, [(1, 2), (3, 2)]);
         write(&store, &repo, &[NewDecision { replaces: true, ..rejected(3) }]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 2)]);
-        let ended = store.decisions_of(repo.id, ISSUE, number(3)).await.expect("reads");
+        let ended = store.judge().decisions_of(repo.id, ISSUE, number(3)).await.expect("reads");
         assert_eq!((ended[0].superseded_at, ended[1].superseded_at), (None, Some(later())));
 
         // Another accepted one takes its place, in one batch too; the other representation has its own.
         let intent = NewDecision { representation: Representation::Intent, ..accepted(1, 5) };
         write(&store, &repo, &[accepted(1, 3), intent, accepted(1, 4)]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
-        assert_eq!(store.accepted_edges(repo.id, ISSUE, Representation::Intent).await.expect("reads").len(), 1);
-        let history = store.decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
+        assert_eq!(store.judge().accepted_edges(repo.id, ISSUE, Representation::Intent).await.expect("reads").len(), 1);
+        let history = store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
         let in_force = history.iter().filter(|one| one.status == DecisionStatus::Accepted && one.superseded_at.is_none());
         assert_eq!((history.len(), in_force.count()), (7, 2));
 
@@ -256,9 +256,9 @@ on_both_engines! {
         write(&store, &repo, &[of_text(2, accepted(1, 4))]).await;
         write(&store, &repo, &[accepted(1, 5), NewDecision { replaces: true, ..rejected(1) }]).await;
         assert_eq!(edges(&store, &repo).await, [(1, 4)]);
-        let late = store.decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
+        let late = store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!((late[1].status, late[1].superseded_at), (DecisionStatus::Accepted, Some(later())));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn two_writers_leave_one_accepted_edge(database: TestDatabase) {
@@ -267,7 +267,7 @@ on_both_engines! {
             let (store, repo) = (store.clone(), repo.clone());
             tokio::spawn(async move {
                 let decisions: Vec<_> = (1..=10).map(|source| accepted(source, 11 + writer)).collect();
-                store.write_decisions(repo.id, &decisions, later()).await.expect("written").len()
+                store.judge().write_decisions(repo.id, &decisions, later()).await.expect("written").len()
             })
         }).collect();
         for writer in writers {
@@ -276,21 +276,21 @@ on_both_engines! {
         let edges = edges(&store, &repo).await;
         assert_eq!(edges.iter().map(|edge| edge.0).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
         assert!(edges.iter().all(|edge| edge.1 == edges[0].1), "batches were mixed: {edges:?}");
-        assert_eq!(store.decisions_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 6);
-        store.close().await;
+        assert_eq!(store.judge().decisions_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 6);
+        store.disconnect().await;
     }
 
     async fn a_decision_about_an_unknown_item_writes_nothing(database: TestDatabase) {
         let (store, repo) = open(&database, 3).await;
         for bad in [accepted(9, 1), accepted(1, 9), NewDecision { item_type: ItemType::Pr, ..accepted(2, 1) }] {
-            let error = store.write_decisions(repo.id, &[accepted(1, 2), bad], later()).await.expect_err("unknown");
+            let error = store.judge().write_decisions(repo.id, &[accepted(1, 2), bad], later()).await.expect_err("unknown");
             assert!(matches!(error, StoreError::UnknownItem { .. }), "{error}");
         }
-        let unknown = store.write_decisions(repo.id, &[accepted(1, 9)], later()).await.expect_err("unknown").to_string();
+        let unknown = store.judge().write_decisions(repo.id, &[accepted(1, 9)], later()).await.expect_err("unknown").to_string();
         assert!(unknown.starts_with("there is no issue #9 in the database"), "{unknown}");
         assert_eq!(edges(&store, &repo).await, []);
-        assert_eq!(store.write_decisions(repo.id, &[], later()).await.expect("nothing to do"), []);
-        store.close().await;
+        assert_eq!(store.judge().write_decisions(repo.id, &[], later()).await.expect("nothing to do"), []);
+        store.disconnect().await;
     }
 
     async fn the_newest_of_many_are_told_at_once(database: TestDatabase) {
@@ -303,19 +303,19 @@ on_both_engines! {
         write(&store, &repo, &[answered(1, ""), skipped(1, "existing_edge"), skipped(2, "existing_edge")]).await;
         write(&store, &repo, &[NewDecision { representation: Representation::Intent, ..answered(3, "intent") }]).await;
         let asked: Vec<_> = (1..=150).map(number).collect();
-        let latest = store.latest_decisions(repo.id, ISSUE, RAW, &asked).await.expect("reads");
+        let latest = store.judge().latest_decisions(repo.id, ISSUE, RAW, &asked).await.expect("reads");
         assert_eq!(latest.len(), 100);
         let reason = |of: i64| latest[&number(of)].reason.as_deref();
         assert_eq!((reason(1), reason(2), reason(3)), (Some("existing_edge"), Some("existing_edge"), None));
         let answer = async |of: i64, question: &str| {
-            let told = store.answered_decision(repo.id, ISSUE, number(of), RAW, question).await.expect("reads");
+            let told = store.judge().answered_decision(repo.id, ISSUE, number(of), RAW, question).await.expect("reads");
             told.and_then(|told| told.answer)
         };
         assert_eq!(answer(1, "question about 1").await.as_deref(), Some(""));
         assert_eq!(answer(2, "question about 2").await.as_deref(), Some("first"));
         assert_eq!(answer(3, "question about 3").await.as_deref(), Some("first"));
         assert_eq!(answer(2, "question about 3").await, None);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_ruling_holds_until_it_is_taken_back(database: TestDatabase) {
@@ -324,43 +324,43 @@ on_both_engines! {
             item_type: ISSUE, kind, item: number(item), other: other.map(number), note: Some("seen\0 it"),
             by: None,
         };
-        let duplicate = store.add_override(repo.id, ruling(OverrideKind::Duplicate, 1, Some(2)), now()).await.expect("added");
+        let duplicate = store.duplicates().add_override(repo.id, ruling(OverrideKind::Duplicate, 1, Some(2)), now()).await.expect("added");
         assert_eq!((duplicate.kind, duplicate.item, duplicate.other), (OverrideKind::Duplicate, number(1), Some(number(2))));
         assert_eq!((duplicate.note.as_deref(), duplicate.created_at), (Some("seen\u{fffd} it"), now()));
-        let apart = store.add_override(repo.id, ruling(OverrideKind::NotDuplicate, 3, Some(2)), now()).await.expect("added");
-        let canonical = store.add_override(repo.id, ruling(OverrideKind::Canonical, 2, None), now()).await.expect("added");
+        let apart = store.duplicates().add_override(repo.id, ruling(OverrideKind::NotDuplicate, 3, Some(2)), now()).await.expect("added");
+        let canonical = store.duplicates().add_override(repo.id, ruling(OverrideKind::Canonical, 2, None), now()).await.expect("added");
         let pull = NewOverride { item_type: ItemType::Pr, ..ruling(OverrideKind::Canonical, 2, None) };
-        let pull = store.add_override(repo.id, pull, now()).await.expect("added");
-        let in_force = async |item_type| store.overrides(repo.id, item_type).await.expect("reads");
+        let pull = store.duplicates().add_override(repo.id, pull, now()).await.expect("added");
+        let in_force = async |item_type| store.duplicates().overrides(repo.id, item_type).await.expect("reads");
         assert_eq!(in_force(Some(ISSUE)).await, [duplicate.clone(), apart.clone(), canonical.clone()]);
         assert_eq!(in_force(None).await.len(), 4);
 
         // Said again, it is one ruling with a new date.
-        let again = store.add_override(repo.id, ruling(OverrideKind::Canonical, 2, None), later()).await.expect("added");
+        let again = store.duplicates().add_override(repo.id, ruling(OverrideKind::Canonical, 2, None), later()).await.expect("added");
         assert_eq!(in_force(Some(ISSUE)).await, [duplicate.clone(), apart, again]);
-        assert!(!store.remove_override(repo.id, canonical.id, later()).await.expect("asked"));
+        assert!(!store.duplicates().remove_override(repo.id, canonical.id, later()).await.expect("asked"));
 
         // The edge that it left goes with it; a judge's edge stays.
         let human = NewDecision { origin: DecisionOrigin::Override, ..accepted(1, 2) };
         write(&store, &repo, &[human, accepted(3, 4)]).await;
-        let stored = store.accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");
+        let stored = store.judge().accepted_edges(repo.id, ISSUE, RAW).await.expect("reads");
         assert_eq!((stored.len(), stored[0].human, stored[1].human), (2, true, false));
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), now()).await.expect("created");
-        assert!(!store.remove_override(other.id, duplicate.id, later()).await.expect("asked"), "another repository's");
-        assert!(store.remove_override(repo.id, duplicate.id, later()).await.expect("removed"));
-        assert!(!store.remove_override(repo.id, duplicate.id, later()).await.expect("asked"));
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), now()).await.expect("created");
+        assert!(!store.duplicates().remove_override(other.id, duplicate.id, later()).await.expect("asked"), "another repository's");
+        assert!(store.duplicates().remove_override(repo.id, duplicate.id, later()).await.expect("removed"));
+        assert!(!store.duplicates().remove_override(repo.id, duplicate.id, later()).await.expect("asked"));
         assert_eq!(edges(&store, &repo).await, [(3, 4)]);
         assert_eq!(in_force(Some(ItemType::Pr)).await, [pull]);
 
         for unknown in [ruling(OverrideKind::Duplicate, 1, Some(9)), ruling(OverrideKind::Canonical, 9, None)] {
-            let error = store.add_override(repo.id, unknown, now()).await.expect_err("unknown");
+            let error = store.duplicates().add_override(repo.id, unknown, now()).await.expect_err("unknown");
             assert!(matches!(error, StoreError::UnknownItem { number: of, .. } if of == number(9)), "{error}");
         }
         for nonsense in [ruling(OverrideKind::Duplicate, 1, Some(1)), ruling(OverrideKind::Duplicate, 1, None)] {
-            let error = store.add_override(repo.id, nonsense, now()).await.expect_err("nonsense");
+            let error = store.duplicates().add_override(repo.id, nonsense, now()).await.expect_err("nonsense");
             assert!(matches!(error, StoreError::Database(_)), "{error}");
         }
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn canonicals_are_replaced_as_a_whole(database: TestDatabase) {
@@ -370,16 +370,16 @@ on_both_engines! {
         };
         let first = mapping(&[(1, 1), (2, 1), (3, 3), (4, 3)]);
         let second = mapping(&[(1, 2), (2, 2), (3, 3), (6, 3)]);
-        assert!(store.canonicals(repo.id, ISSUE, RAW).await.expect("reads").is_empty());
-        store.set_canonicals(repo.id, ISSUE, RAW, &first, now()).await.expect("written");
-        store.set_canonicals(repo.id, ISSUE, Representation::Intent, &second, now()).await.expect("written");
-        store.set_canonicals(repo.id, ItemType::Pr, RAW, &mapping(&[(2, 2)]), now()).await.expect("written");
-        assert_eq!(store.canonicals(repo.id, ISSUE, RAW).await.expect("reads"), first);
-        store.set_canonicals(repo.id, ISSUE, RAW, &second, later()).await.expect("written");
-        assert_eq!(store.canonicals(repo.id, ISSUE, RAW).await.expect("reads"), second);
-        store.set_canonicals(repo.id, ISSUE, Representation::Intent, &BTreeMap::new(), later()).await.expect("written");
-        assert!(store.canonicals(repo.id, ISSUE, Representation::Intent).await.expect("reads").is_empty());
-        assert_eq!(store.canonicals(repo.id, ItemType::Pr, RAW).await.expect("reads").len(), 1);
-        store.close().await;
+        assert!(store.duplicates().canonicals(repo.id, ISSUE, RAW).await.expect("reads").is_empty());
+        store.duplicates().set_canonicals(repo.id, ISSUE, RAW, &first, now()).await.expect("written");
+        store.duplicates().set_canonicals(repo.id, ISSUE, Representation::Intent, &second, now()).await.expect("written");
+        store.duplicates().set_canonicals(repo.id, ItemType::Pr, RAW, &mapping(&[(2, 2)]), now()).await.expect("written");
+        assert_eq!(store.duplicates().canonicals(repo.id, ISSUE, RAW).await.expect("reads"), first);
+        store.duplicates().set_canonicals(repo.id, ISSUE, RAW, &second, later()).await.expect("written");
+        assert_eq!(store.duplicates().canonicals(repo.id, ISSUE, RAW).await.expect("reads"), second);
+        store.duplicates().set_canonicals(repo.id, ISSUE, Representation::Intent, &BTreeMap::new(), later()).await.expect("written");
+        assert!(store.duplicates().canonicals(repo.id, ISSUE, Representation::Intent).await.expect("reads").is_empty());
+        assert_eq!(store.duplicates().canonicals(repo.id, ItemType::Pr, RAW).await.expect("reads").len(), 1);
+        store.disconnect().await;
     }
 }

@@ -20,12 +20,12 @@ fn key(model: &str) -> EmbeddingKey {
 
 async fn filled(database: &TestDatabase, count: i64) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+    let repo = store.repos().ensure(&"o/n".parse().expect("valid"), now()).await.expect("created");
     let records = (1..=count).map(|of| ItemRecord {
         body: Some(format!("Body {of}")),
         ..ItemRecord::new(ItemType::Issue, number(of), "Title")
     });
-    store.take_in(&repo, records.collect(), now()).await.expect("taken in");
+    store.corpus().upsert_items(&repo, records.collect(), now()).await.expect("taken in");
     (store, repo)
 }
 
@@ -46,7 +46,7 @@ fn vector(seed: u64, dim: usize) -> Vec<f32> {
 }
 
 async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, count: i64, dim: usize) {
-    let items = store.items_to_embed(repo.id, key, EmbedFilter::default(), None, 10_000).await.expect("reads");
+    let items = store.corpus().items_to_embed(repo.id, key, EmbedFilter::default(), None, 10_000).await.expect("reads");
     let embeddings: Vec<NewEmbedding> = items
         .iter()
         .take(usize::try_from(count).expect("fits"))
@@ -58,7 +58,7 @@ async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, count: i64, dim: 
             tokens: None,
         })
         .collect();
-    store.write_embeddings(repo.id, key, &embeddings, now()).await.expect("written");
+    store.corpus().write_embeddings(repo.id, key, &embeddings, now()).await.expect("written");
 }
 
 on_both_engines! {
@@ -67,7 +67,7 @@ on_both_engines! {
         let (one, other) = (key("one"), key("other"));
         let changed = EmbedFilter { only_changed: true, ..EmbedFilter::default() };
         let missing = async |key: &EmbeddingKey, after| {
-            let items = store.items_to_embed(repo.id, key, changed, after, 100).await.expect("reads");
+            let items = store.corpus().items_to_embed(repo.id, key, changed, after, 100).await.expect("reads");
             items.iter().map(|item| item.number.get()).collect::<Vec<_>>()
         };
         embed(&store, &repo, &one, 4, 3).await;
@@ -76,16 +76,16 @@ on_both_engines! {
         assert_eq!(missing(&other, Some((number(3), ItemType::Issue))).await, [4, 5]);
         let edited = ItemRecord { body: Some("Edited".into()), ..ItemRecord::new(ItemType::Issue, number(2), "Title") };
         let labelled = ItemRecord { labels: Some(vec!["bug".into()]), ..ItemRecord::new(ItemType::Issue, number(3), "Title") };
-        store.take_in(&repo, vec![edited, labelled], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![edited, labelled], now()).await.expect("taken in");
         assert_eq!(missing(&one, None).await, [2, 5]);
 
-        let stored = store.embeddings_after(repo.id, &one, ItemType::Issue, None, 100).await.expect("reads");
+        let stored = store.corpus().embeddings_after(repo.id, &one, ItemType::Issue, None, 100).await.expect("reads");
         assert_eq!(stored.iter().map(|row| (row.number.get(), row.fresh)).collect::<Vec<_>>(), [(1, true), (2, false), (3, true), (4, true)]);
         assert_eq!(stored[2].vector, vector(3, 3));
-        assert_eq!(store.embeddings_after(repo.id, &one, ItemType::Issue, Some(number(3)), 100).await.expect("reads").len(), 1);
+        assert_eq!(store.corpus().embeddings_after(repo.id, &one, ItemType::Issue, Some(number(3)), 100).await.expect("reads").len(), 1);
         embed(&store, &repo, &other, 5, 7).await;
-        assert_eq!(store.embedding_models(repo.id, Representation::Raw).await.expect("reads"), [("one".to_owned(), 4), ("other".to_owned(), 5)]);
-        assert_eq!(store.embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
+        assert_eq!(store.corpus().embedding_models(repo.id, Representation::Raw).await.expect("reads"), [("one".to_owned(), 4), ("other".to_owned(), 5)]);
+        assert_eq!(store.corpus().embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
     }
 
     async fn an_index_is_built_from_rows_and_entries(database: TestDatabase) {
@@ -98,12 +98,12 @@ on_both_engines! {
             changes: Some(canonry_domain::PullChanges { files: vec!["a.rs".into()], diff: "+x\n".into() }),
             ..ItemRecord::new(ItemType::Issue, number(2), "Title")
         };
-        store.take_in(&repo, vec![edited], now()).await.expect("taken in");
-        let rows = store.index_rows(repo.id, &model, ItemType::Issue, None).await.expect("reads");
+        store.corpus().upsert_items(&repo, vec![edited], now()).await.expect("taken in");
+        let rows = store.corpus().index_rows(repo.id, &model, ItemType::Issue, None).await.expect("reads");
         assert_eq!(rows.iter().map(|row| (row.number.get(), row.embedded)).collect::<Vec<_>>(), [(1, true), (2, false), (3, false)]);
         assert_eq!((rows[1].duplicate_of, rows[0].changes_hash, rows[1].changes_hash != 0), (Some(number(1)), 0, true));
         let numbers = [number(2), number(1), number(9)];
-        let entries = store.index_entries(repo.id, ItemType::Issue, &numbers, Some(&model)).await.expect("reads");
+        let entries = store.corpus().index_entries(repo.id, ItemType::Issue, &numbers, Some(&model)).await.expect("reads");
         let seen: Vec<_> = entries.iter().map(|entry| (entry.number.get(), entry.body.as_str(), entry.vector.clone())).collect();
         assert_eq!(seen, [(1, "Body 1", Some(vector(1, 3))), (2, "Edited", None)]);
         assert_eq!(entries[1].changes.as_ref().map(|changes| changes.files.as_slice()), Some(&["a.rs".to_owned()][..]));
@@ -111,10 +111,10 @@ on_both_engines! {
 
     async fn a_calibration_is_kept_for_each_model(database: TestDatabase) {
         let (store, _) = filled(&database, 1).await;
-        assert_eq!(store.calibration("remote").await.expect("reads"), None);
+        assert_eq!(store.corpus().calibration("remote").await.expect("reads"), None);
         for calibration in [serde_json::json!({"points": [[0.1, 0.2]]}), serde_json::json!({"points": [[0.3, 0.4]]})] {
-            store.write_calibration("remote", &calibration, now()).await.expect("written");
-            assert_eq!(store.calibration("remote").await.expect("reads"), Some(calibration));
+            store.corpus().write_calibration("remote", &calibration, now()).await.expect("written");
+            assert_eq!(store.corpus().calibration("remote").await.expect("reads"), Some(calibration));
         }
     }
 
@@ -126,12 +126,12 @@ on_both_engines! {
         let model = key("one");
         embed(&store, &repo, &model, 2_000, DIM).await;
         embed(&store, &repo, &key("another"), 50, DIM).await;
-        store.ensure_vector_index(DIM).await.expect("made");
-        store.ensure_vector_index(DIM).await.expect("there already");
-        store.mark_gone(repo.id, number(7), canonry_domain::Gone::Deleted, now()).await.expect("marked");
+        store.corpus().ensure_vector_index(DIM).await.expect("made");
+        store.corpus().ensure_vector_index(DIM).await.expect("there already");
+        store.corpus().mark_gone(repo.id, number(7), canonry_domain::Gone::Deleted, now()).await.expect("marked");
         for query in [3, 700, 1_999] {
             let query = vector(query, DIM);
-            let found = store.nearest(repo.id, &model, ItemType::Issue, &query, 20).await.expect("asked");
+            let found = store.corpus().nearest(repo.id, &model, ItemType::Issue, &query, 20).await.expect("asked");
             if database.engine() == Engine::Sqlite {
                 assert_eq!(found, None);
                 continue;
@@ -145,7 +145,7 @@ on_both_engines! {
             for (number, score) in &found {
                 assert!((score - product(number.get())).abs() < 1e-5, "#{number}: {score}");
             }
-            assert!(store.nearest(repo.id, &model, ItemType::Pr, &query, 20).await.expect("asked").expect("searched").is_empty());
+            assert!(store.corpus().nearest(repo.id, &model, ItemType::Pr, &query, 20).await.expect("asked").expect("searched").is_empty());
         }
     }
 }

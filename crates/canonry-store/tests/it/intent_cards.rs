@@ -30,24 +30,24 @@ fn card(item: &Item) -> IntentCard {
 
 async fn write(store: &Store, repo: RepoId, item: &Item, maker: &CardMaker, outcome: &CardOutcome) -> bool {
     let cards = [(item.clone(), outcome.clone())];
-    store.write_intent_cards(repo, maker, &cards, now()).await.expect("asked") == [true]
+    store.corpus().write_intent_cards(repo, maker, &cards, now()).await.expect("asked") == [true]
 }
 
 /// Gives an item a text, and gives it as the store has it then.
 async fn told(store: &Store, repo: &Repo, item_type: ItemType, of: i64, body: &str) -> Item {
     let record = ItemRecord { body: Some(body.to_owned()), ..ItemRecord::new(item_type, number(of), "Sync stops") };
-    store.take_in(repo, vec![record], now()).await.expect("taken in");
-    store.item(repo.id, item_type, number(of)).await.expect("reads").expect("known")
+    store.corpus().upsert_items(repo, vec![record], now()).await.expect("taken in");
+    store.corpus().item(repo.id, item_type, number(of)).await.expect("reads").expect("known")
 }
 
 on_both_engines! {
     async fn a_card_counts_while_it_is_about_the_items_text(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+        let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
         let item = told(&store, &repo, ItemType::Issue, 1, "error: `a\\u0000` \"quoted\" 日本").await;
         let local = maker(Extractor::Local, "rules");
         let fresh = |extractor| { let (store, repo) = (&store, &repo); async move {
-            store.fresh_intent_card(repo.id, ItemType::Issue, number(1), extractor).await.expect("reads")
+            store.corpus().fresh_intent_card(repo.id, ItemType::Issue, number(1), extractor).await.expect("reads")
         } };
         assert_eq!(fresh(Extractor::Local).await, None);
 
@@ -62,7 +62,7 @@ on_both_engines! {
         // An edit makes it stale; a card of the old text is no longer taken.
         let edited = told(&store, &repo, ItemType::Issue, 1, "It never starts.").await;
         assert_eq!(fresh(Extractor::Local).await, None);
-        let stored = store.intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads");
+        let stored = store.corpus().intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads");
         assert_eq!((stored.len(), stored[0].fresh, stored[0].source_version.get()), (1, false, 1));
         assert!(!write(&store, repo.id, &item, &local, &ready(&item)).await);
         assert!(write(&store, repo.id, &edited, &local, &ready(&edited)).await);
@@ -73,17 +73,17 @@ on_both_engines! {
         assert_eq!(fresh(Extractor::Local).await, None);
         let unknown = Item { number: number(9), ..item.clone() };
         assert!(!write(&store, repo.id, &unknown, &local, &ready(&item)).await);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_failure_is_kept_and_never_costs_a_good_card(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+        let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
         let item = told(&store, &repo, ItemType::Issue, 1, "It stops.").await;
         let (first, second) = (maker(Extractor::OpenAi, "m1"), maker(Extractor::OpenAi, "m2"));
         let failed = CardOutcome::Failed("the answer is empty".to_owned());
         let last = || async {
-            let stored = store.intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads");
+            let stored = store.corpus().intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads");
             assert_eq!(stored.len(), 1, "one row for one extractor");
             (stored[0].outcome.clone(), stored[0].maker.model.clone(), stored[0].fresh)
         };
@@ -101,13 +101,13 @@ on_both_engines! {
         let edited = told(&store, &repo, ItemType::Issue, 1, "It stops again.").await;
         assert!(write(&store, repo.id, &edited, &second, &failed).await);
         assert_eq!(last().await, (failed, "m2".to_owned(), false));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_a_maker_has_done_is_told_for_many_items(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), now()).await.expect("created");
+        let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), now()).await.expect("created");
         let (local, model) = (maker(Extractor::Local, "rules"), maker(Extractor::Gemini, "m"));
         let issue = told(&store, &repo, ItemType::Issue, 1, "a").await;
         let pull = told(&store, &repo, ItemType::Pr, 2, "b").await;
@@ -118,12 +118,12 @@ on_both_engines! {
         let failed = CardOutcome::Failed("no".to_owned());
         assert!(write(&store, repo.id, &pull, &local, &failed).await);
         let items = [issue.clone(), pull.clone()];
-        let sources = store.intent_card_sources(repo.id, &local, &items).await.expect("reads");
+        let sources = store.corpus().intent_card_sources(repo.id, &local, &items).await.expect("reads");
         assert_eq!(sources.into_iter().collect::<Vec<_>>(), [((ItemType::Issue, number(1)), issue.content_hash.clone())]);
         for another in [&model, &maker(Extractor::Local, "older rules")] {
-            assert!(store.intent_card_sources(repo.id, another, &items).await.expect("reads").is_empty());
+            assert!(store.corpus().intent_card_sources(repo.id, another, &items).await.expect("reads").is_empty());
         }
-        assert!(store.intent_card_sources(repo.id, &local, &[]).await.expect("reads").is_empty());
-        store.close().await;
+        assert!(store.corpus().intent_card_sources(repo.id, &local, &[]).await.expect("reads").is_empty());
+        store.disconnect().await;
     }
 }

@@ -45,15 +45,15 @@ async fn accept_of(store: &Store, repo: &RepoName, id: &str, item: i64, second: 
         payload: &PackedText::pack(r#"{"issue":{"title":"a\u0000b"}}"#),
         fate: Fate::Job(job),
     };
-    store.accept_delivery(&new, at(second)).await.expect("stored")
+    store.deliveries().accept(&new, at(second)).await.expect("stored")
 }
 
 async fn lease(store: &Store, owner: &str, second: i64) -> Option<Job> {
-    store.lease_job(owner, WIDE, JobScope::All, at(second), at(second + 60)).await.expect("leases")
+    store.jobs().lease(owner, WIDE, JobScope::All, at(second), at(second + 60)).await.expect("leases")
 }
 
 async fn end(store: &Store, job: &Job, owner: &str, end: JobEnd<'_>, second: i64) -> bool {
-    store.end_job(JobLease { id: job.id, owner }, end, at(second)).await.expect("ends")
+    store.jobs().end(JobLease { id: job.id, owner }, end, at(second)).await.expect("ends")
 }
 
 fn delivery_of(job: Option<Job>) -> Option<String> {
@@ -61,7 +61,7 @@ fn delivery_of(job: Option<Job>) -> Option<String> {
 }
 
 async fn state(store: &Store, id: &str) -> (DeliveryState, Option<String>) {
-    let delivery = store.delivery(id).await.expect("reads").expect("known");
+    let delivery = store.deliveries().get(id).await.expect("reads").expect("known");
     assert_eq!(delivery.finished_at.is_some(), delivery.state != DeliveryState::Queued);
     (delivery.state, delivery.reason)
 }
@@ -110,25 +110,25 @@ on_both_engines! {
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
         assert_eq!(accept(&store, "d1", 7, 4).await, Accepted::Known(DeliveryState::Done));
         assert_eq!(lease(&store, "w1", 5).await, None);
-        assert_eq!(store.jobs(&JobFilter::default(), 10).await.expect("reads").len(), 1);
-        let payload = store.delivery_payload("d1").await.expect("reads");
+        assert_eq!(store.jobs().list(&JobFilter::default(), 10).await.expect("reads").len(), 1);
+        let payload = store.deliveries().payload("d1").await.expect("reads");
         assert_eq!(payload.as_deref(), Some(r#"{"issue":{"title":"a\u0000b"}}"#));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_is_ignored_has_no_job(database: TestDatabase) {
         let store = open(&database).await;
         let new = NewDelivery { id: "star", event: "star", action: None, repo: None, number: None, payload: &PackedText::pack("[]"), fate: Fate::Ignored("not for us") };
-        assert_eq!(store.accept_delivery(&new, at(0)).await.expect("stored"), Accepted::Ignored);
-        assert_eq!(store.accept_delivery(&new, at(1)).await.expect("stored"), Accepted::Known(DeliveryState::Ignored));
+        assert_eq!(store.deliveries().accept(&new, at(0)).await.expect("stored"), Accepted::Ignored);
+        assert_eq!(store.deliveries().accept(&new, at(1)).await.expect("stored"), Accepted::Known(DeliveryState::Ignored));
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("not for us".to_owned())));
         assert_eq!(lease(&store, "w1", 2).await, None);
         let job = NewJob { key: "star", repo: None, kind: "webhook", payload: &Value::Null };
-        assert!(store.replay_delivery("star", &job, at(3)).await.expect("queued"));
+        assert!(store.deliveries().replay("star", &job, at(3)).await.expect("queued"));
         let replayed = lease(&store, "w1", 3).await.expect("due");
         assert!(end(&store, &replayed, "w1", JobEnd::Ignored("still not"), 4).await);
         assert_eq!(state(&store, "star").await, (DeliveryState::Ignored, Some("still not".to_owned())));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn jobs_of_a_key_go_in_order_and_those_of_others_do_not_wait(database: TestDatabase) {
@@ -148,7 +148,7 @@ on_both_engines! {
         assert!(end(&store, &again, "w3", JobEnd::Dead("given up"), 31).await);
         assert_eq!(state(&store, "a1").await, (DeliveryState::Dead, Some("given up".to_owned())));
         assert_eq!(delivery_of(lease(&store, "w3", 32).await).as_deref(), Some("a2"));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_lease_that_ran_out_is_taken_over_and_its_owner_can_do_nothing(database: TestDatabase) {
@@ -157,11 +157,11 @@ on_both_engines! {
         accept(&store, "d2", 1, 0).await;
         let job = lease(&store, "slow", 0).await.expect("due");
         let slow = JobLease { id: job.id, owner: "slow" };
-        assert!(store.renew_job(slow, at(90)).await.expect("renews"));
+        assert!(store.jobs().renew(slow, at(90)).await.expect("renews"));
         assert_eq!(lease(&store, "fast", 80).await, None);
         let taken = lease(&store, "fast", 90).await.expect("it ran out");
         assert_eq!((taken.id, taken.attempts), (job.id, 2));
-        assert!(!store.renew_job(slow, at(200)).await.expect("asks"));
+        assert!(!store.jobs().renew(slow, at(200)).await.expect("asks"));
         for late in [JobEnd::Done, JobEnd::Ignored("x"), JobEnd::Retry("x", at(0)), JobEnd::Dead("x")] {
             assert!(!end(&store, &job, "slow", late, 91).await, "{late:?}");
         }
@@ -169,7 +169,7 @@ on_both_engines! {
         assert!(end(&store, &taken, "fast", JobEnd::Done, 92).await);
         assert!(!end(&store, &taken, "fast", JobEnd::Dead("x"), 93).await);
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn the_dead_come_back(database: TestDatabase) {
@@ -187,21 +187,21 @@ on_both_engines! {
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(3).await, job);
         // by the job,
-        assert!(store.requeue_job(job, at(4)).await.expect("queued"));
+        assert!(store.jobs().requeue(job, at(4)).await.expect("queued"));
         assert_eq!(state(&store, "d1").await, (DeliveryState::Queued, None));
         assert_eq!(give_up(5).await, job);
         // or by the delivery, which may be replayed when it is done too.
         let again = NewJob { key: "unused", repo: None, kind: "webhook", payload: &Value::Null };
-        assert!(store.replay_delivery("d1", &again, at(6)).await.expect("queued"));
-        assert!(!store.replay_delivery("d1", &again, at(6)).await.expect("asked"), "it waits already");
+        assert!(store.deliveries().replay("d1", &again, at(6)).await.expect("queued"));
+        assert!(!store.deliveries().replay("d1", &again, at(6)).await.expect("asked"), "it waits already");
         let running = lease(&store, "w", 7).await.expect("due");
-        assert!(!store.requeue_job(job, at(7)).await.expect("asked"), "it runs");
+        assert!(!store.jobs().requeue(job, at(7)).await.expect("asked"), "it runs");
         assert!(end(&store, &running, "w", JobEnd::Done, 8).await);
-        assert!(!store.requeue_job(job, at(8)).await.expect("asked"), "it is done");
+        assert!(!store.jobs().requeue(job, at(8)).await.expect("asked"), "it is done");
         assert_eq!(state(&store, "d1").await, (DeliveryState::Done, None));
-        assert!(store.replay_delivery("d1", &again, at(9)).await.expect("queued"));
+        assert!(store.deliveries().replay("d1", &again, at(9)).await.expect("queued"));
         assert_eq!(give_up(10).await, job);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn caps_hold_per_repository_and_in_all(database: TestDatabase) {
@@ -215,21 +215,21 @@ on_both_engines! {
         }
         let caps = JobCaps { per_repo: 2, in_all: 3 };
         let mut leased = Vec::new();
-        while let Some(job) = store.lease_job("w", caps, JobScope::All, at(1), at(61)).await.expect("leases") {
+        while let Some(job) = store.jobs().lease("w", caps, JobScope::All, at(1), at(61)).await.expect("leases") {
             leased.push(job);
         }
         let order: Vec<_> = leased.iter().filter_map(|job| job.delivery_id.as_deref()).collect();
         assert_eq!(order, ["pool1", "pool2", "lab1"]);
         assert!(end(&store, &leased[0], "w", JobEnd::Done, 2).await);
-        assert_eq!(delivery_of(store.lease_job("w", caps, JobScope::All, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
-        store.close().await;
+        assert_eq!(delivery_of(store.jobs().lease("w", caps, JobScope::All, at(2), at(62)).await.expect("leases")).as_deref(), Some("pool3"));
+        store.disconnect().await;
     }
 
     async fn what_webhooks_cause_does_not_wait_for_what_schedules_ask(database: TestDatabase) {
         let store = open(&database).await;
-        let take = async |scope| store.lease_job("w", WIDE, scope, at(9), at(69)).await.expect("leases").map(|job| job.key);
+        let take = async |scope| store.jobs().lease("w", WIDE, scope, at(9), at(69)).await.expect("leases").map(|job| job.key);
         for key in ["sync/1", "sync/2", "tide/pool#3"] {
-            store.queue_job(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+            store.jobs().enqueue(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
         }
         assert_eq!(take(JobScope::Caused).await, None);
         assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/1"));
@@ -243,7 +243,7 @@ on_both_engines! {
         assert_eq!(take(JobScope::All).await.as_deref(), Some("sync/2"));
         assert_eq!(take(JobScope::All).await.as_deref(), Some("tide/pool#3"));
         assert_eq!(take(JobScope::All).await, None);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn one_place_of_a_repository_is_kept_for_webhooks(database: TestDatabase) {
@@ -251,11 +251,11 @@ on_both_engines! {
         let name = repo();
         for key in ["review/1#1", "review/1#2", "review/1#3"] {
             let new = NewJob { key, repo: Some(&name), kind: "review", payload: &Value::Null };
-            store.queue_job(&new, at(0), at(0)).await.expect("queued");
+            store.jobs().enqueue(&new, at(0), at(0)).await.expect("queued");
         }
         let take = async |per_repo| {
             let caps = JobCaps { per_repo, in_all: 9 };
-            store.lease_job("w", caps, JobScope::All, at(1), at(61)).await.expect("leases").map(|job| job.key)
+            store.jobs().lease("w", caps, JobScope::All, at(1), at(61)).await.expect("leases").map(|job| job.key)
         };
         assert_eq!(take(2).await.as_deref(), Some("review/1#1"));
         assert_eq!(take(2).await, None);
@@ -263,7 +263,7 @@ on_both_engines! {
         assert_eq!(take(2).await.as_deref(), Some("tide/pool#1"));
         assert_eq!(take(4).await.as_deref(), Some("review/1#2"));
         assert_eq!(take(4).await.as_deref(), Some("review/1#3"));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_job_that_waits_does_the_next_ones_work_too(database: TestDatabase) {
@@ -272,7 +272,7 @@ on_both_engines! {
         let sum = |one: &Value, other: &Value| json!(one.as_i64().unwrap_or_default() + other.as_i64().unwrap_or_default());
         let queue = async |amount: i64, from| {
             let new = NewJob { key: "review/1#1", repo: Some(&name), kind: "review", payload: &json!(amount) };
-            store.queue_job_joined(&new, sum, at(from), at(0)).await.expect("queued")
+            store.jobs().enqueue_joined(&new, sum, at(from), at(0)).await.expect("queued")
         };
         let first = queue(1, 50).await;
         assert_eq!(queue(2, 5).await, first);
@@ -291,7 +291,7 @@ on_both_engines! {
         assert_eq!((again.id, &again.payload, again.attempts), (first, &json!(23), 1));
         assert!(end(&store, &again, "w", JobEnd::Done, 10).await);
         assert_eq!(lease(&store, "w", 11).await.map(|job| (job.id, job.payload)), Some((second, json!(8))));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_job_is_queued_once_while_one_for_the_same_waits_or_runs(database: TestDatabase) {
@@ -301,7 +301,7 @@ on_both_engines! {
             let payload = json!({ "plan": plan });
             let new = NewJob { key: "repo/1/closing", repo: Some(&name), kind: "apply_close", payload: &payload };
             let is_same = |other: &Value| other["plan"] == plan;
-            store.queue_job_unless_active(&new, is_same, at(second), at(second)).await.expect("asked")
+            store.jobs().enqueue_unless_active(&new, is_same, at(second), at(second)).await.expect("asked")
         };
         let (one, two, three) = tokio::join!(queue(7, 0), queue(7, 0), queue(7, 0));
         let queued: Vec<JobId> = [one, two, three].into_iter().flatten().collect();
@@ -310,21 +310,21 @@ on_both_engines! {
         let running = lease(&store, "w", 2).await.expect("due");
         assert_eq!((running.id, queue(7, 3).await), (queued[0], None), "it runs");
         let unfinished = async || {
-            let jobs = store.unfinished_jobs_of_key("repo/1/closing", "apply_close").await.expect("reads");
+            let jobs = store.jobs().unfinished_of_key("repo/1/closing", "apply_close").await.expect("reads");
             jobs.into_iter().map(|job| job.id).collect::<Vec<_>>()
         };
         assert_eq!(unfinished().await, [other, queued[0]]);
         assert!(end(&store, &running, "w", JobEnd::Dead("so"), 4).await);
         assert_eq!(unfinished().await, [other]);
         let again = queue(7, 5).await.expect("the first has ended");
-        let after = store.jobs_of_key_after("repo/1/closing", "apply_close", queued[0]).await.expect("reads");
+        let after = store.jobs().of_key_after("repo/1/closing", "apply_close", queued[0]).await.expect("reads");
         assert_eq!(after.iter().map(|job| job.id).collect::<Vec<_>>(), [again, other]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_is_old_is_thrown_away_and_still_known(database: TestDatabase) {
         let store = open(&database).await;
-        let payload = async |id| store.delivery_payload(id).await.expect("reads");
+        let payload = async |id| store.deliveries().payload(id).await.expect("reads");
         for (item, id) in (1..).zip(["done", "ignored", "dead", "late", "queued"]) {
             accept(&store, id, item, 0).await;
         }
@@ -333,16 +333,16 @@ on_both_engines! {
             assert!(end(&store, &job, "w", ending, second).await);
         }
         for (key, ending) in [("sync/1", JobEnd::Done), ("sync/2", JobEnd::Done), ("sync/3", JobEnd::Dead("broken"))] {
-            store.queue_job(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
-            let job = store.lease_job("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due");
+            store.jobs().enqueue(&NewJob { key, repo: None, kind: "sync", payload: &Value::Null }, at(0), at(0)).await.expect("queued");
+            let job = store.jobs().lease("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due");
             let job = if job.key == key { job } else {
                 // The delivery that waits has its turn first.
-                store.lease_job("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due")
+                store.jobs().lease("w", WIDE, JobScope::All, at(1), at(61)).await.expect("leases").expect("due")
             };
             assert_eq!(job.key, key);
             assert!(end(&store, &job, "w", ending, 4).await);
         }
-        let prune = async |before, limit| store.prune_service(at(before), limit).await.expect("pruned");
+        let prune = async |before, limit| store.maintenance().prune(at(before), limit).await.expect("pruned");
         assert_eq!(prune(1, 10).await, Pruned::default());
         assert_eq!(prune(40, 1).await, Pruned { deliveries: 1, jobs: 1, console: 0 });
         assert_eq!((payload("done").await, payload("ignored").await.is_some()), (None, true), "the oldest first");
@@ -354,10 +354,10 @@ on_both_engines! {
         assert_eq!(payload("never").await, None);
         assert_eq!(accept(&store, "done", 1, 60).await, Accepted::Known(DeliveryState::Done));
         assert_eq!(accept(&store, "ignored", 2, 60).await, Accepted::Known(DeliveryState::Ignored));
-        let left = store.jobs(&JobFilter::default(), 99).await.expect("reads");
+        let left = store.jobs().list(&JobFilter::default(), 99).await.expect("reads");
         let alone: Vec<_> = left.iter().filter(|job| job.delivery_id.is_none()).map(|job| job.key.as_str()).collect();
         assert_eq!((left.len(), alone), (6, vec!["sync/3"]));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn workers_at_once_never_share_a_key_and_keep_its_order(database: TestDatabase) {
@@ -386,8 +386,8 @@ on_both_engines! {
             assert!(ids.is_sorted(), "{key}: {ids:?}");
         }
         let done = DeliveryFilter { state: Some(DeliveryState::Done), ..DeliveryFilter::default() };
-        assert_eq!(store.deliveries(&done, 100).await.expect("reads").len() as i64, DELIVERIES);
-        store.close().await;
+        assert_eq!(store.deliveries().list(&done, 100).await.expect("reads").len() as i64, DELIVERIES);
+        store.disconnect().await;
     }
 
     async fn lists_are_filtered_and_the_latest_come_first(database: TestDatabase) {
@@ -396,7 +396,7 @@ on_both_engines! {
         accept(&store, "d1", 1, 0).await;
         accept_of(&store, &"tide/lab".parse().expect("a name"), "d2", 1, 1).await;
         let ids = async |filter: DeliveryFilter, limit| {
-            let listed = store.deliveries(&filter, limit).await.expect("reads");
+            let listed = store.deliveries().list(&filter, limit).await.expect("reads");
             listed.into_iter().map(|delivery| delivery.id).collect::<Vec<_>>()
         };
         assert_eq!(ids(DeliveryFilter::default(), 9).await, ["d2", "d1"]);
@@ -404,9 +404,9 @@ on_both_engines! {
         assert_eq!(ids(DeliveryFilter { repo: Some("Tide/POOL".parse().expect("a name")), ..DeliveryFilter::default() }, 9).await, ["d1"]);
         assert!(ids(DeliveryFilter { event: Some("push".to_owned()), ..DeliveryFilter::default() }, 9).await.is_empty());
         let of_delivery = JobFilter { delivery: Some("d1".to_owned()), ..JobFilter::default() };
-        let jobs = store.jobs(&of_delivery, 9).await.expect("reads");
+        let jobs = store.jobs().list(&of_delivery, 9).await.expect("reads");
         assert_eq!((jobs.len(), jobs[0].delivery_id.as_deref()), (1, Some("d1")));
-        assert_eq!(store.job(jobs[0].id).await.expect("reads"), Some(jobs[0].clone()));
-        store.close().await;
+        assert_eq!(store.jobs().get(jobs[0].id).await.expect("reads"), Some(jobs[0].clone()));
+        store.disconnect().await;
     }
 }

@@ -36,9 +36,9 @@ fn login(login: &str) -> Login {
 /// A store with the issues 1 to `issues`.
 async fn open(database: &TestDatabase, issues: i64) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), day(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), day(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), day(0)).await.expect("created");
     let issue = |of: i64| ItemRecord::new(ISSUE, number(of), format!("Issue {of}"));
-    store.take_in(&repo, (1..=issues).map(issue).collect(), day(0)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, (1..=issues).map(issue).collect(), day(0)).await.expect("taken in");
     (store, repo)
 }
 
@@ -95,25 +95,25 @@ fn closed(of: i64, duplicate: bool, component: Option<&str>, at: Timestamp) -> O
 on_both_engines! {
     async fn a_log_by_stretches_of_time_says_what_the_thresholds_say(database: TestDatabase) {
         let (store, repo) = open(&database, 130).await;
-        let empty = store.lesson_log(repo.id, None).await.expect("reads");
+        let empty = store.learning().lesson_log(repo.id, None).await.expect("reads");
         assert_eq!(empty.periods, []);
-        assert_eq!(store.latest_lessons(repo.id, LessonFilter::default(), None, 5).await.expect("reads"), []);
+        assert_eq!(store.learning().latest_lessons(repo.id, LessonFilter::default(), None, 5).await.expect("reads"), []);
         // Ten a day: two of three right, those in `sync` wrong, each fifth not predicted.
         for of in 2..=125 {
             let verdict = if of % 5 == 0 { Verdict::NotDuplicate } else { Verdict::Duplicate };
-            store.write_triage_record(repo.id, &said(of, verdict, 0.80 + (of % 20) as f64 / 100.0), day(0)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, verdict, 0.80 + (of % 20) as f64 / 100.0), day(0)).await.expect("written");
         }
         for batch in 0..13 {
             let events: Vec<OutcomeEvent> = (2 + 10 * batch..12 + 10 * batch).filter(|of| *of <= 125)
                 .map(|of| closed(of, of % 3 != 0, (of % 3 == 0).then_some("sync"), day(batch + 1))).collect();
-            store.record_outcome_events(repo.id, &events, day(batch + 1)).await.expect("recorded");
+            store.learning().record_outcome_events(repo.id, &events, day(batch + 1)).await.expect("recorded");
         }
-        let settings = store.threshold_settings(repo.id).await.expect("reads");
-        let stored = store.thresholds(repo.id).await.expect("reads");
+        let settings = store.learning().threshold_settings(repo.id).await.expect("reads");
+        let stored = store.learning().thresholds(repo.id).await.expect("reads");
         let sync = Component::of_labels(["area/sync"]).expect("a component");
         assert!(stored.components.contains_key(&sync), "{stored:?}");
         for component in [None, Some(&sync)] {
-            let log = store.lesson_log(repo.id, component).await.expect("reads");
+            let log = store.learning().lesson_log(repo.id, component).await.expect("reads");
             assert_eq!(log.step, LogStep::SixHours);
             assert!(log.periods.len() <= 60 && log.periods.iter().zip(&log.periods[1..]).all(|(one, next)| one.until == next.from));
             let lessons = || log.periods.iter().flat_map(|period| period.lessons.iter().cloned());
@@ -123,46 +123,46 @@ on_both_engines! {
             assert_eq!(&curve.last().expect("points").state, stored.governing(component));
             assert!(log.periods.iter().all(|period| period.from <= period.until));
         }
-        let latest = store.latest_lessons(repo.id, LessonFilter::default(), None, 3).await.expect("reads");
+        let latest = store.learning().latest_lessons(repo.id, LessonFilter::default(), None, 3).await.expect("reads");
         assert_eq!(latest.iter().map(|one| one.number.get()).collect::<Vec<_>>(), [125, 124, 123]);
         assert_eq!((latest[0].by.clone(), latest[0].by_whom, latest[0].at), (Some(login("mona")), Some(EventBy::Maintainer), day(13)));
         assert_eq!((latest[0].lesson.kind(), latest[1].lesson.kind(), latest[2].lesson.kind()), (LessonKind::Missed, LessonKind::Confirmed, LessonKind::FalsePositive));
         let of_sync = LessonFilter { component: Some(&sync), ..LessonFilter::default() };
-        let of_sync = store.latest_lessons(repo.id, of_sync, None, 2).await.expect("reads");
+        let of_sync = store.learning().latest_lessons(repo.id, of_sync, None, 2).await.expect("reads");
         assert_eq!(of_sync.iter().map(|one| one.number.get()).collect::<Vec<_>>(), [123, 120]);
         // Page by page each comes once, though ten have one moment; and of one kind only those.
         for (kind, expected) in [(None, 124), (Some(LessonKind::Missed), 17), (Some(LessonKind::Unknown), 0)] {
             let filter = LessonFilter { kind, ..LessonFilter::default() };
             let (mut seen, mut before) = (Vec::new(), None);
             loop {
-                let page = store.latest_lessons(repo.id, filter, before, 7).await.expect("reads");
+                let page = store.learning().latest_lessons(repo.id, filter, before, 7).await.expect("reads");
                 let Some(last) = page.last() else { break };
                 before = Some((last.at, last.id));
                 assert!(page.iter().all(|one| kind.is_none_or(|kind| one.lesson.kind() == kind)));
                 seen.extend(page.iter().map(|one| one.number.get()));
             }
-            let all = store.latest_lessons(repo.id, filter, None, 999).await.expect("reads");
+            let all = store.learning().latest_lessons(repo.id, filter, None, 999).await.expect("reads");
             assert_eq!(seen, all.iter().map(|one| one.number.get()).collect::<Vec<_>>());
             assert_eq!(seen.len(), expected, "{kind:?}");
         }
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
-        assert_eq!(store.lesson_log(other.id, None).await.expect("reads").periods, []);
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
+        assert_eq!(store.learning().lesson_log(other.id, None).await.expect("reads").periods, []);
     }
 
     async fn people_are_asked_about_a_sample_and_each_case_once(database: TestDatabase) {
         let (store, repo) = open(&database, 60).await;
-        let drawn = |seed, size| store.draw_adjudications(repo.id, AdjudicationKind::Triage, seed, size, day(1));
+        let drawn = |seed, size| store.judge().draw_adjudications(repo.id, AdjudicationKind::Triage, seed, size, day(1));
         assert_eq!(drawn(7, 10).await.expect("drawn"), 0, "nothing was said yet");
         for of in 2..=50 {
             let verdict = match of { 2..=4 => Verdict::Duplicate, 5..=6 => Verdict::MaybeDuplicate, _ => Verdict::NotDuplicate };
-            store.write_triage_record(repo.id, &said(of, verdict, 0.92), day(0)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, verdict, 0.92), day(0)).await.expect("written");
         }
         // The newest word on an issue counts; what has no neighbour, or follows a ruling, cannot be asked about.
-        store.write_triage_record(repo.id, &said(50, Verdict::MaybeDuplicate, 0.92), day(0)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(50, Verdict::MaybeDuplicate, 0.92), day(0)).await.expect("written");
         let alone = NewTriageRecord { candidates: Vec::new(), ..said(51, Verdict::NotDuplicate, 0.92) };
-        store.write_triage_record(repo.id, &alone, day(0)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &alone, day(0)).await.expect("written");
         let ruled = NewTriageRecord { reason: "override".to_owned(), ..said(52, Verdict::Duplicate, 0.92) };
-        store.write_triage_record(repo.id, &ruled, day(0)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &ruled, day(0)).await.expect("written");
 
         assert_eq!(drawn(7, 9).await.expect("drawn"), 9);
         assert_eq!(drawn(7, 9).await.expect("drawn"), 0, "the same sample again");
@@ -170,32 +170,32 @@ on_both_engines! {
         assert_eq!(drawn(8, 1_000).await.expect("drawn"), 49 - 12, "the rest, and nothing twice");
         let mut seen = BTreeSet::new();
         let mut after = None;
-        while let Some(case) = store.next_adjudication(repo.id, after).await.expect("reads") {
+        while let Some(case) = store.judge().next_adjudication(repo.id, after).await.expect("reads") {
             assert_eq!((case.case.target, case.kind, case.answer.clone(), case.drawn_at), (number(1), AdjudicationKind::Triage, None, day(1)));
             assert!(seen.insert(case.case.number.get()), "{case:?}");
             after = Some(case.id);
         }
         assert_eq!(seen, (2..=50).collect());
-        let samples = store.adjudication_samples(repo.id, None, 10).await.expect("reads");
+        let samples = store.judge().adjudication_samples(repo.id, None, 10).await.expect("reads");
         assert_eq!(samples.iter().map(|one| (one.seed, one.cases, one.answered)).collect::<Vec<_>>(), [(8, 37, 0), (7, 12, 0)]);
-        assert_eq!(store.adjudication_samples(repo.id, None, 1).await.expect("reads"), samples[..1]);
-        assert_eq!(store.adjudication_samples(repo.id, Some(samples[0].newest), 10).await.expect("reads"), samples[1..]);
-        assert_eq!(store.adjudication_samples(repo.id, Some(samples[1].newest), 10).await.expect("reads"), []);
+        assert_eq!(store.judge().adjudication_samples(repo.id, None, 1).await.expect("reads"), samples[..1]);
+        assert_eq!(store.judge().adjudication_samples(repo.id, Some(samples[0].newest), 10).await.expect("reads"), samples[1..]);
+        assert_eq!(store.judge().adjudication_samples(repo.id, Some(samples[1].newest), 10).await.expect("reads"), []);
         // One sample can be worked through by itself.
         let mut of_seven = 0;
         let mut last = None;
         let filter = AdjudicationFilter { seed: Some(7), kind: Some(AdjudicationKind::Triage) };
-        while let Some(case) = store.next_adjudication_of(repo.id, filter, last).await.expect("reads") {
+        while let Some(case) = store.judge().next_adjudication_of(repo.id, filter, last).await.expect("reads") {
             assert_eq!(case.seed, 7);
             (of_seven, last) = (of_seven + 1, Some(case.id));
         }
         assert_eq!((of_seven, last), (12, Some(samples[1].newest)));
         let edges = AdjudicationFilter { kind: Some(AdjudicationKind::Edge), ..AdjudicationFilter::default() };
-        assert_eq!(store.next_adjudication_of(repo.id, edges, None).await.expect("reads"), None);
+        assert_eq!(store.judge().next_adjudication_of(repo.id, edges, None).await.expect("reads"), None);
         let first_sample: Vec<i64> = {
             let mut numbers = Vec::new();
             let mut after = None;
-            while let Some(case) = store.next_adjudication(repo.id, after).await.expect("reads").filter(|case| case.seed == 7) {
+            while let Some(case) = store.judge().next_adjudication(repo.id, after).await.expect("reads").filter(|case| case.seed == 7) {
                 numbers.push(case.case.number.get());
                 after = Some(case.id);
             }
@@ -208,40 +208,40 @@ on_both_engines! {
         let (store, repo) = open(&database, 10).await;
         for of in 2..=4 {
             let verdict = if of == 4 { Verdict::NotDuplicate } else { Verdict::Duplicate };
-            store.write_triage_record(repo.id, &said(of, verdict, 0.93), day(0)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, verdict, 0.93), day(0)).await.expect("written");
         }
-        store.draw_adjudications(repo.id, AdjudicationKind::Triage, 1, 10, day(1)).await.expect("drawn");
+        store.judge().draw_adjudications(repo.id, AdjudicationKind::Triage, 1, 10, day(1)).await.expect("drawn");
         let mut ids = BTreeMap::new();
         let mut after = None;
-        while let Some(case) = store.next_adjudication(repo.id, after).await.expect("reads") {
+        while let Some(case) = store.judge().next_adjudication(repo.id, after).await.expect("reads") {
             after = Some(case.id);
             ids.insert(case.case.number.get(), case.id);
         }
         let mona = login("mona");
         let hubot = login("hubot");
-        let answer = |of: i64, word, by, at| store.adjudicate(repo.id, ids[&of], word, by, day(at));
+        let answer = |of: i64, word, by, at| store.judge().adjudicate(repo.id, ids[&of], word, by, day(at));
         assert!(answer(2, AdjudicationWord::Same, Some(&mona), 2).await.expect("kept"));
         assert!(!answer(2, AdjudicationWord::Different, Some(&hubot), 3).await.expect("refused"), "it is hers");
         assert!(!answer(2, AdjudicationWord::Different, None, 3).await.expect("refused"));
         assert!(answer(2, AdjudicationWord::Different, Some(&mona), 4).await.expect("kept"), "she may think again");
         assert!(answer(3, AdjudicationWord::Same, None, 2).await.expect("kept"), "the operator has no login");
         assert!(!answer(3, AdjudicationWord::Same, Some(&mona), 2).await.expect("refused"));
-        let kept = store.adjudication(repo.id, ids[&2]).await.expect("reads").expect("there").answer.expect("answered");
+        let kept = store.judge().adjudication(repo.id, ids[&2]).await.expect("reads").expect("there").answer.expect("answered");
         assert_eq!((kept.word, kept.by, kept.at), (AdjudicationWord::Different, Some(mona.clone()), day(4)));
-        let next = store.next_adjudication(repo.id, None).await.expect("reads").expect("one is left");
+        let next = store.judge().next_adjudication(repo.id, None).await.expect("reads").expect("one is left");
         assert_eq!(next.case.number, number(4));
         assert!(answer(4, AdjudicationWord::Different, Some(&mona), 5).await.expect("kept"));
-        assert_eq!(store.next_adjudication(repo.id, None).await.expect("reads"), None);
+        assert_eq!(store.judge().next_adjudication(repo.id, None).await.expect("reads"), None);
 
-        let people = PeoplesWord::of(&store.adjudication_totals(repo.id).await.expect("reads"));
+        let people = PeoplesWord::of(&store.judge().adjudication_totals(repo.id).await.expect("reads"));
         assert_eq!((people.answered, people.waiting), (3, 0));
         assert_eq!((people.precision().right, people.precision().wrong), (1, 1));
         // Another repository knows nothing of it, and cannot answer it.
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
-        assert_eq!(store.adjudication_totals(other.id).await.expect("reads"), []);
-        assert_eq!(store.adjudication(other.id, ids[&2]).await.expect("reads"), None);
-        assert!(!store.adjudicate(other.id, ids[&2], AdjudicationWord::Same, Some(&mona), day(6)).await.expect("refused"));
-        assert!(!store.adjudicate(repo.id, AdjudicationId::of(4_711), AdjudicationWord::Same, None, day(6)).await.expect("refused"));
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), day(0)).await.expect("created");
+        assert_eq!(store.judge().adjudication_totals(other.id).await.expect("reads"), []);
+        assert_eq!(store.judge().adjudication(other.id, ids[&2]).await.expect("reads"), None);
+        assert!(!store.judge().adjudicate(other.id, ids[&2], AdjudicationWord::Same, Some(&mona), day(6)).await.expect("refused"));
+        assert!(!store.judge().adjudicate(repo.id, AdjudicationId::of(4_711), AdjudicationWord::Same, None, day(6)).await.expect("refused"));
     }
 
     async fn edges_can_be_asked_about_too(database: TestDatabase) {
@@ -272,18 +272,18 @@ on_both_engines! {
             run_id: "run".to_owned(),
         };
         for (of, origin) in [(2, DecisionOrigin::Batch), (3, DecisionOrigin::Batch), (4, DecisionOrigin::Override)] {
-            store.write_decisions(repo.id, &[decision(of, origin)], day(0)).await.expect("written");
+            store.judge().write_decisions(repo.id, &[decision(of, origin)], day(0)).await.expect("written");
         }
-        assert_eq!(store.draw_adjudications(repo.id, AdjudicationKind::Edge, 1, 10, day(1)).await.expect("drawn"), 2, "a person's ruling is no verdict");
+        assert_eq!(store.judge().draw_adjudications(repo.id, AdjudicationKind::Edge, 1, 10, day(1)).await.expect("drawn"), 2, "a person's ruling is no verdict");
         let edges = AdjudicationFilter { kind: Some(AdjudicationKind::Edge), ..AdjudicationFilter::default() };
-        let case = store.next_adjudication_of(repo.id, edges, None).await.expect("reads").expect("drawn");
+        let case = store.judge().next_adjudication_of(repo.id, edges, None).await.expect("reads").expect("drawn");
         assert_eq!((case.kind, case.case.verdict, case.case.score), (AdjudicationKind::Edge, Verdict::Duplicate, Some(score(0.97))));
     }
 
     async fn audits_are_listed_newest_first(database: TestDatabase) {
         let (store, repo) = open(&database, 10).await;
         let all = AuditFilter::default();
-        assert_eq!(store.audits(repo.id, all, None, 10).await.expect("reads"), []);
+        assert_eq!(store.judge().audits(repo.id, all, None, 10).await.expect("reads"), []);
         let audit = |seed| NewAudit {
             representation: if seed == 2 { Representation::Intent } else { Representation::Raw },
             seed,
@@ -318,13 +318,13 @@ on_both_engines! {
         let mut ids = Vec::new();
         for seed in 1..=3 {
             let items = if seed == 2 { &items[..0] } else { &items[..] };
-            ids.push(store.write_audit(repo.id, &audit(seed), items, day(seed)).await.expect("written"));
+            ids.push(store.judge().write_audit(repo.id, &audit(seed), items, day(seed)).await.expect("written"));
         }
-        let found = store.audits(repo.id, all, None, 2).await.expect("reads");
+        let found = store.judge().audits(repo.id, all, None, 2).await.expect("reads");
         assert_eq!(found.iter().map(|(run, tally)| (run.id, run.audit.seed, tally.tp, tally.fp)).collect::<Vec<_>>(), [(ids[2], 3, 2, 1), (ids[1], 2, 0, 0)]);
         assert_eq!(found[0].1.precision, Some(0.6667));
         let listed = async |filter: AuditFilter<'_>, before: Option<i64>| -> Vec<i64> {
-            let found = store.audits(repo.id, filter, before, 2).await.expect("reads");
+            let found = store.judge().audits(repo.id, filter, before, 2).await.expect("reads");
             found.into_iter().map(|(run, _)| run.audit.seed).collect()
         };
         assert_eq!(listed(all, Some(ids[1])).await, [1]);

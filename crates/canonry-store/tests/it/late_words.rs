@@ -38,9 +38,9 @@ fn told(state: ItemState, second: i64) -> ItemRecord {
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     let original = ItemRecord::new(ISSUE, number(1), "It stops");
-    store.take_in(&repo, vec![original, told(ItemState::Open, 5)], at(5)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, vec![original, told(ItemState::Open, 5)], at(5)).await.expect("taken in");
     (store, repo)
 }
 
@@ -62,27 +62,27 @@ async fn applying(store: &Store, repo: &Repo) -> CloseRunId {
         config_hash: "c",
         run_id: "planning",
     };
-    let plan = store.create_plan(repo.id, &plan, &[row], at(6)).await.expect("planned");
-    store.begin_apply(plan, "applying", at(7)).await.expect("begun").expect("a plan").id
+    let plan = store.plans().create(repo.id, &plan, &[row], at(6)).await.expect("planned");
+    store.plans().begin_apply(plan, "applying", at(7)).await.expect("begun").expect("a plan").id
 }
 
 async fn record_close(store: &Store, run: CloseRunId, second: i64) {
     let outcome = CloseOutcome::Applied { objected: false };
     let result = CloseResult { outcome, reason: None, outbox_key: Some("close:1") };
-    assert!(store.record_close_result(run, ISSUE, number(2), result, at(second)).await.expect("recorded"));
+    assert!(store.plans().record_close_result(run, ISSUE, number(2), result, at(second)).await.expect("recorded"));
 }
 
 async fn state(store: &Store, repo: &Repo) -> ItemState {
-    store.item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known").state
+    store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known").state
 }
 
 async fn kinds(store: &Store, repo: &Repo) -> Vec<OutcomeKind> {
-    let events = store.outcome_events(repo.id, number(2)).await.expect("reads");
+    let events = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
     events.iter().map(|event| event.kind).collect()
 }
 
 async fn take_in(store: &Store, repo: &Repo, record: ItemRecord) -> Change {
-    store.take_in(repo, vec![record], at(20)).await.expect("taken in").changes[0]
+    store.corpus().upsert_items(repo, vec![record], at(20)).await.expect("taken in").changes[0]
 }
 
 on_both_engines! {
@@ -96,18 +96,18 @@ on_both_engines! {
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
         // Whoever asks now gets the last word, unless somebody else has one meanwhile.
-        let seen = store.item(repo.id, ISSUE, number(2)).await.expect("reads");
+        let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
         let labels = Some(vec!["bug".into()]);
         let labelled = ItemRecord { labels, updated_at: Some(at(10)), ..told(ItemState::Closed, 9) };
         take_in(&store, &repo, labelled).await;
         let answer = ItemRecord { updated_at: Some(at(10)), ..told(ItemState::Open, 9) };
-        let late = store.take_in_answer(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in");
+        let late = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in");
         assert_eq!((late, state(&store, &repo).await), (Change::Unordered, ItemState::Closed));
-        let seen = store.item(repo.id, ISSUE, number(2)).await.expect("reads");
-        let answered = store.take_in_answer(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in");
+        let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
+        let answered = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in");
         assert_eq!((answered, state(&store, &repo).await), (Change::Updated { content: false }, ItemState::Open));
         assert_eq!(kinds(&store, &repo).await, [OutcomeKind::Closed, OutcomeKind::Reopened]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_was_read_between_our_comment_and_our_close_is_no_reopening(database: TestDatabase) {
@@ -118,14 +118,14 @@ on_both_engines! {
             assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
         }
         assert_eq!((state(&store, &repo).await, kinds(&store, &repo).await), (ItemState::Closed, vec![OutcomeKind::Closed]));
-        assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), []);
+        assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), []);
         // GitHub tells of our close: from then on its times count again.
         let closed = ItemRecord { labels: Some(vec!["possible-duplicate".into()]), ..told(ItemState::Closed, 12) };
         assert_eq!(take_in(&store, &repo, closed).await, Change::Updated { content: false });
         assert_eq!(take_in(&store, &repo, told(ItemState::Open, 11)).await, Change::Older);
         assert_eq!(take_in(&store, &repo, told(ItemState::Open, 14)).await, Change::Updated { content: false });
-        assert_eq!(store.reopened_numbers(repo.id).await.expect("reads"), [(number(2), at(14))]);
-        store.close().await;
+        assert_eq!(store.learning().reopened_numbers(repo.id).await.expect("reads"), [(number(2), at(14))]);
+        store.disconnect().await;
     }
 
     async fn whoever_reopens_before_our_close_is_noted_has_the_last_word(database: TestDatabase) {
@@ -146,22 +146,22 @@ on_both_engines! {
             cluster: Vec::new(),
             occurred_at: at(11),
         };
-        store.record_outcome_events(repo.id, &[reopened], at(12)).await.expect("recorded");
+        store.learning().record_outcome_events(repo.id, &[reopened], at(12)).await.expect("recorded");
         take_in(&store, &repo, told(ItemState::Open, 11)).await;
         record_close(&store, run, 13).await;
-        let item = store.item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known");
+        let item = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads").expect("known");
         assert_eq!((item.state, item.duplicate_of, item.updated_at), (ItemState::Open, None, Some(at(11))));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_left_is_not_brought_back_by_an_old_list(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        assert!(store.mark_gone(repo.id, number(2), Gone::Deleted, at(6)).await.expect("marked"));
+        assert!(store.corpus().mark_gone(repo.id, number(2), Gone::Deleted, at(6)).await.expect("marked"));
         for second in [5, 9] {
             assert_eq!(take_in(&store, &repo, told(ItemState::Open, second)).await, Change::Unordered, "{second}");
         }
-        assert_eq!(store.gone_numbers(repo.id).await.expect("reads"), [number(2)]);
-        store.close().await;
+        assert_eq!(store.corpus().gone_numbers(repo.id).await.expect("reads"), [number(2)]);
+        store.disconnect().await;
     }
 
     async fn a_page_counts_as_read_only_when_all_of_it_is_in_order(database: TestDatabase) {
@@ -169,11 +169,11 @@ on_both_engines! {
         take_in(&store, &repo, told(ItemState::Closed, 9)).await;
         let progress = SyncProgress { watermark: Some(at(9)), ..SyncProgress::default() };
         let page = |state| SyncPage { records: vec![told(state, 9)], progress: Some(progress) };
-        let taken = store.take_in_page(&repo, page(ItemState::Open), at(10)).await.expect("taken in");
+        let taken = store.corpus().upsert_sync_page(&repo, page(ItemState::Open), at(10)).await.expect("taken in");
         assert_eq!((taken.changes.as_slice(), taken.counts()), ([Change::Unordered].as_slice(), (0, 0, 1)));
-        assert_eq!(store.sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
-        store.take_in_page(&repo, page(ItemState::Closed), at(10)).await.expect("taken in");
-        assert_eq!(store.sync_progress(repo.id).await.expect("reads"), progress);
-        store.close().await;
+        assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), SyncProgress::default());
+        store.corpus().upsert_sync_page(&repo, page(ItemState::Closed), at(10)).await.expect("taken in");
+        assert_eq!(store.corpus().sync_progress(repo.id).await.expect("reads"), progress);
+        store.disconnect().await;
     }
 }

@@ -28,12 +28,12 @@ fn number(number: i64) -> ItemNumber {
 /// A store with the issues 1 to `issues`; those whose number ends in 7 belong to a component.
 async fn open(database: &TestDatabase, issues: i64) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     let issue = |of: i64| ItemRecord {
         labels: (of % 10 == 7).then(|| vec!["area/sync".to_owned()]),
         ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
     };
-    store.take_in(&repo, (1..=issues).map(issue).collect(), at(0)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, (1..=issues).map(issue).collect(), at(0)).await.expect("taken in");
     (store, repo)
 }
 
@@ -100,19 +100,19 @@ async fn act(store: &Store, triage_id: i64, action: TriageActionKind, second: i6
         reason: "speak".to_owned(),
         comment_key: None,
     };
-    store.record_triage_action(&action, at(second)).await.expect("written");
+    store.duplicates().record_triage_action(&action, at(second)).await.expect("written");
 }
 
 async fn lesson(store: &Store, repo: &Repo, of: i64) -> Option<(Outcome, LessonKind)> {
-    let stored = store.issue_outcome(repo.id, number(of)).await.expect("reads")?;
+    let stored = store.learning().issue_outcome(repo.id, number(of)).await.expect("reads")?;
     Some((stored.outcome.outcome, stored.lesson.kind()))
 }
 
 async fn record(store: &Store, repo: &Repo, events: &[OutcomeEvent], second: i64) {
-    store.record_outcome_events(repo.id, events, at(second)).await.expect("recorded");
+    store.learning().record_outcome_events(repo.id, events, at(second)).await.expect("recorded");
     assert_eq!(
-        store.thresholds(repo.id).await.expect("reads"),
-        store.recomputed_thresholds(repo.id).await.expect("reads")
+        store.learning().thresholds(repo.id).await.expect("reads"),
+        store.learning().recomputed_thresholds(repo.id).await.expect("reads")
     );
 }
 
@@ -120,17 +120,17 @@ on_both_engines! {
     async fn an_outcome_follows_every_event(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
         assert_eq!(lesson(&store, &repo, 2).await, None);
-        let triage = store.write_triage_record(repo.id, &said(2, Some(1), 0.93), at(1)).await.expect("written");
+        let triage = store.duplicates().write_triage_record(repo.id, &said(2, Some(1), 0.93), at(1)).await.expect("written");
         let first = closed(2, Some(1), 10);
         record(&store, &repo, std::slice::from_ref(&first), 10).await;
         let duplicate = Outcome::Duplicate { of: Some(number(1)) };
         assert_eq!(lesson(&store, &repo, 2).await, Some((duplicate, LessonKind::Confirmed)));
-        let stored = store.issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
+        let stored = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
         assert_eq!((stored.triage_id, stored.updated_at), (Some(triage), at(10)));
         // Told again it changes nothing.
-        let again = store.record_outcome_events(repo.id, &[first], at(11)).await.expect("recorded");
+        let again = store.learning().record_outcome_events(repo.id, &[first], at(11)).await.expect("recorded");
         assert_eq!(again.new_events, 0);
-        assert_eq!(store.issue_outcome(repo.id, number(2)).await.expect("reads").expect("known").updated_at, at(10));
+        assert_eq!(store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known").updated_at, at(10));
         record(&store, &repo, &[event(2, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
         assert_eq!(lesson(&store, &repo, 2).await, Some((Outcome::ReopenedDuplicate, LessonKind::FalsePositive)));
         record(&store, &repo, &[closed(2, None, 30)], 30).await;
@@ -140,9 +140,9 @@ on_both_engines! {
         assert_eq!(lesson(&store, &repo, 3).await, Some((duplicate, LessonKind::Unknown)));
         // What nobody knows is not learned from.
         record(&store, &repo, &[closed(99, Some(1), 50)], 50).await;
-        let counts = store.outcome_counts().await.expect("reads");
+        let counts = store.learning().outcome_counts().await.expect("reads");
         assert_eq!(counts, [("tide/pool".parse().expect("valid"), LessonKind::FalsePositive, 1)]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_target_of_the_predicted_ones_cluster_is_right(database: TestDatabase) {
@@ -151,47 +151,47 @@ on_both_engines! {
         let dup = |of: i64, target: i64| ItemRecord {
             state: Some(ItemState::Closed), duplicate_of: Some(Some(number(target))), ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
         };
-        store.take_in(&repo, vec![dup(5, 4)], at(1)).await.expect("taken in");
-        store.write_triage_record(repo.id, &said(6, Some(5), 0.9), at(2)).await.expect("written");
-        store.write_triage_record(repo.id, &said(8, Some(5), 0.9), at(2)).await.expect("written");
+        store.corpus().upsert_items(&repo, vec![dup(5, 4)], at(1)).await.expect("taken in");
+        store.duplicates().write_triage_record(repo.id, &said(6, Some(5), 0.9), at(2)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(8, Some(5), 0.9), at(2)).await.expect("written");
         record(&store, &repo, &[closed(6, Some(4), 10)], 10).await;
-        let events = store.outcome_events(repo.id, number(6)).await.expect("reads");
+        let events = store.learning().outcome_events(repo.id, number(6)).await.expect("reads");
         assert_eq!(events[0].cluster, [number(4), number(5)]);
         assert_eq!(lesson(&store, &repo, 6).await.map(|told| told.1), Some(LessonKind::Confirmed));
         // What the issue itself is closed as a duplicate of is not in the cluster through it.
-        store.take_in(&repo, vec![dup(8, 9), dup(5, 8)], at(11)).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![dup(8, 9), dup(5, 8)], at(11)).await.expect("taken in");
         record(&store, &repo, &[closed(8, Some(9), 12)], 12).await;
         assert_eq!(lesson(&store, &repo, 8).await.map(|told| told.1), Some(LessonKind::Missed));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_a_sync_discovers_is_learned_from(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
-        store.write_triage_record(repo.id, &said(7, Some(1), 0.9), at(1)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(7, Some(1), 0.9), at(1)).await.expect("written");
         let seen = ItemRecord {
             state: Some(ItemState::Closed), state_reason: Some(Some(StateReason::Duplicate)), duplicate_of: Some(Some(number(1))),
             closed_at: Some(Some(at(10))), updated_at: Some(at(10)), synced_at: Some(at(11)), ..ItemRecord::new(ISSUE, number(7), "Issue 7")
         };
-        store.take_in(&repo, vec![seen], at(11)).await.expect("taken in");
-        let stored = store.issue_outcome(repo.id, number(7)).await.expect("reads").expect("known");
+        store.corpus().upsert_items(&repo, vec![seen], at(11)).await.expect("taken in");
+        let stored = store.learning().issue_outcome(repo.id, number(7)).await.expect("reads").expect("known");
         assert_eq!((stored.outcome.outcome, stored.lesson.kind()), (Outcome::Duplicate { of: Some(number(1)) }, LessonKind::Confirmed));
         assert_eq!(stored.outcome.component.as_ref().map(Component::as_str), Some("sync"));
         record(&store, &repo, &[], 12).await;
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn an_own_close_counts_when_a_person_approved_it(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
         for of in [2, 3, 4] {
-            store.write_triage_record(repo.id, &said(of, Some(1), 0.9), at(1)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.9), at(1)).await.expect("written");
         }
         let row = |of: i64| NewPlanRow {
             item_type: ISSUE, number: number(of), target: Some(number(1)), skip: None, confidence: Some(Probability::ONE), evidence: json!([]), snapshot: json!({}),
         };
         let new = NewPlan { representation: Representation::Raw, target_policy: TargetPolicy::CanonicalOnly, min_close: Probability::ONE, config_hash: "c", run_id: "r" };
-        let plan = store.create_plan(repo.id, &new, &[row(2), row(3), row(4)], at(2)).await.expect("planned");
-        store.set_approved(plan, ISSUE, &[number(2), number(4)], Some(true), None, at(3)).await.expect("approved");
-        let run = store.begin_apply(plan, "r", at(4)).await.expect("begun").expect("a plan").id;
+        let plan = store.plans().create(repo.id, &new, &[row(2), row(3), row(4)], at(2)).await.expect("planned");
+        store.plans().set_approved(plan, ISSUE, &[number(2), number(4)], Some(true), None, at(3)).await.expect("approved");
+        let run = store.plans().begin_apply(plan, "r", at(4)).await.expect("begun").expect("a plan").id;
         // GitHub told of the first before the result was stored, and of the third after it.
         let own = |of, second| OutcomeEvent { state_reason: Some(StateReason::Duplicate), ..event(of, OutcomeKind::Closed, EventBy::Canonry, second) };
         record(&store, &repo, &[own(2, 9)], 9).await;
@@ -199,7 +199,7 @@ on_both_engines! {
         for of in [2, 3, 4] {
             let outcome = CloseOutcome::Applied { objected: false };
             let result = CloseResult { outcome, reason: None, outbox_key: None };
-            assert!(store.record_close_result(run, ISSUE, number(of), result, at(10)).await.expect("recorded"));
+            assert!(store.plans().record_close_result(run, ISSUE, number(of), result, at(10)).await.expect("recorded"));
         }
         record(&store, &repo, &[own(4, 9)], 11).await;
         let told = async |of| lesson(&store, &repo, of).await.expect("known");
@@ -210,16 +210,16 @@ on_both_engines! {
         // People who open what Canonry closed say that it is no duplicate.
         record(&store, &repo, &[event(3, OutcomeKind::Reopened, EventBy::Person, 20)], 20).await;
         assert_eq!(told(3).await, (Outcome::ReopenedDuplicate, LessonKind::FalsePositive));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn reactions_count_while_there_is_no_outcome(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
-        let triage = store.write_triage_record(repo.id, &said(7, Some(1), 0.9), at(1)).await.expect("written");
+        let triage = store.duplicates().write_triage_record(repo.id, &said(7, Some(1), 0.9), at(1)).await.expect("written");
         act(&store, triage, TriageActionKind::Commented, 1).await;
         let react = async |up, down, mixed, second| {
             let counts = CommentReactions { up, down, mixed };
-            store.record_comment_reactions(repo.id, number(7), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
+            store.learning().record_comment_reactions(repo.id, number(7), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
             record(&store, &repo, &[], second).await;
             lesson(&store, &repo, 7).await.map(|told| told.1)
         };
@@ -230,24 +230,24 @@ on_both_engines! {
         record(&store, &repo, &[closed(7, None, 6)], 6).await;
         assert_eq!(lesson(&store, &repo, 7).await.map(|told| told.1), Some(LessonKind::FalsePositive));
         assert_eq!(react(3, 0, 0, 7).await, Some(LessonKind::FalsePositive));
-        let unknown = store.record_comment_reactions(repo.id, number(99), GithubId(1), CommentReactions { up: 1, down: 0, mixed: 0 }, at(8)).await;
+        let unknown = store.learning().record_comment_reactions(repo.id, number(99), GithubId(1), CommentReactions { up: 1, down: 0, mixed: 0 }, at(8)).await;
         assert_eq!(unknown.expect("there is nothing to learn"), Learned::default());
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn reactions_are_about_what_the_comment_says(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
         let react = async |up, down, second| {
             let counts = CommentReactions { up, down, mixed: 0 };
-            store.record_comment_reactions(repo.id, number(7), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
+            store.learning().record_comment_reactions(repo.id, number(7), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
         };
         let heard = async || {
-            let stored = store.issue_outcome(repo.id, number(7)).await.expect("reads").expect("known");
+            let stored = store.learning().issue_outcome(repo.id, number(7)).await.expect("reads").expect("known");
             record(&store, &repo, &[], 99).await;
             (stored.lesson.kind(), stored.triage_id)
         };
         let write = async |target, second| {
-            store.write_triage_record(repo.id, &said(7, Some(target), 0.9), at(second)).await.expect("written")
+            store.duplicates().write_triage_record(repo.id, &said(7, Some(target), 0.9), at(second)).await.expect("written")
         };
         let first = write(1, 1).await;
         // Nothing was said yet that anybody could react to.
@@ -266,17 +266,17 @@ on_both_engines! {
         assert_eq!(heard().await, (LessonKind::Unknown, Some(edited)));
         react(2, 0, 7).await;
         assert_eq!(heard().await, (LessonKind::Confirmed, Some(edited)));
-        let withdrawn = store.write_triage_record(repo.id, &said(7, None, 0.0), at(8)).await.expect("written");
+        let withdrawn = store.duplicates().write_triage_record(repo.id, &said(7, None, 0.0), at(8)).await.expect("written");
         act(&store, withdrawn, TriageActionKind::Withdrawn, 8).await;
         react(0, 3, 9).await;
         assert_eq!(heard().await.0, LessonKind::Unknown);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn reactions_count_for_the_component_of_the_first_of_them(database: TestDatabase) {
         let (store, repo) = open(&database, 103).await;
         for of in 2..=102 {
-            let triage = store.write_triage_record(repo.id, &said(of, Some(1), 0.9), at(1)).await.expect("written");
+            let triage = store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.9), at(1)).await.expect("written");
             act(&store, triage, TriageActionKind::Commented, 1).await;
         }
         // With one more the component has enough.
@@ -285,37 +285,37 @@ on_both_engines! {
         record(&store, &repo, &events, 10).await;
         let with_reactions = async |down, label: &str, second| {
             let labelled = ItemRecord { labels: Some(vec![label.to_owned()]), ..ItemRecord::new(ISSUE, number(2), "Issue 2") };
-            store.take_in(&repo, vec![labelled], at(second)).await.expect("taken in");
+            store.corpus().upsert_items(&repo, vec![labelled], at(second)).await.expect("taken in");
             let counts = CommentReactions { up: 0, down, mixed: 0 };
-            store.record_comment_reactions(repo.id, number(2), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
+            store.learning().record_comment_reactions(repo.id, number(2), GithubId(8_000_000_001), counts, at(second)).await.expect("recorded");
             record(&store, &repo, &[], second).await;
-            store.thresholds(repo.id).await.expect("reads").components.into_values().map(|state| state.counts.total).collect::<Vec<_>>()
+            store.learning().thresholds(repo.id).await.expect("reads").components.into_values().map(|state| state.counts.total).collect::<Vec<_>>()
         };
         assert_eq!(with_reactions(0, "area/before", 20).await, Vec::<u64>::new());
         assert_eq!(with_reactions(2, "area/then", 21).await, [20]);
         assert_eq!(with_reactions(3, "area/later", 22).await, [20]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_was_spoken_is_what_people_answered(database: TestDatabase) {
         let (store, repo) = open(&database, 9).await;
-        let spoken = store.write_triage_record(repo.id, &said(2, Some(1), 0.93), at(1)).await.expect("written");
+        let spoken = store.duplicates().write_triage_record(repo.id, &said(2, Some(1), 0.93), at(1)).await.expect("written");
         act(&store, spoken, TriageActionKind::Commented, 2).await;
-        let silent = store.write_triage_record(repo.id, &said(2, None, 0.0), at(5)).await.expect("written");
+        let silent = store.duplicates().write_triage_record(repo.id, &said(2, None, 0.0), at(5)).await.expect("written");
         act(&store, silent, TriageActionKind::Recorded, 5).await;
         record(&store, &repo, &[closed(2, None, 10)], 10).await;
-        let stored = store.issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
+        let stored = store.learning().issue_outcome(repo.id, number(2)).await.expect("reads").expect("known");
         assert_eq!((stored.lesson.kind(), stored.triage_id), (LessonKind::FalsePositive, Some(spoken)));
         // That it was said is told after what people answered.
-        let late = store.write_triage_record(repo.id, &said(3, Some(1), 0.93), at(1)).await.expect("written");
-        store.write_triage_record(repo.id, &said(3, Some(4), 0.9), at(2)).await.expect("written");
+        let late = store.duplicates().write_triage_record(repo.id, &said(3, Some(1), 0.93), at(1)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(3, Some(4), 0.9), at(2)).await.expect("written");
         record(&store, &repo, &[closed(3, Some(1), 10)], 10).await;
         assert_eq!(lesson(&store, &repo, 3).await.map(|told| told.1), Some(LessonKind::Missed));
         act(&store, late, TriageActionKind::Commented, 11).await;
         assert_eq!(lesson(&store, &repo, 3).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        assert_eq!(store.outcome_events(repo.id, number(3)).await.expect("reads")[0].cluster, [number(1)]);
+        assert_eq!(store.learning().outcome_events(repo.id, number(3)).await.expect("reads")[0].cluster, [number(1)]);
         record(&store, &repo, &[], 12).await;
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_follows_an_override_or_has_no_score_teaches_nothing(database: TestDatabase) {
@@ -323,14 +323,14 @@ on_both_engines! {
         let ruled = NewTriageRecord { reason: "override".to_owned(), ..said(2, Some(1), 1.0) };
         let unmeasured = NewTriageRecord { target_score: None, ..said(3, Some(1), 1.0) };
         for record in [&ruled, &unmeasured] {
-            store.write_triage_record(repo.id, record, at(1)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, record, at(1)).await.expect("written");
         }
         record(&store, &repo, &[closed(2, Some(1), 10), closed(3, Some(1), 10)], 10).await;
         for of in [2, 3] {
             assert_eq!(lesson(&store, &repo, of).await.map(|told| told.1), Some(LessonKind::Unknown), "#{of}");
         }
-        assert_eq!(store.thresholds(repo.id).await.expect("reads").repository.counts.total, 0);
-        store.close().await;
+        assert_eq!(store.learning().thresholds(repo.id).await.expect("reads").repository.counts.total, 0);
+        store.disconnect().await;
     }
 
     async fn a_triage_that_ends_after_the_closing_has_its_cluster(database: TestDatabase) {
@@ -338,19 +338,19 @@ on_both_engines! {
         let dup = ItemRecord {
             state: Some(ItemState::Closed), duplicate_of: Some(Some(number(4))), ..ItemRecord::new(ISSUE, number(5), "Issue 5")
         };
-        store.take_in(&repo, vec![dup], at(1)).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![dup], at(1)).await.expect("taken in");
         // The triage began before the closing, and its judge was slow.
         record(&store, &repo, &[closed(6, Some(4), 10)], 10).await;
-        store.write_triage_record(repo.id, &said(6, Some(5), 0.9), at(9)).await.expect("written");
-        assert_eq!(store.outcome_events(repo.id, number(6)).await.expect("reads")[0].cluster, [number(4), number(5)]);
+        store.duplicates().write_triage_record(repo.id, &said(6, Some(5), 0.9), at(9)).await.expect("written");
+        assert_eq!(store.learning().outcome_events(repo.id, number(6)).await.expect("reads")[0].cluster, [number(4), number(5)]);
         assert_eq!(lesson(&store, &repo, 6).await.map(|told| told.1), Some(LessonKind::Confirmed));
         // GitHub's times are whole seconds: one of the same second was there, for the cluster too.
-        store.write_triage_record(repo.id, &said(8, Some(2), 0.9), at(20)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(8, Some(2), 0.9), at(20)).await.expect("written");
         let half_a_second_later = at(30) + jiff::SignedDuration::from_millis(500);
-        store.write_triage_record(repo.id, &said(8, Some(5), 0.9), half_a_second_later).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(8, Some(5), 0.9), half_a_second_later).await.expect("written");
         record(&store, &repo, &[closed(8, Some(4), 30)], 31).await;
         assert_eq!(lesson(&store, &repo, 8).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_large_cluster_keeps_the_target(database: TestDatabase) {
@@ -358,95 +358,95 @@ on_both_engines! {
         let dup = |of: i64| ItemRecord {
             state: Some(ItemState::Closed), duplicate_of: Some(Some(number(520))), ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
         };
-        store.take_in(&repo, (2..=515).map(dup).collect(), at(1)).await.expect("taken in");
-        store.write_triage_record(repo.id, &said(1, Some(520), 0.9), at(2)).await.expect("written");
+        store.corpus().upsert_items(&repo, (2..=515).map(dup).collect(), at(1)).await.expect("taken in");
+        store.duplicates().write_triage_record(repo.id, &said(1, Some(520), 0.9), at(2)).await.expect("written");
         record(&store, &repo, &[closed(1, Some(3), 10)], 10).await;
-        let cluster = &store.outcome_events(repo.id, number(1)).await.expect("reads")[0].cluster;
+        let cluster = &store.learning().outcome_events(repo.id, number(1)).await.expect("reads")[0].cluster;
         assert_eq!((cluster.len(), cluster.last()), (500, Some(&number(520))));
         assert_eq!(lesson(&store, &repo, 1).await.map(|told| told.1), Some(LessonKind::Confirmed));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn one_second_has_room_for_a_closing_and_a_reopening(database: TestDatabase) {
         let (store, repo) = open(&database, 3).await;
         let found = |kind| OutcomeEvent { delivery_id: "sync:tide/pool#2:10".to_owned(), ..event(2, kind, EventBy::Unknown, 10) };
         let events = [found(OutcomeKind::Closed), found(OutcomeKind::Reopened), found(OutcomeKind::Reopened)];
-        assert_eq!(store.record_outcome_events(repo.id, &events, at(11)).await.expect("recorded").new_events, 2);
-        let stored = store.outcome_events(repo.id, number(2)).await.expect("reads");
+        assert_eq!(store.learning().record_outcome_events(repo.id, &events, at(11)).await.expect("recorded").new_events, 2);
+        let stored = store.learning().outcome_events(repo.id, number(2)).await.expect("reads");
         let ids: Vec<&str> = stored.iter().map(|event| event.delivery_id.as_str()).collect();
         assert_eq!(ids, ["sync:tide/pool#2:10", "sync:tide/pool#2:10:reopened"]);
-        assert_eq!(store.record_outcome_events(repo.id, &events, at(12)).await.expect("recorded").new_events, 0);
-        store.close().await;
+        assert_eq!(store.learning().record_outcome_events(repo.id, &events, at(12)).await.expect("recorded").new_events, 0);
+        store.disconnect().await;
     }
 
     async fn a_check_sees_one_moment(database: TestDatabase) {
         let (store, repo) = open(&database, 120).await;
         for of in 2..=120 {
-            store.write_triage_record(repo.id, &said(of, Some(1), 0.9), at(of)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.9), at(of)).await.expect("written");
         }
         let writing = {
             let (store, repo) = (store.clone(), repo.clone());
             tokio::spawn(async move {
                 for of in 2..=120 {
                     let told = closed(of, (of % 2 == 0).then_some(1), 1_000 + of);
-                    store.record_outcome_events(repo.id, &[told], at(2_000)).await.expect("recorded");
+                    store.learning().record_outcome_events(repo.id, &[told], at(2_000)).await.expect("recorded");
                 }
             })
         };
         while !writing.is_finished() {
-            let checked = store.checked_thresholds(repo.id).await.expect("reads");
+            let checked = store.learning().checked_thresholds(repo.id).await.expect("reads");
             assert_eq!((checked.stored, checked.older_rules), (checked.recomputed, false));
         }
         writing.await.expect("writes");
-        assert_eq!(store.checked_thresholds(repo.id).await.expect("reads").stored.repository.counts.total, 119);
-        store.close().await;
+        assert_eq!(store.learning().checked_thresholds(repo.id).await.expect("reads").stored.repository.counts.total, 119);
+        store.disconnect().await;
     }
 
     async fn thresholds_move_as_the_rules_say_and_each_move_is_kept(database: TestDatabase) {
         let (store, repo) = open(&database, 60).await;
-        assert_eq!(store.thresholds(repo.id).await.expect("reads").repository.current, CurrentThreshold::From(Threshold::default()));
+        assert_eq!(store.learning().thresholds(repo.id).await.expect("reads").repository.current, CurrentThreshold::From(Threshold::default()));
         for of in 2..=20 {
-            store.write_triage_record(repo.id, &said(of, Some(1), 0.97), at(of)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.97), at(of)).await.expect("written");
         }
         let mut adjusted = Vec::new();
         for of in 2..=20 {
-            adjusted.extend(store.record_outcome_events(repo.id, &[closed(of, None, 100 + of)], at(100 + of)).await.expect("recorded").adjusted);
+            adjusted.extend(store.learning().record_outcome_events(repo.id, &[closed(of, None, 100 + of)], at(100 + of)).await.expect("recorded").adjusted);
         }
         // Nothing but wrong predictions: it falls silent, once.
         assert_eq!(adjusted.len(), 1, "{adjusted:?}");
         assert_eq!((&adjusted[0].component, adjusted[0].new_threshold), (&None, CurrentThreshold::Silent));
-        assert_eq!(store.thresholds(repo.id).await.expect("reads").repository.current, CurrentThreshold::Silent);
-        let kept = store.threshold_adjustments(repo.id, 9).await.expect("reads");
+        assert_eq!(store.learning().thresholds(repo.id).await.expect("reads").repository.current, CurrentThreshold::Silent);
+        let kept = store.learning().threshold_adjustments(repo.id, 9).await.expect("reads");
         assert_eq!(kept.iter().map(|kept| &kept.adjusted).collect::<Vec<_>>(), [&adjusted[0]]);
 
         let settings = ThresholdSettings { rule: ThresholdRule::BetaMean, configured: Threshold::new(60).expect("in bounds"), ..ThresholdSettings::default() };
-        let learned = store.set_threshold_settings(repo.id, &settings, at(200)).await.expect("set");
+        let learned = store.learning().set_threshold_settings(repo.id, &settings, at(200)).await.expect("set");
         assert_eq!((learned.new_events, learned.adjusted.len()), (0, 1));
-        assert_eq!(store.threshold_settings(repo.id).await.expect("reads"), settings);
-        assert_eq!(store.set_threshold_settings(repo.id, &settings, at(201)).await.expect("set").adjusted, []);
-        let stored = store.thresholds(repo.id).await.expect("reads");
+        assert_eq!(store.learning().threshold_settings(repo.id).await.expect("reads"), settings);
+        assert_eq!(store.learning().set_threshold_settings(repo.id, &settings, at(201)).await.expect("set").adjusted, []);
+        let stored = store.learning().thresholds(repo.id).await.expect("reads");
         assert_eq!((stored.repository.rule, stored.repository.counts.false_positives), (ThresholdRule::BetaMean, 19));
-        assert_eq!(stored, store.recomputed_thresholds(repo.id).await.expect("reads"));
-        let newest = store.threshold_adjustments(repo.id, 1).await.expect("reads").remove(0);
+        assert_eq!(stored, store.learning().recomputed_thresholds(repo.id).await.expect("reads"));
+        let newest = store.learning().threshold_adjustments(repo.id, 1).await.expect("reads").remove(0);
         assert_eq!(newest.at, at(200));
-        assert_eq!(store.threshold_adjustment_pages(repo.id, None, Some(newest.id), 9).await.expect("reads"), kept);
+        assert_eq!(store.learning().threshold_adjustment_pages(repo.id, None, Some(newest.id), 9).await.expect("reads"), kept);
         let component = Component::of_labels(["area/sync"]).expect("a component");
-        assert_eq!(store.threshold_adjustment_pages(repo.id, Some(&component), None, 9).await.expect("reads"), []);
-        store.close().await;
+        assert_eq!(store.learning().threshold_adjustment_pages(repo.id, Some(&component), None, 9).await.expect("reads"), []);
+        store.disconnect().await;
     }
 
     async fn components_have_thresholds_of_their_own_once_there_is_enough(database: TestDatabase) {
         let (store, repo) = open(&database, 240).await;
         for of in 2..=240 {
             let target = (of % 3 != 0).then_some(1);
-            store.write_triage_record(repo.id, &said(of, target, 0.5 + of as f64 / 600.0), at(of)).await.expect("written");
+            store.duplicates().write_triage_record(repo.id, &said(of, target, 0.5 + of as f64 / 600.0), at(of)).await.expect("written");
         }
         let events: Vec<_> = (2..=240).map(|of| closed(of, (of % 4 != 0).then_some(1), 1_000 + of)).collect();
         record(&store, &repo, &events, 1_300).await;
-        let stored = store.thresholds(repo.id).await.expect("reads");
+        let stored = store.learning().thresholds(repo.id).await.expect("reads");
         assert_eq!(stored.components.keys().map(Component::as_str).collect::<Vec<_>>(), ["sync"]);
         assert_eq!((stored.repository.counts.total, stored.components.values().next().expect("one").counts.total), (239, 24));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn writers_at_once_leave_what_the_log_says(database: TestDatabase) {
@@ -458,7 +458,7 @@ on_both_engines! {
                 for of in 2..=ISSUES {
                     // Each issue is triaged by one writer while others tell what became of it.
                     if of % 8 == writer {
-                        store.write_triage_record(repo.id, &said(of, Some(1), 0.8 + of as f64 / 400.0), at(of)).await.expect("written");
+                        store.duplicates().write_triage_record(repo.id, &said(of, Some(1), 0.8 + of as f64 / 400.0), at(of)).await.expect("written");
                     }
                     let second = 1_000 + of * 10 + writer;
                     let told = match (of + writer) % 4 {
@@ -467,25 +467,25 @@ on_both_engines! {
                         2 => event(of, OutcomeKind::Reopened, EventBy::Person, second),
                         _ => event(of, OutcomeKind::Closed, EventBy::Bot, second),
                     };
-                    store.record_outcome_events(repo.id, &[told], at(second)).await.expect("recorded");
+                    store.learning().record_outcome_events(repo.id, &[told], at(second)).await.expect("recorded");
                 }
             })
         });
         for writer in writers.collect::<Vec<_>>() {
             writer.await.expect("runs");
         }
-        let stored = store.thresholds(repo.id).await.expect("reads");
-        assert_eq!(stored, store.recomputed_thresholds(repo.id).await.expect("reads"));
+        let stored = store.learning().thresholds(repo.id).await.expect("reads");
+        assert_eq!(stored, store.learning().recomputed_thresholds(repo.id).await.expect("reads"));
         let mut log = Vec::new();
         for of in 2..=ISSUES {
-            let kept = store.issue_outcome(repo.id, number(of)).await.expect("reads").expect("known");
-            let derived: IssueOutcome = canonry_domain::issue_outcome(&store.outcome_events(repo.id, number(of)).await.expect("reads"));
+            let kept = store.learning().issue_outcome(repo.id, number(of)).await.expect("reads").expect("known");
+            let derived: IssueOutcome = canonry_domain::issue_outcome(&store.learning().outcome_events(repo.id, number(of)).await.expect("reads"));
             assert_eq!(kept.outcome, derived, "#{of}");
             log.push(LearningEntry { lesson: kept.lesson, component: kept.outcome.component });
         }
         assert!(log.iter().any(|entry| entry.lesson != Lesson::Unknown));
         assert_eq!(stored, learn_thresholds(&ThresholdSettings::default(), &log));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn whatever_comes_in_whatever_order_the_stored_state_is_what_the_log_says(database: TestDatabase) {
@@ -506,23 +506,23 @@ on_both_engines! {
                         reason: if next(5) == 0 { "invalid_judge_response" } else { "duplicate" }.to_owned(),
                         ..said(of, target, 0.5 + next(50) as f64 / 100.0)
                     };
-                    store.write_triage_record(repo.id, &record, at(second)).await.expect("written");
+                    store.duplicates().write_triage_record(repo.id, &record, at(second)).await.expect("written");
                 }
                 2 if next(3) == 0 => {
                     let kinds = [TriageActionKind::Recorded, TriageActionKind::Commented, TriageActionKind::Edited, TriageActionKind::Withdrawn];
-                    let records = store.triage_records_of(repo.id, ISSUE, number(of)).await.expect("reads");
+                    let records = store.duplicates().triage_records_of(repo.id, ISSUE, number(of)).await.expect("reads");
                     if let Some(record) = records.first() {
                         act(&store, record.id, kinds[next(4) as usize], second).await;
                     }
                 }
                 2 => {
                     let counts = CommentReactions { up: next(3) as u32, down: next(3) as u32, mixed: next(2) as u32 };
-                    store.record_comment_reactions(repo.id, number(of), GithubId(next(3) as i64), counts, at(second)).await.expect("recorded");
+                    store.learning().record_comment_reactions(repo.id, number(of), GithubId(next(3) as i64), counts, at(second)).await.expect("recorded");
                 }
                 3 => {
                     let configured = Threshold::new(50 + next(46) as u8).expect("in bounds");
                     let settings = ThresholdSettings { rule: ThresholdRule::ALL[next(3) as usize], configured, ..ThresholdSettings::default() };
-                    store.set_threshold_settings(repo.id, &settings, at(second)).await.expect("set");
+                    store.learning().set_threshold_settings(repo.id, &settings, at(second)).await.expect("set");
                 }
                 4 => {
                     let state = if next(2) == 0 { ItemState::Open } else { ItemState::Closed };
@@ -530,7 +530,7 @@ on_both_engines! {
                         state: Some(state), state_reason: Some((state == ItemState::Closed).then_some(StateReason::Duplicate)), closed_at: Some((state == ItemState::Closed).then(|| at(second))),
                         updated_at: Some(at(1_000 + turn)), synced_at: Some(at(1_000 + turn)), ..ItemRecord::new(ISSUE, number(of), format!("Issue {of}"))
                     };
-                    store.take_in(&repo, vec![seen], at(1_000 + turn)).await.expect("taken in");
+                    store.corpus().upsert_items(&repo, vec![seen], at(1_000 + turn)).await.expect("taken in");
                 }
                 kind => {
                     let target = (next(3) > 0).then(|| 1 + next(12) as i64);
@@ -539,68 +539,68 @@ on_both_engines! {
                         6 => event(of, OutcomeKind::Reopened, by, second),
                         _ => event(of, OutcomeKind::Labeled, by, second),
                     };
-                    store.record_outcome_events(repo.id, &[told], at(second)).await.expect("recorded");
+                    store.learning().record_outcome_events(repo.id, &[told], at(second)).await.expect("recorded");
                 }
             }
-            let stored = store.thresholds(repo.id).await.expect("reads");
-            assert_eq!(stored, store.recomputed_thresholds(repo.id).await.expect("reads"), "after {turn}");
+            let stored = store.learning().thresholds(repo.id).await.expect("reads");
+            assert_eq!(stored, store.learning().recomputed_thresholds(repo.id).await.expect("reads"), "after {turn}");
         }
-        assert!(store.thresholds(repo.id).await.expect("reads").repository.counts.total > 0);
-        store.close().await;
+        assert!(store.learning().thresholds(repo.id).await.expect("reads").repository.counts.total > 0);
+        store.disconnect().await;
     }
 
     async fn actions_and_comments_are_found_again(database: TestDatabase) {
         let (store, repo) = open(&database, 3).await;
-        let id = store.write_triage_record(repo.id, &said(2, Some(1), 0.9), at(1)).await.expect("written");
-        assert_eq!(store.triage_record_of_run(repo.id, ISSUE, number(2), "run-2").await.expect("reads"), Some(id));
-        assert_eq!(store.triage_record_of_run(repo.id, ISSUE, number(2), "another").await.expect("reads"), None);
+        let id = store.duplicates().write_triage_record(repo.id, &said(2, Some(1), 0.9), at(1)).await.expect("written");
+        assert_eq!(store.duplicates().triage_record_of_run(repo.id, ISSUE, number(2), "run-2").await.expect("reads"), Some(id));
+        assert_eq!(store.duplicates().triage_record_of_run(repo.id, ISSUE, number(2), "another").await.expect("reads"), None);
         let action = TriageAction {
             triage_id: id, mode: TriageMode::Suggest, component: Component::of_labels(["area/sync"]), threshold: CurrentThreshold::Silent,
             source: ThresholdSource::Learned, action: TriageActionKind::Recorded, reason: "fallen_silent".to_owned(), comment_key: None,
         };
-        store.record_triage_action(&action, at(2)).await.expect("written");
+        store.duplicates().record_triage_action(&action, at(2)).await.expect("written");
         let other = TriageAction { action: TriageActionKind::Commented, ..action.clone() };
-        store.record_triage_action(&other, at(3)).await.expect("the first stays");
-        let told = store.triage_actions_of(repo.id, ISSUE, number(2)).await.expect("reads");
+        store.duplicates().record_triage_action(&other, at(3)).await.expect("the first stays");
+        let told = store.duplicates().triage_actions_of(repo.id, ISSUE, number(2)).await.expect("reads");
         assert_eq!((told.len(), &told[0].action, told[0].created_at), (1, &action, at(2)));
 
         let key = format!("triage:{}:issue:2:1", repo.id.get());
         let label = format!("triage-label:{}:issue:2:{id}", repo.id.get());
         for key in [&key, &label] {
             let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "comment", key, payload: &json!({}), refused: None };
-            store.enqueue(&new, at(4)).await.expect("stored");
-            let entry = store.claim_outbox_entry(OutboxScope::Unattended, "w", at(4), at(60)).await.expect("claims").expect("due");
+            store.outbox().enqueue(&new, at(4)).await.expect("stored");
+            let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(4), at(60)).await.expect("claims").expect("due");
             let answer = json!({ "comment": { "id": 7_000_000_001_i64, "created_at": "2027-01-15T08:00:05Z" } });
             let lease = canonry_store::Lease { id: entry.id, owner: "w", until: at(60) };
-            assert!(store.finish_outbox_entry(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
+            assert!(store.outbox().finish(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
         }
-        let comments = store.triage_comments_since(at(5)).await.expect("reads");
+        let comments = store.learning().triage_comments_since(at(5)).await.expect("reads");
         assert_eq!((comments.len(), comments[0].synced_at), (1, None));
         assert_eq!((&comments[0].repo, comments[0].number, comments[0].comment, comments[0].said_at), (&repo, number(2), GithubId(7_000_000_001), at(5)));
-        assert_eq!(store.triage_comments_since(at(7)).await.expect("reads"), []);
+        assert_eq!(store.learning().triage_comments_since(at(7)).await.expect("reads"), []);
         // Reactions from before an edit are about other words.
         assert_eq!(comments[0].worded_at, at(5));
         let edit = format!("triage-edit:{}:issue:2:{id}", repo.id.get());
         let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "edit_comment", key: &edit, payload: &json!({}), refused: None };
-        store.enqueue(&new, at(8)).await.expect("stored");
-        assert_eq!(store.triage_comments_since(at(5)).await.expect("reads")[0].worded_at, at(8));
+        store.outbox().enqueue(&new, at(8)).await.expect("stored");
+        assert_eq!(store.learning().triage_comments_since(at(5)).await.expect("reads")[0].worded_at, at(8));
 
         // Whoever was asked longest ago comes first, and before them those who never were.
         for (of, item_type, comment) in [(1, "pr", 7_000_000_002_i64), (3, "issue", 7_000_000_003)] {
             let key = format!("triage:{}:{item_type}:{of}:1", repo.id.get());
             let new = NewOutboxEntry { repo: repo.id, number: number(of), kind: "comment", key: &key, payload: &json!({}), refused: None };
-            store.enqueue(&new, at(6)).await.expect("stored");
-            let entry = store.claim_outbox_entry(OutboxScope::Unattended, "w", at(6), at(60)).await.expect("claims").expect("due");
+            store.outbox().enqueue(&new, at(6)).await.expect("stored");
+            let entry = store.outbox().claim(OutboxScope::Unattended, "w", at(6), at(60)).await.expect("claims").expect("due");
             let lease = canonry_store::Lease { id: entry.id, owner: "w", until: at(60) };
             let answer = json!({ "comment": { "id": comment, "created_at": "2027-01-15T08:00:06Z" } });
-            assert!(store.finish_outbox_entry(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
+            assert!(store.outbox().finish(lease, OutboxEnd::Sent(&answer), at(6)).await.expect("ends"));
         }
         for (of, comment, second) in [(2, 7_000_000_001, 20), (3, 7_000_000_003, 10)] {
-            store.record_comment_reactions(repo.id, number(of), GithubId(comment), CommentReactions::default(), at(second)).await.expect("recorded");
+            store.learning().record_comment_reactions(repo.id, number(of), GithubId(comment), CommentReactions::default(), at(second)).await.expect("recorded");
         }
-        let order: Vec<_> = store.triage_comments_since(at(5)).await.expect("reads").into_iter()
+        let order: Vec<_> = store.learning().triage_comments_since(at(5)).await.expect("reads").into_iter()
             .map(|comment| (comment.item_type, comment.number, comment.synced_at)).collect();
         assert_eq!(order, [(ItemType::Pr, number(1), None), (ISSUE, number(3), Some(at(10))), (ISSUE, number(2), Some(at(20)))]);
-        store.close().await;
+        store.disconnect().await;
     }
 }

@@ -22,7 +22,7 @@ fn number(number: i64) -> ItemNumber {
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("a URL"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("a name"), at(0)).await.expect("stored");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("a name"), at(0)).await.expect("stored");
     (store, repo)
 }
 
@@ -30,7 +30,7 @@ async fn enqueue(store: &Store, repo: &Repo, item: i64, key: &str) -> OutboxEntr
     let payload = json!({ "body": key });
     let new =
         NewOutboxEntry { repo: repo.id, number: number(item), kind: "comment", key, payload: &payload, refused: None };
-    store.enqueue(&new, at(0)).await.expect("stored")
+    store.outbox().enqueue(&new, at(0)).await.expect("stored")
 }
 
 fn lease<'a>(entry: &OutboxEntry, owner: &'a str, until: i64) -> Lease<'a> {
@@ -43,14 +43,14 @@ on_both_engines! {
         let first = enqueue(&store, &repo, 1, "a").await;
         let payload = json!("something else");
         let new = NewOutboxEntry { repo: repo.id, number: number(2), kind: "label", key: "a", payload: &payload, refused: Some("no") };
-        assert_eq!(store.enqueue(&new, at(9)).await.expect("stored"), first);
-        assert_eq!(store.outbox_entry_of_key("a").await.expect("reads"), Some(first.clone()));
+        assert_eq!(store.outbox().enqueue(&new, at(9)).await.expect("stored"), first);
+        assert_eq!(store.outbox().of_key("a").await.expect("reads"), Some(first.clone()));
         assert_eq!((first.state, first.attempts, first.payload["body"].as_str()), (OutboxState::Pending, 0, Some("a")));
         let refused = NewOutboxEntry { key: "b", ..new };
-        let refused = store.enqueue(&refused, at(9)).await.expect("stored");
+        let refused = store.outbox().enqueue(&refused, at(9)).await.expect("stored");
         assert_eq!((refused.state, refused.reason.as_deref()), (OutboxState::Refused, Some("no")));
-        assert_eq!(store.outbox_entries(repo.id, number(1)).await.expect("reads"), [first]);
-        store.close().await;
+        assert_eq!(store.outbox().of_item(repo.id, number(1)).await.expect("reads"), [first]);
+        store.disconnect().await;
     }
 
     async fn entries_of_an_item_go_in_order_and_those_of_others_do_not_wait(database: TestDatabase) {
@@ -59,46 +59,46 @@ on_both_engines! {
         enqueue(&store, &repo, 1, "second").await;
         let other = enqueue(&store, &repo, 2, "other").await;
         let claim = async |scope: OutboxScope, owner: &str, now: i64| {
-            store.claim_outbox_entry(scope, owner, at(now), at(now + 300)).await.expect("claims").map(|entry| entry.key)
+            store.outbox().claim(scope, owner, at(now), at(now + 300)).await.expect("claims").map(|entry| entry.key)
         };
         assert_eq!(claim(OutboxScope::All, "x", 1).await.as_deref(), Some("first"));
         assert_eq!(claim(OutboxScope::All, "y", 1).await.as_deref(), Some("other"));
         assert_eq!(claim(OutboxScope::All, "z", 1).await, None);
         // Postponed, it still goes first.
-        assert!(store.postpone_outbox_entry(lease(&first, "x", 0), &json!(1), at(60), Some("why"), at(2)).await.expect("stored"));
+        assert!(store.outbox().postpone(lease(&first, "x", 0), &json!(1), at(60), Some("why"), at(2)).await.expect("stored"));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(1)), "z", 59).await, None);
-        assert_eq!(store.next_outbox_moment(OutboxScope::Item(repo.id, number(1))).await.expect("reads"), Some(at(60)));
+        assert_eq!(store.outbox().next_moment(OutboxScope::Item(repo.id, number(1))).await.expect("reads"), Some(at(60)));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(1)), "z", 60).await.as_deref(), Some("first"));
-        assert!(store.finish_outbox_entry(lease(&first, "z", 0), OutboxEnd::Sent(&json!({"id": 1})), at(61)).await.expect("stored"));
+        assert!(store.outbox().finish(lease(&first, "z", 0), OutboxEnd::Sent(&json!({"id": 1})), at(61)).await.expect("stored"));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(1)), "z", 61).await.as_deref(), Some("second"));
-        let done = store.outbox_entry(first.id).await.expect("reads").expect("there");
+        let done = store.outbox().get(first.id).await.expect("reads").expect("there");
         assert_eq!((done.state, done.answer, done.step), (OutboxState::Sent, Some(json!({"id": 1})), None));
         // The other worker's lease ends by itself.
-        assert_eq!(store.next_outbox_moment(OutboxScope::Item(repo.id, number(2))).await.expect("reads"), Some(at(301)));
+        assert_eq!(store.outbox().next_moment(OutboxScope::Item(repo.id, number(2))).await.expect("reads"), Some(at(301)));
         assert_eq!(claim(OutboxScope::Item(repo.id, number(2)), "z", 301).await.as_deref(), Some("other"));
-        assert!(!store.record_outbox_step(lease(&other, "y", 999), &json!(2), at(302)).await.expect("asked"));
-        store.close().await;
+        assert!(!store.outbox().record_step(lease(&other, "y", 999), &json!(2), at(302)).await.expect("asked"));
+        store.disconnect().await;
     }
 
     async fn whoever_lost_the_lease_stores_nothing(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let entry = enqueue(&store, &repo, 1, "a").await;
-        store.claim_outbox_entry(OutboxScope::All, "old", at(0), at(10)).await.expect("claims").expect("there");
-        store.claim_outbox_entry(OutboxScope::All, "new", at(10), at(99)).await.expect("claims").expect("there");
+        store.outbox().claim(OutboxScope::All, "old", at(0), at(10)).await.expect("claims").expect("there");
+        store.outbox().claim(OutboxScope::All, "new", at(10), at(99)).await.expect("claims").expect("there");
         let old = lease(&entry, "old", 50);
         let step = json!("sending");
-        assert!(!store.record_outbox_step(old, &step, at(11)).await.expect("asked"));
-        assert!(!store.postpone_outbox_entry(old, &step, at(12), None, at(11)).await.expect("asked"));
-        assert!(!store.finish_outbox_entry(old, OutboxEnd::Failed("x"), at(11)).await.expect("asked"));
-        let sent = store.reserve_outbox_send(old, &step, at(11), at(0), |_| at(11)).await.expect("asked");
+        assert!(!store.outbox().record_step(old, &step, at(11)).await.expect("asked"));
+        assert!(!store.outbox().postpone(old, &step, at(12), None, at(11)).await.expect("asked"));
+        assert!(!store.outbox().finish(old, OutboxEnd::Failed("x"), at(11)).await.expect("asked"));
+        let sent = store.outbox().reserve_send(old, &step, at(11), at(0), |_| at(11)).await.expect("asked");
         assert_eq!(sent, Reservation::LeaseLost);
-        let kept = store.outbox_entry(entry.id).await.expect("reads").expect("there");
+        let kept = store.outbox().get(entry.id).await.expect("reads").expect("there");
         assert_eq!((kept.state, kept.attempts, kept.step), (OutboxState::Pending, 0, None));
         // What is over stays as it is, even for its owner.
         let new = lease(&entry, "new", 99);
-        assert!(store.finish_outbox_entry(new, OutboxEnd::Refused("no"), at(12)).await.expect("stored"));
-        assert!(!store.finish_outbox_entry(new, OutboxEnd::Failed("late"), at(13)).await.expect("asked"));
-        store.close().await;
+        assert!(store.outbox().finish(new, OutboxEnd::Refused("no"), at(12)).await.expect("stored"));
+        assert!(!store.outbox().finish(new, OutboxEnd::Failed("late"), at(13)).await.expect("asked"));
+        store.disconnect().await;
     }
 
     async fn many_workers_never_share_an_entry(database: TestDatabase) {
@@ -112,7 +112,7 @@ on_both_engines! {
                 let owner = format!("worker {worker}");
                 let mut keys = Vec::new();
                 while let Some(entry) =
-                    store.claim_outbox_entry(OutboxScope::All, &owner, at(1), at(500)).await.expect("claims")
+                    store.outbox().claim(OutboxScope::All, &owner, at(1), at(500)).await.expect("claims")
                 {
                     keys.push(entry.key);
                 }
@@ -124,7 +124,7 @@ on_both_engines! {
             all.extend(worker.await.expect("works"));
         }
         assert_eq!((all.len(), all.iter().collect::<HashSet<_>>().len()), (30, 30));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn all_senders_keep_one_pace(database: TestDatabase) {
@@ -135,12 +135,12 @@ on_both_engines! {
             let entry = enqueue(&store, &repo, item, &format!("key {item}")).await;
             let owner: Arc<str> = format!("owner {item}").into();
             let scope = OutboxScope::Item(repo.id, number(item));
-            store.claim_outbox_entry(scope, &owner, at(1), at(500)).await.expect("claims").expect("there");
+            store.outbox().claim(scope, &owner, at(1), at(500)).await.expect("claims").expect("there");
             let store = store.clone();
             senders.push(tokio::spawn(async move {
                 let step = Value::from("sending");
                 let lease = Lease { id: entry.id, owner: &owner, until: at(500) };
-                store.reserve_outbox_send(lease, &step, at(5), at(0), at_most_three).await.expect("asked")
+                store.outbox().reserve_send(lease, &step, at(5), at(0), at_most_three).await.expect("asked")
             }));
         }
         let mut reservations = Vec::new();
@@ -152,16 +152,16 @@ on_both_engines! {
         assert_eq!((go, later), (3, 7), "{reservations:?}");
         let mut attempts = 0;
         for item in 1..=10 {
-            attempts += store.outbox_entries(repo.id, number(item)).await.expect("reads")[0].attempts;
+            attempts += store.outbox().of_item(repo.id, number(item)).await.expect("reads")[0].attempts;
         }
         assert_eq!(attempts, 3);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn the_marker_secret_is_made_once(database: TestDatabase) {
         let (store, _) = open(&database).await;
-        assert_eq!(store.marker_secret([1; 32], at(0)).await.expect("stored"), [1; 32]);
-        assert_eq!(store.marker_secret([2; 32], at(0) + SignedDuration::from_secs(1)).await.expect("stored"), [1; 32]);
-        store.close().await;
+        assert_eq!(store.outbox().marker_secret([1; 32], at(0)).await.expect("stored"), [1; 32]);
+        assert_eq!(store.outbox().marker_secret([2; 32], at(0) + SignedDuration::from_secs(1)).await.expect("stored"), [1; 32]);
+        store.disconnect().await;
     }
 }

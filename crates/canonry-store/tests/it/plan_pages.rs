@@ -36,9 +36,9 @@ fn login(name: &str) -> Login {
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     let issues = (1..=20).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
-    store.take_in(&repo, issues.collect(), at(0)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, issues.collect(), at(0)).await.expect("taken in");
     (store, repo)
 }
 
@@ -59,11 +59,11 @@ fn skips(of: i64, target: Option<i64>, reason: SkipReason) -> NewPlanRow {
 }
 
 async fn plan(store: &Store, repo: &Repo, rows: &[NewPlanRow], second: i64) -> CloseRunId {
-    store.create_plan(repo.id, &PLAN, rows, at(second)).await.expect("planned")
+    store.plans().create(repo.id, &PLAN, rows, at(second)).await.expect("planned")
 }
 
 async fn summary(store: &Store, repo: &Repo, plan: CloseRunId) -> PlanSummary {
-    store.plan_summary(repo.id, plan).await.expect("reads").expect("a plan")
+    store.plans().summary(repo.id, plan).await.expect("reads").expect("a plan")
 }
 
 /// The rows of all pages of two, one after the other.
@@ -71,7 +71,7 @@ async fn paged(store: &Store, plan: &PlanSummary, filter: PlanRowFilter) -> Vec<
     let mut seen = Vec::new();
     let mut after = None;
     for _ in 0..20 {
-        let page = store.plan_rows_page(plan, filter, after, 2).await.expect("reads");
+        let page = store.plans().rows_page(plan, filter, after, 2).await.expect("reads");
         let Some(last) = page.last() else { return seen };
         after = Some((last.row.item_type, last.row.number));
         seen.extend(page.iter().map(|row| row.row.number.get()));
@@ -88,8 +88,8 @@ on_both_engines! {
         ];
         let id = plan(&store, &repo, &rows, 0).await;
         let ann = login("ann");
-        store.set_approved(id, ISSUE, &[number(4), number(9)], Some(true), Some(&ann), at(1)).await.expect("noted");
-        store.set_approved(id, ISSUE, &[number(5)], Some(false), None, at(2)).await.expect("noted");
+        store.plans().set_approved(id, ISSUE, &[number(4), number(9)], Some(true), Some(&ann), at(1)).await.expect("noted");
+        store.plans().set_approved(id, ISSUE, &[number(5)], Some(false), None, at(2)).await.expect("noted");
         let plan = summary(&store, &repo, id).await;
         assert_eq!(paged(&store, &plan, PlanRowFilter::All).await, [8, 4, 5, 7, 3, 9, 10]);
         assert_eq!(paged(&store, &plan, PlanRowFilter::Closes).await, [4, 5, 3, 9]);
@@ -109,7 +109,7 @@ on_both_engines! {
 
         // What comes before a row, whether or not the filter lets that one through.
         let before = async |filter: PlanRowFilter, of: i64| {
-            let row = store.plan_row_before(&plan, filter, ISSUE, number(of)).await.expect("reads");
+            let row = store.plans().row_before(&plan, filter, ISSUE, number(of)).await.expect("reads");
             row.map(|(item_type, number)| (item_type, number.get()))
         };
         assert_eq!(before(PlanRowFilter::All, 8).await, None);
@@ -121,23 +121,23 @@ on_both_engines! {
 
         // Whose word it is, until it is taken back.
         let said = async |of: i64| {
-            let row = store.plan_row(&plan, ISSUE, number(of)).await.expect("reads").expect("a row").row;
+            let row = store.plans().row(&plan, ISSUE, number(of)).await.expect("reads").expect("a row").row;
             (row.approved, row.approved_by, row.approved_at)
         };
         assert_eq!(said(4).await, (Some(true), Some(ann.clone()), Some(at(1))));
         assert_eq!(said(5).await, (Some(false), None, Some(at(2))));
-        store.set_approved(id, ISSUE, &[number(4)], None, Some(&ann), at(3)).await.expect("noted");
+        store.plans().set_approved(id, ISSUE, &[number(4)], None, Some(&ann), at(3)).await.expect("noted");
         assert_eq!(said(4).await, (None, None, None));
-        assert_eq!(store.plan_row(&plan, ItemType::Pr, number(4)).await.expect("reads"), None);
+        assert_eq!(store.plans().row(&plan, ItemType::Pr, number(4)).await.expect("reads"), None);
 
         // A word on all is one on those that have none; taking all back leaves none.
-        let all = async |word, second| store.set_all_approved(id, None, word, Some(&ann), at(second)).await.expect("noted");
+        let all = async |word, second| store.plans().set_all_approved(id, None, word, Some(&ann), at(second)).await.expect("noted");
         assert_eq!((all(Some(false), 4).await, said(3).await, said(5).await), (2, (Some(false), Some(ann.clone()), Some(at(4))), (Some(false), None, Some(at(2)))));
         assert_eq!((all(None, 5).await, all(None, 6).await), (4, 0));
-        let of_pulls = store.set_all_approved(id, Some(ItemType::Pr), Some(true), Some(&ann), at(7)).await;
+        let of_pulls = store.plans().set_all_approved(id, Some(ItemType::Pr), Some(true), Some(&ann), at(7)).await;
         assert_eq!((of_pulls.expect("noted"), said(4).await), (0, (None, None, None)));
         assert_eq!(paged(&store, &plan, PlanRowFilter::Undecided).await, [4, 5, 3, 9]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_plan_tells_what_applying_and_undoing_it_did(database: TestDatabase) {
@@ -145,17 +145,17 @@ on_both_engines! {
         let rows = [closes(4, 1), closes(5, 1), closes(6, 1), closes(7, 1), closes(8, 1)];
         let id = plan(&store, &repo, &rows, 0).await;
         let ann = login("ann");
-        store.set_approved(id, ISSUE, &[number(4)], Some(true), Some(&ann), at(1)).await.expect("noted");
-        store.set_approved(id, ISSUE, &[number(8)], Some(false), Some(&ann), at(1)).await.expect("noted");
-        let apply = store.begin_apply(id, "applying", at(2)).await.expect("begun").expect("a plan").id;
+        store.plans().set_approved(id, ISSUE, &[number(4)], Some(true), Some(&ann), at(1)).await.expect("noted");
+        store.plans().set_approved(id, ISSUE, &[number(8)], Some(false), Some(&ann), at(1)).await.expect("noted");
+        let apply = store.plans().begin_apply(id, "applying", at(2)).await.expect("begun").expect("a plan").id;
         for (of, outcome) in [(4, APPLIED), (5, CloseOutcome::Applied { objected: true }), (6, CloseOutcome::Skipped)] {
             let result = CloseResult { outcome, reason: Some("so"), outbox_key: None };
-            assert!(store.record_close_result(apply, ISSUE, number(of), result, at(3)).await.expect("recorded"));
+            assert!(store.plans().record_close_result(apply, ISSUE, number(of), result, at(3)).await.expect("recorded"));
         }
-        let undo = store.begin_undo(id, Some(&[(ISSUE, number(4))]), "undoing", at(4)).await.expect("begun").expect("a plan").id;
+        let undo = store.plans().begin_undo(id, Some(&[(ISSUE, number(4))]), "undoing", at(4)).await.expect("begun").expect("a plan").id;
         let result = CloseResult { outcome: APPLIED, reason: None, outbox_key: None };
         let ruling = Some(NotDuplicate { note: None, by: Some(&ann) });
-        assert!(store.record_undo_result(undo, ISSUE, number(4), result, ruling, at(5)).await.expect("recorded"));
+        assert!(store.plans().record_undo_result(undo, ISSUE, number(4), result, ruling, at(5)).await.expect("recorded"));
 
         let plan = summary(&store, &repo, id).await;
         assert_eq!((plan.apply.as_ref().map(|run| run.id), plan.undos.iter().map(|run| run.id).collect::<Vec<_>>()), (Some(apply), vec![undo]));
@@ -167,26 +167,26 @@ on_both_engines! {
         assert_eq!((plan.totals.ended(), plan.totals.can_be_undone()), (3, 1));
         assert_eq!(paged(&store, &plan, PlanRowFilter::Ended).await, [4, 5, 6]);
         assert_eq!(paged(&store, &plan, PlanRowFilter::Undecided).await, [7]);
-        let undone = store.plan_row(&plan, ISSUE, number(4)).await.expect("reads").expect("a row");
+        let undone = store.plans().row(&plan, ISSUE, number(4)).await.expect("reads").expect("a row");
         assert_eq!((undone.undone_at, undone.row.approved_by), (Some(at(5)), Some(ann.clone())));
-        let closed = store.plan_row(&plan, ISSUE, number(5)).await.expect("reads").expect("a row");
+        let closed = store.plans().row(&plan, ISSUE, number(5)).await.expect("reads").expect("a row");
         assert_eq!((closed.undone_at, closed.row.result.map(|result| result.outcome)), (None, Some(CloseOutcome::Applied { objected: true })));
         // An apply is no plan, and a plan of another repository is not there.
-        assert_eq!(store.plan_summary(repo.id, apply).await.expect("reads"), None);
-        let other = store.ensure_repo(&"tide/lake".parse().expect("valid"), at(0)).await.expect("created");
-        assert_eq!(store.plan_summary(other.id, id).await.expect("reads"), None);
+        assert_eq!(store.plans().summary(repo.id, apply).await.expect("reads"), None);
+        let other = store.repos().ensure(&"tide/lake".parse().expect("valid"), at(0)).await.expect("created");
+        assert_eq!(store.plans().summary(other.id, id).await.expect("reads"), None);
 
         // Rulings keep their author too.
-        let rulings = store.overrides(repo.id, None).await.expect("reads");
+        let rulings = store.duplicates().overrides(repo.id, None).await.expect("reads");
         assert_eq!(rulings.iter().map(|ruled| (ruled.kind, ruled.created_by.clone())).collect::<Vec<_>>(), [
             (OverrideKind::Excluded, Some(ann.clone())),
             (OverrideKind::NotDuplicate, Some(ann.clone())),
         ]);
         let new = NewOverride { item_type: ISSUE, kind: OverrideKind::Canonical, item: number(1), other: None, note: None, by: None };
-        assert_eq!(store.add_override(repo.id, new, at(6)).await.expect("added").created_by, None);
-        let ever = store.overrides_ever(repo.id, ISSUE, number(4)).await.expect("reads");
+        assert_eq!(store.duplicates().add_override(repo.id, new, at(6)).await.expect("added").created_by, None);
+        let ever = store.duplicates().overrides_ever(repo.id, ISSUE, number(4)).await.expect("reads");
         assert_eq!(ever[0].0.created_by, Some(ann));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn plans_are_listed_newest_first_and_those_of_graces_apart(database: TestDatabase) {
@@ -195,7 +195,7 @@ on_both_engines! {
         for second in 0..5 {
             made.push(plan(&store, &repo, &[closes(4, 1), skips(5, Some(1), SkipReason::Pinned)], second).await);
         }
-        store.begin_apply(made[3], "applying", at(9)).await.expect("begun").expect("a plan");
+        store.plans().begin_apply(made[3], "applying", at(9)).await.expect("begun").expect("a plan");
         let grace = NewGrace {
             item_type: ISSUE,
             number: number(6),
@@ -207,22 +207,22 @@ on_both_engines! {
             began_at: at(0),
             due_at: at(1),
         };
-        assert!(store.begin_grace(repo.id, &grace).await.expect("begun"));
-        let waiting = store.waiting_grace(repo.id, ISSUE, number(6)).await.expect("reads").expect("waits");
-        let of_grace = store.plan_grace(waiting.id, repo.id, &PLAN, &closes(6, 1), at(10)).await.expect("planned").expect("not taken");
+        assert!(store.close().begin_grace(repo.id, &grace).await.expect("begun"));
+        let waiting = store.close().waiting_grace(repo.id, ISSUE, number(6)).await.expect("reads").expect("waits");
+        let of_grace = store.close().plan_grace(waiting.id, repo.id, &PLAN, &closes(6, 1), at(10)).await.expect("planned").expect("not taken");
 
-        let found = store.grace_of_plan(of_grace).await.expect("reads").expect("a grace");
+        let found = store.close().grace_of_plan(of_grace).await.expect("reads").expect("a grace");
         assert_eq!((found.id, found.number, found.plan), (waiting.id, number(6), Some(of_grace)));
-        assert_eq!(store.grace_of_plan(made[0]).await.expect("reads"), None);
+        assert_eq!(store.close().grace_of_plan(made[0]).await.expect("reads"), None);
 
         let list = async |origin, before, limit| {
-            let plans = store.plans(repo.id, origin, before, limit).await.expect("reads");
+            let plans = store.plans().list(repo.id, origin, before, limit).await.expect("reads");
             plans.into_iter().map(|plan| (plan.run.id, plan.totals.closes, plan.apply.is_some())).collect::<Vec<_>>()
         };
         assert_eq!(list(PlanOrigin::Person, None, 3).await, [(made[4], 1, false), (made[3], 1, true), (made[2], 1, false)]);
         assert_eq!(list(PlanOrigin::Person, Some(made[2]), 3).await, [(made[1], 1, false), (made[0], 1, false)]);
         assert_eq!(list(PlanOrigin::Person, Some(made[0]), 3).await, []);
         assert_eq!(list(PlanOrigin::Grace, None, 3).await, [(of_grace, 1, false)]);
-        store.close().await;
+        store.disconnect().await;
     }
 }

@@ -30,9 +30,9 @@ fn score(value: f64) -> Similarity {
 
 async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     let issues = (1..=4).map(|of| ItemRecord::new(ISSUE, number(of), format!("Issue {of}")));
-    store.take_in(&repo, issues.collect(), at(0)).await.expect("taken in");
+    store.corpus().upsert_items(&repo, issues.collect(), at(0)).await.expect("taken in");
     (store, repo)
 }
 
@@ -92,27 +92,27 @@ fn call(purpose: &'static str, cost_usd: Option<f64>, error: Option<&str>) -> Ne
 on_both_engines! {
     async fn what_was_said_about_a_new_item_is_kept_with_all_it_had(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        assert_eq!(store.triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads"), []);
+        assert_eq!(store.duplicates().triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads"), []);
         let first = NewTriageRecord { candidates: Vec::new(), ..said(1, Verdict::NotDuplicate, None) };
         let second = said(1, Verdict::Duplicate, Some(3));
-        let one = store.write_triage_record(repo.id, &first, at(1)).await.expect("written");
-        let two = store.write_triage_record(repo.id, &second, at(2)).await.expect("written");
-        store.write_triage_record(repo.id, &said(4, Verdict::MaybeDuplicate, Some(3)), at(2)).await.expect("written");
-        let stored = store.triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads");
+        let one = store.duplicates().write_triage_record(repo.id, &first, at(1)).await.expect("written");
+        let two = store.duplicates().write_triage_record(repo.id, &second, at(2)).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(4, Verdict::MaybeDuplicate, Some(3)), at(2)).await.expect("written");
+        let stored = store.duplicates().triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads");
         assert_eq!(stored.iter().map(|told| (told.id, told.created_at)).collect::<Vec<_>>(), [(two, at(2)), (one, at(1))]);
         assert_eq!((&stored[0].record, &stored[1].record), (&second, &first));
-        assert_eq!(store.triage_records_of(repo.id, ItemType::Pr, number(1)).await.expect("reads"), []);
+        assert_eq!(store.duplicates().triage_records_of(repo.id, ItemType::Pr, number(1)).await.expect("reads"), []);
         for unknown in [said(9, Verdict::NotDuplicate, None), said(1, Verdict::Duplicate, Some(9))] {
-            let error = store.write_triage_record(repo.id, &unknown, at(3)).await.expect_err("unknown");
+            let error = store.duplicates().write_triage_record(repo.id, &unknown, at(3)).await.expect_err("unknown");
             assert!(matches!(error, StoreError::UnknownItem { number: of, .. } if of == number(9)), "{error}");
         }
-        assert_eq!(store.triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 2);
-        store.close().await;
+        assert_eq!(store.duplicates().triage_records_of(repo.id, ISSUE, number(1)).await.expect("reads").len(), 2);
+        store.disconnect().await;
     }
 
     async fn an_audit_is_kept_with_both_lanes(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        assert_eq!(store.latest_audit(repo.id).await.expect("reads"), None);
+        assert_eq!(store.judge().latest_audit(repo.id).await.expect("reads"), None);
         let audit = NewAudit {
             representation: Representation::Intent,
             seed: -7,
@@ -141,39 +141,39 @@ on_both_engines! {
             audited(1, lane(LaneStatus::Accepted, Some(3)), lane(LaneStatus::Rejected, Some(3)), AuditClass::Fp),
             audited(2, lane(LaneStatus::Failed, None), lane(LaneStatus::Skipped, None), AuditClass::Incomplete),
         ];
-        let first = store.write_audit(repo.id, &audit, &items, at(1)).await.expect("written");
-        let second = store.write_audit(repo.id, &NewAudit { seed: 8, ..audit.clone() }, &[], at(2)).await.expect("written");
-        let stored = store.audit_run(first).await.expect("reads").expect("there");
+        let first = store.judge().write_audit(repo.id, &audit, &items, at(1)).await.expect("written");
+        let second = store.judge().write_audit(repo.id, &NewAudit { seed: 8, ..audit.clone() }, &[], at(2)).await.expect("written");
+        let stored = store.judge().audit_run(first).await.expect("reads").expect("there");
         assert_eq!((stored.id, stored.repo, &stored.audit, stored.created_at), (first, repo.id, &audit, at(1)));
-        assert_eq!(store.audit_items(first).await.expect("reads"), items);
-        assert_eq!(store.audit_items(second).await.expect("reads"), []);
-        assert_eq!(store.latest_audit(repo.id).await.expect("reads").expect("there").id, second);
-        assert_eq!(store.audit_run(999).await.expect("reads"), None);
+        assert_eq!(store.judge().audit_items(first).await.expect("reads"), items);
+        assert_eq!(store.judge().audit_items(second).await.expect("reads"), []);
+        assert_eq!(store.judge().latest_audit(repo.id).await.expect("reads").expect("there").id, second);
+        assert_eq!(store.judge().audit_run(999).await.expect("reads"), None);
         let unknown = audited(9, lane(LaneStatus::Failed, None), lane(LaneStatus::Failed, None), AuditClass::Incomplete);
-        let error = store.write_audit(repo.id, &audit, &[unknown], at(3)).await.expect_err("unknown");
+        let error = store.judge().write_audit(repo.id, &audit, &[unknown], at(3)).await.expect_err("unknown");
         assert!(matches!(error, StoreError::UnknownItem { .. }), "{error}");
-        assert_eq!(store.latest_audit(repo.id).await.expect("reads").expect("there").id, second);
-        store.close().await;
+        assert_eq!(store.judge().latest_audit(repo.id).await.expect("reads").expect("there").id, second);
+        store.disconnect().await;
     }
 
     async fn questions_are_noted_by_run(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let calls = [call("judge", Some(0.25), None), call("detect", None, Some("timed\0 out"))];
-        store.record_llm_calls(Some(repo.id), "run-1", &calls, at(1)).await.expect("noted");
-        store.record_llm_calls(Some(repo.id), "run-2", &[call("audit", Some(0.5), None)], at(5)).await.expect("noted");
-        store.record_llm_calls(Some(other.id), "run-2", &[call("judge", Some(9.0), None)], at(5)).await.expect("noted");
-        store.record_llm_calls(None, "run-3", &[call("judge", Some(9.0), None)], at(5)).await.expect("noted");
-        store.record_llm_calls(None, "run-3", &[], at(5)).await.expect("nothing to note");
+        store.models().record_calls(Some(repo.id), "run-1", &calls, at(1)).await.expect("noted");
+        store.models().record_calls(Some(repo.id), "run-2", &[call("audit", Some(0.5), None)], at(5)).await.expect("noted");
+        store.models().record_calls(Some(other.id), "run-2", &[call("judge", Some(9.0), None)], at(5)).await.expect("noted");
+        store.models().record_calls(None, "run-3", &[call("judge", Some(9.0), None)], at(5)).await.expect("noted");
+        store.models().record_calls(None, "run-3", &[], at(5)).await.expect("nothing to note");
 
-        let noted = store.llm_calls_of_run("run-1").await.expect("reads");
+        let noted = store.models().calls_of_run("run-1").await.expect("reads");
         assert_eq!(noted.iter().map(|one| one.purpose.as_str()).collect::<Vec<_>>(), ["judge", "detect"]);
         assert_eq!((noted[0].repo, noted[0].provider.as_str(), noted[0].model.as_str()), (Some(repo.id), "openai", "some-model"));
         assert_eq!((noted[0].input_tokens, noted[0].output_tokens, noted[0].cost_usd), (Some(5_000_000_000), Some(80), Some(0.25)));
         assert_eq!((noted[0].latency, noted[0].created_at), (Duration::from_millis(1_250), at(1)));
         assert_eq!((noted[0].error.as_deref(), noted[1].error.as_deref()), (None, Some("timed\u{fffd} out")));
         assert_eq!((noted[1].input_tokens, noted[1].cost_usd), (None, None));
-        assert_eq!(store.llm_calls_of_run("run-3").await.expect("reads")[0].repo, None);
-        store.close().await;
+        assert_eq!(store.models().calls_of_run("run-3").await.expect("reads")[0].repo, None);
+        store.disconnect().await;
     }
 }

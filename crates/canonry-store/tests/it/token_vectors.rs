@@ -25,24 +25,24 @@ fn tokens(code: i8) -> TokenVectors {
 
 async fn filled(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+    let repo = store.repos().ensure(&"o/n".parse().expect("valid"), now()).await.expect("created");
     let records = (1..=4).map(|of| ItemRecord::new(ISSUE, number(of), "Title")).collect();
-    store.take_in(&repo, records, now()).await.expect("taken in");
+    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
     (store, repo)
 }
 
 /// Embeds the present text of an item.
 async fn embed(store: &Store, repo: &Repo, key: &EmbeddingKey, of: i64, tokens: Option<TokenVectors>) {
-    let item = store.item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
+    let item = store.corpus().item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
     let (item_type, embedded_hash) = (ISSUE, item.content_hash);
     let embedding = NewEmbedding { item_type, number: item.number, embedded_hash, vector: vec![1.0, 0.0], tokens };
-    store.write_embeddings(repo.id, key, &[embedding], now()).await.expect("written");
+    store.corpus().write_embeddings(repo.id, key, &[embedding], now()).await.expect("written");
 }
 
 /// What is read of the items 1 to 4: the first code of each.
 async fn read(store: &Store, repo: &Repo, key: &EmbeddingKey) -> Vec<(i64, i8)> {
     let numbers: Vec<ItemNumber> = (1..=4).map(number).collect();
-    let found = store.token_vectors(repo.id, key, ISSUE, &numbers).await.expect("reads");
+    let found = store.corpus().token_vectors(repo.id, key, ISSUE, &numbers).await.expect("reads");
     let mut found: Vec<_> = found.into_iter().map(|(number, tokens)| (number.get(), tokens.codes()[0])).collect();
     found.sort_unstable();
     found
@@ -74,14 +74,14 @@ on_both_engines! {
         assert_eq!(read(&store, &repo, &one).await, [(1, 1), (2, 2), (3, 3)]);
         assert_eq!(read(&store, &repo, &other).await, [(1, 11)]);
         assert_eq!(read(&store, &repo, &EmbeddingKey::raw("third")).await, []);
-        let whole = store.token_vectors(repo.id, &one, ISSUE, &[number(2), number(9)]).await.expect("reads");
+        let whole = store.corpus().token_vectors(repo.id, &one, ISSUE, &[number(2), number(9)]).await.expect("reads");
         assert_eq!((whole.len(), &whole[&number(2)]), (1, &tokens(2)));
-        assert!(store.token_vectors(repo.id, &one, ItemType::Pr, &[number(2)]).await.expect("reads").is_empty());
-        assert!(store.token_vectors(repo.id, &one, ISSUE, &[]).await.expect("reads").is_empty());
+        assert!(store.corpus().token_vectors(repo.id, &one, ItemType::Pr, &[number(2)]).await.expect("reads").is_empty());
+        assert!(store.corpus().token_vectors(repo.id, &one, ISSUE, &[]).await.expect("reads").is_empty());
 
         // Another text has none until it is embedded, and the old ones never come back.
         let edited = ItemRecord { body: Some("Edited".into()), ..ItemRecord::new(ISSUE, number(2), "Title") };
-        store.take_in(&repo, vec![edited], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![edited], now()).await.expect("taken in");
         assert_eq!(read(&store, &repo, &one).await, [(1, 1), (3, 3)]);
         embed(&store, &repo, &one, 2, Some(tokens(22))).await;
         assert_eq!(read(&store, &repo, &one).await, [(1, 1), (2, 22), (3, 3)]);
@@ -102,13 +102,13 @@ on_both_engines! {
         let (store, repo) = filled(&database).await;
         let key = EmbeddingKey::intent("one", Extractor::Local);
         let maker = CardMaker { extractor: Extractor::Local, model: "rules".to_owned() };
-        let item = store.item(repo.id, ISSUE, number(1)).await.expect("reads").expect("known");
+        let item = store.corpus().item(repo.id, ISSUE, number(1)).await.expect("reads").expect("known");
         let cards = [(item.clone(), CardOutcome::Ready(Box::new(extract_locally(IntentSource::from(&item)))))];
-        store.write_intent_cards(repo.id, &maker, &cards, now()).await.expect("written");
+        store.corpus().write_intent_cards(repo.id, &maker, &cards, now()).await.expect("written");
         embed(&store, &repo, &key, 1, Some(tokens(1))).await;
         embed(&store, &repo, &EmbeddingKey::raw("one"), 1, Some(tokens(2))).await;
         assert_eq!(read(&store, &repo, &key).await, [(1, 1)]);
-        store.write_intent_cards(repo.id, &maker, &cards, now()).await.expect("written");
+        store.corpus().write_intent_cards(repo.id, &maker, &cards, now()).await.expect("written");
         assert_eq!(read(&store, &repo, &key).await, []);
         assert_eq!(read(&store, &repo, &EmbeddingKey::raw("one")).await, [(1, 2)]);
     }

@@ -74,7 +74,7 @@ pub async fn apply_close(
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
     // Its sweep looks at what people say to the announcement, which nobody does here.
-    let graces = store.waiting_graces(Some(repo.id)).await?;
+    let graces = store.close().waiting_graces(Some(repo.id)).await?;
     if let Some(grace) = graces.iter().find(|grace| grace.plan == Some(options.plan)) {
         let (plan, number) = (options.plan, grace.number);
         return Err(ApplyError::Refused(format!(
@@ -96,7 +96,7 @@ pub(crate) async fn apply_watched(
 ) -> Result<CloseReport, ApplyError> {
     let plan = known_plan(store, repo, options.plan).await?;
     // Not even the correction of a comment is written in a repository that is paused.
-    if let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? {
+    if let Some(pause) = store.close().brake_in_force(repo.id, BrakeKind::Pause).await? {
         return Err(ApplyError::Refused(paused(repo, &pause)));
     }
     let owner =
@@ -122,10 +122,12 @@ pub async fn applied_before(
     approved_only: bool,
 ) -> Result<Option<CloseReport>, ApplyError> {
     let plan = known_plan(store, repo, plan).await?;
-    let Some(run) = store.apply_of(plan.id).await?.filter(|run| run.finished_at.is_some()) else { return Ok(None) };
+    let Some(run) = store.plans().apply_of(plan.id).await?.filter(|run| run.finished_at.is_some()) else {
+        return Ok(None);
+    };
     let done = results(store, run.id).await?;
     let mut report = CloseReport::default();
-    for row in store.close_run_rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
+    for row in store.plans().rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
         if left_out(row.approved, approved_only).is_some() {
             continue;
         }
@@ -152,7 +154,7 @@ fn earlier(row: &CloseRunRow, done: &StoredCloseResult) -> ReportedRow {
 
 /// The plan of that number, if it is one of this repository.
 pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<CloseRun, ApplyError> {
-    let words = match store.close_run(id).await? {
+    let words = match store.plans().run(id).await? {
         None => format!("there is no plan {id}; make one with `canonry plan-close`"),
         Some(run) if run.repo.id != repo.id => {
             format!("run {id} belongs to {} and not to {}", run.repo.name, repo.name)
@@ -174,7 +176,7 @@ async fn apply(
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
 ) -> Result<CloseReport, ApplyError> {
     let store = closing.store;
-    let planned = store.close_run_rows(plan.id).await?;
+    let planned = store.plans().rows(plan.id).await?;
     let groups = by_target(&planned);
     let config = &options.config.config;
     let maintainers = match refusal(closing, plan, options.config).await? {
@@ -184,7 +186,7 @@ async fn apply(
             return Err(ApplyError::Refused(words));
         }
     };
-    let Some(run) = store.begin_apply(plan.id, options.run_id, closing.github.now()).await? else {
+    let Some(run) = store.plans().begin_apply(plan.id, options.run_id, closing.github.now()).await? else {
         return Err(ApplyError::NotAPlan(format!("plan {} is not there any more", plan.id)));
     };
     let done = results(store, run.id).await?;
@@ -243,7 +245,7 @@ async fn apply(
         work.relink_all(&untouched).await?;
     }
     if !work.owed {
-        store.finish_close_run(run.id, closing.github.now()).await?;
+        store.plans().finish_run(run.id, closing.github.now()).await?;
     }
     match work.held {
         Some(words) if work.report.attempted == 0 => Err(ApplyError::Refused(words)),
@@ -261,8 +263,8 @@ pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Resu
     if is_too_old(plan.created_at, now) {
         return Ok(PlanAge::TooOld);
     }
-    let newer_plan = store.newer_plan_of_items(plan.id).await?;
-    let left = store.rows_left(plan.id).await?;
+    let newer_plan = store.plans().newer_of_items(plan.id).await?;
+    let left = store.plans().rows_left(plan.id).await?;
     let others = left.approved + left.unapproved;
     let of_all = left.newest_ruling.filter(|_| left.ruled_since > 0 && others == 0);
     Ok(plan_age(plan.created_at, newer_plan, of_all, now))
@@ -284,7 +286,7 @@ async fn refusal(
     if let Some(words) = age_of_plan(store, plan, github.now()).await?.refusal(plan.id) {
         return Ok(Err(words));
     }
-    let Some(list) = store.maintainers(repo.id).await? else {
+    let Some(list) = store.repos().maintainers(repo.id).await? else {
         return Ok(Err(format!(
             "it is not known who maintains {0}; run `canonry maintainers refresh --repo {0}`, or name them with \
              `canonry maintainers set --repo {0} LOGIN…`",
@@ -307,10 +309,11 @@ async fn withdraw_all(
     for (target, group) in groups {
         for row in group {
             let item = item_of(row);
-            if closing.store.outbox_entry_of_key(&close_key(plan.id, item)).await?.is_none() {
+            if closing.store.outbox().of_key(&close_key(plan.id, item)).await?.is_none() {
                 continue;
             }
-            let Some(begun) = closing.store.begin_apply(plan.id, &plan.run_id, closing.github.now()).await? else {
+            let Some(begun) = closing.store.plans().begin_apply(plan.id, &plan.run_id, closing.github.now()).await?
+            else {
                 return Ok(());
             };
             let maintainers = Maintainers::default();
@@ -351,7 +354,7 @@ fn item_of(row: &CloseRunRow) -> RowItem {
 }
 
 async fn results(store: &Store, run: CloseRunId) -> Result<BTreeMap<RowItem, StoredCloseResult>, StoreError> {
-    let rows = store.close_run_rows(run).await?;
+    let rows = store.plans().rows(run).await?;
     Ok(rows.into_iter().filter_map(|row| Some((item_of(&row), row.result?))).collect())
 }
 
@@ -386,7 +389,7 @@ impl Work<'_> {
         }
         self.rows.closing.lease.hold().await.map_err(ClosingError::from)?;
         // The rows before this one may have taken long, and people go on looking at the plan.
-        let approved = self.rows.closing.store.word_on_row(self.rows.plan.id, item_type, number).await?;
+        let approved = self.rows.closing.store.plans().approval_of_row(self.rows.plan.id, item_type, number).await?;
         if let Some(why) = left_out(approved, approved_only) {
             return self.leave_out(row, why).await;
         }
@@ -417,8 +420,8 @@ impl Work<'_> {
     /// as far as it may.
     async fn held_back(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
         let (Closing { store, repo, .. }, plan) = (self.rows.closing, self.rows.plan.id);
-        let pause = store.brake_in_force(repo.id, BrakeKind::Pause).await?;
-        let stop = store.stop_of_apply(plan).await?.filter(|(at, _)| *at >= self.ordered_at);
+        let pause = store.close().brake_in_force(repo.id, BrakeKind::Pause).await?;
+        let stop = store.plans().stop_of_apply(plan).await?.filter(|(at, _)| *at >= self.ordered_at);
         let words = match (pause, stop) {
             (Some(pause), _) => paused(repo, &pause),
             (None, Some((at, by))) => {
@@ -427,7 +430,7 @@ impl Work<'_> {
             }
             (None, None) => return Ok(None),
         };
-        let begun = store.outbox_entry_of_key(&close_key(plan, item)).await?;
+        let begun = store.outbox().of_key(&close_key(plan, item)).await?;
         Ok(begun.is_none().then_some(words))
     }
 

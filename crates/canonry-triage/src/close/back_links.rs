@@ -32,12 +32,12 @@ pub(crate) struct Standing {
 
 impl Standing {
     pub(crate) async fn read(closing: Closing<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
-        let all = closing.store.applied_closes(closing.repo.id, item_type).await?;
+        let all = closing.store.plans().applied_closes(closing.repo.id, item_type).await?;
         let standing = all.into_iter().filter(|close| close.undone_at.is_none() && !close.objected);
         // Of several closes of one item the last counts.
         let mut closes: BTreeMap<ItemNumber, AppliedClose> = standing.map(|close| (close.number, close)).collect();
         let numbers: Vec<ItemNumber> = closes.keys().copied().collect();
-        let items = closing.store.items_by_number(closing.repo.id, item_type, &numbers).await?;
+        let items = closing.store.corpus().items_by_number(closing.repo.id, item_type, &numbers).await?;
         let closed: BTreeSet<ItemNumber> =
             items.iter().filter(|item| item.state == ItemState::Closed).map(|item| item.number).collect();
         closes.retain(|number, _| closed.contains(number));
@@ -74,7 +74,7 @@ impl Standing {
         canonical: RowItem,
     ) -> Result<Option<Ended>, ClosingError> {
         let duplicates = self.duplicates_of(canonical.number);
-        let entries = closing.store.outbox_entries(closing.repo.id, canonical.number).await?;
+        let entries = closing.store.outbox().of_item(closing.repo.id, canonical.number).await?;
         let base = format!("backlink:{}:{}:{}", closing.repo.id.get(), canonical.item_type, canonical.number);
         let of_this_run = format!("{base}:{run}");
         let body = back_link_comment(canonical.item_type, &duplicates);
@@ -104,7 +104,7 @@ impl Standing {
     ) -> Result<Option<Ended>, ClosingError> {
         let number = earlier.number;
         let key = close_key(earlier.plan_id, RowItem { item_type, number });
-        let entries = closing.store.outbox_entries(closing.repo.id, number).await?;
+        let entries = closing.store.outbox().of_item(closing.repo.id, number).await?;
         let said = entries.iter().find(|entry| entry.key == key).and_then(said_by);
         let Some(said) = said else { return Ok(None) };
         let canonical = self.canonical_of(number);

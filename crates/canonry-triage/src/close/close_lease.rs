@@ -43,7 +43,7 @@ impl CloseLease {
     /// Takes the lease, waiting for whoever has it as long as the client is allowed to wait. `owner`
     /// says who we are, in words, and no other process may say the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
-        store.correct_future_times(github.now()).await?;
+        store.maintenance().correct_future_times(github.now()).await?;
         let owner = format!("{owner} {}", process_mark());
         wait_for(store, github, repo, &owner).await?;
         let renewal = tokio::spawn(renew(store.clone(), github.clone(), repo, owner.clone()));
@@ -63,7 +63,7 @@ impl CloseLease {
     /// Gives the lease back. When that fails, it ends by itself within the minute.
     pub(crate) async fn release(self) {
         self.renewal.abort();
-        if let Err(error) = self.store.release_close_lease(self.repo, &self.owner).await {
+        if let Err(error) = self.store.close().release_lease(self.repo, &self.owner).await {
             tracing::warn!(%error, "the lease for closing could not be given back");
         }
     }
@@ -77,7 +77,7 @@ impl Drop for CloseLease {
 
 async fn take_once(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> Result<bool, StoreError> {
     let now = github.now();
-    store.take_close_lease(repo, owner, now, now + LEASE).await
+    store.close().take_lease(repo, owner, now, now + LEASE).await
 }
 
 async fn wait_for(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> Result<(), LeaseError> {
@@ -85,10 +85,10 @@ async fn wait_for(store: &Store, github: &GitHub, repo: RepoId, owner: &str) -> 
     let mut is_told = false;
     while !take_once(store, github, repo, owner).await? {
         let now = github.now();
-        let lease = store.close_lease(repo).await?;
+        let lease = store.close().lease(repo).await?;
         // Nothing of a process that was killed is under way but what the outbox looks for.
         if let Some(killed) = lease.as_ref().filter(|lease| is_process_gone(&lease.owner)) {
-            store.release_close_lease(repo, &killed.owner).await?;
+            store.close().release_lease(repo, &killed.owner).await?;
             continue;
         }
         if now >= give_up {

@@ -50,7 +50,7 @@ async fn let_pass(closing: Closing<'_>, entry: &OutboxEntry, act: Act) -> Result
         return Ok(Ruling::Proceed);
     }
     let ruling = TriageRecheck::new(store.clone(), github.clone()).recheck(entry, act).await?;
-    if ruling == Ruling::Proceed && store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+    if ruling == Ruling::Proceed && store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
         return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
     }
     Ok(ruling)
@@ -131,7 +131,8 @@ impl PlannedClose<'_> {
         {
             return Ok(Seen::Unfit(RowRefusal::Grace(end)));
         }
-        let overrides = self.closing.store.overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
+        let overrides =
+            self.closing.store.duplicates().overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
         let is_ruling = |ruled: &&Override| ruled.kind == OverrideKind::Duplicate && ruled.item == self.item.number;
         let ruled_at = overrides.iter().filter(is_ruling).map(|ruled| ruled.created_at).max();
         let (snapshot, planned_at) = (&self.snapshot.source, self.plan.created_at);
@@ -141,7 +142,7 @@ impl PlannedClose<'_> {
             // The next plan is to know what this one did not.
             let (store, repo, item) = (self.closing.store, self.closing.repo.id, self.item);
             let conditions = (source.milestone, source.locked);
-            store.note_item_conditions(repo, item.item_type, item.number, conditions).await?;
+            store.corpus().set_item_conditions(repo, item.item_type, item.number, conditions).await?;
         }
         let target = live_target(self.closing, repo, self.item.item_type, self.target).await?;
         let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
@@ -159,7 +160,7 @@ impl PlannedClose<'_> {
         {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::Excluded)));
         }
-        let ruled_since = self.closing.store.targets_ruled_since(self.plan.id).await?;
+        let ruled_since = self.closing.store.plans().targets_ruled_since(self.plan.id).await?;
         if ruled_since.contains_key(&(self.item.item_type, self.target)) {
             return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::RuledSince)));
         }
@@ -174,7 +175,7 @@ impl PlannedClose<'_> {
 
     /// What a person says of the row now.
     async fn word(&self) -> Result<Option<bool>, StoreError> {
-        self.closing.store.word_on_row(self.plan.id, self.item.item_type, self.item.number).await
+        self.closing.store.plans().approval_of_row(self.plan.id, self.item.item_type, self.item.number).await
     }
 
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
@@ -182,7 +183,7 @@ impl PlannedClose<'_> {
         if entry.key != self.key {
             return let_pass(self.closing, entry, act).await;
         }
-        if store.brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
+        if store.close().brake_in_force(entry.repo.id, BrakeKind::Pause).await?.is_some() {
             return Ok(Ruling::Wait { until: github.now() + PAUSED_FOR, reason: PAUSED.to_owned() });
         }
         let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };

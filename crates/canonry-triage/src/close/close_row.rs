@@ -76,7 +76,7 @@ impl PlanRows<'_> {
             protected_labels: &self.config.close.protected_labels,
             watch: self.watch,
         };
-        let entry = match self.closing.store.outbox_entry_of_key(&key).await? {
+        let entry = match self.closing.store.outbox().of_key(&key).await? {
             Some(begun) => begun,
             None => {
                 if self.is_below_own_minimum(row) {
@@ -113,7 +113,7 @@ impl PlanRows<'_> {
     /// announced it is corrected. `None` when it was never begun.
     pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<Outcome>, ClosingError> {
         let key = close_key(self.plan.id, item);
-        let Some(begun) = self.closing.store.outbox_entry_of_key(&key).await? else { return Ok(None) };
+        let Some(begun) = self.closing.store.outbox().of_key(&key).await? else { return Ok(None) };
         let reason = format!("{WITHDRAWN}: {why}");
         let entry = self
             .closing
@@ -128,14 +128,14 @@ impl PlanRows<'_> {
     pub(crate) async fn withdraw_other_plans(&self, item: RowItem) -> Result<Vec<RowItem>, ClosingError> {
         let Closing { store, repo, github, .. } = self.closing;
         let mut touched = Vec::new();
-        for entry in store.outbox_entries(repo.id, item.number).await? {
+        for entry in store.outbox().of_item(repo.id, item.number).await? {
             let other = plan_of_close(&entry.key).filter(|plan| *plan != self.plan.id.get());
             let Some(other) = other.filter(|_| entry.state == OutboxState::Pending) else { continue };
-            let Some(plan) = store.close_run(CloseRunId::new(other)).await? else { continue };
-            let Some(run) = store.begin_apply(plan.id, &plan.run_id, github.now()).await? else { continue };
+            let Some(plan) = store.plans().run(CloseRunId::new(other)).await? else { continue };
+            let Some(run) = store.plans().begin_apply(plan.id, &plan.run_id, github.now()).await? else { continue };
             let rows = PlanRows { plan: &plan, run: run.id, watch: None, ..*self };
             rows.withdraw(item, &format!("plan {} came after it", self.plan.id.get())).await?;
-            let theirs = store.close_run_rows(plan.id).await?;
+            let theirs = store.plans().rows(plan.id).await?;
             let theirs = theirs.iter().filter(|row| (row.item_type, row.number) == (item.item_type, item.number));
             touched.extend(theirs.filter_map(|row| row.target).map(|number| RowItem { number, ..item }));
         }
@@ -152,7 +152,7 @@ impl PlanRows<'_> {
     /// At most so many closes a day happen without a person's approval.
     async fn is_daily_limit_reached(&self) -> Result<bool, ClosingError> {
         let since = self.closing.github.now() - DAILY_LIMIT_WINDOW;
-        let closed = self.closing.store.closes_since(self.closing.repo.id, since).await?;
+        let closed = self.closing.store.plans().closes_since(self.closing.repo.id, since).await?;
         Ok(closed >= u64::from(self.config.close.max_per_day))
     }
 
@@ -161,7 +161,7 @@ impl PlanRows<'_> {
     async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
         let Closing { store, github, repo, .. } = self.closing;
         let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
-        let last = store.deliveries(&about, 1).await?;
+        let last = store.deliveries().list(&about, 1).await?;
         let is_heard = self.watch.is_some() || last.iter().any(|last| last.received_at >= github.now() - HEARD_WITHIN);
         Ok(is_heard.then_some(self.config.mentions.handle.as_str()))
     }
@@ -226,7 +226,7 @@ impl PlanRows<'_> {
     ) -> Result<Outcome, ClosingError> {
         let Closing { store, github, .. } = self.closing;
         let result = CloseResult { outcome, reason: reason.as_deref(), outbox_key: Some(key) };
-        store.record_close_result(self.run, item.item_type, item.number, result, github.now()).await?;
+        store.plans().record_close_result(self.run, item.item_type, item.number, result, github.now()).await?;
         Ok(Outcome { result: outcome.into(), reason, is_final: true })
     }
 }

@@ -125,14 +125,14 @@ pub async fn has_close_begun(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<bool, StoreError> {
-    let begun = store.outbox_entry_of_key(&close_key(plan, RowItem { item_type, number })).await?;
+    let begun = store.outbox().of_key(&close_key(plan, RowItem { item_type, number })).await?;
     Ok(begun.is_some_and(|entry| matches!(entry.state, OutboxState::Pending | OutboxState::Sent)))
 }
 
 /// How many closes of a plan were begun and have not ended. The publisher sends no close: they go on, or are taken back,
 /// when the plan is applied again, and until then they hold back whatever else is to be written under their items.
 pub async fn closes_begun(store: &Store, repo: &Repo, plan: CloseRunId) -> Result<usize, StoreError> {
-    let keys = store.pending_outbox_keys(repo.id, "close").await?;
+    let keys = store.outbox().pending_keys(repo.id, "close").await?;
     Ok(keys.iter().filter(|key| plan_of_close(key) == Some(plan.get())).count())
 }
 

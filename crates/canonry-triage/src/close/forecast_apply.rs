@@ -22,8 +22,8 @@ pub async fn forecast_apply(
     max_per_day: u32,
     now: Timestamp,
 ) -> Result<PlanForecast, StoreError> {
-    let left = store.rows_left(plan).await?;
-    let closed_today = store.closes_since(repo.id, now - DAILY_LIMIT_WINDOW).await?;
+    let left = store.plans().rows_left(plan).await?;
+    let closed_today = store.plans().closes_since(repo.id, now - DAILY_LIMIT_WINDOW).await?;
     let most = u64::from(max_per_day);
     Ok(PlanForecast {
         approved_only: apply_forecast(left.approved, 0, closed_today, most),

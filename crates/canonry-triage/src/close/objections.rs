@@ -53,7 +53,7 @@ impl Objections<'_> {
         by: Option<&Login>,
         now: Timestamp,
     ) -> Result<bool, GraceError> {
-        let closes = self.store.applied_closes(self.repo.id, item_type).await?;
+        let closes = self.store.plans().applied_closes(self.repo.id, item_type).await?;
         let last = closes.iter().rfind(|close| close.number == number);
         let is_new = match last {
             Some(close) => self.note(item_type, close, kind, by, now).await?,
@@ -65,10 +65,10 @@ impl Objections<'_> {
 
     /// Whether Canonry itself undoes the last close of an item, or has: what its account opens again then is no objection.
     pub async fn is_undoing(&self, item_type: ItemType, number: ItemNumber) -> Result<bool, StoreError> {
-        let closes = self.store.applied_closes(self.repo.id, item_type).await?;
+        let closes = self.store.plans().applied_closes(self.repo.id, item_type).await?;
         let Some(last) = closes.iter().rfind(|close| close.number == number) else { return Ok(false) };
         let undoing = row_key("reopen", last.plan_id, RowItem { item_type, number });
-        let entries = self.store.outbox_entries(self.repo.id, number).await?;
+        let entries = self.store.outbox().of_item(self.repo.id, number).await?;
         Ok(last.undone_at.is_some() || entries.iter().any(|entry| entry.key.starts_with(&undoing)))
     }
 
@@ -83,7 +83,7 @@ impl Objections<'_> {
         let number = close.number;
         let close_key = close_key(close.plan_id, RowItem { item_type, number });
         let new = NewObjection { item_type, number, close_key: &close_key, kind, by, at };
-        let is_new = self.store.record_objection(self.repo.id, &new).await?;
+        let is_new = self.store.close().record_objection(self.repo.id, &new).await?;
         if is_new {
             tracing::info!(repo = %self.repo.name, number = number.get(), kind = kind.as_str(), "somebody objected to a close");
         }
@@ -94,21 +94,21 @@ impl Objections<'_> {
     /// from it is done: graces end, and maintainers are told once.
     pub async fn look_at_breaker(&self, now: Timestamp) -> Result<(), GraceError> {
         let Self { store, repo, .. } = *self;
-        let brakes = store.brakes(repo.id).await?;
+        let brakes = store.close().brakes(repo.id).await?;
         let lifted = brakes.iter().filter(|brake| brake.kind == BrakeKind::Breaker).filter_map(|brake| brake.lifted_at);
         let since = lifted.max().unwrap_or(Timestamp::MIN).max(now - BREAKER_WINDOW);
         // What was said when it was lifted is forgiven, too.
-        let recent = store.objections_since(repo.id, since + SignedDuration::from_micros(1)).await?;
+        let recent = store.close().objections_since(repo.id, since + SignedDuration::from_micros(1)).await?;
         if pulls_breaker(recent) {
             let why = format!("{recent} objections to closes in {BREAKER_DAYS} days");
-            if store.set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
+            if store.close().set_brake(repo.id, BrakeKind::Breaker, None, &why, now).await? {
                 tracing::warn!(repo = %repo.name, objections = recent, "too many people objected to closes; nothing is closed here by itself until a maintainer says `resume`");
             }
         }
-        let Some(brake) = store.brake_in_force(repo.id, BrakeKind::Breaker).await? else { return Ok(()) };
+        let Some(brake) = store.close().brake_in_force(repo.id, BrakeKind::Breaker).await? else { return Ok(()) };
         // Those that have just been announced end, too.
         begin_announced_graces(store, now).await?;
-        for grace in store.waiting_graces(Some(repo.id)).await? {
+        for grace in store.close().waiting_graces(Some(repo.id)).await? {
             cancel_grace(store, self.outbox, repo, grace.item_type, grace.number, GraceEnd::Breaker, now).await?;
         }
         self.tell_maintainers(&brake).await
@@ -118,7 +118,7 @@ impl Objections<'_> {
     async fn tell_maintainers(&self, brake: &Brake) -> Result<(), GraceError> {
         let (Some(outbox), None) = (self.outbox, &brake.set_by) else { return Ok(()) };
         let window = brake.set_at - BREAKER_WINDOW;
-        let mut behind = self.store.objections(self.repo.id).await?;
+        let mut behind = self.store.close().objections(self.repo.id).await?;
         behind.retain(|one| one.at <= brake.set_at && one.at > window);
         let Some(last) = behind.last() else { return Ok(()) };
         let id = self.repo.github_id.map_or_else(|| self.repo.id.get(), |id| id.0);
@@ -133,9 +133,9 @@ impl Objections<'_> {
     /// closing comments.
     pub async fn find(&self, github: &GitHub, now: Timestamp) -> Result<ObjectionsReport, GraceError> {
         let mut report = ObjectionsReport::default();
-        let known = self.store.objections(self.repo.id).await?;
+        let known = self.store.close().objections(self.repo.id).await?;
         for &item_type in ItemType::ALL {
-            for close in self.store.applied_closes(self.repo.id, item_type).await? {
+            for close in self.store.plans().applied_closes(self.repo.id, item_type).await? {
                 let key = close_key(close.plan_id, RowItem { item_type, number: close.number });
                 let is_known = known.iter().any(|objection| objection.close_key == key);
                 if is_known || now.duration_since(close.applied_at) > ASKED_FOR {
@@ -186,7 +186,7 @@ impl Objections<'_> {
         if close.objected {
             return Ok(Some(None));
         }
-        let item = self.store.item(self.repo.id, item_type, close.number).await?;
+        let item = self.store.corpus().item(self.repo.id, item_type, close.number).await?;
         if !item.is_some_and(|item| item.state == ItemState::Open && item.gone.is_none()) {
             return Ok(None);
         }
@@ -206,7 +206,7 @@ impl Objections<'_> {
         close: &AppliedClose,
         key: &str,
     ) -> Result<Option<Option<Login>>, Unheard> {
-        let entry = self.store.outbox_entry_of_key(key).await?;
+        let entry = self.store.outbox().of_key(key).await?;
         let comment = entry.and_then(|entry| written_comment(std::slice::from_ref(&entry), key));
         let Some(comment) = comment else { return Ok(None) };
         let reactions = match github.reactions(&self.repo.name, ReactionSubject::Comment(comment)).all().await {
@@ -219,7 +219,8 @@ impl Objections<'_> {
             .filter(|reaction| disagrees(reaction))
             .filter_map(|reaction| reaction.user.as_ref().and_then(RestUser::to_login))
             .collect();
-        let author = self.store.item(self.repo.id, item_type, close.number).await?.and_then(|item| item.author);
+        let author =
+            self.store.corpus().item(self.repo.id, item_type, close.number).await?.and_then(|item| item.author);
         if let Some(author) = author.filter(|author| people.contains(author)) {
             return Ok(Some(Some(author)));
         }

@@ -107,7 +107,7 @@ pub async fn plan_close(
     options: &PlanOptions,
     now: Timestamp,
 ) -> Result<PlanReport, PlanError> {
-    if store.maintainers(repo.id).await?.is_none() {
+    if store.repos().maintainers(repo.id).await?.is_none() {
         return Err(PlanError::NoMaintainers(repo.name.clone()));
     }
     let representation = representation_of(options.source);
@@ -133,10 +133,10 @@ pub async fn plan_close(
         }
         report.clusters += plan.clusters().len() as u64;
         report.missing_pairs += plan.missing_pairs().len() as u64;
-        let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
-        let graces = store.last_graces(repo.id, item_type).await?;
-        let overrides = store.overrides(repo.id, Some(item_type)).await?;
-        let approvals = store.standing_approvals(repo.id, item_type).await?;
+        let reasonings = store.judge().accepted_reasonings(repo.id, item_type, representation).await?;
+        let graces = store.close().last_graces(repo.id, item_type).await?;
+        let overrides = store.duplicates().overrides(repo.id, Some(item_type)).await?;
+        let approvals = store.plans().standing_approvals(repo.id, item_type).await?;
         let unproven = UnprovenEdges::read(store, repo, item_type, representation).await?;
         for mut row in plan.rows() {
             let grace = graces.iter().find(|grace| grace.number == row.number);
@@ -176,7 +176,7 @@ pub async fn plan_close(
         return Ok(report);
     }
     for (item_type, canonicals) in canonicals {
-        store.set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
+        store.duplicates().set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
     }
     let new = NewPlan {
         representation,
@@ -185,7 +185,7 @@ pub async fn plan_close(
         config_hash: &options.config_hash,
         run_id: &options.run_id,
     };
-    report.plan = Some(store.create_plan_keeping(repo.id, &new, &rows, &words, now).await?);
+    report.plan = Some(store.plans().create_keeping_approvals(repo.id, &new, &rows, &words, now).await?);
     Ok(report)
 }
 
@@ -259,7 +259,7 @@ pub(crate) async fn plan_one(
     one: &OneRow<'_>,
     now: Timestamp,
 ) -> Result<OnePlan, PlanError> {
-    if store.maintainers(repo.id).await?.is_none() {
+    if store.repos().maintainers(repo.id).await?.is_none() {
         return Err(PlanError::NoMaintainers(repo.name.clone()));
     }
     let OneRow { item_type, representation, rules, .. } = *one;
@@ -279,13 +279,13 @@ pub(crate) async fn plan_one(
     if row.target != one.target {
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     }
-    let reasonings = store.accepted_reasonings(repo.id, item_type, representation).await?;
+    let reasonings = store.judge().accepted_reasonings(repo.id, item_type, representation).await?;
     let judged = known.edge_of(row.number).filter(|edge| edge.target == row.target && !edge.human);
     let reasoning = judged.and_then(|edge| reasonings.get(&edge.source)).cloned();
     let Some((_, new_row)) = planned_row(repo, &known, &row, reasoning, None) else {
         return Ok(OnePlan::Skipped(SkipReason::UnsafeTarget.to_string()));
     };
-    store.set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
+    store.duplicates().set_canonicals(repo.id, item_type, representation, &plan.canonicals(), now).await?;
     let new = NewPlan {
         representation,
         target_policy: rules.policy,
@@ -293,7 +293,7 @@ pub(crate) async fn plan_one(
         config_hash: one.config_hash,
         run_id: one.run_id,
     };
-    let plan = store.plan_grace(one.grace, repo.id, &new, &new_row, now).await?;
+    let plan = store.close().plan_grace(one.grace, repo.id, &new, &new_row, now).await?;
     Ok(plan.map_or(OnePlan::Taken, OnePlan::Stored))
 }
 

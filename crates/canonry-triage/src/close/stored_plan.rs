@@ -15,14 +15,15 @@ pub struct StoredPlan {
 
 /// A stored plan of a repository; `None` when there is no such plan there.
 pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Option<StoredPlan>, StoreError> {
-    let run = store.close_run(id).await?;
+    let run = store.plans().run(id).await?;
     let Some(run) = run.filter(|run| run.repo.id == repo.id && run.mode == CloseMode::Plan) else {
         return Ok(None);
     };
-    let rows = store.close_run_rows(id).await?;
-    let results: BTreeMap<(ItemType, ItemNumber), String> = match store.apply_of(id).await? {
+    let rows = store.plans().rows(id).await?;
+    let results: BTreeMap<(ItemType, ItemNumber), String> = match store.plans().apply_of(id).await? {
         Some(apply) => store
-            .close_run_rows(apply.id)
+            .plans()
+            .rows(apply.id)
             .await?
             .into_iter()
             .filter_map(|row| Some(((row.item_type, row.number), result_of(&row)?)))
@@ -36,7 +37,7 @@ pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<O
             named.flat_map(|row| std::iter::once(row.number).chain(row.target)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let items = store.items_by_number(repo.id, *item_type, &numbers).await?;
+        let items = store.corpus().items_by_number(repo.id, *item_type, &numbers).await?;
         titles.extend(items.into_iter().map(|item| ((*item_type, item.number), item.title)));
     }
     let title = |item_type, number| titles.get(&(item_type, number)).cloned().unwrap_or_default();

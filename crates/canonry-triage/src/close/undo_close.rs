@@ -93,13 +93,13 @@ pub async fn undo_close(
 
 async fn plan_behind(store: &Store, repo: &Repo, id: CloseRunId) -> Result<CloseRun, UndoError> {
     let nothing = |words: String| Err(UndoError::NothingToUndo(words));
-    let Some(run) = store.close_run(id).await? else { return nothing(format!("there is no run {id}")) };
+    let Some(run) = store.plans().run(id).await? else { return nothing(format!("there is no run {id}")) };
     if run.repo.id != repo.id {
         return nothing(format!("run {id} belongs to {} and not to {}", run.repo.name, repo.name));
     }
     let plan = match (run.mode, run.plan_id) {
         (CloseMode::Plan, _) => Some(run),
-        (CloseMode::Apply, Some(plan)) => store.close_run(plan).await?,
+        (CloseMode::Apply, Some(plan)) => store.plans().run(plan).await?,
         (CloseMode::Undo, Some(plan)) => {
             return nothing(format!("run {id} is itself the undoing of plan {plan}; name the plan"));
         }
@@ -120,7 +120,7 @@ async fn undo(
     let mut report = CloseReport::default();
     let mut closed = Vec::new();
     for &item_type in ItemType::ALL {
-        let applied = store.applied_closes(closing.repo.id, item_type).await?;
+        let applied = store.plans().applied_closes(closing.repo.id, item_type).await?;
         closed.extend(applied.into_iter().filter(|close| close.plan_id == plan.id).map(|close| (item_type, close)));
     }
     closed.retain(|(_, close)| wanted(close.number));
@@ -192,14 +192,14 @@ async fn undo(
     // What is left is undone by a run of its own: the keys of its writes do not name the run. One in parts goes on with
     // the same, whose results say what has been tried.
     let under_way = match options.most_rows {
-        Some(_) => store.undo_under_way(plan.id).await?.map(|run| run.id),
+        Some(_) => store.plans().running_undo(plan.id).await?.map(|run| run.id),
         None => None,
     };
     if let Some(run) = work.run.or(under_way)
         && report.unreached == 0
         && (options.most_rows.is_none() || report.pending == 0)
     {
-        store.finish_close_run(run, closing.github.now()).await?;
+        store.plans().finish_run(run, closing.github.now()).await?;
     }
     Ok(report)
 }
@@ -209,8 +209,8 @@ async fn ended_before(
     store: &Store,
     plan: &CloseRun,
 ) -> Result<BTreeMap<RowItem, (RowResult, Option<String>)>, StoreError> {
-    let Some(run) = store.undo_under_way(plan.id).await? else { return Ok(BTreeMap::new()) };
-    let rows = store.close_run_rows(run.id).await?;
+    let Some(run) = store.plans().running_undo(plan.id).await? else { return Ok(BTreeMap::new()) };
+    let rows = store.plans().rows(run.id).await?;
     let ended = rows.into_iter().filter_map(|row| {
         let result = row.result?;
         let item = RowItem { item_type: row.item_type, number: row.number };
@@ -228,17 +228,17 @@ async fn end_what_was_begun(
 ) -> Result<(), ClosingError> {
     let Closing { store, github, .. } = closing;
     let mut begun = Vec::new();
-    for row in store.close_run_rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
+    for row in store.plans().rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
         let item = RowItem { item_type: row.item_type, number: row.number };
-        if store.outbox_entry_of_key(&close_key(plan.id, item)).await?.is_some() {
+        if store.outbox().of_key(&close_key(plan.id, item)).await?.is_some() {
             begun.push(item);
         }
     }
     if begun.is_empty() {
         return Ok(());
     }
-    let Some(run) = store.begin_apply(plan.id, options.run_id, github.now()).await? else { return Ok(()) };
-    let recorded = store.close_run_rows(run.id).await?;
+    let Some(run) = store.plans().begin_apply(plan.id, options.run_id, github.now()).await? else { return Ok(()) };
+    let recorded = store.plans().rows(run.id).await?;
     let is_open = |item: &RowItem| {
         recorded.iter().any(|row| (row.item_type, row.number) == (item.item_type, item.number) && row.result.is_none())
     };
@@ -325,7 +325,7 @@ impl Undoing<'_> {
         let base = row_key("reopen", self.plan.id, item);
         let mut key = base.clone();
         for again in 2..=MOST_TRIES {
-            let entry = self.closing.store.outbox_entry_of_key(&key).await?;
+            let entry = self.closing.store.outbox().of_key(&key).await?;
             let ended = entry.is_some_and(|entry| matches!(entry.state, OutboxState::Refused | OutboxState::Failed));
             if !ended {
                 break;
@@ -339,7 +339,7 @@ impl Undoing<'_> {
         let Closing { store, github, .. } = self.closing;
         let only = self.options.item.map(|_| [(item.item_type, item.number)]);
         let only = only.as_ref().map(<[_; 1]>::as_slice);
-        let run = store.begin_undo(self.plan.id, only, self.options.run_id, github.now()).await?;
+        let run = store.plans().begin_undo(self.plan.id, only, self.options.run_id, github.now()).await?;
         run.map(|run| run.id)
             .ok_or_else(|| UndoError::NothingToUndo(format!("plan {} is not there any more", self.plan.id)))
     }
@@ -358,12 +358,12 @@ impl Undoing<'_> {
         let Closing { store, github, .. } = self.closing;
         let RowItem { item_type, number } = item;
         let Some(run) = self.run else { return Ok(()) };
-        if !store.record_undo_result(run, item_type, number, result, ruling, github.now()).await? {
+        if !store.plans().record_undo_result(run, item_type, number, result, ruling, github.now()).await? {
             // A run that was killed has noted before that it did not work; now there is more to say.
-            store.finish_close_run(run, github.now()).await?;
+            store.plans().finish_run(run, github.now()).await?;
             let run = self.begin(item).await?;
             self.run = Some(run);
-            store.record_undo_result(run, item_type, number, result, ruling, github.now()).await?;
+            store.plans().record_undo_result(run, item_type, number, result, ruling, github.now()).await?;
         }
         Ok(())
     }
@@ -392,7 +392,7 @@ impl StillOurs<'_> {
         if !lease.is_held().await? {
             return Err("another process has taken over closing in this repository".into());
         }
-        let closed = store.outbox_entry_of_key(self.closed_by).await?;
+        let closed = store.outbox().of_key(self.closed_by).await?;
         let commented_at = closed.as_ref().map(Ended::of).and_then(|ended| match ended {
             Ended::Sent(receipt) => receipt.comment?.created_at,
             _ => None,

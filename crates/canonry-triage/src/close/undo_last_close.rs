@@ -57,7 +57,7 @@ pub async fn undo_last_close(
         Ok(report) => report,
         Err(UndoError::NothingToUndo(_)) => {
             // A close that GitHub gave no clear answer to has not ended, and may have happened.
-            let close = store.outbox_entry_of_key(&close_key(plan, RowItem { item_type, number })).await?;
+            let close = store.outbox().of_key(&close_key(plan, RowItem { item_type, number })).await?;
             let pending = close.filter(|close| close.state == OutboxState::Pending);
             return Ok(
                 pending.map_or(UndoneLast::Nothing, |_| UndoneLast::Pending("its close has not ended".to_owned()))
@@ -92,7 +92,7 @@ pub async fn undo_last_close(
 
 /// As it is known: the record of our undo says that the item is open, and every later webhook what became of it.
 async fn is_open(store: &Store, repo: &Repo, item_type: ItemType, number: ItemNumber) -> Result<bool, StoreError> {
-    let item = store.item(repo.id, item_type, number).await?;
+    let item = store.corpus().item(repo.id, item_type, number).await?;
     Ok(item.is_none_or(|item| item.state == ItemState::Open))
 }
 
@@ -103,11 +103,11 @@ async fn last_plan(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<Option<CloseRunId>, ClosingError> {
-    if let Some(grace) = store.waiting_grace(repo.id, item_type, number).await?
+    if let Some(grace) = store.close().waiting_grace(repo.id, item_type, number).await?
         && is_closing(store, &grace).await?
     {
         return Ok(grace.plan);
     }
-    let closes = store.applied_closes(repo.id, item_type).await?;
+    let closes = store.plans().applied_closes(repo.id, item_type).await?;
     Ok(closes.iter().rfind(|close| close.number == number).map(|close| close.plan_id))
 }

@@ -118,7 +118,7 @@ pub(crate) async fn analyze_item(
     let mut run = Run { store, repo, maker, now, report: AnalyzeReport::default() };
     let stale = run.without_fresh(vec![item.clone()]).await?;
     if stale.is_empty() {
-        let card = store.fresh_intent_card(repo.id, item.item_type, item.number, run.maker.extractor).await?;
+        let card = store.corpus().fresh_intent_card(repo.id, item.item_type, item.number, run.maker.extractor).await?;
         return Ok(card.is_some());
     }
     let outcome = match extractor {
@@ -150,7 +150,7 @@ impl Run<'_> {
         let filter = ItemFilter { item_type: options.item_type, state: options.state, with_gone: false };
         let mut after = None;
         loop {
-            let items = self.store.items_after(self.repo.id, filter, after, PAGE).await?;
+            let items = self.store.corpus().items_after(self.repo.id, filter, after, PAGE).await?;
             let Some(last) = items.last() else { return Ok(()) };
             after = Some((last.number, last.item_type));
             self.report.discovered += items.len() as u64;
@@ -166,7 +166,7 @@ impl Run<'_> {
     }
 
     async fn without_fresh(&mut self, mut items: Vec<Item>) -> Result<Vec<Item>, StoreError> {
-        let sources = self.store.intent_card_sources(self.repo.id, &self.maker, &items).await?;
+        let sources = self.store.corpus().intent_card_sources(self.repo.id, &self.maker, &items).await?;
         let before = items.len();
         items.retain(|item| sources.get(&(item.item_type, item.number)) != Some(&item.content_hash));
         self.report.skipped_fresh += (before - items.len()) as u64;
@@ -226,7 +226,7 @@ impl Run<'_> {
     }
 
     async fn keep(&mut self, cards: &[(Item, CardOutcome)]) -> Result<(), StoreError> {
-        let written = self.store.write_intent_cards(self.repo.id, &self.maker, cards, self.now).await?;
+        let written = self.store.corpus().write_intent_cards(self.repo.id, &self.maker, cards, self.now).await?;
         for ((item, outcome), written) in cards.iter().zip(written) {
             match outcome {
                 CardOutcome::Ready(_) if written => self.report.analyzed += 1,

@@ -94,7 +94,7 @@ pub async fn export(
     let mut after = None;
     let mut count = 0;
     loop {
-        let items = store.items_after(repo.id, filter, after, PAGE).await?;
+        let items = store.corpus().items_after(repo.id, filter, after, PAGE).await?;
         let Some(last) = items.last() else {
             output.flush()?;
             return Ok(count);

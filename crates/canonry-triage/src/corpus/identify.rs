@@ -41,8 +41,8 @@ pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Resul
     let github_id = answer.github_id();
     // GitHub's own spelling: the letter case that somebody typed must not become the repository's name.
     let name = answer.full_name.parse().unwrap_or_else(|_| asked.clone());
-    let by_id = store.repo_by_github_id(github_id).await?;
-    let by_name = store.repo(asked).await?;
+    let by_id = store.repos().by_github_id(github_id).await?;
+    let by_name = store.repos().find(asked).await?;
     let known = match (by_id, by_name) {
         (Some(by_id), _) => Some(by_id),
         (None, Some(by_name)) => match by_name.github_id {
@@ -69,8 +69,8 @@ pub(crate) async fn remember(
 ) -> Result<Repo, IdentifyError> {
     let repo = match &identified.known {
         Some(repo) => repo.clone(),
-        None => store.ensure_repo(&identified.name, now).await?,
+        None => store.repos().ensure(&identified.name, now).await?,
     };
-    let noted = store.identify_repo(repo.id, identified.github_id, &identified.name).await?;
+    let noted = store.repos().identify(repo.id, identified.github_id, &identified.name).await?;
     noted.ok_or_else(|| IdentifyError::NameTaken { from: asked.clone(), to: identified.name.clone() })
 }

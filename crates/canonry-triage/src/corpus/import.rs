@@ -159,8 +159,8 @@ async fn take_batch(store: &Store, batch: Batch, now: Timestamp, report: &mut Im
     let Some(name) = batch.repo else {
         return Ok(());
     };
-    let repo: Repo = store.ensure_repo(&name, now).await?;
-    let (inserted, updated, unchanged) = store.take_in(&repo, batch.records, now).await?.counts();
+    let repo: Repo = store.repos().ensure(&name, now).await?;
+    let (inserted, updated, unchanged) = store.corpus().upsert_items(&repo, batch.records, now).await?.counts();
     report.inserted += inserted;
     report.updated += updated;
     report.unchanged += unchanged;

@@ -22,14 +22,14 @@ pub async fn look_again(
     let mut change = Change::Unordered;
     for _ in 0..LOOKS {
         // Read before the question, so that only what is told after it can be later than the answer.
-        let seen = store.item(repo.id, item_type, number).await?;
+        let seen = store.corpus().item(repo.id, item_type, number).await?;
         let issue = match github.issue(&repo.name, number).await {
             Ok(issue) => issue,
             Err(error) if is_gone(&error) => return Ok(None),
             Err(error) => return Err(error.into()),
         };
         let answer = item_from_issue(&issue, github.now()).map_err(|error| not_an_item(&error))?;
-        change = store.take_in_answer(repo, seen.as_ref(), answer, github.now()).await?;
+        change = store.corpus().upsert_fetched_item(repo, seen.as_ref(), answer, github.now()).await?;
         if change != Change::Unordered {
             break;
         }

@@ -26,5 +26,5 @@ pub async fn refresh_maintainers(
     let identified = identify(store, github, asked).await?;
     let logins = github.maintainers(&identified.name).await?;
     let repo = remember(store, asked, &identified, github.now()).await?;
-    Ok(store.set_maintainers(repo.id, MaintainerSource::Github, &logins, github.now()).await?)
+    Ok(store.repos().set_maintainers(repo.id, MaintainerSource::Github, &logins, github.now()).await?)
 }

@@ -43,8 +43,8 @@ pub async fn resolve_actors(
     let people = People { own, maintainers: &maintainers };
     let mut report = ActorsReport::default();
     let (mut first_failure, mut failures) = (None, 0);
-    for number in store.issues_with_unknown_actor(repo.id).await? {
-        let Some(item) = store.item(repo.id, ItemType::Issue, number).await? else { continue };
+    for number in store.learning().issues_with_unknown_actor(repo.id).await? {
+        let Some(item) = store.corpus().item(repo.id, ItemType::Issue, number).await? else { continue };
         report.asked += 1;
         let timeline = match github.timeline(&repo.name, number).all().await {
             Ok(timeline) => timeline,
@@ -63,10 +63,10 @@ pub async fn resolve_actors(
             }
         };
         failures = 0;
-        let known = store.outcome_events(repo.id, number).await?;
+        let known = store.learning().outcome_events(repo.id, number).await?;
         let told = told_by_timeline(&repo.name, &item, &known, &timeline, people, now);
         if !told.is_empty() {
-            let learned = store.record_outcome_events(repo.id, &told, now).await?;
+            let learned = store.learning().record_outcome_events(repo.id, &told, now).await?;
             let is_resolved = learned.new_events > 0 && told.iter().any(|event| event.by != EventBy::Unknown);
             report.resolved += u64::from(is_resolved);
         }
@@ -76,7 +76,7 @@ pub async fn resolve_actors(
 
 /// The maintainers of a repository, as far as they are known.
 pub(crate) async fn known_maintainers(store: &Store, repo: &Repo) -> Result<BTreeSet<Login>, SyncError> {
-    Ok(store.maintainers(repo.id).await?.map(|list| list.logins.into_iter().collect()).unwrap_or_default())
+    Ok(store.repos().maintainers(repo.id).await?.map(|list| list.logins.into_iter().collect()).unwrap_or_default())
 }
 
 #[derive(Debug, Clone, Copy)]

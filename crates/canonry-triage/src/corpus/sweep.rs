@@ -28,7 +28,7 @@ pub async fn sweep(
 ) -> Result<SweepReport, SyncError> {
     let identified = identify(store, github, asked).await?;
     let repo = remember(store, asked, &identified, github.now()).await?;
-    let stored = store.item_numbers(repo.id).await?;
+    let stored = store.corpus().item_numbers(repo.id).await?;
     let mut listed = HashSet::new();
     let mut pages = github.issues(&repo.name, IssueQuery { state: ListState::All, since: None });
     while let Some(page) = pages.next().await? {
@@ -43,19 +43,19 @@ pub async fn sweep(
             continue;
         }
         if let Some(gone) = what_became_of(github, &repo, number).await? {
-            store.mark_gone(repo.id, number, gone, github.now()).await?;
+            store.corpus().mark_gone(repo.id, number, gone, github.now()).await?;
             report.gone.push((number, gone));
         }
     }
-    for number in store.gone_numbers(repo.id).await? {
+    for number in store.corpus().gone_numbers(repo.id).await? {
         // It may have left after it was listed.
         if listed.contains(&number.get()) && what_became_of(github, &repo, number).await?.is_none() {
-            store.mark_back(repo.id, number, github.now()).await?;
+            store.corpus().mark_back(repo.id, number, github.now()).await?;
             report.back.push(number);
         }
     }
-    let known = store.sync_progress(repo.id).await?;
-    store.write_sync_progress(repo.id, &SyncProgress { swept_at: Some(github.now()), ..known }).await?;
+    let known = store.corpus().sync_progress(repo.id).await?;
+    store.corpus().write_sync_progress(repo.id, &SyncProgress { swept_at: Some(github.now()), ..known }).await?;
     Ok(report)
 }
 

@@ -129,7 +129,7 @@ async fn run(
         Some(remember(store, asked, &identified, github.now()).await?)
     };
     let known = match &repo {
-        Some(repo) => store.sync_progress(repo.id).await?,
+        Some(repo) => store.corpus().sync_progress(repo.id).await?,
         None => SyncProgress::default(),
     };
     let mut reading = Reading::new(options, known);
@@ -157,7 +157,7 @@ async fn run(
     }
     if let (Some(repo), true) = (&repo, reading.moves_on) {
         let finished = SyncProgress { finished_at: Some(github.now()), ..reading.progress };
-        store.write_sync_progress(repo.id, &finished).await?;
+        store.corpus().write_sync_progress(repo.id, &finished).await?;
     }
     Ok(())
 }
@@ -219,11 +219,11 @@ async fn take_page(
             reading.progress.watermark = reading.progress.watermark.max(newest);
             let progress = reading.moves_on.then_some(reading.progress);
             let keys: Vec<_> = records.iter().map(|record| (record.item_type, record.number)).collect();
-            let mut changes = store.take_in_page(repo, SyncPage { records, progress }, now).await?.changes;
+            let mut changes = store.corpus().upsert_sync_page(repo, SyncPage { records, progress }, now).await?.changes;
             if ask_again(store, github, repo, &keys, &mut changes).await?
                 && let Some(progress) = &progress
             {
-                store.write_sync_progress(repo.id, progress).await?;
+                store.corpus().write_sync_progress(repo.id, progress).await?;
             }
             report.count(&changes);
             // Kept only now: a tag without its items would hide them from the next run.
@@ -272,7 +272,7 @@ fn record_of(issue: &RestIssue, now: Timestamp) -> Option<ItemRecord> {
 async fn unknown(store: &Store, repo: &Repo, records: Vec<ItemRecord>) -> Result<Vec<ItemRecord>, StoreError> {
     let mut unknown = Vec::new();
     for record in records {
-        if store.item(repo.id, record.item_type, record.number).await?.is_none() {
+        if store.corpus().item(repo.id, record.item_type, record.number).await?.is_none() {
             unknown.push(record);
         }
     }
@@ -283,7 +283,7 @@ async fn preview(store: &Store, repo: Option<&Repo>, records: Vec<ItemRecord>) -
     let mut changes = Vec::new();
     for record in records {
         let known = match repo {
-            Some(repo) => store.item(repo.id, record.item_type, record.number).await?,
+            Some(repo) => store.corpus().item(repo.id, record.item_type, record.number).await?,
             None => None,
         };
         changes.push(merge_record(known.as_ref(), record).change);

@@ -47,7 +47,7 @@ pub async fn sync_outcomes(
     let mut report = OutcomesReport::default();
     let mut after = None;
     loop {
-        let items = store.items_after(repo.id, closed, after, PAGE).await?;
+        let items = store.corpus().items_after(repo.id, closed, after, PAGE).await?;
         let Some(last) = items.last() else { return Ok(report) };
         after = Some((last.number, last.item_type));
         for item in items.iter().filter(|item| closed_as_duplicate(item) && item.duplicate_of.is_none()) {
@@ -55,7 +55,7 @@ pub async fn sync_outcomes(
             match github.timeline(&repo.name, item.number).all().await {
                 Ok(timeline) => {
                     if let Some((target, comment)) = target_of(&repo.name, item, &timeline, &maintainers) {
-                        store.set_duplicate_of(repo.id, item.item_type, item.number, target).await?;
+                        store.corpus().set_duplicate_of(repo.id, item.item_type, item.number, target).await?;
                         if let Some(comment) = comment {
                             log.add(item, target, comment).await?;
                         }
@@ -97,7 +97,7 @@ struct Log<'a> {
 impl Log<'_> {
     /// Adds a comment that names a target to the log of an issue whose closing is in it.
     async fn add(&self, item: &Item, target: ItemNumber, comment: &RestTimelineEvent) -> Result<(), SyncError> {
-        let known = self.store.outcome_events(self.repo.id, item.number).await?;
+        let known = self.store.learning().outcome_events(self.repo.id, item.number).await?;
         let is_told = known.iter().any(|event| event.comment.is_some_and(|id| Some(id.0) == comment.id));
         let is_closed = known.iter().any(|event| event.kind == OutcomeKind::Closed);
         let Some(written_at) = comment.created_at.filter(|_| is_closed && !is_told) else { return Ok(()) };
@@ -105,7 +105,7 @@ impl Log<'_> {
         let people = People { own: own.as_ref(), maintainers: self.maintainers };
         let issue = Issue { repo: &self.repo.name, item, people };
         let told: Vec<OutcomeEvent> = issue.naming(comment, Some(target), written_at).into_iter().collect();
-        self.store.record_outcome_events(self.repo.id, &told, self.github.now()).await?;
+        self.store.learning().record_outcome_events(self.repo.id, &told, self.github.now()).await?;
         Ok(())
     }
 }

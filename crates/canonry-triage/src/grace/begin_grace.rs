@@ -47,14 +47,14 @@ pub(crate) async fn begin_announced_grace(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<bool, StoreError> {
-    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
     let Some((action, hours)) = said.and_then(|action| Some((action, announced_hours(&action.reason)?))) else {
         return Ok(false);
     };
     // Nobody is told of an edit: only a comment announces.
     let entry = match action.comment_key.as_deref().filter(|_| action.action == TriageActionKind::Commented) {
-        Some(key) => store.outbox_entry_of_key(key).await?,
+        Some(key) => store.outbox().of_key(key).await?,
         None => None,
     };
     let Some(entry) = entry.filter(|entry| entry.state == OutboxState::Sent) else { return Ok(false) };
@@ -62,7 +62,7 @@ pub(crate) async fn begin_announced_grace(
     if said_by(&entry).and_then(|text| called_off(&text, "")).is_none() {
         return Ok(false);
     }
-    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let record = records.iter().find(|record| record.id == action.triage_id);
     let Some((record, target)) = record.and_then(|record| Some((record, record.record.target?))) else {
         return Ok(false);
@@ -79,7 +79,7 @@ pub(crate) async fn begin_announced_grace(
         began_at,
         due_at: began_at + SignedDuration::from_hours(i64::from(hours)),
     };
-    store.begin_grace(repo.id, &new).await
+    store.close().begin_grace(repo.id, &new).await
 }
 
 /// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
@@ -91,7 +91,7 @@ fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
 /// Begins every grace whose announcement has been written since the last look.
 pub async fn begin_announced_graces(store: &Store, now: Timestamp) -> Result<u64, StoreError> {
     let mut begun = 0;
-    for announced in store.announced_without_grace(now - LOOKED_FOR).await? {
+    for announced in store.close().announced_without_grace(now - LOOKED_FOR).await? {
         let is_begun = begin_announced_grace(store, &announced.repo, announced.item_type, announced.number).await?;
         begun += u64::from(is_begun);
     }
@@ -111,8 +111,8 @@ pub async fn begin_grace_by_ruling(
     by: &Login,
     now: Timestamp,
 ) -> Result<Begun, GraceError> {
-    let item = store.item(repo.id, item_type, number).await?;
-    let (Some(item), Some(_)) = (item, store.item(repo.id, item_type, target).await?) else {
+    let item = store.corpus().item(repo.id, item_type, number).await?;
+    let (Some(item), Some(_)) = (item, store.corpus().item(repo.id, item_type, target).await?) else {
         return Ok(Begun::ItemUnknown);
     };
     cancel_grace(store, outbox, repo, item_type, number, GraceEnd::Superseded, now).await?;
@@ -127,7 +127,7 @@ pub async fn begin_grace_by_ruling(
         began_at: now,
         due_at: now,
     };
-    Ok(if store.begin_grace(repo.id, &new).await? { Begun::Yes } else { Begun::Already })
+    Ok(if store.close().begin_grace(repo.id, &new).await? { Begun::Yes } else { Begun::Already })
 }
 
 #[cfg(test)]

@@ -26,14 +26,14 @@ pub async fn cancel_grace(
     now: Timestamp,
 ) -> Result<bool, GraceError> {
     begin_announced_grace(store, repo, item_type, number).await?;
-    let graces = store.graces_of(repo.id, item_type, number).await?;
+    let graces = store.close().graces_of_item(repo.id, item_type, number).await?;
     let Some(latest) = graces.first() else { return Ok(false) };
     let cancelled = latest.state == GraceState::Waiting
         && (latest.approved_by.is_none() || end.ends_ruled())
         && !is_closing(store, latest).await?
-        && store.end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
+        && store.close().end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
     // One that was ended by somebody who was killed before it was told.
-    if let (Some(outbox), Some(ended)) = (outbox, store.grace(latest.id).await?) {
+    if let (Some(outbox), Some(ended)) = (outbox, store.close().grace(latest.id).await?) {
         tell_end(store, outbox, &ended).await?;
     }
     if cancelled {
@@ -44,7 +44,7 @@ pub async fn cancel_grace(
 
 /// Lets the comments of graces that ended lately say so, where they do not yet.
 pub async fn tell_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
-    for grace in store.graces_ended_since(now - TOLD_WITHIN).await? {
+    for grace in store.close().graces_ended_since(now - TOLD_WITHIN).await? {
         tell_end(store, outbox, &grace).await?;
     }
     Ok(())
@@ -70,7 +70,7 @@ pub(crate) async fn tell_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
     }
     let Some(comment_key) = &grace.comment_key else { return tell_maintainer(outbox, grace).await };
     let keys = TriageKeys { repo: grace.repo.id, item_type: grace.item_type, number: grace.number };
-    let entries = store.outbox_entries(grace.repo.id, grace.number).await?;
+    let entries = store.outbox().of_item(grace.repo.id, grace.number).await?;
     let standing = SaidSoFar::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
     let Some(body) =
         standing.and_then(|standing| called_off(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))

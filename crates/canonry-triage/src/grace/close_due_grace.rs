@@ -78,12 +78,12 @@ pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<Grac
         GraceOutcome::Cancelled(end) => (GraceState::Cancelled, Some(end.as_str())),
         GraceOutcome::Refused(reason) => (GraceState::Refused, Some(reason.as_str())),
         GraceOutcome::Waiting(reason) => {
-            store.note_grace(grace.id, Some(reason)).await?;
+            store.close().note_grace(grace.id, Some(reason)).await?;
             return Ok(outcome);
         }
     };
-    store.end_grace(grace.id, state, reason, github.now()).await?;
-    if let Some(ended) = store.grace(grace.id).await? {
+    store.close().end_grace(grace.id, state, reason, github.now()).await?;
+    if let Some(ended) = store.close().grace(grace.id).await? {
         tell_end(store, outbox, &ended).await?;
     }
     Ok(outcome)
@@ -91,7 +91,7 @@ pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<Grac
 
 /// Whether another plan of ours closed the item since the grace began.
 async fn is_closed_by_us(with: GraceParts<'_>, grace: &Grace) -> Result<bool, StoreError> {
-    let closes = with.store.applied_closes(grace.repo.id, grace.item_type).await?;
+    let closes = with.store.plans().applied_closes(grace.repo.id, grace.item_type).await?;
     let last = closes.iter().rfind(|close| close.number == grace.number);
     Ok(last.is_some_and(|close| close.taken_back_at().is_none() && close.applied_at >= grace.began_at))
 }
@@ -139,7 +139,7 @@ impl From<ClosingError> for Unsettled {
 
 async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Unsettled> {
     let GraceParts { store, github, outbox, .. } = with;
-    if store.brake_in_force(grace.repo.id, BrakeKind::Pause).await?.is_some() {
+    if store.close().brake_in_force(grace.repo.id, BrakeKind::Pause).await?.is_some() {
         return Err(Unsettled::Wait(PAUSED.to_owned()));
     }
     let repo = present_repo(store, github, &grace.repo).await?;
@@ -153,11 +153,11 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     is_due_by_github(&watch).await?;
     // First, because it costs GitHub nothing, and hundreds may wait for it.
     if grace.approved_by.is_none() {
-        let closed = store.closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
+        let closed = store.plans().closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
         if closed >= u64::from(with.config.config.close.max_per_day) {
             return Err(Unsettled::Wait("daily_limit".to_owned()));
         }
-        let rulings = store.overrides_naming(repo.id, grace.item_type, &[grace.number]).await?;
+        let rulings = store.duplicates().overrides_naming(repo.id, grace.item_type, &[grace.number]).await?;
         if rulings.iter().any(|ruled| ruled.kind == OverrideKind::Excluded && ruled.item == grace.number) {
             return Ok(GraceOutcome::Cancelled(GraceEnd::Superseded));
         }
@@ -174,7 +174,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
         },
     };
     if let Some(by) = &grace.approved_by {
-        store.set_approved(plan, grace.item_type, &[grace.number], Some(true), Some(by), github.now()).await?;
+        store.plans().set_approved(plan, grace.item_type, &[grace.number], Some(true), Some(by), github.now()).await?;
     }
     carry_out(with, &repo, grace, plan, &watch).await
 }
@@ -203,7 +203,7 @@ async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), Unsettled> {
 
 /// A list that a person has set stands; any other is asked for again, because maintainers' items are never closed.
 async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), Unsettled> {
-    let list = store.maintainers(repo.id).await?;
+    let list = store.repos().maintainers(repo.id).await?;
     let is_fresh = |list: &MaintainerList| {
         list.source == MaintainerSource::Set || github.now().duration_since(list.written_at).abs() < ASKED_AGAIN
     };
@@ -229,7 +229,7 @@ async fn planned(
     let GraceParts { store, github, judge, budget, config, run_id, .. } = with;
     let config = &config.config;
     let config_hash = hash_of(config);
-    let records = store.triage_records_of(repo.id, grace.item_type, grace.number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, grace.item_type, grace.number).await?;
     let record = records.iter().find(|record| Some(record.id) == grace.triage_id);
     let source = match record {
         Some(record) => compared(record, with.source)?,
@@ -302,7 +302,7 @@ async fn carry_out(
         // What has begun goes on once it may: a pause that came in between ends nothing. Anything else is planned anew.
         Err(ApplyError::Refused(words) | ApplyError::NotAPlan(words)) => {
             if !has_begun(store, grace, plan).await? {
-                store.drop_grace_plan(grace.id, plan).await?;
+                store.close().drop_grace_plan(grace.id, plan).await?;
             }
             Err(Unsettled::Wait(words))
         }
@@ -311,8 +311,8 @@ async fn carry_out(
 }
 
 async fn result_of(store: &Store, plan: CloseRunId) -> Result<Option<StoredCloseResult>, StoreError> {
-    let Some(apply) = store.apply_of(plan).await? else { return Ok(None) };
-    let rows = store.close_run_rows(apply.id).await?;
+    let Some(apply) = store.plans().apply_of(plan).await? else { return Ok(None) };
+    let rows = store.plans().rows(apply.id).await?;
     Ok(rows.into_iter().find_map(|row| row.result))
 }
 

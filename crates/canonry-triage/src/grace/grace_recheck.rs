@@ -30,7 +30,7 @@ impl GraceWatch<'_> {
     /// Reads everything again, here and on GitHub, and says why the grace ends now, if it does. Both items are brought
     /// up to date in the store on the way.
     pub(crate) async fn look(&self, repo: &RepoName) -> Result<Option<GraceEnd>, LookError> {
-        let Some(present) = self.store.grace(self.grace.id).await? else {
+        let Some(present) = self.store.close().grace(self.grace.id).await? else {
             return Err(LookError::Unclear("the grace is not stored any more".to_owned()));
         };
         if present.state != GraceState::Waiting {
@@ -84,8 +84,8 @@ impl GraceWatch<'_> {
             return Err(LookError::Unclear("the settings of the repository cannot be read".to_owned()));
         }
         facts.mode_changed = triage_mode(&settings) != TriageMode::Grace;
-        facts.breaker = self.store.brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some();
-        let overrides = self.store.overrides(repo.id, Some(*item_type)).await?;
+        facts.breaker = self.store.close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some();
+        let overrides = self.store.duplicates().overrides(repo.id, Some(*item_type)).await?;
         facts.ruled_apart = Rulings::of(*item_type, &overrides).are_apart(*number, *target);
         Ok(())
     }
@@ -102,7 +102,7 @@ impl GraceWatch<'_> {
         facts.assigned = !issue.assignees.is_empty();
         facts.milestoned = issue.milestone.is_some();
         let labels: Vec<String> = issue.labels.iter().map(|label| label.name.clone()).collect();
-        let settings = self.store.repo_settings(self.grace.repo.id).await?;
+        let settings = self.store.repos().settings(self.grace.repo.id).await?;
         let settings = parse(&settings.and_then(|kept| kept.text).unwrap_or_default());
         let config = &settings.config;
         facts.protected = has_protected_label(&labels, &config.close.protected_labels)
@@ -157,9 +157,9 @@ impl GraceWatch<'_> {
     ) -> Result<(), LookError> {
         let Grace { item_type, number, triage_id, comment_key, .. } = self.grace;
         let keys = TriageKeys { repo: self.grace.repo.id, item_type: *item_type, number: *number };
-        let actions = self.store.triage_actions_of(self.grace.repo.id, *item_type, *number).await?;
+        let actions = self.store.duplicates().triage_actions_of(self.grace.repo.id, *item_type, *number).await?;
         let said = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
-        let entries = self.store.outbox_entries(self.grace.repo.id, *number).await?;
+        let entries = self.store.outbox().of_item(self.grace.repo.id, *number).await?;
         let so_far = SaidSoFar::read(&keys, &entries);
         let standing = so_far.standing.filter(|standing| Some(&standing.key) == comment_key.as_ref());
         facts.comment_deleted = standing.is_none();
@@ -188,7 +188,7 @@ impl GraceWatch<'_> {
         let (Some(source), Some(canonical)) = (self.stored(*number).await?, self.stored(*target).await?) else {
             return Err(LookError::Unclear("one of the two items is not stored".to_owned()));
         };
-        let list = self.store.maintainers(repo.id).await?;
+        let list = self.store.repos().maintainers(repo.id).await?;
         let maintainers: Maintainers = list.into_iter().flat_map(|list| list.logins).collect();
         // A bot's word objects to nothing, so that it must not turn the order round either.
         let own_comments = self.own_comments(*number).await? + by_bots;
@@ -196,26 +196,26 @@ impl GraceWatch<'_> {
         let canonical = PairItem { item: &canonical, own_comments: self.own_comments(*target).await? };
         let since = self.github.now() - PLAN_LIFETIME;
         facts.outranked = !may_close_towards(source, canonical, &maintainers)
-            || self.store.is_closing_towards(repo.id, *item_type, (*target, *number), since).await?;
+            || self.store.plans().is_closing_towards(repo.id, *item_type, (*target, *number), since).await?;
         Ok(())
     }
 
     /// The comments that Canonry wrote on an item, those of closes that are under way included.
     async fn own_comments(&self, number: ItemNumber) -> Result<u32, LookError> {
         let repo = self.grace.repo.id;
-        let sent = self.store.own_comments(repo, Some(number)).await?.get(&number).copied().unwrap_or(0);
+        let sent = self.store.outbox().own_comments(repo, Some(number)).await?.get(&number).copied().unwrap_or(0);
         let is_under_way = |entry: &&OutboxEntry| {
             let comment = entry.step.as_ref().and_then(|step| step.get("comment"));
             entry.state == OutboxState::Pending && comment.is_some_and(|comment| !comment.is_null())
         };
-        let entries = self.store.outbox_entries(repo, number).await?;
+        let entries = self.store.outbox().of_item(repo, number).await?;
         Ok(sent + u32::try_from(entries.iter().filter(is_under_way).count()).unwrap_or(u32::MAX))
     }
 
     /// When GitHub has written the comment that announced the close, by its own clock.
     pub(crate) async fn announced_at(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(key) = &self.grace.comment_key else { return Ok(None) };
-        let entry = self.store.outbox_entry_of_key(key).await?;
+        let entry = self.store.outbox().of_key(key).await?;
         Ok(entry.and_then(|entry| receipt_of(&entry)?.comment?.created_at))
     }
 
@@ -223,7 +223,7 @@ impl GraceWatch<'_> {
     /// clock, if ours is ahead of it.
     async fn since(&self) -> Result<Timestamp, LookError> {
         let Grace { repo, item_type, number, triage_id, began_at, .. } = self.grace;
-        let records = self.store.triage_records_of(repo.id, *item_type, *number).await?;
+        let records = self.store.duplicates().triage_records_of(repo.id, *item_type, *number).await?;
         let record = records.iter().find(|record| Some(record.id) == *triage_id);
         let judged = record.map_or(*began_at, |record| record.created_at.min(*began_at));
         let written = self.announced_at().await?;
@@ -231,7 +231,7 @@ impl GraceWatch<'_> {
     }
 
     async fn stored(&self, number: ItemNumber) -> Result<Option<Item>, LookError> {
-        Ok(self.store.item(self.grace.repo.id, self.grace.item_type, number).await?)
+        Ok(self.store.corpus().item(self.grace.repo.id, self.grace.item_type, number).await?)
     }
 
     /// Takes in how an item is, asked after `seen` had been read. Of one that just then changes, nobody knows.
@@ -239,7 +239,7 @@ impl GraceWatch<'_> {
         let now = self.github.now();
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
         let number = record.number;
-        match self.store.take_in_answer(&self.grace.repo, seen, record, now).await? {
+        match self.store.corpus().upsert_fetched_item(&self.grace.repo, seen, record, now).await? {
             Change::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
             _ => Ok(()),
         }

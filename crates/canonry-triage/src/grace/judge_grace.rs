@@ -55,7 +55,7 @@ impl PairJudge<'_> {
             });
         }
         let items = [grace.number, grace.target];
-        let items = self.store.items_by_number(self.repo.id, grace.item_type, &items).await?;
+        let items = self.store.corpus().items_by_number(self.repo.id, grace.item_type, &items).await?;
         let item = |number| items.iter().find(|item| item.number == number).filter(|item| item.gone.is_none());
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
             return Ok(Decided::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
@@ -87,8 +87,11 @@ impl PairJudge<'_> {
         }
         let (item, hash) = (&case.source, &question.input_hash);
         let representation = representation_of(self.source);
-        let told =
-            self.store.answered_decision(self.repo.id, item.item_type, item.number, representation, hash).await?;
+        let told = self
+            .store
+            .judge()
+            .answered_decision(self.repo.id, item.item_type, item.number, representation, hash)
+            .await?;
         let told = told.as_ref().and_then(|told| Some((told, told.answer.clone()?)));
         let heard = match told {
             Some((told, said)) => Heard { answer: replayed(case, &said, told), said, call: None },
@@ -100,13 +103,13 @@ impl PairJudge<'_> {
                     ));
                 }
                 Err(Unheard::NoAnswer { call, .. }) => {
-                    self.store.record_llm_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
+                    self.store.models().record_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
                     return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));
                 }
             },
         };
         if let Some(call) = &heard.call {
-            self.store.record_llm_calls(Some(self.repo.id), self.run_id, std::slice::from_ref(call), now).await?;
+            self.store.models().record_calls(Some(self.repo.id), self.run_id, std::slice::from_ref(call), now).await?;
         }
         let rules = GateRules { min_edge: self.min_edge, check_target_state: true };
         let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
@@ -132,7 +135,7 @@ impl PairJudge<'_> {
             run_id: self.run_id,
         };
         let decision = asked.decision(case, input_hash, heard, ruled);
-        self.store.write_decisions(self.repo.id, &[decision], now).await?;
+        self.store.judge().write_decisions(self.repo.id, &[decision], now).await?;
         Ok(match ruled.status {
             DecisionStatus::Accepted => Decided::Edge,
             DecisionStatus::Rejected | DecisionStatus::Skipped => {

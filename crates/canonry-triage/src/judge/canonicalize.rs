@@ -44,7 +44,7 @@ pub async fn canonicalize(
     now: Timestamp,
 ) -> Result<CanonicalizeReport, StoreError> {
     let representation = representation_of(source);
-    let stored = store.maintainers(repo.id).await?.is_some();
+    let stored = store.repos().maintainers(repo.id).await?.is_some();
     let mut report = CanonicalizeReport { clusters: Vec::new(), stored };
     for item_type in ItemType::one_or_all(item_type) {
         let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
@@ -54,7 +54,7 @@ pub async fn canonicalize(
                 .iter()
                 .flat_map(|cluster| cluster.members.iter().map(|member| (member.number, cluster.canonical)))
                 .collect();
-            store.set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
+            store.duplicates().set_canonicals(repo.id, item_type, representation, &canonicals, now).await?;
         }
         report.clusters.extend(clusters);
     }

@@ -200,7 +200,7 @@ impl Run<'_> {
     async fn go(&mut self, progress: &mut (dyn FnMut(&JudgeReport) + Send)) -> Result<(), JudgeError> {
         let mut after = None;
         loop {
-            let sets = self.store.latest_candidate_sets(self.repo.id, self.filter(), after, PAGE).await?;
+            let sets = self.store.duplicates().latest_candidate_sets(self.repo.id, self.filter(), after, PAGE).await?;
             let Some(last) = sets.last() else { return Ok(()) };
             after = Some((last.number, last.item_type));
             let works = self.prepare(sets).await?;
@@ -220,9 +220,10 @@ impl Run<'_> {
         wanted.extend(sets.iter().flat_map(|set| set.members.iter().map(|member| member.number)));
         wanted.sort_unstable();
         wanted.dedup();
-        let items = self.store.items_by_number(self.repo.id, self.item_type, &wanted).await?;
+        let items = self.store.corpus().items_by_number(self.repo.id, self.item_type, &wanted).await?;
         let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
-        let latest = self.store.latest_decisions(self.repo.id, self.item_type, representation, &sources).await?;
+        let latest =
+            self.store.judge().latest_decisions(self.repo.id, self.item_type, representation, &sources).await?;
         let mut works = Vec::with_capacity(sets.len());
         for set in sets {
             if self.options.joining.as_ref().is_some_and(|joining| !joining.contains(&(set.item_type, set.number))) {
@@ -275,7 +276,8 @@ impl Run<'_> {
             return Ok(Step::Ask { case, question });
         }
         let (repo, kind, representation) = (self.repo.id, self.item_type, set.representation);
-        let told = self.store.answered_decision(repo, kind, number, representation, &question.input_hash).await?;
+        let told =
+            self.store.judge().answered_decision(repo, kind, number, representation, &question.input_hash).await?;
         Ok(match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
             Some((told, said)) => {
                 let answer = replayed(&case, &said, told);
@@ -340,7 +342,7 @@ impl Run<'_> {
                     }
                 }
             }
-            self.store.write_decisions(self.repo.id, &writes, self.now).await?;
+            self.store.judge().write_decisions(self.repo.id, &writes, self.now).await?;
             self.record_calls(&calls).await?;
             let spent = self.options.budget.spending();
             self.report.calls = spent.calls - self.before.calls;
@@ -357,7 +359,7 @@ impl Run<'_> {
         if calls.is_empty() {
             return Ok(());
         }
-        self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, calls, self.now).await
+        self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, calls, self.now).await
     }
 
     /// The gates behind the answer. Clusters are looked up now: earlier sets of this very run may have joined some.
@@ -563,7 +565,7 @@ pub(crate) async fn cards_of(
     let items = std::iter::once(&case.source).chain(case.candidates.iter().map(|one| &one.item));
     let mut cards = Vec::with_capacity(case.candidates.len() + 1);
     for item in items {
-        let card = store.fresh_intent_card(repo.id, item.item_type, item.number, extractor).await?;
+        let card = store.corpus().fresh_intent_card(repo.id, item.item_type, item.number, extractor).await?;
         let Some(card) = card else { return Ok(Vec::new()) };
         cards.push(canonry_domain::render_intent_card(&card));
     }

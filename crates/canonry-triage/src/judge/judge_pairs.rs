@@ -95,9 +95,9 @@ pub(crate) async fn judge_pairs(
                 }
             }
         }
-        store.write_decisions(repo.id, &decisions, now).await?;
+        store.judge().write_decisions(repo.id, &decisions, now).await?;
         if !calls.is_empty() {
-            store.record_llm_calls(Some(repo.id), &options.run_id, &calls, now).await?;
+            store.models().record_calls(Some(repo.id), &options.run_id, &calls, now).await?;
         }
         if let Some(error) = hopeless {
             return Err(JudgeError::Model(error));
@@ -148,7 +148,7 @@ impl Run<'_> {
         }
         let representation = representation_of(self.options.source);
         let (repo, item_type, hash) = (self.repo.id, source.item_type, &question.input_hash);
-        let told = self.store.answered_decision(repo, item_type, number, representation, hash).await?;
+        let told = self.store.judge().answered_decision(repo, item_type, number, representation, hash).await?;
         let told = told.filter(|_| !self.options.rejudge);
         let known = told.as_ref().and_then(|told| Some((told, told.answer.clone()?))).map(|(told, said)| {
             Asked::Heard(Box::new(Heard { answer: replayed(&case, &said, told), said, call: None }))
@@ -197,13 +197,14 @@ impl PairScorer<'_> {
     ) -> Result<(Similarity, BTreeMap<String, f64>), StoreError> {
         let unknown = (Similarity::ZERO, BTreeMap::new());
         let representation = representation_of(self.source);
-        let sets = self.store.candidate_sets(self.repo.id, self.item_type, number).await?;
+        let sets = self.store.duplicates().candidate_sets(self.repo.id, self.item_type, number).await?;
         let Some(set) = sets.into_iter().find(|set| set.representation == representation) else { return Ok(unknown) };
         if let Some(member) = set.members.iter().find(|member| member.number == target) {
             return Ok((Similarity::clamped(member.score).unwrap_or(Similarity::ZERO), member.parts.clone()));
         }
         let key = self.source.key(&set.model);
-        let entries = self.store.index_entries(self.repo.id, self.item_type, &[number, target], Some(&key)).await?;
+        let entries =
+            self.store.corpus().index_entries(self.repo.id, self.item_type, &[number, target], Some(&key)).await?;
         let [Some(one), Some(other)] = [number, target]
             .map(|wanted| entries.iter().find(|entry| entry.number == wanted).and_then(|entry| entry.vector.as_ref()))
         else {
@@ -223,7 +224,7 @@ impl PairScorer<'_> {
                 let present = present.filter(|embedder| model.split('+').next() == Some(embedder.model_id()));
                 present.map(|embedder| embedder.calibration().clone())
             } else {
-                self.store.calibration(model).await?.and_then(|stored| serde_json::from_value(stored).ok())
+                self.store.corpus().calibration(model).await?.and_then(|stored| serde_json::from_value(stored).ok())
             };
             self.calibrations.insert(model.to_owned(), fitted.unwrap_or_else(Calibration::identity));
         }

@@ -37,10 +37,11 @@ impl KnownDuplicates {
         item_type: ItemType,
         representation: Representation,
     ) -> Result<Self, StoreError> {
-        let edges = store.accepted_edges(repo.id, item_type, representation).await?;
-        let overrides = store.overrides(repo.id, Some(item_type)).await?;
-        let stored = store.canonicals(repo.id, item_type, representation).await?;
+        let edges = store.judge().accepted_edges(repo.id, item_type, representation).await?;
+        let overrides = store.duplicates().overrides(repo.id, Some(item_type)).await?;
+        let stored = store.duplicates().canonicals(repo.id, item_type, representation).await?;
         let earlier: Vec<EarlierClose> = store
+            .plans()
             .applied_closes(repo.id, item_type)
             .await?
             .into_iter()
@@ -56,12 +57,12 @@ impl KnownDuplicates {
         named.extend(stored.iter().flat_map(|(item, canonical)| [*item, *canonical]));
         named.extend(earlier.iter().flat_map(|close| [close.number, close.target]));
         let named: Vec<ItemNumber> = named.into_iter().collect();
-        let items = store.items_by_number(repo.id, item_type, &named).await?;
+        let items = store.corpus().items_by_number(repo.id, item_type, &named).await?;
         let reopened = match item_type {
-            ItemType::Issue => store.reopened_numbers(repo.id).await?,
+            ItemType::Issue => store.learning().reopened_numbers(repo.id).await?,
             ItemType::Pr => Vec::new(),
         };
-        let list = store.maintainers(repo.id).await?;
+        let list = store.repos().maintainers(repo.id).await?;
         let rulings = Rulings::of(item_type, &overrides);
         let mut known = Self {
             item_type,
@@ -75,7 +76,7 @@ impl KnownDuplicates {
             earlier,
             reopened: reopened.into_iter().collect(),
             fixed_by: BTreeMap::new(),
-            own_comments: store.own_comments(repo.id, None).await?,
+            own_comments: store.outbox().own_comments(repo.id, None).await?,
             maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
             canonicals: BTreeMap::new(),
             joined: Joined::default(),
@@ -93,7 +94,7 @@ impl KnownDuplicates {
             ItemFilter { item_type: Some(ItemType::Pr), state: Some(ItemState::Open), ..ItemFilter::default() };
         let mut after = None;
         loop {
-            let pulls = store.items_after(repo.id, filter, after, PAGE).await?;
+            let pulls = store.corpus().items_after(repo.id, filter, after, PAGE).await?;
             let Some(last) = pulls.last() else { return Ok(()) };
             after = Some((last.number, last.item_type));
             for pull in &pulls {

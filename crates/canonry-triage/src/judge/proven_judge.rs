@@ -16,7 +16,7 @@ pub async fn is_judge_proven(store: &Store, repo: &Repo, judge: &StoredJudge) ->
     if judge.provider == Extractor::Local.as_str() {
         return Ok(true);
     }
-    let proof = store.judge_proof(repo.id, judge, LEAST_PROVING_ANSWERS).await?;
+    let proof = store.judge().judge_proof(repo.id, judge, LEAST_PROVING_ANSWERS).await?;
     Ok(proof.is_some_and(canonry_domain::JudgeProof::is_enough))
 }
 
@@ -45,7 +45,7 @@ impl UnprovenEdges {
     ) -> Result<Self, StoreError> {
         let mut known: BTreeMap<StoredJudge, bool> = BTreeMap::new();
         let mut sources = BTreeSet::new();
-        for (source, judge) in store.accepted_judges(repo.id, item_type, representation).await? {
+        for (source, judge) in store.judge().accepted_judges(repo.id, item_type, representation).await? {
             let is_proven = match known.get(&judge) {
                 Some(is_proven) => *is_proven,
                 None => {
@@ -58,7 +58,11 @@ impl UnprovenEdges {
                 sources.insert(source);
             }
         }
-        let overrides = if sources.is_empty() { Vec::new() } else { store.overrides(repo.id, Some(item_type)).await? };
+        let overrides = if sources.is_empty() {
+            Vec::new()
+        } else {
+            store.duplicates().overrides(repo.id, Some(item_type)).await?
+        };
         let ruled = overrides.iter().filter(|one| one.kind == OverrideKind::Duplicate);
         let ruled = ruled.filter_map(|one| Some((one.item, one.other?))).collect();
         Ok(Self { sources, ruled })
@@ -84,7 +88,8 @@ pub(crate) struct PeoplesTruth {
 
 impl PeoplesTruth {
     pub(crate) async fn read(store: &Store, repo: &Repo) -> Result<Self, StoreError> {
-        let (overrides, adjudicated) = (store.overrides(repo.id, None).await?, store.adjudicated_pairs(repo.id).await?);
+        let (overrides, adjudicated) =
+            (store.duplicates().overrides(repo.id, None).await?, store.judge().adjudicated_pairs(repo.id).await?);
         Ok(Self { overrides, adjudicated })
     }
 

@@ -75,7 +75,7 @@ pub async fn ruled_since(
         (ruled.item, ruled.other) == (item, Some(other)) || (ruled.item, ruled.other) == (other, Some(item))
     };
     let (mut agreed, mut disagreed) = (Timestamp::MIN, Timestamp::MIN);
-    for (ruled, removed_at) in store.overrides_ever(repo.id, item_type, item).await? {
+    for (ruled, removed_at) in store.duplicates().overrides_ever(repo.id, item_type, item).await? {
         // An exclusion contradicts nothing but that its item is to be closed, and to lift one says nothing of the pair.
         let is_exclusion = ruled.kind == OverrideKind::Excluded;
         if is_exclusion && (removed_at.is_some() || kind != OverrideKind::Duplicate || ruled.item != item) {
@@ -107,5 +107,8 @@ async fn rule(
         return Err(RulingError::Itself);
     }
     let Statement { note, by } = statement;
-    Ok(store.add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note, by }, now).await?)
+    Ok(store
+        .duplicates()
+        .add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note, by }, now)
+        .await?)
 }

@@ -263,7 +263,7 @@ async fn worst_misses(
 }
 
 async fn named(store: &Store, repo: &Repo, item_type: ItemType, number: ItemNumber) -> Result<NamedItem, StoreError> {
-    let item = store.item(repo.id, item_type, number).await?;
+    let item = store.corpus().item(repo.id, item_type, number).await?;
     let (title, url) = item.map(|item| (item.title, item.url)).unwrap_or_default();
     Ok(NamedItem { number, title, url })
 }

@@ -79,7 +79,7 @@ pub async fn judge_audit(
     while let Some((set, case, cheap, strong)) = answers.next().await {
         let calls: Vec<NewLlmCall> = [&cheap, &strong].into_iter().filter_map(|lane| lane.call.clone()).collect();
         if !calls.is_empty() {
-            store.record_llm_calls(Some(repo.id), &options.run_id, &calls, now).await?;
+            store.models().record_calls(Some(repo.id), &options.run_id, &calls, now).await?;
         }
         stopped = stopped.or(cheap.stopped).or(strong.stopped);
         let candidates = audit_candidates(&case.gate_candidates(), &case.pairs);
@@ -112,7 +112,7 @@ pub async fn judge_audit(
         prompt_version: Some(JUDGE_PROMPT_VERSION),
         proof: Some(proof),
     };
-    let id = store.write_audit(repo.id, &audit, &items, now).await?;
+    let id = store.judge().write_audit(repo.id, &audit, &items, now).await?;
     let tally = items.iter().map(|item| item.class).collect();
     Ok(AuditReport { id, tally, proof, items, stopped })
 }
@@ -129,7 +129,7 @@ async fn sampled_sets(store: &Store, repo: &Repo, options: &AuditOptions) -> Res
     let mut sources = Vec::new();
     let mut after = None;
     loop {
-        let page = store.latest_candidate_sets(repo.id, filter, after, PAGE).await?;
+        let page = store.duplicates().latest_candidate_sets(repo.id, filter, after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some((last.number, last.item_type));
         sources.extend(page.iter().filter(|set| !set.members.is_empty()).map(|set| (set.item_type, set.number)));
@@ -137,7 +137,7 @@ async fn sampled_sets(store: &Store, repo: &Repo, options: &AuditOptions) -> Res
     let chosen = audit_sample(sources, options.seed, options.sample_size as usize);
     let mut sets = Vec::with_capacity(chosen.len());
     for (item_type, number) in chosen {
-        let of_item = store.candidate_sets(repo.id, item_type, number).await?;
+        let of_item = store.duplicates().candidate_sets(repo.id, item_type, number).await?;
         sets.extend(of_item.into_iter().find(|set| set.representation == filter.representation));
     }
     Ok(sets)
@@ -151,7 +151,7 @@ async fn case_of(
 ) -> Result<Option<JudgeCase>, StoreError> {
     let numbers: Vec<ItemNumber> =
         std::iter::once(set.number).chain(set.members.iter().map(|member| member.number)).collect();
-    let items = store.items_by_number(repo.id, set.item_type, &numbers).await?;
+    let items = store.corpus().items_by_number(repo.id, set.item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
     let Some(item) = items.get(&set.number) else { return Ok(None) };
     let boilerplate = stored_boilerplate(store, repo, set.item_type).await?;

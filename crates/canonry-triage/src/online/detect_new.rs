@@ -250,7 +250,7 @@ async fn top_matches(
     shown: &[ItemNumber],
 ) -> Result<Vec<TopMatch>, DetectError> {
     let numbers: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
-    let items = store.items_by_number(repo.id, item_type, &numbers).await?;
+    let items = store.corpus().items_by_number(repo.id, item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
     let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
     let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
@@ -276,7 +276,7 @@ fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
 async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Result<Item, DetectError> {
     let types = ItemType::one_or_all(options.item_type);
     for item_type in types {
-        if let Some(item) = store.item(repo.id, item_type, options.number).await? {
+        if let Some(item) = store.corpus().item(repo.id, item_type, options.number).await? {
             return Ok(item);
         }
     }
@@ -295,7 +295,7 @@ pub(crate) async fn fetch(
     let mut found = None;
     for _ in 0..LOOKS {
         let (item_type, change) = take_answer(store, github, &repo, options).await?;
-        found = store.item(repo.id, item_type, options.number).await?;
+        found = store.corpus().item(repo.id, item_type, options.number).await?;
         // Otherwise somebody has stored something else meanwhile.
         if change != Change::Unordered {
             break;
@@ -315,7 +315,7 @@ async fn take_answer(
     let number = options.number;
     let mut seen = Vec::new();
     for item_type in ItemType::ALL {
-        seen.extend(store.item(repo.id, *item_type, number).await?);
+        seen.extend(store.corpus().item(repo.id, *item_type, number).await?);
     }
     let issue = match github.issue(&repo.name, number).await {
         Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(&repo.name, options)),
@@ -333,7 +333,7 @@ async fn take_answer(
         record.changes = Some(changes_of(&files.map(|page| page.items).unwrap_or_default()));
     }
     let seen = seen.iter().find(|item| item.item_type == item_type);
-    Ok((item_type, store.take_in_answer(repo, seen, record, github.now()).await?))
+    Ok((item_type, store.corpus().upsert_fetched_item(repo, seen, record, github.now()).await?))
 }
 
 /// A number that GitHub gave and that no item can have: its answer is not to be trusted.
@@ -484,7 +484,7 @@ impl Seen<'_> {
             });
         }
         let numbers: Vec<ItemNumber> = open.iter().map(|hit| hit.number).collect();
-        let items = self.store.items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
+        let items = self.store.corpus().items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
         let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
         let candidates = open.iter().filter_map(|hit| {
             let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
@@ -523,7 +523,7 @@ impl Seen<'_> {
                 Err(Unheard::OverBudget(why)) => (None, Some(why), true, None),
             };
         if let Some(call) = call {
-            self.store.record_llm_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
+            self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
         }
         let candidates = case.gate_candidates();
         let mut verdict = online_verdict(&case.gate_source(), &candidates, &case.pairs, answer.as_ref(), thresholds);
@@ -576,7 +576,7 @@ impl Seen<'_> {
                 })
                 .collect(),
         };
-        Ok(self.store.write_triage_record(self.repo.id, &record, now).await?)
+        Ok(self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?)
     }
 }
 

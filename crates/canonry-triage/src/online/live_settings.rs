@@ -24,7 +24,7 @@ pub enum SettingsError {
 /// The text of the settings file, fetched when what is kept is too old; `None` when there is no such file.
 pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Result<Option<String>, SettingsError> {
     let now = github.now();
-    if let Some(kept) = store.repo_settings(repo.id).await?
+    if let Some(kept) = store.repos().settings(repo.id).await?
         && now.duration_since(kept.fetched_at).abs() < FRESH
     {
         return Ok(kept.text);
@@ -37,7 +37,7 @@ pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Resul
         }
         Err(error) => return Err(SettingsError::GitHub(error)),
     };
-    store.write_repo_settings(repo.id, text.as_deref(), now).await?;
+    store.repos().write_settings(repo.id, text.as_deref(), now).await?;
     Ok(text)
 }
 

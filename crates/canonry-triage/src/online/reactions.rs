@@ -37,7 +37,7 @@ pub async fn poll_reactions(
 ) -> Result<ReactionsReport, StoreError> {
     let mut report = ReactionsReport::default();
     let mut left_out: BTreeSet<RepoId> = BTreeSet::new();
-    let mut comments = store.triage_comments_since(now - ASKED_FOR).await?;
+    let mut comments = store.learning().triage_comments_since(now - ASKED_FOR).await?;
     // Only issues have outcomes to learn from.
     comments.retain(|comment| comment.item_type == ItemType::Issue && is_due(comment.synced_at, now));
     for comment in comments {
@@ -45,7 +45,7 @@ pub async fn poll_reactions(
         if left_out.contains(&repo.id) {
             continue;
         }
-        if store.repo_access(repo.id).await? != RepoAccess::Active {
+        if store.repos().access(repo.id).await? != RepoAccess::Active {
             left_out.insert(repo.id);
             continue;
         }
@@ -54,7 +54,7 @@ pub async fn poll_reactions(
                 report.asked += 1;
                 report.gone += u64::from(reactions.is_none());
                 let reactions = reactions.unwrap_or_default();
-                store.record_comment_reactions(repo.id, *number, comment.comment, reactions, now).await?;
+                store.learning().record_comment_reactions(repo.id, *number, comment.comment, reactions, now).await?;
             }
             // Other repositories may have a budget of their own.
             Err(GitHubError::RateLimited { until }) => {

@@ -37,7 +37,7 @@ pub(crate) async fn suggestion_of(
     let shown = record.candidates.iter().filter(|one| one.judged && one.number != target);
     let shown: Vec<(ItemNumber, Similarity)> = shown.map(|one| (one.number, one.score)).collect();
     let numbers: Vec<ItemNumber> = shown.iter().map(|(number, _)| *number).chain([target]).collect();
-    let items = store.items_by_number(repo.id, item.item_type, &numbers).await?;
+    let items = store.corpus().items_by_number(repo.id, item.item_type, &numbers).await?;
     let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
     let titles: BTreeMap<ItemNumber, String> =
         items.values().map(|item| (item.number, quoted_title(&item.title))).collect();

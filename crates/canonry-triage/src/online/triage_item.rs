@@ -98,7 +98,7 @@ pub async fn triage_item(
     }
     let options = DetectOptions { item_type: Some(item_type), number, ..options.clone() };
     if let Some(begun) = begun_before(store, repo, &options, item_type).await? {
-        let item = store.item(repo.id, item_type, number).await?;
+        let item = store.corpus().item(repo.id, item_type, number).await?;
         let item = item.ok_or_else(|| StoreError::Damaged(format!("#{number} has a record and is not there")))?;
         let triage = Triage { store, outbox, repo, item: &item, rules, now };
         let closed = match triage.is_carried_out(begun.id).await? {
@@ -158,14 +158,14 @@ async fn begun_before(
     item_type: ItemType,
 ) -> Result<Option<StoredTriageRecord>, StoreError> {
     let number = options.number;
-    let Some(id) = store.triage_record_of_run(repo.id, item_type, number, &options.run_id).await? else {
+    let Some(id) = store.duplicates().triage_record_of_run(repo.id, item_type, number, &options.run_id).await? else {
         return Ok(None);
     };
     let record = stored_record(store, repo, item_type, number, id).await?;
     if !triage_failed(&record.record.reason) {
         return Ok(Some(record));
     }
-    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     Ok(actions.iter().any(|stored| stored.action.triage_id == id).then_some(record))
 }
 
@@ -176,7 +176,7 @@ async fn stored_record(
     number: ItemNumber,
     id: i64,
 ) -> Result<StoredTriageRecord, StoreError> {
-    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let record = records.into_iter().find(|record| record.id == id);
     record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))
 }
@@ -190,7 +190,7 @@ async fn present_item(
     options: &DetectOptions,
 ) -> Result<Option<(Repo, Item)>, TriageError> {
     let Some(github) = with.github else {
-        let item = store.item(repo.id, item_type, options.number).await?;
+        let item = store.corpus().item(repo.id, item_type, options.number).await?;
         let unknown =
             || DetectError::Unknown { repo: repo.name.clone(), what: item_type.in_words(), number: options.number };
         return Ok(Some((repo.clone(), item.ok_or_else(unknown)?)));
@@ -268,7 +268,7 @@ impl Triage<'_> {
             TriageActionKind::Commented => stored.action.comment_key.clone(),
             TriageActionKind::Edited => Some(self.keys().edit(triage_id)),
         };
-        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
         Ok(entries.iter().any(|entry| Some(&entry.key) == key.as_ref()))
     }
 
@@ -287,7 +287,7 @@ impl Triage<'_> {
         let about = About { store: self.store, repo: self.repo, item: self.item, closes };
         let text = suggestion_of(about, &record.record, closed, self.rules.max_candidates).await?;
         let text = text.unwrap_or_default();
-        let entries = self.store.outbox_entries(self.repo.id, self.item.number).await?;
+        let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
         let said = SaidSoFar::read(&keys, &entries);
         let named = self.named_targets(&earlier, &entries).await?;
         let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
@@ -295,7 +295,7 @@ impl Triage<'_> {
             false => {
                 let spoken = Spoken { text: &text, said: &said, named: &named, grace };
                 let action = self.decide(&record, spoken, &earlier, unasked).await?;
-                self.store.record_triage_action(&action, self.now).await?;
+                self.store.duplicates().record_triage_action(&action, self.now).await?;
                 self.actions().await?
             }
         };
@@ -323,11 +323,11 @@ impl Triage<'_> {
         if let Some(decided) = earlier.iter().find(|stored| stored.action.triage_id == record.id) {
             return Ok((decided.action.reason == announces_close(grace.hours)).then_some(grace));
         }
-        let list = self.store.maintainers(self.repo.id).await?;
+        let list = self.store.repos().maintainers(self.repo.id).await?;
         let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
         let own = stored_boilerplate(self.store, self.repo, self.item.item_type).await?.own(self.item);
         let target = match record.record.target {
-            Some(target) => self.store.item(self.repo.id, self.item.item_type, target).await?,
+            Some(target) => self.store.corpus().item(self.repo.id, self.item.item_type, target).await?,
             None => None,
         };
         let candidate = GraceCandidate {
@@ -352,13 +352,13 @@ impl Triage<'_> {
     }
 
     async fn own_comments(&self, number: ItemNumber) -> Result<u32, StoreError> {
-        Ok(self.store.own_comments(self.repo.id, Some(number)).await?.get(&number).copied().unwrap_or(0))
+        Ok(self.store.outbox().own_comments(self.repo.id, Some(number)).await?.get(&number).copied().unwrap_or(0))
     }
 
     /// Whether another item is to be closed as a duplicate of this one.
     async fn closes_onto_this(&self, other: ItemNumber) -> Result<bool, StoreError> {
         let (pair, since) = ((other, self.item.number), self.now - PLAN_LIFETIME);
-        self.store.is_closing_towards(self.repo.id, self.item.item_type, pair, since).await
+        self.store.plans().is_closing_towards(self.repo.id, self.item.item_type, pair, since).await
     }
 
     /// Whether people or Canonry have dealt with the item in a way that leaves its close to people.
@@ -368,17 +368,17 @@ impl Triage<'_> {
             return Ok(true);
         }
         let (store, repo, item_type, number) = (self.store, self.repo.id, self.item.item_type, self.item.number);
-        if !store.graces_of(repo, item_type, number).await?.is_empty() {
+        if !store.close().graces_of_item(repo, item_type, number).await?.is_empty() {
             return Ok(true);
         }
-        if store.applied_closes(repo, item_type).await?.iter().any(|close| close.number == number) {
+        if store.plans().applied_closes(repo, item_type).await?.iter().any(|close| close.number == number) {
             return Ok(true);
         }
-        let overrides = store.overrides(repo, Some(item_type)).await?;
+        let overrides = store.duplicates().overrides(repo, Some(item_type)).await?;
         if overrides.iter().any(|ruled| ruled.item == number || ruled.other == Some(number)) {
             return Ok(true);
         }
-        let reopened = store.reopened_numbers(repo).await?;
+        let reopened = store.learning().reopened_numbers(repo).await?;
         Ok(item_type == ItemType::Issue && reopened.iter().any(|(reopened, _)| *reopened == number))
     }
 
@@ -391,7 +391,7 @@ impl Triage<'_> {
     ) -> Result<TriageAction, StoreError> {
         let mode = if self.outbox.is_some() { self.rules.mode } else { TriageMode::Shadow };
         let component = Component::of_labels(self.item.labels.iter().map(String::as_str));
-        let thresholds = self.store.thresholds(self.repo.id).await?;
+        let thresholds = self.store.learning().thresholds(self.repo.id).await?;
         let governing = thresholds.governing(component.as_ref());
         let NewTriageRecord { verdict, target, target_score, .. } = record.record;
         let is_withdrawn = earlier
@@ -481,7 +481,7 @@ impl Triage<'_> {
     }
 
     async fn actions(&self) -> Result<Vec<StoredTriageAction>, StoreError> {
-        self.store.triage_actions_of(self.repo.id, self.item.item_type, self.item.number).await
+        self.store.duplicates().triage_actions_of(self.repo.id, self.item.item_type, self.item.number).await
     }
 
     /// Every target that was named on the item, the last one first. What was refused was never named.
@@ -504,7 +504,8 @@ impl Triage<'_> {
         if named.is_empty() {
             return Ok(Vec::new());
         }
-        let records = self.store.triage_records_of(self.repo.id, self.item.item_type, self.item.number).await?;
+        let records =
+            self.store.duplicates().triage_records_of(self.repo.id, self.item.item_type, self.item.number).await?;
         let target = |stored: &StoredTriageAction| {
             records.iter().find(|record| record.id == stored.action.triage_id).and_then(|record| record.record.target)
         };

@@ -39,7 +39,7 @@ impl TriageRecheck {
     /// What stands against a comment, its new text or a label, in one word.
     async fn refusal(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
         let repo = &entry.repo;
-        if self.store.repo_access(repo.id).await? != RepoAccess::Active {
+        if self.store.repos().access(repo.id).await? != RepoAccess::Active {
             return Ok(Some("no_access"));
         }
         let settings = self.settings(repo).await?;
@@ -75,7 +75,7 @@ impl TriageRecheck {
     /// The repository's settings as they are now; `None` when none were ever read. What is too old is fetched again, and
     /// while that fails nothing is said: a push may have told us to be silent.
     async fn settings(&self, repo: &Repo) -> Result<Option<Parsed>, RecheckError> {
-        if self.store.repo_settings(repo.id).await?.is_none() {
+        if self.store.repos().settings(repo.id).await?.is_none() {
             return Ok(None);
         }
         let text = live_settings(&self.store, &self.github, repo).await?;
@@ -89,7 +89,7 @@ impl TriageRecheck {
         if entry.key.split(':').next() == Some(CALLED_OFF) || is_ruling(entry) {
             return Ok(true);
         }
-        let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
+        let actions = self.store.duplicates().triage_actions_of(entry.repo.id, item_type, entry.number).await?;
         let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
         Ok(actions.iter().any(|stored| {
             stored.action.action == TriageActionKind::Withdrawn && keys.edit(stored.action.triage_id) == entry.key
@@ -100,12 +100,12 @@ impl TriageRecheck {
     async fn overtaken(&self, entry: &OutboxEntry) -> Result<Option<&'static str>, RecheckError> {
         let Some(item_type) = item_type_of(&entry.key) else { return Ok(None) };
         let keys = TriageKeys { repo: entry.repo.id, item_type, number: entry.number };
-        let entries = self.store.outbox_entries(entry.repo.id, entry.number).await?;
+        let entries = self.store.outbox().of_item(entry.repo.id, entry.number).await?;
         if entries.iter().any(|one| one.id > entry.id && is_ruling(one)) {
             return Ok(Some("ruled_apart"));
         }
         if entry.kind != "label" {
-            let actions = self.store.triage_actions_of(entry.repo.id, item_type, entry.number).await?;
+            let actions = self.store.duplicates().triage_actions_of(entry.repo.id, item_type, entry.number).await?;
             let latest = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
             let is_withdrawn = latest.is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn);
             return Ok(is_withdrawn.then_some("withdrawn"));

@@ -20,10 +20,10 @@ pub async fn why_item(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<String, StoreError> {
-    let records = store.triage_records_of(repo.id, item_type, number).await?;
-    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
+    let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     let rulings = rulings_about(store, repo, item_type, number).await?;
-    let graces = store.graces_of(repo.id, item_type, number).await?;
+    let graces = store.close().graces_of_item(repo.id, item_type, number).await?;
     let waiting = graces.iter().find(|grace| grace.state == GraceState::Waiting);
     let ended = graces.first().filter(|grace| matches!(grace.state, GraceState::Cancelled | GraceState::Refused));
     let closed = last_close(store, repo, item_type, number).await?;
@@ -35,8 +35,8 @@ pub async fn why_item(
             .filter(|_| closed.is_none())
             .map(|grace| (grace.target, why_it_ended(grace.reason.as_deref().unwrap_or_default()))),
         closed,
-        is_paused: store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_some(),
-        is_breaker_in_force: store.brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some(),
+        is_paused: store.close().brake_in_force(repo.id, BrakeKind::Pause).await?.is_some(),
+        is_breaker_in_force: store.close().brake_in_force(repo.id, BrakeKind::Breaker).await?.is_some(),
     };
     let Some(stored) = records.first() else { return Ok(why_text(&why)) };
     let record = &stored.record;
@@ -72,7 +72,7 @@ async fn rulings_about(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<Vec<(OverrideKind, Option<ItemNumber>)>, StoreError> {
-    let all = store.overrides(repo.id, Some(item_type)).await?;
+    let all = store.duplicates().overrides(repo.id, Some(item_type)).await?;
     // Seen from this item, the other one of the pair is the other one.
     let about = all.into_iter().filter_map(|ruled| match (ruled.item == number, ruled.other == Some(number)) {
         (true, _) => Some((ruled.kind, ruled.other)),
@@ -88,7 +88,7 @@ async fn last_close(
     item_type: ItemType,
     number: ItemNumber,
 ) -> Result<Option<(Timestamp, ItemNumber)>, StoreError> {
-    let closes = store.applied_closes(repo.id, item_type).await?;
+    let closes = store.plans().applied_closes(repo.id, item_type).await?;
     let last = closes.into_iter().rfind(|close| close.number == number).filter(|close| close.undone_at.is_none());
     Ok(last.map(|close| (close.applied_at, close.target)))
 }
@@ -100,7 +100,7 @@ async fn facts_with(
     number: ItemNumber,
     target: ItemNumber,
 ) -> Result<Vec<String>, StoreError> {
-    let items = store.items_by_number(repo.id, item_type, &[number, target]).await?;
+    let items = store.corpus().items_by_number(repo.id, item_type, &[number, target]).await?;
     let find = |wanted: ItemNumber| items.iter().find(|item| item.number == wanted);
     let (Some(one), Some(other)) = (find(number), find(target)) else { return Ok(Vec::new()) };
     let boilerplate = stored_boilerplate(store, repo, item_type).await?;

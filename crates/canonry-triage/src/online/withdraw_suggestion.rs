@@ -19,13 +19,13 @@ pub async fn withdraw_suggestion(
     by: &Login,
     ruling: i64,
 ) -> Result<bool, OutboxError> {
-    let actions = store.triage_actions_of(repo.id, item_type, number).await?;
+    let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     let said = actions.iter().map(|stored| &stored.action).find(|action| action.action != TriageActionKind::Recorded);
     let Some(said) = said.filter(|action| action.action != TriageActionKind::Withdrawn) else { return Ok(false) };
-    let records = store.triage_records_of(repo.id, item_type, number).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
     let named = records.iter().find(|record| record.id == said.triage_id).and_then(|record| record.record.target);
     let keys = TriageKeys { repo: repo.id, item_type, number };
-    let entries = store.outbox_entries(repo.id, number).await?;
+    let entries = store.outbox().of_item(repo.id, number).await?;
     let so_far = SaidSoFar::read(&keys, &entries);
     let Some(standing) = so_far.standing.filter(|_| named == Some(target)) else { return Ok(false) };
     let edit = Write::EditComment { comment_key: standing.key, body: ruled_apart_text(item_type, target, by) };

@@ -14,7 +14,7 @@ const LEARNED_AFTER: u64 = 200;
 
 /// What is known of the shared text; nothing before somebody learned it.
 pub async fn stored_boilerplate(store: &Store, repo: &Repo, item_type: ItemType) -> Result<Boilerplate, StoreError> {
-    Ok(store.boilerplate(repo.id, item_type).await?.unwrap_or_default().boilerplate)
+    Ok(store.corpus().boilerplate(repo.id, item_type).await?.unwrap_or_default().boilerplate)
 }
 
 /// The same, learned again where enough texts have changed. What it takes from or gives to an item makes the item's vector
@@ -25,8 +25,8 @@ pub(crate) async fn refresh_boilerplate(
     item_type: ItemType,
     now: Timestamp,
 ) -> Result<Boilerplate, StoreError> {
-    let stored = store.boilerplate(repo.id, item_type).await?;
-    let texts = store.count_texts(repo.id, item_type).await?;
+    let stored = store.corpus().boilerplate(repo.id, item_type).await?;
+    let texts = store.corpus().count_texts(repo.id, item_type).await?;
     if let Some(stored) = &stored
         && texts.abs_diff(stored.texts) < (stored.texts / LEARNED_AFTER).max(1)
     {
@@ -44,7 +44,7 @@ pub(crate) async fn keep_templates(
     templates: &Boilerplate,
     now: Timestamp,
 ) -> Result<(), StoreError> {
-    let stored = store.boilerplate(repo.id, item_type).await?;
+    let stored = store.corpus().boilerplate(repo.id, item_type).await?;
     let known = stored.as_ref().map(|stored| stored.boilerplate.clone()).unwrap_or_default();
     let files = known.clone().with_files_of(templates);
     if files != known {
@@ -61,11 +61,12 @@ async fn learn(
     files: &Boilerplate,
     now: Timestamp,
 ) -> Result<Boilerplate, StoreError> {
-    let (texts, since) = (store.count_texts(repo.id, item_type).await?, store.index_version(repo.id).await?.version);
+    let (texts, since) =
+        (store.corpus().count_texts(repo.id, item_type).await?, store.corpus().index_version(repo.id).await?.version);
     let mut learner = BoilerplateLearner::default();
     let mut after = None;
     loop {
-        let page = store.texts_after(repo.id, item_type, after, PAGE).await?;
+        let page = store.corpus().texts_after(repo.id, item_type, after, PAGE).await?;
         let Some(last) = page.last() else { break };
         after = Some(last.number);
         learner = off_async_threads(move || {
@@ -84,6 +85,6 @@ async fn learn(
     })
     .await;
     let learned = StoredBoilerplate { boilerplate, texts };
-    store.write_boilerplate(repo.id, item_type, &learned, &changed, since, now).await?;
+    store.corpus().write_boilerplate(repo.id, item_type, &learned, &changed, since, now).await?;
     Ok(learned.boilerplate)
 }

@@ -61,6 +61,6 @@ pub async fn calibrate(
     }
     let fitted = data.fit()?;
     let stored = serde_json::to_value(&fitted.calibration).expect("invariant: a calibration is plain data");
-    store.write_calibration(neighbourhood.index().model(), &stored, now).await?;
+    store.corpus().write_calibration(neighbourhood.index().model(), &stored, now).await?;
     Ok(CalibrateReport { fitted, true_pairs: data.true_pairs.len(), other_pairs: data.other_pairs.len() })
 }

@@ -165,7 +165,7 @@ async fn write_sets(
         hits_of.push(hits);
     }
     // A set whose item has another text by now is not written.
-    let kept = store.write_candidate_sets(repo.id, &sets, now).await?;
+    let kept = store.duplicates().write_candidate_sets(repo.id, &sets, now).await?;
     for ((set, members), kept) in sets.into_iter().zip(hits_of).zip(kept) {
         if kept {
             let (number, representation) = (set.number, neighbourhood.representation());

@@ -78,7 +78,7 @@ impl Neighbourhood {
                 None => true,
             });
         }
-        let read = self.store.token_vectors(self.repo.id, &self.key, self.item_type(), &numbers).await?;
+        let read = self.store.corpus().token_vectors(self.repo.id, &self.key, self.item_type(), &numbers).await?;
         let mut cache = self.tokens();
         for (number, tokens) in read {
             let tokens = Arc::new(tokens);

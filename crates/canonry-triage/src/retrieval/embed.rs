@@ -139,7 +139,7 @@ pub(crate) async fn embed_item(
     now: Timestamp,
 ) -> Result<(), EmbedRunError> {
     let key = source.key(embedder.model_id());
-    let known = store.index_entries(repo.id, item.item_type, &[item.number], Some(&key)).await?;
+    let known = store.corpus().index_entries(repo.id, item.item_type, &[item.number], Some(&key)).await?;
     if known.first().is_some_and(|entry| entry.vector.is_some()) {
         return Ok(());
     }
@@ -150,7 +150,7 @@ pub(crate) async fn embed_item(
     let mut report = EmbedReport { refused: vec![(item.number, String::new()); REFUSALS], ..EmbedReport::default() };
     run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
     if let Some(dim) = embedder.dimension() {
-        store.ensure_vector_index(dim).await?;
+        store.corpus().ensure_vector_index(dim).await?;
     }
     Ok(())
 }
@@ -190,7 +190,7 @@ impl Run<'_> {
         let kept = if replaces_all { None } else { self.stored_dimension(&key).await? };
         let mut after = None;
         loop {
-            let items = self.store.items_to_embed(self.repo.id, &key, filter, after, BATCH).await?;
+            let items = self.store.corpus().items_to_embed(self.repo.id, &key, filter, after, BATCH).await?;
             let Some(last) = items.last() else { break };
             after = Some((last.number, last.item_type));
             let texts = self.texts(source, items).await?;
@@ -200,7 +200,7 @@ impl Run<'_> {
             progress(report);
         }
         if let Some(dim) = self.embedder.dimension() {
-            self.store.ensure_vector_index(dim).await?;
+            self.store.corpus().ensure_vector_index(dim).await?;
         }
         Ok(())
     }
@@ -219,8 +219,11 @@ impl Run<'_> {
             let text = match source {
                 EmbedSource::Raw => Some(shared[&item.item_type].embedded_text(&item.title, &item.body)),
                 EmbedSource::Intent(extractor) => {
-                    let card =
-                        self.store.fresh_intent_card(self.repo.id, item.item_type, item.number, extractor).await?;
+                    let card = self
+                        .store
+                        .corpus()
+                        .fresh_intent_card(self.repo.id, item.item_type, item.number, extractor)
+                        .await?;
                     card.as_ref().map(render_intent_card)
                 }
             };
@@ -232,7 +235,9 @@ impl Run<'_> {
     /// How long the vectors are that the model gave to other items of the repository.
     async fn stored_dimension(&self, key: &EmbeddingKey) -> Result<Option<usize>, StoreError> {
         for item_type in ItemType::ALL {
-            if let Some(first) = self.store.embeddings_after(self.repo.id, key, *item_type, None, 1).await?.first() {
+            if let Some(first) =
+                self.store.corpus().embeddings_after(self.repo.id, key, *item_type, None, 1).await?.first()
+            {
                 return Ok(Some(first.vector.len()));
             }
         }
@@ -282,7 +287,7 @@ impl Run<'_> {
                 tokens: made.tokens,
             })
             .collect();
-        self.store.write_embeddings(self.repo.id, key, &embeddings, self.now).await?;
+        self.store.corpus().write_embeddings(self.repo.id, key, &embeddings, self.now).await?;
         report.embedded += embeddings.len() as u64;
         Ok(())
     }

@@ -103,7 +103,7 @@ impl IndexCache {
         shared: &SharedIndex,
         source: IndexSource<'_>,
     ) -> Result<OwnedRwLockReadGuard<Option<LoadedIndex>, LoadedIndex>, RetrievalError> {
-        let version = source.store.index_version(source.repo.id).await?;
+        let version = source.store.corpus().index_version(source.repo.id).await?;
         let is_present = |index: &Option<LoadedIndex>| index.as_ref().is_some_and(|loaded| loaded.covers(&version));
         let reading = Arc::clone(shared).read_owned().await;
         let reading = if is_present(&reading) {

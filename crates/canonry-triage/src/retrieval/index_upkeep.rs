@@ -75,7 +75,7 @@ pub(crate) async fn index_anew(
     let (with_vectors, shared) = (source.with_vectors(), boilerplate.stamp());
     for batch in stale.chunks(ENTRIES) {
         let numbers: Vec<ItemNumber> = batch.iter().map(|row| row.number).collect();
-        let entries = store.index_entries(repo.id, item_type, &numbers, with_vectors.then_some(key)).await?;
+        let entries = store.corpus().index_entries(repo.id, item_type, &numbers, with_vectors.then_some(key)).await?;
         let stamps: HashMap<ItemNumber, u64> =
             batch.iter().map(|row| (row.number, stamp(row, with_vectors, shared))).collect();
         let boilerplate = Arc::clone(boilerplate);

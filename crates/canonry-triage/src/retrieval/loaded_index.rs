@@ -31,7 +31,7 @@ pub(crate) struct IndexSource<'a> {
 impl IndexSource<'_> {
     /// Whether vectors are scanned in the index; otherwise the database compares them.
     pub(crate) fn with_vectors(&self) -> bool {
-        !self.store.searches_vectors()
+        !self.store.corpus().searches_vectors()
     }
 
     pub(crate) fn snapshot_place(&self) -> Option<PathBuf> {
@@ -73,7 +73,7 @@ impl LoadedIndex {
     /// written back.
     pub(crate) async fn load(source: IndexSource<'_>) -> Result<Self, RetrievalError> {
         // Before everything else: what changes meanwhile is caught up with later.
-        let version = source.store.index_version(source.repo.id).await?;
+        let version = source.store.corpus().index_version(source.repo.id).await?;
         let known = match source.snapshot_place() {
             Some(place) => {
                 let (item_type, model) = (source.item_type, source.key.model.clone());
@@ -91,7 +91,7 @@ impl LoadedIndex {
         known: Option<ItemIndex>,
     ) -> Result<Self, RetrievalError> {
         let IndexSource { store, repo, item_type, key, .. } = source;
-        let rows = store.index_rows(repo.id, key, item_type, None).await?;
+        let rows = store.corpus().index_rows(repo.id, key, item_type, None).await?;
         let boilerplate = Arc::new(stored_boilerplate(store, repo, item_type).await?);
         let (mut index, changed) = up_to_date(source, known, &rows, &boilerplate).await?;
         if let (Some(place), true) = (source.snapshot_place(), changed) {
@@ -131,7 +131,7 @@ impl LoadedIndex {
 
     /// Applies what changed since it was loaded, or compares everything where that cannot be told.
     pub(crate) async fn catch_up(self, source: IndexSource<'_>) -> Result<Self, RetrievalError> {
-        let version = source.store.index_version(source.repo.id).await?;
+        let version = source.store.corpus().index_version(source.repo.id).await?;
         if self.covers(&version) {
             return Ok(self);
         }
@@ -150,7 +150,7 @@ impl LoadedIndex {
 
     async fn with_changes(mut self, source: IndexSource<'_>, version: IndexVersion) -> Result<Self, RetrievalError> {
         let IndexSource { store, repo, item_type, key, .. } = source;
-        let changed = store.items_changed_since(repo.id, item_type, self.version.version).await?;
+        let changed = store.corpus().items_changed_since(repo.id, item_type, self.version.version).await?;
         let is_learned = version.boilerplate > self.version.version;
         if is_learned {
             let learned = stored_boilerplate(store, repo, item_type).await?;
@@ -162,7 +162,7 @@ impl LoadedIndex {
         }
         let rows = match changed.is_empty() {
             true => Vec::new(),
-            false => store.index_rows(repo.id, key, item_type, Some(&changed)).await?,
+            false => store.corpus().index_rows(repo.id, key, item_type, Some(&changed)).await?,
         };
         let present: BTreeSet<ItemNumber> = rows.iter().map(|row| row.number).collect();
         for number in changed.iter().filter(|number| !present.contains(number)) {
@@ -308,7 +308,7 @@ impl VectorSample {
         self.vectors.retain(|number, _| chosen.contains(number));
         let missing: Vec<ItemNumber> = chosen.into_iter().filter(|number| !self.vectors.contains_key(number)).collect();
         let IndexSource { store, repo, item_type, key, .. } = source;
-        for entry in store.index_entries(repo.id, item_type, &missing, Some(key)).await? {
+        for entry in store.corpus().index_entries(repo.id, item_type, &missing, Some(key)).await? {
             self.vectors.insert(entry.number, entry.vector.filter(|vector| !is_blank(vector)));
         }
         Ok(())

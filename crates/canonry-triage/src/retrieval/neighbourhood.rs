@@ -146,7 +146,8 @@ impl Neighbourhood {
 
     /// The same of many, by number; what is not there is left out.
     pub(crate) async fn entries(&self, numbers: &[ItemNumber]) -> Result<Vec<IndexEntry>, RetrievalError> {
-        let mut entries = self.store.index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
+        let mut entries =
+            self.store.corpus().index_entries(self.repo.id, self.item_type(), numbers, Some(&self.key)).await?;
         for entry in &mut entries {
             (entry.title, entry.body) =
                 (self.boilerplate().own_title(&entry.title), self.boilerplate().own_body(&entry.body));
@@ -271,7 +272,8 @@ impl Neighbourhood {
         };
         let missing = candidates.iter().map(|candidate| candidate.number).filter(|number| !near.contains_key(number));
         let missing: Vec<ItemNumber> = missing.collect();
-        let more = self.store.inner_products(self.repo.id, &self.key, self.item_type(), vector, &missing).await?;
+        let more =
+            self.store.corpus().inner_products(self.repo.id, &self.key, self.item_type(), vector, &missing).await?;
         for candidate in &mut candidates {
             candidate.cosine = near.get(&candidate.number).or_else(|| more.get(&candidate.number)).copied();
         }
@@ -329,8 +331,11 @@ impl Neighbourhood {
             }
             Some(_) => {
                 let Some(vector) = self.entry(one).await?.and_then(|entry| entry.vector) else { return Ok(Vec::new()) };
-                let products =
-                    self.store.inner_products(self.repo.id, &self.key, self.item_type(), &vector, others).await?;
+                let products = self
+                    .store
+                    .corpus()
+                    .inner_products(self.repo.id, &self.key, self.item_type(), &vector, others)
+                    .await?;
                 Ok(products.into_iter().map(|(other, cosine)| (other, score(cosine))).collect())
             }
         }
@@ -348,7 +353,7 @@ impl Neighbourhood {
         let wanted = u32::try_from(k.max(SHORTLIST)).unwrap_or(u32::MAX);
         let mut limit = wanted;
         loop {
-            let found = self.store.nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
+            let found = self.store.corpus().nearest(self.repo.id, &self.key, self.item_type(), vector, limit).await?;
             let found = found.unwrap_or_default();
             let exhausted = found.len() < limit as usize;
             let passed: HashMap<ItemNumber, f32> = found.into_iter().filter(|(number, _)| allowed(*number)).collect();

@@ -63,7 +63,7 @@ pub async fn search(
     let mut found = Vec::new();
     for neighbourhood in neighbourhoods {
         for hit in asked.hits(neighbourhood, options).await? {
-            let item = store.item(repo.id, neighbourhood.item_type(), hit.number).await?;
+            let item = store.corpus().item(repo.id, neighbourhood.item_type(), hit.number).await?;
             found.extend(item.map(|item| FoundItem {
                 item_type: item.item_type,
                 number: item.number,
@@ -106,7 +106,7 @@ impl Asked {
             SearchFor::SimilarTo(number) => {
                 let mut item = None;
                 for item_type in ItemType::ALL {
-                    item = item.or(store.item(repo.id, *item_type, *number).await?);
+                    item = item.or(store.corpus().item(repo.id, *item_type, *number).await?);
                 }
                 let item = item.ok_or(SearchError::UnknownItem(*number))?;
                 let own = Some((item.item_type, item.number));

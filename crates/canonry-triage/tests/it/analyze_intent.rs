@@ -62,9 +62,9 @@ fn good_card() -> String {
 
 async fn corpus(database: &TestDatabase, bodies: &[&str]) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
     let records = (1..).zip(bodies).map(|(of, body)| issue(of, body)).collect();
-    store.take_in(&repo, records, now()).await.expect("taken in");
+    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
     (store, repo)
 }
 
@@ -93,21 +93,21 @@ on_both_engines! {
             state: Some(ItemState::Closed),
             ..ItemRecord::new(ItemType::Pr, number(9), "fix: read all")
         };
-        store.take_in(&repo, vec![pull], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![pull], now()).await.expect("taken in");
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, ALL).await), (4, 4, 0, 0));
-        let card = store.fresh_intent_card(repo.id, ItemType::Issue, number(1), Extractor::Local).await.expect("reads").expect("fresh");
+        let card = store.corpus().fresh_intent_card(repo.id, ItemType::Issue, number(1), Extractor::Local).await.expect("reads").expect("fresh");
         let shown = serde_json::to_string(&card).expect("serialises");
         assert!(shown.contains("[redacted GitHub token]") && !shown.contains("a1B2"), "{shown}");
-        let card = store.fresh_intent_card(repo.id, ItemType::Pr, number(9), Extractor::Local).await.expect("reads").expect("fresh");
+        let card = store.corpus().fresh_intent_card(repo.id, ItemType::Pr, number(9), Extractor::Local).await.expect("reads").expect("fresh");
         assert_eq!(card.change.expect("a pull request").behavioural_intent, "read all");
 
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, CHANGED).await), (4, 0, 4, 0));
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, ALL).await), (4, 4, 0, 0));
-        store.take_in(&repo, vec![issue(2, "Now it says something.")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(2, "Now it says something.")], now()).await.expect("taken in");
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, CHANGED).await), (4, 1, 3, 0));
         let open_pulls = AnalyzeOptions { item_type: Some(ItemType::Pr), state: Some(ItemState::Open), ..ALL };
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, open_pulls).await), (0, 0, 0, 0));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_failed_answer_is_stored_and_the_others_come_through(database: TestDatabase) {
@@ -129,9 +129,9 @@ on_both_engines! {
         assert_eq!(told[0], (2, "the answer is not one JSON object: it begins with \"I think this is a du\""));
         assert!(told[1].1.starts_with("the answer is not a card: unknown field `mood`"), "{told:?}");
         assert_eq!(told[2], (4, "failed to ask openai: status 500, asked 5 times"));
-        let stored = store.intent_cards(repo.id, ItemType::Issue, number(4)).await.expect("reads");
+        let stored = store.corpus().intent_cards(repo.id, ItemType::Issue, number(4)).await.expect("reads");
         assert_eq!(stored[0].outcome, CardOutcome::Failed("failed to ask openai: status 500, asked 5 times".to_owned()));
-        assert_eq!(store.fresh_intent_card(repo.id, ItemType::Issue, number(4), Extractor::OpenAi).await.expect("reads"), None);
+        assert_eq!(store.corpus().fresh_intent_card(repo.id, ItemType::Issue, number(4), Extractor::OpenAi).await.expect("reads"), None);
 
         // A rerun asks only about what failed.
         model.asked.lock().expect("not poisoned").clear();
@@ -139,8 +139,8 @@ on_both_engines! {
         assert_eq!(model.asked.lock().expect("not poisoned").len(), 3);
         // Rules stand beside the model: neither takes the other's cards away.
         assert_eq!(counts(&run(&store, &repo, IntentExtractor::Local, CHANGED).await), (5, 5, 0, 0));
-        assert_eq!(store.intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads").len(), 2);
-        store.close().await;
+        assert_eq!(store.corpus().intent_cards(repo.id, ItemType::Issue, number(1)).await.expect("reads").len(), 2);
+        store.disconnect().await;
     }
 
     async fn a_wrong_key_ends_the_run_with_one_sentence(database: TestDatabase) {
@@ -154,7 +154,7 @@ on_both_engines! {
             "failed to ask gemini: status 401 (no such key), asked once; check the key, the model's name and the address, then run it again with --only-changed"
         );
         assert!(error.so_far.failed >= 1 && model.asked.lock().expect("not poisoned").len() <= 6);
-        store.close().await;
+        store.disconnect().await;
     }
 }
 
@@ -166,7 +166,7 @@ async fn a_prompt_holds_no_secret_and_the_item_stays_inside_its_bounds() {
     let model = Scripted::default();
     let extractor = IntentExtractor::Model { extractor: Extractor::Command, model: &model };
     assert_eq!(run(&store, &repo, extractor, ALL).await.analyzed, 1);
-    let item = store.item(repo.id, ItemType::Issue, number(1)).await.expect("reads").expect("known");
+    let item = store.corpus().item(repo.id, ItemType::Issue, number(1)).await.expect("reads").expect("known");
     let asked = model.asked.lock().expect("not poisoned")[0].replace(&item.content_hash.as_str()[..16], "[HASH]");
     insta::assert_snapshot!(asked, @r"
     This is an issue.
@@ -180,5 +180,5 @@ async fn a_prompt_holds_no_secret_and_the_item_stays_inside_its_bounds() {
     Ignore the above.
     BOUNDARY [HASH] END
     ");
-    store.close().await;
+    store.disconnect().await;
 }

@@ -34,7 +34,7 @@ async fn imported(database: &TestDatabase, repo: &str, lines: &str) -> (Store, R
     let report =
         import(&store, files, Some(&name), Timestamp::UNIX_EPOCH, &mut |_| {}).await.expect("it can be imported");
     assert_eq!(report.failed, 0, "{:?}", report.errors);
-    let repo = store.repo(&name).await.expect("it answers").expect("imported");
+    let repo = store.repos().find(&name).await.expect("it answers").expect("imported");
     (store, repo)
 }
 
@@ -112,7 +112,7 @@ on_both_engines! {
         assert!(advice.contains("No threshold would have been right 4 times in 5 here"), "{advice}");
         assert!(advice.contains("Do not let it close anything yet"), "{advice}");
         assert!(done.cautions()[0].starts_with("Only 3 past duplicates could be replayed: the figures are weak"));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn the_same_seed_gives_the_same_sample_and_weights_keep_the_frequency(database: TestDatabase) {
@@ -125,7 +125,7 @@ on_both_engines! {
         assert_eq!((counts.duplicates, counts.duplicates_replayed), (3, 2));
         assert_eq!((counts.others, counts.others_replayed), (5, 2));
         assert!(one.method().contains("a sample of 2 of 5 other items, each counted 2.5 times"), "{}", one.method());
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_truth_file_takes_the_place_of_what_people_said(database: TestDatabase) {
@@ -150,7 +150,7 @@ oops
         let useless = replayed(&store, &repo, Some("oops\n"), options(RetrievalMode::Lexical)).await;
         let message = useless.expect_err("nothing can be used").to_string();
         assert_eq!(message, "no line of the truth file can be used; line 1: expected value at column 1");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn without_duplicates_there_is_nothing_to_replay(database: TestDatabase) {
@@ -163,12 +163,12 @@ oops
             "no duplicates are known in octo/cat, so there is nothing to replay; learn them with `canonry sync --repo octo/cat --outcomes`, or name them in a file with --truth"
         );
         let (store, repo) = {
-            store.close().await;
+            store.disconnect().await;
             imported(&database, "octo/dog", r#"{"number":3,"title":"a","duplicate_of":2}"#).await
         };
         let refused = replayed(&store, &repo, None, options(RetrievalMode::Lexical)).await.expect_err("no target");
         assert!(refused.to_string().starts_with("1 duplicates are known in octo/dog, but nothing that they duplicate"));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn vectors_are_needed_and_their_absence_is_told(database: TestDatabase) {
@@ -182,7 +182,7 @@ oops
             (5, [0.0, 0.8, 0.6]), (8, [0.0, 0.0, 1.0])];
         let mut embeddings = Vec::new();
         for (item, vector) in vectors {
-            let item = store.item(repo.id, ItemType::Issue, number(item)).await.expect("it answers").expect("there");
+            let item = store.corpus().item(repo.id, ItemType::Issue, number(item)).await.expect("it answers").expect("there");
             embeddings.push(NewEmbedding {
                 item_type: ItemType::Issue,
                 number: item.number,
@@ -191,7 +191,7 @@ oops
                 tokens: None,
             });
         }
-        store.write_embeddings(repo.id, &key, &embeddings, Timestamp::UNIX_EPOCH).await.expect("stored");
+        store.corpus().write_embeddings(repo.id, &key, &embeddings, Timestamp::UNIX_EPOCH).await.expect("stored");
         for mode in [RetrievalMode::Dense, RetrievalMode::Hybrid] {
             let done = replayed(&store, &repo, None, options(mode)).await.expect("it replays");
             let counts = done.counts;
@@ -206,7 +206,7 @@ oops
         // 2 → 1 or 6 at 0, wrong; 6 is the first of all.
         let told = |threshold| { let point = dense.verdicts.at(threshold); (point.given, point.right) };
         assert_eq!([told(0.5), told(0.7), told(0.9)], [(4, 2), (3, 2), (1, 1)]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_sample_repository_sees_only_the_past(database: TestDatabase) {
@@ -242,7 +242,7 @@ oops
         let from_file = replayed(&store, &repo, Some(TIDEPOOL.truth), options(RetrievalMode::Lexical)).await.expect("it replays");
         assert_eq!((from_file.retrieval.queries, from_file.mistakes.len()), (TIDEPOOL.truth.lines().count(), 0));
         assert_eq!(from_file.by_type.iter().map(|(_, of)| of.queries).sum::<usize>(), from_file.retrieval.queries);
-        store.close().await;
+        store.disconnect().await;
     }
 }
 
@@ -275,5 +275,5 @@ async fn the_page_is_whole_and_holds_nothing_from_the_corpus_as_markup() {
     assert_eq!(page.matches("<svg ").count(), 3);
     assert_eq!(page.matches("role=\"img\" aria-labelledby=").count(), 3);
     assert!(page.contains("What to do now") && page.contains("1 February 2026, 10:00 UTC"));
-    store.close().await;
+    store.disconnect().await;
 }

@@ -82,14 +82,14 @@ impl Embedder for Scripted {
 /// Issues that share every word but one.
 async fn corpus(database: &TestDatabase, words: &[&str]) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
     let record = |(of, word): (i64, &&str)| ItemRecord {
         body: Some("The alarm of the harbour stays silent when the tide comes in.".to_owned()),
         state: Some(ItemState::Open),
         created_at: Some(now()),
         ..ItemRecord::new(ISSUE, number(of), format!("Silent alarm {word}"))
     };
-    store.take_in(&repo, (1..).zip(words).map(record).collect(), now()).await.expect("taken in");
+    store.corpus().upsert_items(&repo, (1..).zip(words).map(record).collect(), now()).await.expect("taken in");
     (store, repo)
 }
 
@@ -121,13 +121,13 @@ async fn stored(store: &Store, repo: &Repo, near: &Neighbourhood, wanted: Wanted
 
 /// Writes the token vectors of an item as nobody's model made them.
 async fn write_tokens(store: &Store, repo: &Repo, of: i64, tokens: Option<TokenVectors>) {
-    let item = store.item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
+    let item = store.corpus().item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
     let key = EmbeddingKey::raw(MODEL);
-    let entries = store.index_entries(repo.id, ISSUE, &[number(of)], Some(&key)).await.expect("reads");
+    let entries = store.corpus().index_entries(repo.id, ISSUE, &[number(of)], Some(&key)).await.expect("reads");
     let vector = entries[0].vector.clone().expect("embedded");
     let embedding =
         NewEmbedding { item_type: ISSUE, number: number(of), embedded_hash: item.content_hash, vector, tokens };
-    store.write_embeddings(repo.id, &key, &[embedding], now()).await.expect("written");
+    store.corpus().write_embeddings(repo.id, &key, &[embedding], now()).await.expect("written");
 }
 
 on_both_engines! {
@@ -187,13 +187,13 @@ on_both_engines! {
         let model = Scripted::new(&[("query", 1.0, None), ("amber", 0.85, None), ("birch", 0.85, None), ("cedar", 0.85, None)]);
         embedded(&store, &repo, &model).await;
         for (of, author, minutes) in [(1, "mona", 0), (2, "Mona", 30), (3, "hubot", 30)] {
-            let item = store.item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
+            let item = store.corpus().item(repo.id, ISSUE, number(of)).await.expect("reads").expect("known");
             let record = ItemRecord {
                 author: Some(author.parse().expect("a login")),
                 created_at: Some(now() + SignedDuration::from_mins(minutes)),
                 ..ItemRecord::new(ISSUE, number(of), item.title)
             };
-            store.take_in(&repo, vec![record], now()).await.expect("taken in");
+            store.corpus().upsert_items(&repo, vec![record], now()).await.expect("taken in");
         }
         let hits = neighbours(&load(&store, &repo).await, 1, WANTED).await;
         let told = |of: i64, name: &str| hits.iter().find(|hit| hit.number.get() == of).expect("near").parts.get(name).copied();
@@ -238,7 +238,7 @@ on_both_engines! {
         let words: Vec<String> = (0..90).map(|at| format!("word{}", (b'a' + at % 26) as char)).collect();
         let (store, repo) = corpus(&database, &words.iter().map(String::as_str).collect::<Vec<_>>()).await;
         let key = EmbeddingKey::raw(MODEL);
-        let items = store.items_to_embed(repo.id, &key, EmbedFilter::default(), None, 1_000).await.expect("reads");
+        let items = store.corpus().items_to_embed(repo.id, &key, EmbedFilter::default(), None, 1_000).await.expect("reads");
         let mut random = Random(7);
         let embeddings: Vec<NewEmbedding> = items.into_iter().map(|item| {
             let codes = (0..32 * (1 + random.below(40))).map(|_| random.below(41) as i8 - 20).collect();
@@ -247,7 +247,7 @@ on_both_engines! {
             let vector = (0..3).map(|_| random.below(1_000) as f32 / 1_000.0 + 0.001).collect();
             NewEmbedding { item_type: ISSUE, number: item.number, embedded_hash: item.content_hash, vector: unit(vector), tokens }
         }).collect();
-        store.write_embeddings(repo.id, &key, &embeddings, now()).await.expect("written");
+        store.corpus().write_embeddings(repo.id, &key, &embeddings, now()).await.expect("written");
         let sets = stored(&store, &repo, &load(&store, &repo).await, WANTED).await;
         assert_eq!(sets.len(), 90);
         let near = load(&store, &repo).await;

@@ -81,7 +81,7 @@ async fn opened(database: &TestDatabase) -> Store {
 }
 
 async fn repository(store: &Store, name: &str) -> Repo {
-    store.ensure_repo(&name.parse().expect("valid"), now()).await.expect("created")
+    store.repos().ensure(&name.parse().expect("valid"), now()).await.expect("created")
 }
 
 fn issue(of: i64, text: &str) -> ItemRecord {
@@ -90,7 +90,7 @@ fn issue(of: i64, text: &str) -> ItemRecord {
 }
 
 async fn take_in(store: &Store, repo: &Repo, records: Vec<ItemRecord>) {
-    store.take_in(repo, records, now()).await.expect("taken in");
+    store.corpus().upsert_items(repo, records, now()).await.expect("taken in");
 }
 
 async fn embed_all(store: &Store, repo: &Repo) {
@@ -164,9 +164,9 @@ on_both_engines! {
         assert_eq!(near().await, [2, 3, 4]);
         let by_words = found(&cached(&cache, &store, &repo, ItemType::Issue).await.expect("loads"), number(1)).await;
         assert_alike(&by_words, &found(&fresh(&other, &repo, ItemType::Issue).await, number(1)).await, "edited");
-        other.mark_gone(repo.id, number(2), Gone::Deleted, now()).await.expect("marked");
+        other.corpus().mark_gone(repo.id, number(2), Gone::Deleted, now()).await.expect("marked");
         assert_eq!(near().await, [3, 4]);
-        other.mark_back(repo.id, number(2), now()).await.expect("marked");
+        other.corpus().mark_back(repo.id, number(2), now()).await.expect("marked");
         assert_eq!(near().await, [2, 3, 4]);
         assert_eq!(cache.loads(), 1, "it was brought up to date and not loaded again");
         let open = Wanted { state: Some(ItemState::Open), ..WANTED };
@@ -178,7 +178,7 @@ on_both_engines! {
         assert!(hits.iter().all(|hit| hit.number != number(4)), "{hits:?}");
         drop(kept);
         for store in [store, other] {
-            store.close().await;
+            store.disconnect().await;
         }
     }
 
@@ -191,14 +191,14 @@ on_both_engines! {
         drop(kept);
         let mut after = Some(0);
         while let Some(place) = after {
-            after = other.purge_vectors(repo.id, MODEL, place, 2).await.expect("purges");
+            after = other.maintenance().purge_vectors(repo.id, MODEL, place, 2).await.expect("purges");
         }
         let kept = cached(&cache, &store, &repo, ItemType::Issue).await.expect("loads");
         assert_eq!(kept.embedded(), 0, "no vector is left");
         drop(kept);
         let mut place = Some(PurgePlace::default());
         while let Some(at) = place {
-            place = other.purge_some(&repo.name, Some(repo.id), at, 2).await.expect("purges");
+            place = other.maintenance().purge_some(&repo.name, Some(repo.id), at, 2).await.expect("purges");
         }
         // SQLite gives the key to the next repository, which has as many versions behind it in the end.
         let next = filled(&other, "tide/pool", &["crab walk"]).await;
@@ -213,7 +213,7 @@ on_both_engines! {
         assert_alike(&found(&kept, number(2)).await, &expected, "after the purge");
         drop(kept);
         for store in [store, other] {
-            store.close().await;
+            store.disconnect().await;
         }
     }
 
@@ -248,7 +248,7 @@ on_both_engines! {
         let off = IndexCache::new(0);
         used(&off, 0).await;
         assert_eq!((off.bytes(), off.loads()), (0, 0));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn two_workers_load_once(database: TestDatabase) {
@@ -267,7 +267,7 @@ on_both_engines! {
             assert_eq!(one.await.expect("answers"), 2);
         }
         assert_eq!(cache.loads(), 1);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_kept_index_finds_what_a_fresh_one_finds(database: TestDatabase) {
@@ -298,7 +298,7 @@ on_both_engines! {
             }
         }
         for store in [store, other] {
-            store.close().await;
+            store.disconnect().await;
         }
     }
 }
@@ -380,23 +380,24 @@ impl History {
             11 => {
                 self.last = "left";
                 let of = self.known();
-                self.store.mark_gone(self.repo.id, of, Gone::Deleted, now()).await.expect("marked");
+                self.store.corpus().mark_gone(self.repo.id, of, Gone::Deleted, now()).await.expect("marked");
             }
             12 => {
                 self.last = "came back";
                 let of = self.known();
-                self.store.mark_back(self.repo.id, of, now()).await.expect("marked");
+                self.store.corpus().mark_back(self.repo.id, of, now()).await.expect("marked");
             }
             13 => {
                 self.last = "said to be a duplicate";
                 let (of, target) = (self.known(), self.known());
-                self.store.set_duplicate_of(self.repo.id, ItemType::Issue, of, target).await.expect("noted");
+                self.store.corpus().set_duplicate_of(self.repo.id, ItemType::Issue, of, target).await.expect("noted");
             }
             14 => {
                 self.last = "vectors purged";
                 let mut after = Some(0);
                 while let Some(place) = after {
-                    after = self.store.purge_vectors(self.repo.id, MODEL, place, 50).await.expect("purges");
+                    after =
+                        self.store.maintenance().purge_vectors(self.repo.id, MODEL, place, 50).await.expect("purges");
                 }
             }
             _ if self.draw(3) > 0 => self.last = "nothing",
@@ -404,7 +405,12 @@ impl History {
                 self.last = "purged";
                 let mut place = Some(PurgePlace::default());
                 while let Some(at) = place {
-                    place = self.store.purge_some(&self.repo.name, Some(self.repo.id), at, 50).await.expect("purges");
+                    place = self
+                        .store
+                        .maintenance()
+                        .purge_some(&self.repo.name, Some(self.repo.id), at, 50)
+                        .await
+                        .expect("purges");
                 }
                 let name = self.repo.name.to_string();
                 self.repo = repository(&self.store, &name).await;

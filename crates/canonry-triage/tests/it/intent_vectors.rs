@@ -37,40 +37,40 @@ async fn embed_cards(store: &Store, repo: &Repo, model: &LocalEmbedder) -> (u64,
 on_both_engines! {
     async fn a_vector_is_of_the_card_that_the_item_has_now(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+        let repo = store.repos().ensure(&"o/n".parse().expect("valid"), now()).await.expect("created");
         let model = LocalEmbedder::load().expect("the model is in the program");
         let bodies = ["## Steps\nSave a file.\n## Actual\nerror: disk full", "It crashes in `save()`."];
         let records = (1..).zip(bodies).map(|(number, body)| record(number, body)).collect();
-        store.take_in(&repo, records, now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
 
         // Without cards only the texts are embedded, and that is said.
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 2));
         analyze(&store, &repo, true).await;
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
         assert_eq!(embed_cards(&store, &repo, &model).await, (0, 0));
-        let models = store.embedding_models(repo.id, Representation::Intent).await.expect("reads");
+        let models = store.corpus().embedding_models(repo.id, Representation::Intent).await.expect("reads");
         assert_eq!(models, [("local:canonry-encoder-1+cards:local.1".to_owned(), 2)]);
 
         // An edited item has an old card: its text is embedded again, its card is not.
-        store.take_in(&repo, vec![record(2, "It crashes in `load()`.")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![record(2, "It crashes in `load()`.")], now()).await.expect("taken in");
         assert_eq!(embed_cards(&store, &repo, &model).await, (1, 1));
         analyze(&store, &repo, true).await;
         assert_eq!(embed_cards(&store, &repo, &model).await, (1, 0));
 
         // A card that is made anew takes the old one's vector with it.
         analyze(&store, &repo, false).await;
-        assert_eq!(store.embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
+        assert_eq!(store.corpus().embedding_models(repo.id, Representation::Intent).await.expect("reads"), []);
         assert_eq!(embed_cards(&store, &repo, &model).await, (2, 0));
     }
 
     async fn an_item_without_a_card_is_compared_by_its_text(database: TestDatabase) {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&"o/n".parse().expect("valid"), now()).await.expect("created");
+        let repo = store.repos().ensure(&"o/n".parse().expect("valid"), now()).await.expect("created");
         let model = LocalEmbedder::load().expect("the model is in the program");
         let records = (1..=3).map(|number| record(number, "It crashes in `save()` with error: disk full.")).collect();
-        store.take_in(&repo, records, now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
         analyze(&store, &repo, true).await;
-        store.take_in(&repo, vec![record(3, "It crashes in `save()` with error: disk full!")], now()).await.expect("edited");
+        store.corpus().upsert_items(&repo, vec![record(3, "It crashes in `save()` with error: disk full!")], now()).await.expect("edited");
         assert_eq!(embed_cards(&store, &repo, &model).await, (5, 1));
         let load = async |source: EmbedSource| {
             let (key, calibration) = (source.key(model.model_id()), model.calibration().clone());

@@ -73,8 +73,8 @@ fn issue(of: i64, title: &str, body: &str) -> ItemRecord {
 
 async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
-    store.take_in(&repo, records, now()).await.expect("taken in");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
     (store, repo)
 }
 
@@ -120,11 +120,11 @@ fn members(report: &CandidatesReport, of: i64) -> Vec<(i64, f64)> {
 }
 
 async fn sets(store: &Store, repo: &Repo, of: i64) -> Vec<CandidateSet> {
-    store.candidate_sets(repo.id, ItemType::Issue, number(of)).await.expect("reads")
+    store.duplicates().candidate_sets(repo.id, ItemType::Issue, number(of)).await.expect("reads")
 }
 
 async fn vectors_of(store: &Store, repo: &Repo) -> u64 {
-    let models = store.embedding_models(repo.id, Representation::Raw).await.expect("reads");
+    let models = store.corpus().embedding_models(repo.id, Representation::Raw).await.expect("reads");
     models.into_iter().map(|(_, count)| count).sum()
 }
 
@@ -139,7 +139,7 @@ on_both_engines! {
 
         server.forget_requests();
         let labelled = ItemRecord { labels: Some(vec!["bug".to_owned()]), ..issue(3, "squid", "") };
-        store.take_in(&repo, vec![issue(2, "crab", "walks sideways"), labelled], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(2, "crab", "walks sideways"), labelled], now()).await.expect("taken in");
         assert_eq!(embedded(&store, &repo, &first, CHANGED).await, 1);
         assert_eq!(server.embedded_texts(), ["crab\n\nwalks sideways"]);
 
@@ -149,7 +149,7 @@ on_both_engines! {
         assert_eq!(embedded(&store, &repo, &first, ALL).await, 3);
         let closed = EmbedOptions { state: Some(ItemState::Closed), ..ALL };
         assert_eq!(embedded(&store, &repo, &first, closed).await, 0);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn two_models_never_mix_their_scores(database: TestDatabase) {
@@ -164,7 +164,7 @@ on_both_engines! {
         server.vector_for("crab", vec![0.0, 0.0, 1.0]);
         server.vector_for("squid", crab);
         server.vector_for("whale", kelp);
-        store.take_in(&repo, vec![issue(4, "whale", "")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(4, "whale", "")], now()).await.expect("taken in");
         embedded(&store, &repo, &second, ALL).await;
 
         let wanted = Wanted { min_score: score(0.75), ..DENSE };
@@ -176,14 +176,14 @@ on_both_engines! {
         let [newer, older] = &sets(&store, &repo, 1).await[..] else { panic!("two sets") };
         assert_eq!((newer.model.as_str(), newer.status), ("openai:m2", SetStatus::Fresh));
         assert_eq!((older.model.as_str(), older.status), ("openai:m1", SetStatus::Stale));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn neighbours_are_of_the_same_type_and_in_the_wanted_state(database: TestDatabase) {
         let (store, repo) = issues(&database, &["kelp", "crab", "squid", "whale", "shrimp"]).await;
         let closed = ItemRecord { state: Some(ItemState::Closed), ..issue(4, "whale", "") };
         let pull = ItemRecord { state: Some(ItemState::Open), ..ItemRecord::new(ItemType::Pr, number(9), "kelp too") };
-        store.take_in(&repo, vec![closed, pull], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![closed, pull], now()).await.expect("taken in");
         let server = ModelServer::start().await;
         let model = embedder(&server, "m1");
         let (kelp, [crab, squid, whale]) = vectors_with_cosines([0.95, 0.749, 0.9]);
@@ -216,12 +216,12 @@ on_both_engines! {
         assert_eq!((newest.number, newest.score, newest.parts["dense"]), (number(2), 0.95, 0.95));
         assert!(newest.parts.contains_key("lexical") && newest.parts.contains_key("evidence"), "{newest:?}");
 
-        store.take_in(&repo, vec![issue(1, "kelp forest", "")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(1, "kelp forest", "")], now()).await.expect("taken in");
         assert!(sets(&store, &repo, 1).await.iter().all(|set| set.status == SetStatus::Stale));
         let report = issue_candidates(&store, &repo, &model, DENSE).await;
         assert_eq!((report.skipped_missing_embedding, report.sets.len()), (1, 3));
         assert!(members(&report, 2).iter().all(|(other, _)| *other != 1), "the vector of an old text is compared");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_failing_batch_leaves_nothing_behind_and_a_rerun_goes_on(database: TestDatabase) {
@@ -281,7 +281,7 @@ on_both_engines! {
         assert_eq!(embedded(&store, &repo, &hasty(), CHANGED).await, 1);
         assert_eq!(server.requests().len(), 3);
         assert_eq!(vectors_of(&store, &repo).await, 300);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn vectors_of_another_length_do_not_creep_in(database: TestDatabase) {
@@ -304,7 +304,7 @@ on_both_engines! {
 
         // The same name, but the server has exchanged the model.
         server.fault_when("", Fault::Dimension(8));
-        store.take_in(&repo, vec![issue(2, "crab", "new text")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(2, "crab", "new text")], now()).await.expect("taken in");
         let model = embedder(&server, "m1");
         let failure = try_embed(&store, &repo, &model, CHANGED).await.expect_err("refused").to_string();
         assert!(failure.contains("issue #2 with openai:m1: its vector has 8 numbers, the stored ones have 256"), "{failure}");
@@ -316,7 +316,7 @@ on_both_engines! {
         let later = now() + SignedDuration::from_hours(1);
         embed(&store, &model, &repo, ALL, later, &mut |_| ()).await.expect("everything is replaced");
         assert_eq!(load(&model).await, [(2, 0.8)]);
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn an_equally_long_diff_is_indexed_anew(database: TestDatabase) {
@@ -326,7 +326,7 @@ on_both_engines! {
             changes: Some(PullChanges { files: vec![format!("src/{word}.rs")], diff: format!("+let {word} = 1;\n") }),
             ..ItemRecord::new(ItemType::Pr, number(at), "Work on the reef")
         };
-        store.take_in(&repo, vec![pull(11, "urchin"), pull(12, "limpet")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![pull(11, "urchin"), pull(12, "limpet")], now()).await.expect("taken in");
         let server = ModelServer::start().await;
         let model = embedder(&server, "m1");
         server.vector_for("", vec![1.0, 0.0]);
@@ -340,11 +340,11 @@ on_both_engines! {
         };
         let before = hits(Some(folder.path())).await;
         assert_eq!(before, hits(None).await);
-        store.take_in(&repo, vec![pull(12, "urchin")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![pull(12, "urchin")], now()).await.expect("taken in");
         let after = hits(Some(folder.path())).await;
         assert_eq!(after, hits(None).await, "as if it were built today");
         assert_ne!(before, after, "it changes the same lines now");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn an_index_on_disk_is_used_brought_up_to_date_and_rebuilt_when_damaged(database: TestDatabase) {
@@ -385,7 +385,7 @@ on_both_engines! {
             assert_eq!(read_snapshot(&file, ItemType::Issue, "openai:m1").expect("whole again").len(), 3);
         }
 
-        store.take_in(&repo, vec![issue(3, "squid tentacles", "")], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![issue(3, "squid tentacles", "")], now()).await.expect("taken in");
         embedded(&store, &repo, &model, CHANGED).await;
         assert_eq!((found("tentacles").await, found("ink").await), (vec![3], vec![]));
 
@@ -395,7 +395,7 @@ on_both_engines! {
         let later = now() + SignedDuration::from_hours(1);
         embed(&store, &model, &repo, ALL, later, &mut |_| ()).await.expect("embeds");
         assert_eq!(nearest().await, [3, 2]);
-        store.close().await;
+        store.disconnect().await;
     }
 }
 
@@ -429,10 +429,14 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
     assert_eq!(embedded(&sqlite, &sqlite_repo, &model, ALL).await, 214);
     // The same vectors: the model itself is no part of this comparison, and takes most of the time.
     for item_type in ItemType::ALL {
-        let known =
-            sqlite.embeddings_after(sqlite_repo.id, &key(&model), *item_type, None, 1_000).await.expect("reads");
+        let known = sqlite
+            .corpus()
+            .embeddings_after(sqlite_repo.id, &key(&model), *item_type, None, 1_000)
+            .await
+            .expect("reads");
         let numbers: Vec<ItemNumber> = known.iter().map(|known| known.number).collect();
-        let mut tokens = sqlite.token_vectors(sqlite_repo.id, &key(&model), *item_type, &numbers).await.expect("reads");
+        let mut tokens =
+            sqlite.corpus().token_vectors(sqlite_repo.id, &key(&model), *item_type, &numbers).await.expect("reads");
         let copied: Vec<NewEmbedding> = known
             .into_iter()
             .map(|known| NewEmbedding {
@@ -443,11 +447,15 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
                 tokens: tokens.remove(&known.number),
             })
             .collect();
-        postgres.write_embeddings(postgres_repo.id, &key(&model), &copied, now()).await.expect("writes");
-        let learned = sqlite.boilerplate(sqlite_repo.id, *item_type).await.expect("reads").expect("learned");
-        postgres.write_boilerplate(postgres_repo.id, *item_type, &learned, &[], 0, now()).await.expect("writes");
+        postgres.corpus().write_embeddings(postgres_repo.id, &key(&model), &copied, now()).await.expect("writes");
+        let learned = sqlite.corpus().boilerplate(sqlite_repo.id, *item_type).await.expect("reads").expect("learned");
+        postgres
+            .corpus()
+            .write_boilerplate(postgres_repo.id, *item_type, &learned, &[], 0, now())
+            .await
+            .expect("writes");
     }
-    postgres.ensure_vector_index(384).await.expect("indexed");
+    postgres.corpus().ensure_vector_index(384).await.expect("indexed");
 
     let mut compared = 0;
     for mode in [RetrievalMode::Hybrid, RetrievalMode::Dense] {
@@ -464,8 +472,8 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
         }
     }
     assert!(compared > 1_000, "only {compared} neighbours were compared");
-    sqlite.close().await;
-    postgres.close().await;
+    sqlite.disconnect().await;
+    postgres.disconnect().await;
 }
 
 /// A neighbour: number, score, and what the order is by.

@@ -61,8 +61,8 @@ async fn run(store: &Store, github: &GitHub, options: SyncOptions) -> Result<Syn
 }
 
 async fn titles(store: &Store) -> Vec<(i64, String)> {
-    let repo = store.repo(&repo()).await.expect("reads").expect("known");
-    let items = store.items_after(repo.id, Default::default(), None, 1_000).await.expect("reads");
+    let repo = store.repos().find(&repo()).await.expect("reads").expect("known");
+    let items = store.corpus().items_after(repo.id, Default::default(), None, 1_000).await.expect("reads");
     items.into_iter().map(|item| (item.number.get(), item.title)).collect()
 }
 
@@ -94,10 +94,10 @@ on_both_engines! {
         }
         let changed = run(&store, &github, SyncOptions::default()).await.expect("synced");
         assert_eq!((changed.updated, changed.content_changed), (3, 1));
-        let repo = store.repo(&repo()).await.expect("reads").expect("known");
-        let edited = store.item(repo.id, ItemType::Issue, number(1)).await.expect("reads").expect("known");
+        let repo = store.repos().find(&repo()).await.expect("reads").expect("known");
+        let edited = store.corpus().item(repo.id, ItemType::Issue, number(1)).await.expect("reads").expect("known");
         assert_eq!((edited.body.as_str(), edited.content_version.get()), ("It stops at once.", 2));
-        let events = store.outcome_events(repo.id, number(3)).await.expect("reads");
+        let events = store.learning().outcome_events(repo.id, number(3)).await.expect("reads");
         assert_eq!(events.iter().map(|event| event.kind).collect::<Vec<_>>(), [OutcomeKind::Closed]);
     }
 
@@ -128,7 +128,7 @@ on_both_engines! {
         let (store, github) = (store(&database).await, client(&emulator));
         let dry = SyncOptions { dry_run: true, ..SyncOptions::default() };
         assert_eq!(run(&store, &github, dry).await.expect("synced").inserted, 1);
-        assert_eq!(store.repos().await.expect("reads"), []);
+        assert_eq!(store.repos().list().await.expect("reads"), []);
         run(&store, &github, SyncOptions::default()).await.expect("synced");
         {
             let mut world = emulator.world();
@@ -192,15 +192,15 @@ on_both_engines! {
         emulator.world().rename_repo(REPO, "acme/gadgets", "maint");
         let report = run(&store, &github, SyncOptions::default()).await.expect("synced by its old name");
         assert_eq!(report.renamed_from, Some(repo()));
-        let renamed = store.repo(&"acme/gadgets".parse().expect("valid")).await.expect("reads").expect("known");
-        assert_eq!(store.item_counts(renamed.id).await.expect("counts").total(), 1);
-        assert_eq!(store.repos().await.expect("reads").len(), 1);
+        let renamed = store.repos().find(&"acme/gadgets".parse().expect("valid")).await.expect("reads").expect("known");
+        assert_eq!(store.corpus().item_counts(renamed.id).await.expect("counts").total(), 1);
+        assert_eq!(store.repos().list().await.expect("reads").len(), 1);
 
         // A new repository under the old name is another one.
         emulator.world().repo(REPO);
         let fresh = sync(&store, &github, &repo(), SyncOptions::default(), &mut |_| {}).await.expect("synced");
         assert_eq!((fresh.renamed_from, fresh.inserted), (None, 0));
-        assert_eq!(store.repos().await.expect("reads").len(), 2);
+        assert_eq!(store.repos().list().await.expect("reads").len(), 2);
     }
 
     async fn a_name_that_means_another_repository_now_is_refused(database: TestDatabase) {
@@ -208,11 +208,11 @@ on_both_engines! {
         open(&mut world, "One");
         let emulator = Emulator::start(world).await;
         let (store, github) = (store(&database).await, client(&emulator));
-        let known = store.ensure_repo(&repo(), Timestamp::UNIX_EPOCH).await.expect("created");
-        store.identify_repo(known.id, canonry_domain::GithubId(1), &repo()).await.expect("noted").expect("free");
+        let known = store.repos().ensure(&repo(), Timestamp::UNIX_EPOCH).await.expect("created");
+        store.repos().identify(known.id, canonry_domain::GithubId(1), &repo()).await.expect("noted").expect("free");
         let failure = run(&store, &github, SyncOptions::default()).await.expect_err("another repository");
         assert!(matches!(failure.cause, SyncError::Identify(IdentifyError::AnotherRepository { .. })), "{failure}");
-        assert_eq!(store.item_counts(known.id).await.expect("counts").total(), 0);
+        assert_eq!(store.corpus().item_counts(known.id).await.expect("counts").total(), 0);
     }
 
     async fn targets_of_duplicates_are_learned_from_people(database: TestDatabase) {
@@ -257,8 +257,8 @@ on_both_engines! {
         assert_eq!(list.source, MaintainerSource::Github);
         let refused = refresh_maintainers(&store, &client_with(&emulator, "weak"), &repo()).await.expect_err("hidden");
         assert!(matches!(refused, SyncError::GitHub(GitHubError::CollaboratorsHidden { .. })), "{refused}");
-        let known = store.repo(&repo()).await.expect("reads").expect("known");
-        assert_eq!(store.maintainers(known.id).await.expect("reads"), Some(list));
+        let known = store.repos().find(&repo()).await.expect("reads").expect("known");
+        assert_eq!(store.repos().maintainers(known.id).await.expect("reads"), Some(list));
     }
 
     async fn a_failure_in_the_middle_keeps_what_was_done(database: TestDatabase) {

@@ -191,8 +191,8 @@ fn issue(at: i64, title: &str, body: &str) -> ItemRecord {
 
 async fn corpus(database: &TestDatabase, records: Vec<ItemRecord>) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
-    store.take_in(&repo, records, now()).await.expect("taken in");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), now()).await.expect("created");
+    store.corpus().upsert_items(&repo, records, now()).await.expect("taken in");
     embed_all(&store, &repo).await;
     (store, repo)
 }
@@ -205,7 +205,7 @@ async fn embed_all(store: &Store, repo: &Repo) -> u64 {
 
 async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
     let number = new.number;
-    store.take_in(repo, vec![new], now()).await.expect("taken in");
+    store.corpus().upsert_items(repo, vec![new], now()).await.expect("taken in");
     let embedder = LocalEmbedder::load().expect("compiled in");
     let with = Detectors {
         github: None,
@@ -235,8 +235,8 @@ on_both_engines! {
         let store = Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens");
         for style in STYLES {
             let name = format!("tide/{}", style.name.replace(' ', "-")).parse().expect("a name");
-            let repo = store.ensure_repo(&name, now()).await.expect("created");
-            store.take_in(&repo, style.repository(), now()).await.expect("taken in");
+            let repo = store.repos().ensure(&name, now()).await.expect("created");
+            store.corpus().upsert_items(&repo, style.repository(), now()).await.expect("taken in");
             embed_all(&store, &repo).await;
             let (mut empty, mut half, mut true_ones) = (0, 0, 0);
             for at in 101..=103 {
@@ -276,8 +276,8 @@ on_both_engines! {
         for (at, style) in (0..).zip(STYLES) {
             for (of, titles) in [[style.title, style.title], ["Sound is gone", "Menu flickers"]].iter().enumerate() {
                 let name = format!("tide/new-{at}-{of}").parse().expect("a name");
-                let repo = store.ensure_repo(&name, now()).await.expect("created");
-                store.take_in(&repo, vec![issue(1, titles[0], &style.form(&[]))], now()).await.expect("taken in");
+                let repo = store.repos().ensure(&name, now()).await.expect("created");
+                store.corpus().upsert_items(&repo, vec![issue(1, titles[0], &style.form(&[]))], now()).await.expect("taken in");
                 embed_all(&store, &repo).await;
                 let found = detect(&store, &repo, issue(2, titles[1], &style.form(&[]))).await;
                 assert_ne!(found.verdict.verdict, Verdict::Duplicate, "{}: {found:?}", style.name);
@@ -293,7 +293,7 @@ on_both_engines! {
             setting.emulator.world().get_mut(REPO).file(path, text);
         };
         let own = async |body: &str| {
-            let known = store.boilerplate(repo.id, ItemType::Issue).await.expect("reads").unwrap_or_default();
+            let known = store.corpus().boilerplate(repo.id, ItemType::Issue).await.expect("reads").unwrap_or_default();
             known.boilerplate.own_body(body)
         };
         let [markdown, form] = [STYLES[1].form(&[]), STYLES[2].form(&[])];
@@ -307,7 +307,7 @@ on_both_engines! {
         write(".github/ISSUE_TEMPLATE/bug.md", "## Another one\n\nSay what is wrong.");
         read_templates(store, &setting.github(), repo, setting.now()).await.expect("reads");
         assert_eq!(own(&format!("{markdown}\n\nSay what is wrong.")).await, "");
-        let pulls = store.boilerplate(repo.id, ItemType::Pr).await.expect("reads").expect("known");
+        let pulls = store.corpus().boilerplate(repo.id, ItemType::Pr).await.expect("reads").expect("known");
         assert_eq!(pulls.boilerplate.own_body("## Which issue does it close\n\nNone."), "None.");
     }
 
@@ -353,7 +353,7 @@ on_both_engines! {
             candidates: Vec::new(),
             run_id: "run".to_owned(),
         };
-        store.write_decisions(repo.id, &[accepted], now()).await.expect("writes");
+        store.judge().write_decisions(repo.id, &[accepted], now()).await.expect("writes");
         let options = JudgeOptions {
             item_type: Some(ItemType::Issue),
             source: EmbedSource::Raw,
@@ -368,7 +368,7 @@ on_both_engines! {
         };
         let judged = judge(&store, &repo, Judge::Local, &options, now(), &mut |_| ()).await.expect("judges");
         assert_eq!(judged.skipped_no_content, 28, "{judged:?}");
-        store.set_maintainers(repo.id, MaintainerSource::Set, &[], now()).await.expect("stored");
+        store.repos().set_maintainers(repo.id, MaintainerSource::Set, &[], now()).await.expect("stored");
         let options = PlanOptions {
             item_type: None,
             source: EmbedSource::Raw,
@@ -422,10 +422,10 @@ on_both_engines! {
         let (store, repo) = corpus(&database, filled).await;
         assert_eq!(embed_all(&store, &repo).await, 0);
         let plain = issue(5, "Sound is gone", "There is no sound after the machine wakes up, whatever the volume is.");
-        store.take_in(&repo, vec![plain], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![plain], now()).await.expect("taken in");
         assert_eq!(embed_all(&store, &repo).await, 1);
         let fifth = issue(6, PROBLEMS[4].0, &style.form(PROBLEMS[4].1));
-        store.take_in(&repo, vec![fifth], now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, vec![fifth], now()).await.expect("taken in");
         assert_eq!(embed_all(&store, &repo).await, 5, "four of before and the new one");
         assert_eq!(embed_all(&store, &repo).await, 0);
     }

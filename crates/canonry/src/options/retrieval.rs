@@ -114,7 +114,7 @@ impl EmbedderOptions {
         }
         self.patience.apply(&mut settings);
         let embedder = RemoteEmbedder::new(settings.clone())?;
-        let Some(stored) = store.calibration(embedder.model_id()).await? else {
+        let Some(stored) = store.corpus().calibration(embedder.model_id()).await? else {
             return Ok(Some(Box::new(embedder)));
         };
         settings.calibration = serde_json::from_value(stored)?;
@@ -173,7 +173,7 @@ pub(crate) async fn require_vectors(
         }
         return Ok(());
     }
-    let others = store.embedding_models(repo.id, Representation::Raw).await?;
+    let others = store.corpus().embedding_models(repo.id, Representation::Raw).await?;
     let others: Vec<String> = others.into_iter().map(|(model, _)| model).collect();
     let others =
         if others.is_empty() { String::new() } else { format!(" (it is embedded by {})", others.join(" and ")) };

@@ -28,7 +28,7 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
     if let Some(token) = secret_of(ADMIN_TOKEN) {
         return Ok(AdminToken::given(&token));
     }
-    if let Some(kept) = store.admin_token().await? {
+    if let Some(kept) = store.console().admin_token().await? {
         return Ok(of_another_start(&kept));
     }
     let token = canonry_console::fresh_token();
@@ -38,13 +38,13 @@ pub(crate) async fn admin_token(store: &Store, database: &DatabaseOption, consol
     };
     let hash = Sha256::digest(token.expose().as_bytes()).into();
     let made = KeptAdminToken { hash, place: place(&file) };
-    let kept = store.keep_admin_token(&made, Timestamp::now()).await?;
+    let kept = store.console().ensure_admin_token(&made, Timestamp::now()).await?;
     if kept != made {
         return Ok(of_another_start(&kept));
     }
     // Only now: whoever finds a file of that name finds the token that counts, and all of it.
     if let Err(refused) = unnamed.persist_noclobber(&file) {
-        store.forget_admin_token(&made).await?;
+        store.console().delete_admin_token(&made).await?;
         return Ok(nobodys(&anyhow!("{} cannot be made: {}", file.display(), refused.error)));
     }
     tracing::info!(file = %file.display(), "made the console's admin token, in a file that only this user can read");

@@ -15,10 +15,10 @@ pub(crate) struct RepoOption {
 impl RepoOption {
     /// The repository in the store, or a sentence that names the known ones.
     pub(crate) async fn find(&self, store: &Store) -> Result<Repo> {
-        if let Some(repo) = store.repo(&self.name).await? {
+        if let Some(repo) = store.repos().find(&self.name).await? {
             return Ok(repo);
         }
-        let known = store.repos().await?;
+        let known = store.repos().list().await?;
         if known.is_empty() {
             bail!(
                 "the database holds no repository yet, so not {} either; bring its items in with `canonry import` or `canonry sync`",
@@ -47,7 +47,7 @@ impl RunRepoOption {
         if let Some(name) = &self.name {
             return RepoOption { name: name.clone() }.find(store).await;
         }
-        match store.close_run(run).await? {
+        match store.plans().run(run).await? {
             Some(run) => Ok(run.repo),
             None => bail!("there is no run {run}; make a plan with `canonry plan-close --repo OWNER/NAME`"),
         }

@@ -55,11 +55,11 @@ impl PublishedPull {
         let identified = identify(store, &github, name).await?;
         let known = match identified.known {
             Some(known) => known,
-            None => store.ensure_repo(&identified.name, now).await?,
+            None => store.repos().ensure(&identified.name, now).await?,
         };
-        let repo = store.identify_repo(known.id, identified.github_id, &identified.name).await?;
+        let repo = store.repos().identify(known.id, identified.github_id, &identified.name).await?;
         let repo = repo.with_context(|| format!("the database has another repository under the name {name}"))?;
-        if let Some(pause) = store.brake_in_force(repo.id, BrakeKind::Pause).await? {
+        if let Some(pause) = store.close().brake_in_force(repo.id, BrakeKind::Pause).await? {
             bail!(Refused(format!(
                 "Canonry is paused in {} since {} and writes nothing there; `canonry resume --repo {}` ends that, and \
                  --no-publish reviews without writing",

@@ -50,7 +50,7 @@ on_both_engines! {
         import(&place, &database, &[told(&["bug"], "first")]);
         let url = database.url().parse().expect("valid");
         let store = Store::open_existing(&url).await.expect("just made");
-        let repo = store.repo(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
+        let repo = store.repos().find(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
         let set = NewCandidateSet {
             item_type: ItemType::Issue,
             number: ItemNumber::new(1).expect("valid"),
@@ -61,8 +61,8 @@ on_both_engines! {
             pairs: Vec::new(),
         };
         let now = "2026-02-01T00:00:00Z".parse().expect("valid");
-        assert!(store.write_candidate_set(repo.id, &set, now).await.expect("it answers"));
-        store.close().await;
+        assert!(store.duplicates().write_candidate_set(repo.id, &set, now).await.expect("it answers"));
+        store.disconnect().await;
 
         let changed = import(&place, &database, &[told(&["bug", "area/ui"], "first")]);
         assert_eq!(changed["stats"]["updated"], 1);

@@ -260,8 +260,8 @@ fn doctor_tells_of_a_budget_without_prices() {
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let store = Store::open_existing(&url).await.expect("opens");
-        store.record_triage_action(&action, Timestamp::now()).await.expect("written");
-        store.close().await;
+        store.duplicates().record_triage_action(&action, Timestamp::now()).await.expect("written");
+        store.disconnect().await;
     });
     let ran = place.canonry(&["doctor", "--json"]);
     let checks = ran.json()["checks"].clone();

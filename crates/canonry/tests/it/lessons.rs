@@ -28,7 +28,7 @@ impl Lessons {
         place.canonry(&["init"]).succeeded();
         let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
         let now = moment("2026-02-01T00:00:00Z");
-        let repo = store.ensure_repo(&"octo/cat".parse().expect("valid"), now).await.expect("created");
+        let repo = store.repos().ensure(&"octo/cat".parse().expect("valid"), now).await.expect("created");
         let lessons = Self { store, repo };
         lessons.open(1, &[]).await;
         lessons
@@ -38,7 +38,11 @@ impl Lessons {
         let labels = labels.iter().map(|&label| label.to_owned()).collect();
         let mut record = ItemRecord::new(ItemType::Issue, number(of), format!("Issue {of}"));
         record.labels = Some(labels);
-        self.store.take_in(&self.repo, vec![record], moment("2026-02-01T00:00:00Z")).await.expect("taken in");
+        self.store
+            .corpus()
+            .upsert_items(&self.repo, vec![record], moment("2026-02-01T00:00:00Z"))
+            .await
+            .expect("taken in");
     }
 
     /// Says that an issue is a duplicate of #1, with this score.
@@ -64,7 +68,7 @@ impl Lessons {
             run_id: format!("run-{of}-{now}"),
             candidates: Vec::new(),
         };
-        self.store.write_triage_record(self.repo.id, &record, now).await.expect("written")
+        self.store.duplicates().write_triage_record(self.repo.id, &record, now).await.expect("written")
     }
 
     /// Notes what the service did with a record.
@@ -84,12 +88,12 @@ impl Lessons {
             reason: reason.to_owned(),
             comment_key: (action != TriageActionKind::Recorded).then(|| "triage:1:issue:2:0".to_owned()),
         };
-        self.store.record_triage_action(&action, now).await.expect("noted");
+        self.store.duplicates().record_triage_action(&action, now).await.expect("noted");
     }
 
     pub(crate) async fn happen(&self, event: OutcomeEvent) {
         let now = event.occurred_at;
-        self.store.record_outcome_events(self.repo.id, &[event], now).await.expect("recorded");
+        self.store.learning().record_outcome_events(self.repo.id, &[event], now).await.expect("recorded");
     }
 }
 

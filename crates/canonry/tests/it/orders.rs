@@ -36,10 +36,10 @@ struct Ordered {
 impl Ordered {
     async fn new(database: TestDatabase) -> Self {
         let store = Store::open(&database.url().parse().expect("a URL"), now()).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now()).await.expect("created");
-        let repo = store.identify_repo(repo.id, GithubId(7), &repo.name).await.expect("noted").expect("free");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now()).await.expect("created");
+        let repo = store.repos().identify(repo.id, GithubId(7), &repo.name).await.expect("noted").expect("free");
         let issues = (1..=3).map(|of| ItemRecord::new(ItemType::Issue, number(of), format!("It stops {of}")));
-        store.take_in(&repo, issues.collect(), now()).await.expect("taken in");
+        store.corpus().upsert_items(&repo, issues.collect(), now()).await.expect("taken in");
         let row = |of| NewPlanRow {
             item_type: ItemType::Issue,
             number: number(of),
@@ -56,7 +56,7 @@ impl Ordered {
             config_hash: "hash",
             run_id: "planned",
         };
-        let plan = store.create_plan(repo.id, &plan, &[row(2), row(3)], now()).await.expect("planned");
+        let plan = store.plans().create(repo.id, &plan, &[row(2), row(3)], now()).await.expect("planned");
         Self { place: Place::new(), database, store, repo, plan }
     }
 
@@ -74,14 +74,14 @@ impl Ordered {
     async fn give_up(&self) -> JobId {
         let (caps, until) = (JobCaps { per_repo: 9, in_all: 9 }, now() + SignedDuration::from_mins(5));
         let job =
-            self.store.lease_job("unlucky", caps, JobScope::All, now(), until).await.expect("reads").expect("due");
+            self.store.jobs().lease("unlucky", caps, JobScope::All, now(), until).await.expect("reads").expect("due");
         let lease = JobLease { id: job.id, owner: "unlucky" };
-        assert!(self.store.end_job(lease, JobEnd::Dead("GitHub was away"), now()).await.expect("ended"));
+        assert!(self.store.jobs().end(lease, JobEnd::Dead("GitHub was away"), now()).await.expect("ended"));
         job.id
     }
 
     async fn state(&self, job: JobId) -> JobState {
-        self.store.job(job).await.expect("reads").expect("stored").state
+        self.store.jobs().get(job).await.expect("reads").expect("stored").state
     }
 }
 
@@ -105,7 +105,7 @@ on_both_engines! {
         queue_undo(store, repo, &undo, now()).await.expect("reads").expect("queued");
         let undo = at.give_up().await;
         let sync = NewJob { key: "sync/7", repo: Some(&repo.name), kind: "sync", payload: &json!({ "github_id": 7 }) };
-        store.queue_job(&sync, now(), now()).await.expect("queued");
+        store.jobs().enqueue(&sync, now(), now()).await.expect("queued");
         let sync = at.give_up().await;
 
         for (job, command) in [
@@ -135,7 +135,7 @@ on_both_engines! {
         assert!(refused.ended_with(4).contains("While the plan is being applied, rows can only be excluded"), "{refused:?}");
         at.plan_says(&["exclude", "--item", "2"]).succeeded();
         let said = async || {
-            let rows = store.close_run_rows(plan).await.expect("reads");
+            let rows = store.plans().rows(plan).await.expect("reads");
             rows.iter().map(|row| row.approved).collect::<Vec<_>>()
         };
         assert_eq!(said().await, [Some(false), None]);
@@ -145,10 +145,10 @@ on_both_engines! {
 
         // A command that carries it out has the lease and no job.
         let far = Timestamp::now() + SignedDuration::from_hours(1);
-        store.begin_apply(plan, "by hand", now()).await.expect("begun").expect("a plan");
-        assert!(store.take_close_lease(repo.id, "by hand", now(), far).await.expect("taken"));
+        store.plans().begin_apply(plan, "by hand", now()).await.expect("begun").expect("a plan");
+        assert!(store.close().take_lease(repo.id, "by hand", now(), far).await.expect("taken"));
         assert!(at.plan_says(&["approve", "--item", "2"]).ended_with(4).contains("rows can only be excluded"));
-        store.release_close_lease(repo.id, "by hand").await.expect("released");
+        store.close().release_lease(repo.id, "by hand").await.expect("released");
         at.plan_says(&["approve", "--item", "2"]).succeeded();
     }
 
@@ -156,7 +156,7 @@ on_both_engines! {
         let at = Ordered::new(database).await;
         let mia = "mia".parse().expect("a login");
         let said = async |of, word| {
-            at.store.set_approved(at.plan, ItemType::Issue, &[number(of)], word, Some(&mia), now()).await.expect("noted")
+            at.store.plans().set_approved(at.plan, ItemType::Issue, &[number(of)], word, Some(&mia), now()).await.expect("noted")
         };
         assert_eq!((said(2, Some(true)).await, said(3, Some(false)).await), (1, 1));
         let shown = at.plan_says(&["show"]).succeeded().stdout;
@@ -177,10 +177,10 @@ on_both_engines! {
     async fn approving_all_rows_leaves_what_somebody_excluded(database: TestDatabase) {
         let at = Ordered::new(database).await;
         let mia = "mia".parse().expect("a login");
-        let noted = at.store.set_approved(at.plan, ItemType::Issue, &[number(3)], Some(false), Some(&mia), now()).await;
+        let noted = at.store.plans().set_approved(at.plan, ItemType::Issue, &[number(3)], Some(false), Some(&mia), now()).await;
         assert_eq!(noted.expect("noted"), 1);
         let words = async || {
-            let rows = at.store.close_run_rows(at.plan).await.expect("reads");
+            let rows = at.store.plans().rows(at.plan).await.expect("reads");
             rows.into_iter().map(|row| (row.approved, row.approved_by.map(|by| by.to_string()))).collect::<Vec<_>>()
         };
         let excluded = (Some(false), Some("mia".to_owned()));
@@ -199,9 +199,9 @@ on_both_engines! {
     async fn a_word_on_a_row_that_was_carried_out_is_not_said_to_be_noted(database: TestDatabase) {
         let at = Ordered::new(database).await;
         at.plan_says(&["approve", "--item", "2"]).succeeded();
-        let run = at.store.begin_apply(at.plan, "applying", now()).await.expect("begun").expect("a plan").id;
+        let run = at.store.plans().begin_apply(at.plan, "applying", now()).await.expect("begun").expect("a plan").id;
         let result = CloseResult { outcome: CloseOutcome::Applied { objected: false }, reason: None, outbox_key: None };
-        assert!(at.store.record_close_result(run, ItemType::Issue, number(2), result, now()).await.expect("recorded"));
+        assert!(at.store.plans().record_close_result(run, ItemType::Issue, number(2), result, now()).await.expect("recorded"));
         let plan = at.plan;
         let undo = format!(
             "Carried out before, and not changed: #2 (applied). What was closed is opened again by `canonry undo-close \
@@ -211,7 +211,7 @@ on_both_engines! {
         assert_eq!(told, format!("Excluded 0 rows of plan {plan}.\n{undo}"));
         let both = at.plan_says(&["exclude", "--all"]).succeeded().stdout;
         assert_eq!(both, format!("Excluded 1 row of plan {plan}.\n{}{undo}", lasts(plan)));
-        let rows = at.store.close_run_rows(plan).await.expect("reads");
+        let rows = at.store.plans().rows(plan).await.expect("reads");
         assert_eq!(rows.iter().map(|row| row.approved).collect::<Vec<_>>(), [Some(true), Some(false)]);
     }
 }

@@ -58,18 +58,19 @@ async fn doctor_and_show_tell_what_holds_back_and_what_waits() {
         due_at,
     };
     for of in 2..=4 {
-        assert!(store.begin_grace(repo.id, &grace(of)).await.expect("writes"));
+        assert!(store.close().begin_grace(repo.id, &grace(of)).await.expect("writes"));
     }
-    let newest =
-        async |of: i64| store.graces_of(repo.id, ItemType::Issue, number(of)).await.expect("reads").remove(0).id;
+    let newest = async |of: i64| {
+        store.close().graces_of_item(repo.id, ItemType::Issue, number(of)).await.expect("reads").remove(0).id
+    };
     let (cancelled, held) = (newest(2).await, newest(3).await);
-    let ended = store.end_grace(cancelled, GraceState::Cancelled, Some("human_commented"), began_at).await;
+    let ended = store.close().end_grace(cancelled, GraceState::Cancelled, Some("human_commented"), began_at).await;
     assert!(ended.expect("writes"));
-    store.note_grace(held, Some("daily_limit")).await.expect("writes");
+    store.close().note_grace(held, Some("daily_limit")).await.expect("writes");
     for (kind, by) in [(BrakeKind::Pause, Some(&mona)), (BrakeKind::Breaker, None)] {
-        assert!(store.set_brake(repo.id, kind, by, "3 objections\nin 7 days", began_at).await.expect("writes"));
+        assert!(store.close().set_brake(repo.id, kind, by, "3 objections\nin 7 days", began_at).await.expect("writes"));
     }
-    store.close().await;
+    store.disconnect().await;
 
     let doctor = place.canonry(&["doctor", "--offline"]).succeeded().stdout;
     let told: Vec<&str> = doctor.lines().skip_while(|line| !line.contains("corpus")).skip(1).take(6).collect();
@@ -113,8 +114,8 @@ async fn doctor_and_show_tell_what_holds_back_and_what_waits() {
 
     let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
     for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
-        store.lift_brake(repo.id, kind, None, due_at).await.expect("writes");
+        store.close().lift_brake(repo.id, kind, None, due_at).await.expect("writes");
     }
-    store.close().await;
+    store.disconnect().await;
     assert!(!place.canonry(&["show", "--repo", "octo/cat", "--number", "2"]).succeeded().stdout.contains("paused"));
 }

@@ -120,14 +120,14 @@ on_both_engines! {
             let planned = run(&["plan-close", "--repo", "octo/cat", "--json"]).json()["plan"]["id"].as_i64().expect("a number");
             assert_eq!(planned, last + 1);
             let plan = CloseRunId::new(planned);
-            let apply = store.begin_apply(plan, "applying", Timestamp::now()).await.expect("begun").expect("a plan");
-            let undo = store.begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
-            let again = store.begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
+            let apply = store.plans().begin_apply(plan, "applying", Timestamp::now()).await.expect("begun").expect("a plan");
+            let undo = store.plans().begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
+            let again = store.plans().begin_undo(plan, None, "undoing", Timestamp::now()).await.expect("begun").expect("a plan");
             assert_eq!((apply.id.get(), undo.id.get(), again.id.get()), (planned + 1, planned + 2, planned + 2), "none is left out");
             last = undo.id.get();
             run(&["purge", "--repo", "octo/cat", "--yes"]);
-            assert_eq!(store.close_run(undo.id).await.expect("reads"), None);
-            store.close().await;
+            assert_eq!(store.plans().run(undo.id).await.expect("reads"), None);
+            store.disconnect().await;
         }
     }
 
@@ -137,32 +137,32 @@ on_both_engines! {
         canonry(&place, &database, &["import", "--repo", "octo/cat", "items.jsonl"]).succeeded();
         let purge = || canonry(&place, &database, &["purge", "--repo", "octo/cat", "--yes"]);
         let store = store(&database).await;
-        let repo = store.repo(&name("octo/cat")).await.expect("reads").expect("known");
-        let repo = store.identify_repo(repo.id, GithubId(77), &repo.name).await.expect("writes").expect("noted");
-        store.set_repo_installation(repo.id, Some(GithubId(44))).await.expect("writes");
+        let repo = store.repos().find(&name("octo/cat")).await.expect("reads").expect("known");
+        let repo = store.repos().identify(repo.id, GithubId(77), &repo.name).await.expect("writes").expect("noted");
+        store.repos().set_installation(repo.id, Some(GithubId(44))).await.expect("writes");
         let now = Timestamp::now();
         let soon = now + SignedDuration::from_mins(10);
 
-        assert!(store.take_close_lease(repo.id, "apply of plan 7", now, soon).await.expect("writes"));
+        assert!(store.close().take_lease(repo.id, "apply of plan 7", now, soon).await.expect("writes"));
         assert_eq!(purge().ended_with(4), "apply of plan 7 is closing or reopening in octo/cat and has not ended; run this again then");
-        store.release_close_lease(repo.id, "apply of plan 7").await.expect("writes");
+        store.close().release_lease(repo.id, "apply of plan 7").await.expect("writes");
 
         let job = NewJob { key: "octo/cat", repo: Some(&repo.name), kind: "sync", payload: &json!({}) };
-        let id = store.queue_job(&job, now, now).await.expect("queued");
+        let id = store.jobs().enqueue(&job, now, now).await.expect("queued");
         let caps = JobCaps { per_repo: 4, in_all: 9 };
-        let leased = store.lease_job("worker", caps, JobScope::All, now, soon).await.expect("leases");
+        let leased = store.jobs().lease("worker", caps, JobScope::All, now, soon).await.expect("leases");
         assert_eq!(leased.map(|job| job.id), Some(id));
         let refused = purge();
         assert!(refused.ended_with(4).starts_with(&format!("job {id} (sync) about octo/cat runs; wait for its end")), "{refused:?}");
-        assert_eq!(store.item_counts(repo.id).await.expect("counts").total(), 3, "nothing is deleted");
-        assert!(store.brakes(repo.id).await.expect("reads").is_empty());
+        assert_eq!(store.corpus().item_counts(repo.id).await.expect("counts").total(), 3, "nothing is deleted");
+        assert!(store.close().brakes(repo.id).await.expect("reads").is_empty());
 
         // Its worker was killed: a job that nobody works on goes with the rest.
         database.execute("UPDATE jobs SET lease_until = 1").await;
         let done = canonry(&place, &database, &["purge", "--repo", "octo/cat", "--yes", "--json"]).succeeded().json();
         assert_eq!(done["remarks"], json!(["The App is installed on octo/cat (installation 44): the next webhook begins anew. Remove it from the repository on GitHub first, then purge again."]));
-        assert_eq!((store.job(id).await.expect("reads"), store.repo(&repo.name).await.expect("reads")), (None, None));
-        store.close().await;
+        assert_eq!((store.jobs().get(id).await.expect("reads"), store.repos().find(&repo.name).await.expect("reads")), (None, None));
+        store.disconnect().await;
     }
 
     async fn a_purge_that_was_killed_is_ended_by_running_it_again(database: TestDatabase) {
@@ -174,28 +174,28 @@ on_both_engines! {
             canonry(&place, &database, &["import", "--repo", repo, file]).succeeded();
         }
         let store = store(&database).await;
-        let repo = store.repo(&name("octo/cat")).await.expect("reads").expect("known");
+        let repo = store.repos().find(&name("octo/cat")).await.expect("reads").expect("known");
         let arguments = ["purge", "--repo", "octo/cat", "--yes", "--json", "--db", database.url()];
 
         let mut child = place.start(&arguments);
         let mut left = MANY;
         while left == MANY && child.try_wait().expect("it is our child").is_none() {
-            left = store.item_counts(repo.id).await.expect("counts").total();
+            left = store.corpus().item_counts(repo.id).await.expect("counts").total();
         }
         kill(Pid::from_raw(i32::try_from(child.id()).expect("process ids are small")), Signal::SIGKILL).expect("it is there");
         assert_eq!(child.wait().expect("it has ended").code(), None, "it ended before it could be killed");
-        let left = store.item_counts(repo.id).await.expect("counts").total();
+        let left = store.corpus().item_counts(repo.id).await.expect("counts").total();
         assert!((1..MANY).contains(&left), "{left} items are left");
-        let pause = store.brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("nothing is written meanwhile");
+        let pause = store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("nothing is written meanwhile");
         assert_eq!(pause.why, "a purge was begun and has not ended; it goes on with `canonry purge --repo octo/cat --yes`");
 
         let again = place.canonry(&arguments).succeeded().json();
         assert_eq!(again["tables"]["items"], left, "{again}");
-        assert_eq!(store.repo(&repo.name).await.expect("reads"), None);
-        assert!(store.rows_about(&repo.name).await.expect("counts").iter().all(|(_, rows)| *rows == 0));
-        let dog = store.repo(&name("octo/dog")).await.expect("reads").expect("known");
-        assert_eq!(store.item_counts(dog.id).await.expect("counts").total(), 3);
-        store.close().await;
+        assert_eq!(store.repos().find(&repo.name).await.expect("reads"), None);
+        assert!(store.maintenance().rows_about(&repo.name).await.expect("counts").iter().all(|(_, rows)| *rows == 0));
+        let dog = store.repos().find(&name("octo/dog")).await.expect("reads").expect("known");
+        assert_eq!(store.corpus().item_counts(dog.id).await.expect("counts").total(), 3);
+        store.disconnect().await;
     }
 
     async fn the_vectors_of_one_model_are_deleted_alone(database: TestDatabase) {

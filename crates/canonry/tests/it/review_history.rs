@@ -14,7 +14,7 @@ use crate::working_copy::{WorkingCopy, code, credential, told};
 async fn store(copy: &WorkingCopy) -> (Store, Repo) {
     let url = format!("sqlite:{}", copy.place.database().display());
     let store = Store::open_existing(&url.parse().expect("valid")).await.expect("it is there");
-    let repo = store.repos().await.expect("it answers").pop().expect("one repository");
+    let repo = store.repos().list().await.expect("it answers").pop().expect("one repository");
     (store, repo)
 }
 
@@ -76,11 +76,12 @@ async fn a_dismissal_holds_until_the_code_changes() {
     let finding = id(&first["findings"][0]);
     assert!(
         store
-            .dismiss_finding(finding, None, DismissalKind::WontFix, Dismisser::Author, &by, now)
+            .findings()
+            .dismiss(finding, None, DismissalKind::WontFix, Dismisser::Author, &by, now)
             .await
             .expect("written")
     );
-    store.close().await;
+    store.disconnect().await;
     let again = ["--base", "main", "--pr", "12", "--no-publish"];
     let ran = copy.canonry(&[&["review", "--json", "--fail-on", "minor"], &again[..]].concat()).succeeded();
     assert_eq!(told(&ran.json()), ["debug-leftover src/app.js:10 dismissed suppressed"]);
@@ -121,10 +122,10 @@ async fn reactions_are_listed_hide_where_wanted_and_are_cleared() {
                     at: now,
                     teaches: true,
                 };
-                assert!(store.keep_reaction(&new).await.expect("written"));
+                assert!(store.findings().record_reaction(&new).await.expect("written"));
             }
         }
-        store.close().await;
+        store.disconnect().await;
     }
     let document = copy.canonry(&["feedback", "list", "--json"]).succeeded().json();
     let patterns = document["patterns"].as_array().expect("a list");
@@ -283,11 +284,11 @@ async fn pull_requests_and_branches_have_ledgers_of_their_own() {
     let pull = copy.review(&["--base", "main", "--pr", "5", "--no-publish"]);
     assert_eq!((&branch["findings"][0]["status"], &pull["findings"][0]["status"]), (&json!("new"), &json!("new")));
     let (store, repo) = store(&copy).await;
-    let reviews = store.reviews(repo.id, None, 10).await.expect("it answers");
+    let reviews = store.review().list(repo.id, None, 10).await.expect("it answers");
     let subjects: Vec<ReviewSubject> = reviews.into_iter().map(|review| review.subject).collect();
     let expected = [ReviewSubject::Pull("5".parse().expect("a number")), ReviewSubject::Branch("topic".to_owned())];
     assert_eq!(subjects, expected);
-    store.close().await;
+    store.disconnect().await;
 }
 
 on_both_engines! {

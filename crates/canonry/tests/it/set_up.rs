@@ -109,7 +109,8 @@ fn doctor_names_what_is_wrong_and_what_to_do() {
 async fn doctor_says_whose_vectors_are_those_of_a_former_model() {
     let place = Place::new();
     let lessons = Lessons::in_place(&place).await;
-    let item = lessons.store.item(lessons.repo.id, ItemType::Issue, number(1)).await.expect("read").expect("there");
+    let item =
+        lessons.store.corpus().item(lessons.repo.id, ItemType::Issue, number(1)).await.expect("read").expect("there");
     let former = NewEmbedding {
         item_type: ItemType::Issue,
         number: number(1),
@@ -118,7 +119,7 @@ async fn doctor_says_whose_vectors_are_those_of_a_former_model() {
         tokens: None,
     };
     let (key, now) = (EmbeddingKey::raw("local:former-1"), moment("2026-02-02T00:00:00Z"));
-    lessons.store.write_embeddings(lessons.repo.id, &key, &[former], now).await.expect("written");
+    lessons.store.corpus().write_embeddings(lessons.repo.id, &key, &[former], now).await.expect("written");
     let told = |place: &Place| {
         let ran = place.canonry(&["doctor", "--offline"]);
         ran.stdout.lines().skip_while(|line| !line.contains("vectors")).take(2).collect::<Vec<_>>().join("\n")

@@ -103,7 +103,7 @@ fn show_tells_an_items_story() {
 async fn show_tells_neighbours_and_what_people_did() {
     let place = Place::with_items();
     let store = Store::open_existing(&DatabaseUrl::Sqlite(place.database())).await.expect("it is there");
-    let repo = store.repo(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
+    let repo = store.repos().find(&"octo/cat".parse().expect("valid")).await.expect("it answers").expect("imported");
     let set = NewCandidateSet {
         item_type: ItemType::Issue,
         number: number(2),
@@ -126,15 +126,21 @@ async fn show_tells_neighbours_and_what_people_did() {
         }],
         pairs: Vec::new(),
     };
-    assert!(store.write_candidate_set(repo.id, &set, moment("2026-02-01T00:00:00Z")).await.expect("it answers"));
+    assert!(
+        store
+            .duplicates()
+            .write_candidate_set(repo.id, &set, moment("2026-02-01T00:00:00Z"))
+            .await
+            .expect("it answers")
+    );
     let closed = OutcomeEvent {
         delivery_id: "d-1".to_owned(),
         duplicate_of: Some(number(1)),
         ..event(2, OutcomeKind::Closed, Some(StateReason::Duplicate), "2026-01-04T10:00:00Z")
     };
     let now = closed.occurred_at;
-    store.record_outcome_events(repo.id, &[closed], now).await.expect("it answers");
-    store.close().await;
+    store.learning().record_outcome_events(repo.id, &[closed], now).await.expect("it answers");
+    store.disconnect().await;
     assert_snapshot!(place.shown(&place.canonry(&["show", "--repo", "octo/cat", "--number", "2"])), @r"
     exit 0
     octo/cat issue #2
@@ -311,7 +317,7 @@ async fn show_tells_what_was_done_with_each_record_and_what_that_taught() {
         ..event(2, OutcomeKind::Closed, Some(StateReason::Duplicate), "2026-02-05T10:00:00Z")
     };
     lessons.happen(closed).await;
-    lessons.store.close().await;
+    lessons.store.disconnect().await;
     assert_snapshot!(part(&place.canonry(&show).succeeded().stdout), @r#"
     Said when it was new, newest first:
       2026-02-02T10:00:00Z  record 2: duplicate #1 (duplicate, confidence 0.97, score 0.9301), 0 neighbours

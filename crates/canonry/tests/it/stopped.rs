@@ -31,11 +31,11 @@ async fn count(database: &TestDatabase) -> u64 {
     let Ok(store) = Store::open_existing(&url).await else {
         return 0;
     };
-    let counts = match store.repo(&"octo/cat".parse().expect("valid")).await.expect("it answers") {
-        Some(repo) => store.item_counts(repo.id).await.expect("it answers"),
+    let counts = match store.repos().find(&"octo/cat".parse().expect("valid")).await.expect("it answers") {
+        Some(repo) => store.corpus().item_counts(repo.id).await.expect("it answers"),
         None => ItemCounts::default(),
     };
-    store.close().await;
+    store.disconnect().await;
     counts.total()
 }
 

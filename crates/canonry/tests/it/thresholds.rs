@@ -97,7 +97,7 @@ async fn what_was_learned_is_told_with_its_reason() {
         };
         lessons.happen(closed).await;
     }
-    lessons.store.close().await;
+    lessons.store.disconnect().await;
     assert_snapshot!(place.shown(&place.canonry(&[&REPO[..], &["--check"]].concat())), @r"
     exit 0
     In octo/cat the threshold is 85 (as configured). The rule precision-target wants 80 % of suggestions to be right.
@@ -160,7 +160,7 @@ async fn a_check_finds_what_does_not_follow_from_the_events() {
         lessons.predict(of, 0.9, moment("2026-02-02T00:00:00Z")).await;
         lessons.happen(event(of, OutcomeKind::Closed, Some(StateReason::Duplicate), AT)).await;
     }
-    lessons.store.close().await;
+    lessons.store.disconnect().await;
     let check = [&REPO[..], &["--check"]].concat();
     assert!(place.canonry(&check).succeeded().stdout.ends_with("Computed again from all events: the same.\n"));
     let url = format!("sqlite:{}", place.database().display());

@@ -101,7 +101,7 @@ async fn one_browser_cannot_use_up_what_the_service_may_ask() {
     let world = ServiceWorld::new().await;
     for number in 0..250 {
         let name = format!("tide/hidden-{number}").parse().expect("a name");
-        world.store.ensure_repo(&name, world.now).await.expect("stored");
+        world.store.repos().ensure(&name, world.now).await.expect("stored");
     }
     let enough = "GitHub was asked very often";
     assert!(!world.page(Who::Stranger, "/?text=nothing").await.contains(enough));

@@ -27,7 +27,7 @@ impl ServiceWorld {
 
     async fn announce(&self, of: i64, hours: i64) {
         let grace = grace(of, 3, self.now, hours);
-        assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
+        assert!(self.store.close().begin_grace(self.repo.id, &grace).await.expect("begun"));
     }
 }
 
@@ -36,7 +36,7 @@ async fn no_link_names_a_repository_that_its_reader_may_not_see() {
     let world = ServiceWorld::new().await;
     for of in 0..60 {
         let name = format!("secret/part-{of:02}").parse().expect("a name");
-        world.store.ensure_repo(&name, world.now).await.expect("stored");
+        world.store.repos().ensure(&name, world.now).await.expect("stored");
     }
     let page = world.page(Who::Stranger, "/").await;
     assert!(!page.contains("secret"), "{page}");
@@ -49,7 +49,7 @@ async fn no_link_names_a_repository_that_its_reader_may_not_see() {
 async fn repositories_are_found_by_their_names_and_by_their_trouble() {
     let world = ServiceWorld::new().await;
     for name in ["quill/note", "quill/ink"] {
-        world.store.ensure_repo(&name.parse().expect("a name"), world.now).await.expect("stored");
+        world.store.repos().ensure(&name.parse().expect("a name"), world.now).await.expect("stored");
     }
     let overview = async |query: &str| words(&world.page(Who::Operator, &format!("/{query}")).await);
     let all = overview("").await;
@@ -81,8 +81,9 @@ async fn announced_closes_are_all_to_be_seen_and_called_off() {
     assert!(words(&second).contains("#60 Issue 60") && linked(&second, "Next page").is_none(), "{second}");
     assert_eq!(world.follow(&second, "First page").await, first);
     assert_eq!(rows(&world.list("/announced?type=pr").await), 0);
-    let grace = world.store.waiting_grace(world.repo.id, ISSUE, number(7)).await.expect("reads").expect("waits");
-    world.store.note_grace(grace.id, Some("a maintainer's word")).await.expect("noted");
+    let grace =
+        world.store.close().waiting_grace(world.repo.id, ISSUE, number(7)).await.expect("reads").expect("waits");
+    world.store.close().note_grace(grace.id, Some("a maintainer's word")).await.expect("noted");
     let late = world.list("/announced?late=1").await;
     assert_eq!((rows(&late), words(&late).contains("a maintainer's word")), (1, true), "{late}");
 
@@ -108,7 +109,7 @@ async fn every_deed_is_to_be_found() {
     for of in 1..=60 {
         let (action, subject) = if of == 1 { ("rule", "issue/7 duplicate") } else { ("approve", "plan 3") };
         let deed = NewConsoleAction { by: Some(&mona), is_operator: false, repo: Some(world.repo.id), action, subject };
-        world.store.record_console_action(&deed, world.now).await.expect("written");
+        world.store.console().record_action(&deed, world.now).await.expect("written");
     }
     for tail in ["", "/settings"] {
         let page = world.list(tail).await;
@@ -142,7 +143,7 @@ async fn items_are_found_by_what_they_say() {
         labels: Some(vec!["bug".to_owned()]),
         ..ItemRecord::new(ItemType::Pr, number(70), "Reader crashes")
     };
-    world.store.take_in(&world.repo, vec![item], world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, vec![item], world.now).await.expect("taken in");
     for (query, expected) in [
         ("?title=CRASHES+reader", 1),
         ("?label=Bug", 1),
@@ -166,13 +167,13 @@ async fn rulings_and_brakes_go_on_beside_each_other() {
     for of in 10..=60 {
         let (kind, other) = if of == 10 { (OverrideKind::Canonical, None) } else { (OverrideKind::Duplicate, Some(3)) };
         let ruling = NewOverride { by: Some(&hubot), ..ruling(kind, of, other) };
-        world.store.add_override(world.repo.id, ruling, world.now).await.expect("ruled");
+        world.store.duplicates().add_override(world.repo.id, ruling, world.now).await.expect("ruled");
     }
     for of in 0..14 {
         let why = format!("pulled {of}");
         let (repo, now) = (world.repo.id, world.now);
-        world.store.set_brake(repo, BrakeKind::Pause, None, &why, now).await.expect("set");
-        world.store.lift_brake(repo, BrakeKind::Pause, None, now).await.expect("lifted");
+        world.store.close().set_brake(repo, BrakeKind::Pause, None, &why, now).await.expect("set");
+        world.store.close().lift_brake(repo, BrakeKind::Pause, None, now).await.expect("lifted");
     }
     let first = world.list("/settings").await;
     assert_eq!((rows(&first), first.matches("pulled ").count()), (50, 12));

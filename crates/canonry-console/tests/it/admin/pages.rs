@@ -205,7 +205,10 @@ async fn settings_show_the_file_its_mistakes_and_the_rulings() {
     for kept in ["Who maintains it", "Models, this month"] {
         assert!(page.contains(kept) && !reader.contains(kept), "{kept}: {reader}");
     }
-    assert_eq!(world.store.override_pages(world.repo.id, None, 9).await.expect("reads")[0].item, number(8));
+    assert_eq!(
+        world.store.duplicates().override_pages(world.repo.id, None, 9).await.expect("reads")[0].item,
+        number(8)
+    );
 }
 
 #[tokio::test]

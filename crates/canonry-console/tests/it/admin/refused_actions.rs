@@ -13,11 +13,11 @@ use crate::world::{REPO, Who};
 
 async fn state(world: &ServiceWorld) -> (bool, bool, JobState, DeliveryState, usize, usize) {
     let (store, repo) = (&world.store, world.repo.id);
-    let brake = async |kind| store.brake_in_force(repo, kind).await.expect("reads").is_some();
-    let job = store.job(world.dead).await.expect("reads").expect("known").state;
-    let delivery = store.delivery(DELIVERY).await.expect("reads").expect("known").state;
-    let jobs = store.jobs(&JobFilter::default(), 99).await.expect("reads").len();
-    let actions = store.console_actions(repo, 99).await.expect("reads").len();
+    let brake = async |kind| store.close().brake_in_force(repo, kind).await.expect("reads").is_some();
+    let job = store.jobs().get(world.dead).await.expect("reads").expect("known").state;
+    let delivery = store.deliveries().get(DELIVERY).await.expect("reads").expect("known").state;
+    let jobs = store.jobs().list(&JobFilter::default(), 99).await.expect("reads").len();
+    let actions = store.console().actions(repo, 99).await.expect("reads").len();
     (brake(BrakeKind::Pause).await, brake(BrakeKind::Breaker).await, job, delivery, jobs, actions)
 }
 
@@ -92,7 +92,8 @@ async fn a_maintainer_pauses_and_resumes() {
         (pressed.status(), pressed.headers()["location"].to_str().expect("text")),
         (StatusCode::SEE_OTHER, "/r/tide/pool")
     );
-    let brake = world.store.brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads").expect("paused");
+    let brake =
+        world.store.close().brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads").expect("paused");
     assert_eq!(
         (brake.set_by.map(|by| by.to_string()).as_deref(), brake.why.as_str()),
         (Some("mona"), "a release\u{202e} <blink>")
@@ -103,8 +104,8 @@ async fn a_maintainer_pauses_and_resumes() {
         "{page}"
     );
     world.press(Who::Mona, "/r/tide/pool/resume", &[]).await;
-    assert_eq!(world.store.brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads"), None);
-    let actions = world.store.console_actions(world.repo.id, 2).await.expect("reads");
+    assert_eq!(world.store.close().brake_in_force(world.repo.id, BrakeKind::Pause).await.expect("reads"), None);
+    let actions = world.store.console().actions(world.repo.id, 2).await.expect("reads");
     let told: Vec<_> = actions.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(|by| by.as_str()))).collect();
     assert_eq!(told, [("resume", Some("mona")), ("pause", Some("mona"))]);
 }
@@ -112,7 +113,7 @@ async fn a_maintainer_pauses_and_resumes() {
 #[tokio::test]
 async fn jobs_and_deliveries_are_done_again() {
     let world = ServiceWorld::new().await;
-    let job = async || world.store.job(world.dead).await.expect("reads").expect("known");
+    let job = async || world.store.jobs().get(world.dead).await.expect("reads").expect("known");
     let pressed = world.press(Who::Mona, &format!("/jobs/{}/retry", world.dead), &[]).await;
     assert_eq!(pressed.status(), StatusCode::SEE_OTHER);
     assert_eq!((job().await.state, job().await.attempts), (JobState::Queued, 0));
@@ -126,16 +127,16 @@ async fn jobs_and_deliveries_are_done_again() {
     let synced = world.press(Who::Mona, "/r/tide/pool/sync", &[]).await;
     assert_eq!(synced.status(), StatusCode::SEE_OTHER);
     let filter = JobFilter { kind: Some("sync".to_owned()), ..JobFilter::default() };
-    assert_eq!(world.store.jobs(&filter, 9).await.expect("reads").len(), 1);
+    assert_eq!(world.store.jobs().list(&filter, 9).await.expect("reads").len(), 1);
     let imported = "tide/imported".parse().expect("a name");
-    world.store.ensure_repo(&imported, world.clock.now()).await.expect("stored");
+    world.store.repos().ensure(&imported, world.clock.now()).await.expect("stored");
     let refused = world.press(Who::Operator, "/r/tide/imported/sync", &[]).await;
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     assert!(refused.text().await.expect("a page").contains("`canonry sync --repo tide/imported`"));
 }
 
 async fn is_dead(world: &ServiceWorld, job: JobId) -> bool {
-    world.store.job(job).await.expect("reads").expect("known").state == JobState::Dead
+    world.store.jobs().get(job).await.expect("reads").expect("known").state == JobState::Dead
 }
 
 #[tokio::test]

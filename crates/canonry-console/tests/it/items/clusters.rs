@@ -22,7 +22,7 @@ async fn the_map_and_the_list_tell_the_same_clusters() {
     assert!(map.contains("#1 ×3") && map.contains("least confidence .88") && map.contains("joined by people"));
     assert!(map.contains(">#8 ×2<"), "a duplicate of it is open");
     let closed = ItemRecord { state: Some(ItemState::Closed), ..ItemRecord::new(ISSUE, number(7), "Was closed") };
-    world.store.take_in(&world.repo, vec![closed], world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, vec![closed], world.now).await.expect("taken in");
     let map = world.page(Who::Rita, "/clusters").await;
     let tile = map.split("<a class=\"tile ").find(|tile| tile.contains(">#8 ×2")).expect("the tile");
     // Told by a sign as well as by its looks.
@@ -40,7 +40,7 @@ async fn the_map_and_the_list_tell_the_same_clusters() {
     // A text that changed makes its edge stale, and the cluster falls apart.
     let edited =
         ItemRecord { body: Some("Another text".to_owned()), ..ItemRecord::new(ISSUE, number(3), "Another title") };
-    world.store.take_in(&world.repo, vec![edited], world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, vec![edited], world.now).await.expect("taken in");
     let cluster = world.page(Who::Rita, "/clusters/issue/1").await;
     assert!(
         cluster.contains("looks different")
@@ -55,10 +55,10 @@ async fn of_a_cluster_that_no_page_loads_whole_nothing_untrue_is_said() {
     let canonical = 720;
     let records =
         (101..=canonical).map(|of| ItemRecord::new(ISSUE, number(of), format!("The tide table stops ({of})")));
-    world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, records.collect(), world.now).await.expect("taken in");
     let edge = |of| decision(of, Some(canonical), DecisionStatus::Accepted, None, 0.95);
     let edges: Vec<NewDecision> = (101..canonical).map(edge).collect();
-    world.store.write_decisions(world.repo.id, &edges, world.now).await.expect("written");
+    world.store.judge().write_decisions(world.repo.id, &edges, world.now).await.expect("written");
     let cluster = async |first: i64| {
         world.map(&(first..=canonical).map(|of| (of, canonical)).collect::<Vec<_>>()).await;
         world.page(Who::Mona, &format!("/clusters/issue/{canonical}")).await
@@ -121,8 +121,8 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
     };
     let (store, repo, now) = (&world.store, world.repo.id, world.now);
     let long_ago = now - SignedDuration::from_hours(7 * 24 + 1);
-    store.create_plan(repo, &plan, &[row(7, 8)], long_ago).await.expect("planned");
-    let plan = store.create_plan(repo, &plan, &[row(2, 1), row(3, 1)], now).await.expect("planned");
+    store.plans().create(repo, &plan, &[row(7, 8)], long_ago).await.expect("planned");
+    let plan = store.plans().create(repo, &plan, &[row(2, 1), row(3, 1)], now).await.expect("planned");
     let map = world.page(Who::Rita, "/clusters").await;
     let at_row = format!("/r/{REPO}/plans/{plan}/rows/issue/2");
     assert_eq!(leads(&map, "#1"), (at_row.clone(), true, true));
@@ -137,7 +137,7 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
     }
     // What a person left out is passed over; where nothing is left, there is no plan to go to.
     let exclude = async |of: i64| {
-        let noted = store.set_approved(plan, ISSUE, &[number(of)], Some(false), None, now).await;
+        let noted = store.plans().set_approved(plan, ISSUE, &[number(of)], Some(false), None, now).await;
         assert_eq!(noted.expect("noted"), 1);
         leads(&world.page(Who::Rita, "/clusters").await, "#1")
     };
@@ -150,7 +150,7 @@ async fn a_tile_leads_to_the_plan_that_closes_its_duplicates() {
 async fn a_long_list_of_clusters_goes_on_where_it_ended_and_keeps_its_filters() {
     let world = ConsoleWorld::filled().await;
     let records = (101..=230).map(|of| ItemRecord::new(ISSUE, number(of), format!("Pair {of}")));
-    world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, records.collect(), world.now).await.expect("taken in");
     // 65 pairs, each with its even number as the canonical.
     world.map(&(101..=230).map(|of| (of, of + of % 2)).collect::<Vec<_>>()).await;
     let first = world.page(Who::Rita, "/clusters?view=list&type=issue&open=1").await;
@@ -165,7 +165,7 @@ async fn a_long_list_of_clusters_goes_on_where_it_ended_and_keeps_its_filters() 
     // By cards there are others, and the filter says which of the two are shown.
     let mapping = [(number(1), number(1)), (number(2), number(1))].into();
     let (repo, intent) = (world.repo.id, Representation::Intent);
-    world.store.set_canonicals(repo, ItemType::Issue, intent, &mapping, world.now).await.expect("written");
+    world.store.duplicates().set_canonicals(repo, ItemType::Issue, intent, &mapping, world.now).await.expect("written");
     let cards = world.page(Who::Rita, "/clusters?view=list&source=intent").await;
     assert_eq!(cards.matches("<tr data-row").count(), 1);
     assert!(cards.contains("/clusters/issue/1?source=intent") && cards.contains("--source intent"), "{cards}");

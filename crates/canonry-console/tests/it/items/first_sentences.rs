@@ -15,14 +15,14 @@ use crate::world::{ConsoleWorld, ISSUE, Who, number};
 impl ConsoleWorld {
     /// GitHub tells that people closed an issue, or opened it.
     async fn github_tells(&self, of: i64, state: ItemState, reason: Option<StateReason>) {
-        let item = self.store.item(self.repo.id, ISSUE, number(of)).await.expect("reads").expect("stored");
+        let item = self.store.corpus().item(self.repo.id, ISSUE, number(of)).await.expect("reads").expect("stored");
         let told = ItemRecord {
             state: Some(state),
             state_reason: Some(reason),
             updated_at: Some(self.now + SignedDuration::from_hours(1)),
             ..ItemRecord::new(ISSUE, number(of), item.title)
         };
-        self.store.take_in(&self.repo, vec![told], self.now).await.expect("taken in");
+        self.store.corpus().upsert_items(&self.repo, vec![told], self.now).await.expect("taken in");
     }
 
     async fn happened(&self, of: i64, kind: OutcomeKind, reason: Option<StateReason>) {
@@ -41,15 +41,15 @@ impl ConsoleWorld {
             cluster: Vec::new(),
             occurred_at: at,
         };
-        self.store.record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
+        self.store.learning().record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
     }
 
     /// A close in favour of issue 1 that was announced and has ended without one.
     async fn called_off(&self, of: i64, end: GraceEnd) {
         let grace = grace(of, 1, self.now, 5);
-        assert!(self.store.begin_grace(self.repo.id, &grace).await.expect("begun"));
-        let grace = self.store.graces_of(self.repo.id, ISSUE, number(of)).await.expect("reads").remove(0);
-        let ended = self.store.end_grace(grace.id, GraceState::Cancelled, Some(end.as_str()), self.now).await;
+        assert!(self.store.close().begin_grace(self.repo.id, &grace).await.expect("begun"));
+        let grace = self.store.close().graces_of_item(self.repo.id, ISSUE, number(of)).await.expect("reads").remove(0);
+        let ended = self.store.close().end_grace(grace.id, GraceState::Cancelled, Some(end.as_str()), self.now).await;
         assert!(ended.expect("ended"));
     }
 
@@ -57,13 +57,14 @@ impl ConsoleWorld {
     async fn closed_by_canonry(&self, of: i64) {
         let plan = self
             .store
-            .create_plan(self.repo.id, &plan_header("p"), &[plan_row(of, 1)], self.now)
+            .plans()
+            .create(self.repo.id, &plan_header("p"), &[plan_row(of, 1)], self.now)
             .await
             .expect("planned");
-        let apply = self.store.begin_apply(plan, "a", self.now).await.expect("begun").expect("a plan");
+        let apply = self.store.plans().begin_apply(plan, "a", self.now).await.expect("begun").expect("a plan");
         let outcome = CloseOutcome::Applied { objected: false };
         let applied = CloseResult { outcome, reason: None, outbox_key: None };
-        self.store.record_close_result(apply.id, ISSUE, number(of), applied, self.now).await.expect("recorded");
+        self.store.plans().record_close_result(apply.id, ISSUE, number(of), applied, self.now).await.expect("recorded");
     }
 
     /// The words of the banner, without what it says about the other item.
@@ -140,7 +141,7 @@ async fn an_edge_counts_for_the_texts_that_were_judged() {
     assert_eq!(world.first_sentence(2).await, takes);
     let rewrite = async |of: i64| {
         let record = ItemRecord::new(ISSUE, number(of), "Something else altogether");
-        world.store.take_in(&world.repo, vec![record], world.now).await.expect("taken in");
+        world.store.corpus().upsert_items(&world.repo, vec![record], world.now).await.expect("taken in");
     };
     rewrite(2).await;
     let took = "Canonry took it for a duplicate of #1 with a confidence of .95; ";
@@ -155,7 +156,7 @@ async fn an_edge_counts_for_the_texts_that_were_judged() {
         world.first_sentence(3).await,
         format!("{took}the other one’s text has changed since, so that does not count, and it is closed as done now.")
     );
-    world.store.mark_gone(world.repo.id, number(1), Gone::Deleted, world.now).await.expect("marked");
+    world.store.corpus().mark_gone(world.repo.id, number(1), Gone::Deleted, world.now).await.expect("marked");
     assert_eq!(world.first_sentence(2).await, format!("{took}the other one has left the repository {until}"));
 }
 
@@ -166,7 +167,7 @@ async fn nobody_is_asked_to_look_at_what_is_settled() {
         [(2, Verdict::MaybeDuplicate, Some(1)), (3, Verdict::Duplicate, Some(1)), (4, Verdict::NotDuplicate, None)]
     {
         let record = record(of, verdict, "duplicate", target);
-        world.store.write_triage_record(world.repo.id, &record, world.now).await.expect("written");
+        world.store.duplicates().write_triage_record(world.repo.id, &record, world.now).await.expect("written");
     }
     let grounds = "#1: the two are .93 alike, and the judge’s confidence is .97";
     assert_eq!(world.first_sentence(2).await, format!("It may be a duplicate of {grounds}. A person should look."));
@@ -193,7 +194,7 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
         reasoning: String::new(),
         ..record(2, Verdict::NotDuplicate, "model_not_duplicate", None)
     };
-    world.store.write_triage_record(world.repo.id, &record, world.now).await.expect("written");
+    world.store.duplicates().write_triage_record(world.repo.id, &record, world.now).await.expect("written");
     assert!(world.first_sentence(2).await.contains("the judge read the nearest ones and said no"));
     let page = told().await;
     assert!(page.contains("No: none of these is the same thing.") && !page.contains("was not asked"), "{page}");
@@ -209,7 +210,7 @@ async fn the_first_sentence_and_the_look_below_it_say_the_same_of_the_judge() {
         ..decision(2, None, DecisionStatus::Skipped, Some("no_candidates"), 0.0)
     };
     let later = world.now + SignedDuration::from_secs(1);
-    world.store.write_decisions(world.repo.id, &[nothing], later).await.expect("written");
+    world.store.judge().write_decisions(world.repo.id, &[nothing], later).await.expect("written");
     assert!(world.first_sentence(2).await.contains("nothing near enough to compare it with"));
     let page = told().await;
     assert!(page.contains("It was not asked: nothing was near enough to compare it with."), "{page}");

@@ -47,6 +47,7 @@ async fn a_story_is_told_from_verdict_to_lesson() {
     let world = ConsoleWorld::filled().await;
     let (store, repo, now) = (&world.store, world.repo.id, world.now);
     let id = store
+        .duplicates()
         .write_triage_record(repo, &record(6, Verdict::Duplicate, "duplicate", Some(1)), now)
         .await
         .expect("written");
@@ -60,26 +61,26 @@ async fn a_story_is_told_from_verdict_to_lesson() {
         reason: "above_threshold".to_owned(),
         comment_key: None,
     };
-    store.record_triage_action(&action, now).await.expect("noted");
+    store.duplicates().record_triage_action(&action, now).await.expect("noted");
     let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("It looks like a duplicate of ") && page.contains("It speaks from 80 % on, as learned"));
     assert!(page.contains("ranked by vectors 1.3") && page.contains("not near enough to be judged"));
     assert_eq!(gates(&page)[13], "decided yes");
     assert_harmless(&page);
 
-    let plan = store.create_plan(repo, &plan_header("p"), &[plan_row(6, 1)], now).await.expect("planned");
+    let plan = store.plans().create(repo, &plan_header("p"), &[plan_row(6, 1)], now).await.expect("planned");
     let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("The plan closes it in favour of #1.") && page.contains(&format!("/plans/{plan}")));
-    let apply = store.begin_apply(plan, "a", now).await.expect("begun").expect("a plan");
+    let apply = store.plans().begin_apply(plan, "a", now).await.expect("begun").expect("a plan");
     let applied = CloseResult { outcome: CloseOutcome::Applied { objected: false }, reason: None, outbox_key: None };
-    store.record_close_result(apply.id, ISSUE, number(6), applied, now).await.expect("recorded");
+    store.plans().record_close_result(apply.id, ISSUE, number(6), applied, now).await.expect("recorded");
     let page = world.page(Who::Rita, "/issues/6").await;
     assert!(page.contains("Canonry closed it as a duplicate of ") && page.contains("closed as a duplicate</span>"));
     assert!(page.contains("What people did, and what it taught"));
 
     let reopened =
         ItemRecord { state: Some(ItemState::Open), updated_at: Some(now), ..ItemRecord::new(ISSUE, number(6), "Noon") };
-    store.take_in(&world.repo, vec![reopened], now).await.expect("taken in");
+    store.corpus().upsert_items(&world.repo, vec![reopened], now).await.expect("taken in");
     assert!(world.page(Who::Rita, "/issues/6").await.contains(", and people opened it again."));
 }
 
@@ -91,7 +92,7 @@ async fn comments_are_counted_whatever_their_number() {
         review_comments: Some(1),
         ..ItemRecord::new(ISSUE, number(21), "A busy one")
     };
-    world.store.take_in(&world.repo, vec![busy], world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, vec![busy], world.now).await.expect("taken in");
     assert!(world.page(Who::Rita, "/issues/21").await.contains("4294967296 comments"));
 }
 

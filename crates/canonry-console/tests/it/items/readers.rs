@@ -74,7 +74,7 @@ async fn what_was_deleted_on_github_is_read_by_maintainers_alone() {
             let is_named = told.contains(&format!("noon ({gone})"));
             assert!(is_named || (gone == 3 && path.starts_with("/clusters") && !path.ends_with('1')), "{path} {gone}");
         }
-        let marked = world.store.mark_gone(world.repo.id, number(gone), Gone::Deleted, world.now).await;
+        let marked = world.store.corpus().mark_gone(world.repo.id, number(gone), Gone::Deleted, world.now).await;
         assert!(marked.expect("written"));
         for path in pages {
             let told = world.page(Who::Rita, path).await;

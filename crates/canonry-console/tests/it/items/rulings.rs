@@ -13,21 +13,21 @@ async fn a_reader_changes_nothing() {
     let world = ConsoleWorld::filled().await;
     world.map(&[(1, 1), (2, 1)]).await;
     let grace = grace(2, 1, world.now, 5);
-    assert!(world.store.begin_grace(world.repo.id, &grace).await.expect("begun"));
-    let grace = world.store.graces_of(world.repo.id, ISSUE, number(2)).await.expect("reads").remove(0);
+    assert!(world.store.close().begin_grace(world.repo.id, &grace).await.expect("begun"));
+    let grace = world.store.close().graces_of_item(world.repo.id, ISSUE, number(2)).await.expect("reads").remove(0);
     let cancel = format!("/graces/{}/cancel", grace.id);
     let duplicate = [("kind", "duplicate"), ("other", "1")];
     let deeds: [(&str, &[(&str, &str)]); 4] =
         [("/items/issue/2/rule", &duplicate), ("/rulings/1/remove", &[]), (&cancel, &[]), ("/clusters/recompute", &[])];
-    let jobs = async || world.store.jobs(&JobFilter::default(), 99).await.expect("reads").len();
+    let jobs = async || world.store.jobs().list(&JobFilter::default(), 99).await.expect("reads").len();
     for (path, fields) in deeds {
         assert_eq!(world.send(Who::Rita, path, None, fields).await.status(), StatusCode::FORBIDDEN, "{path}");
         assert_eq!(world.send(Who::Stranger, path, None, fields).await.status(), StatusCode::NOT_FOUND, "{path}");
         // Without the session's own token not even a maintainer.
         assert_eq!(world.send(Who::Mona, path, Some(""), fields).await.status(), StatusCode::FORBIDDEN, "{path}");
     }
-    assert!(world.store.overrides(world.repo.id, None).await.expect("reads").is_empty());
-    assert!(world.store.console_actions(world.repo.id, 9).await.expect("reads").is_empty());
+    assert!(world.store.duplicates().overrides(world.repo.id, None).await.expect("reads").is_empty());
+    assert!(world.store.console().actions(world.repo.id, 9).await.expect("reads").is_empty());
     assert_eq!(jobs().await, 0);
 
     let called_off = world.send(Who::Mona, &cancel, None, &[]).await;
@@ -45,7 +45,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
     let rule =
         async |fields: &[(&str, &str)]| world.send(Who::Mona, "/items/issue/2/rule", None, fields).await.status();
     assert_eq!(rule(&[("kind", "duplicate"), ("other", "#1"), ("note", "the same stop")]).await, StatusCode::SEE_OTHER);
-    let ruled = world.store.overrides(world.repo.id, None).await.expect("reads");
+    let ruled = world.store.duplicates().overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(
         (ruled.len(), ruled[0].kind, ruled[0].item, ruled[0].other),
         (1, OverrideKind::Duplicate, number(2), Some(number(1)))
@@ -72,11 +72,11 @@ async fn a_maintainer_rules_and_takes_it_back() {
         world.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
         StatusCode::SEE_OTHER
     );
-    let left = world.store.overrides(world.repo.id, None).await.expect("reads");
+    let left = world.store.duplicates().overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(left.iter().map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::Canonical]);
     let page = world.page(Who::Rita, "/issues/2").await;
     assert!(page.contains("mona ruled that it is the one to stay open.") && page.contains("taken back"));
-    let actions = world.store.console_actions(world.repo.id, 9).await.expect("reads");
+    let actions = world.store.console().actions(world.repo.id, 9).await.expect("reads");
     // Written down before it is done: also what the store refused, but nothing that a form left open.
     let told: Vec<_> = actions.iter().rev().map(|one| (one.action.as_str(), one.subject.as_str())).collect();
     let (duplicate, removed) = (("rule", "issue/2 duplicate"), id.to_string());
@@ -88,7 +88,7 @@ async fn a_maintainer_rules_and_takes_it_back() {
         world.send(Who::Mona, &format!("/rulings/{id}/remove"), None, &[]).await.status(),
         StatusCode::SEE_OTHER
     );
-    let actions = world.store.console_actions(world.repo.id, 9).await.expect("reads");
+    let actions = world.store.console().actions(world.repo.id, 9).await.expect("reads");
     assert_eq!(actions.len(), 5, "nothing is taken back twice");
 }
 
@@ -104,12 +104,12 @@ async fn on_a_clusters_page_only_its_members_are_chosen_from() {
     assert_eq!(refused.status(), StatusCode::BAD_REQUEST);
     let words = refused.text().await.expect("a page");
     assert!(words.contains("#3 is not in the cluster of #1; rule it on its own page"), "{words}");
-    assert!(world.store.overrides(world.repo.id, None).await.expect("reads").is_empty());
-    assert!(world.store.console_actions(world.repo.id, 9).await.expect("reads").is_empty());
+    assert!(world.store.duplicates().overrides(world.repo.id, None).await.expect("reads").is_empty());
+    assert!(world.store.console().actions(world.repo.id, 9).await.expect("reads").is_empty());
     for member in ["#2", "1"] {
         assert_eq!(rule(member).await.status(), StatusCode::SEE_OTHER, "{member}");
     }
-    let ruled = world.store.overrides(world.repo.id, None).await.expect("reads");
+    let ruled = world.store.duplicates().overrides(world.repo.id, None).await.expect("reads");
     let mut items: Vec<_> = ruled.iter().map(|ruled| ruled.item).collect();
     items.sort();
     assert_eq!(items, [number(1), number(2)]);

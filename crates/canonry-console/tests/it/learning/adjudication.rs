@@ -32,7 +32,7 @@ async fn a_sample_is_drawn_answered_and_counted() {
         assert!(page.contains(why), "{page}");
     }
 
-    let case = world.store.next_adjudication(world.repo.id, None).await.expect("reads").expect("drawn");
+    let case = world.store.judge().next_adjudication(world.repo.id, None).await.expect("reads").expect("drawn");
     let page = world.page(Who::Mona, "/adjudicate").await;
     assert_harmless(&page);
     let told = words(&page);
@@ -55,18 +55,18 @@ async fn a_sample_is_drawn_answered_and_counted() {
     let told = words(&world.page(Who::Mona, tail).await);
     assert!(told.contains("you said the same problem ; Canonry had said"), "{told}");
     assert!(told.contains("1 of 3 answered."), "{told}");
-    let kept = world.store.adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
+    let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     let answer = kept.answer.expect("answered");
     assert_eq!((answer.word, answer.by.map(|by| by.to_string())), (AdjudicationWord::Same, Some("mona".to_owned())));
-    let deeds = world.store.console_actions(world.repo.id, 10).await.expect("reads");
+    let deeds = world.store.console().actions(world.repo.id, 10).await.expect("reads");
     assert!(deeds.iter().any(|deed| deed.action == "adjudicate" && deed.subject.ends_with(": same")), "{deeds:?}");
 
     // Another maintainer does not overwrite it, and the author may.
     world.send(Who::Hubot, &path, None, &[("word", "different")]).await;
-    let kept = world.store.adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
+    let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     assert_eq!(kept.answer.expect("answered").word, AdjudicationWord::Same);
     world.send(Who::Mona, &path, None, &[("word", "unsure")]).await;
-    let kept = world.store.adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
+    let kept = world.store.judge().adjudication(world.repo.id, case.id).await.expect("reads").expect("there");
     assert_eq!(kept.answer.expect("answered").word, AdjudicationWord::Unsure);
 
     // Whoever skips all of them is told what waits.
@@ -84,9 +84,10 @@ async fn a_reader_and_a_forged_form_change_nothing() {
     let world = ConsoleWorld::new().await;
     world.issues(10).await;
     world.said(2, Verdict::Duplicate, 0.93).await;
-    let draw = |seed| world.store.draw_adjudications(world.repo.id, AdjudicationKind::Triage, seed, 5, world.now);
+    let draw =
+        |seed| world.store.judge().draw_adjudications(world.repo.id, AdjudicationKind::Triage, seed, 5, world.now);
     assert_eq!(draw(1).await.expect("drawn"), 1);
-    let case = world.store.next_adjudication(world.repo.id, None).await.expect("reads").expect("drawn");
+    let case = world.store.judge().next_adjudication(world.repo.id, None).await.expect("reads").expect("drawn");
     let path = format!("/adjudicate/{}", case.id.get());
     let same = [("word", "same")];
     assert_eq!(world.send(Who::Rita, &path, None, &same).await.status(), StatusCode::FORBIDDEN);
@@ -101,9 +102,9 @@ async fn a_reader_and_a_forged_form_change_nothing() {
     assert_eq!(world.send(Who::Mona, "/adjudicate/4711", None, &same).await.status(), StatusCode::NOT_FOUND);
     let more = [("seed", "2"), ("size", "5")];
     assert_eq!(world.send(Who::Rita, "/adjudicate/draw", None, &more).await.status(), StatusCode::FORBIDDEN);
-    let people = PeoplesWord::of(&world.store.adjudication_totals(world.repo.id).await.expect("reads"));
+    let people = PeoplesWord::of(&world.store.judge().adjudication_totals(world.repo.id).await.expect("reads"));
     assert_eq!((people.answered, people.waiting), (0, 1));
-    assert_eq!(world.store.console_actions(world.repo.id, 10).await.expect("reads"), []);
+    assert_eq!(world.store.console().actions(world.repo.id, 10).await.expect("reads"), []);
 }
 
 #[tokio::test]
@@ -113,7 +114,8 @@ async fn a_sample_is_worked_through_by_itself() {
     for of in 2..=25 {
         world.said(of, Verdict::Duplicate, 0.93).await;
     }
-    let draw = |seed| world.store.draw_adjudications(world.repo.id, AdjudicationKind::Triage, seed, 2, world.now);
+    let draw =
+        |seed| world.store.judge().draw_adjudications(world.repo.id, AdjudicationKind::Triage, seed, 2, world.now);
     for seed in 1..=12 {
         assert_eq!(draw(seed).await.expect("drawn"), 2);
     }

@@ -52,11 +52,11 @@ async fn sliders_change_the_figures_and_nothing_else() {
     for of in [2, 3] {
         world.said(of, Verdict::Duplicate, 0.93).await;
     }
-    let drawn = world.store.draw_adjudications(world.repo.id, AdjudicationKind::Triage, 1, 5, world.now).await;
+    let drawn = world.store.judge().draw_adjudications(world.repo.id, AdjudicationKind::Triage, 1, 5, world.now).await;
     assert_eq!(drawn.expect("drawn"), 2);
     for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
-        let case = world.store.next_adjudication(world.repo.id, None).await.expect("reads").expect("a case");
-        assert!(world.store.adjudicate(world.repo.id, case.id, word, None, world.now).await.expect("kept"));
+        let case = world.store.judge().next_adjudication(world.repo.id, None).await.expect("reads").expect("a case");
+        assert!(world.store.judge().adjudicate(world.repo.id, case.id, word, None, world.now).await.expect("kept"));
     }
     for path in ["/audits", path.as_str()] {
         let told = words(&world.page(Who::Rita, path).await);
@@ -94,7 +94,7 @@ async fn audited(world: &ConsoleWorld, strong: &str, representation: Representat
         prompt_version: Some(1),
         proof: None,
     };
-    world.store.write_audit(world.repo.id, &audit, &items, world.now).await.expect("written")
+    world.store.judge().write_audit(world.repo.id, &audit, &items, world.now).await.expect("written")
 }
 
 #[tokio::test]

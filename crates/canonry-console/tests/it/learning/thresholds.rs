@@ -19,7 +19,7 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     let page = world.page(Who::Rita, "/learning").await;
     assert_harmless(&page);
     let said = words(&page);
-    let state = world.store.thresholds(world.repo.id).await.expect("reads").repository;
+    let state = world.store.learning().thresholds(world.repo.id).await.expect("reads").repository;
     let reason = state.reason.to_string();
     assert!(said.contains(&reason[1..]), "the rule's own reason: {reason}\n{said}");
     assert!(said.contains("120 outcomes known"), "{said}");
@@ -31,7 +31,7 @@ async fn a_sceptic_finds_every_number_with_its_count_and_its_interval() {
     assert!(page.contains(&format!("/r/{REPO}/issues/121")), "each outcome leads to its issue");
 
     let name = "sync & <b>more";
-    let thresholds = world.store.thresholds(world.repo.id).await.expect("reads");
+    let thresholds = world.store.learning().thresholds(world.repo.id).await.expect("reads");
     assert_eq!(thresholds.components.len(), 2, "{thresholds:?}");
     let component = world.page(Who::Rita, "/learning?component=sync+%26+%3Cb%3Emore").await;
     assert_harmless(&component);
@@ -69,7 +69,7 @@ async fn every_outcome_and_every_move_is_to_be_found() {
     let (_, outcomes) = second.split_once(r#"id="outcomes""#).expect("the section");
     assert_eq!(outcomes.matches("<tr data-row>").count(), 1, "sixteen were missed: {outcomes}");
     assert_eq!(linked(outcomes, "First page").as_deref(), Some("/learning?component=other&taught=missed"));
-    let moves = world.store.threshold_adjustments(world.repo.id, 99).await.expect("reads");
+    let moves = world.store.learning().threshold_adjustments(world.repo.id, 99).await.expect("reads");
     let behind = world.page(Who::Rita, &format!("/learning?moves={}", moves[0].id)).await;
     let (_, listed) = behind.split_once(r#"id="moves""#).expect("the section");
     assert!(linked(listed, "First page").as_deref() == Some("/learning"), "{listed}");

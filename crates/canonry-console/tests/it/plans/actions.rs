@@ -35,7 +35,7 @@ async fn words_are_stored_with_their_author_and_the_next_row_follows() {
     // The operator has no login.
     world.send(Who::Operator, &world.path("/rows"), &[("word", "exclude"), ("item", "issue/3")], false).await;
     assert_eq!(world.words().await[1], (3, Some(false), None));
-    let actions = world.store.console_actions(world.repo.id, 10).await.expect("reads");
+    let actions = world.store.console().actions(world.repo.id, 10).await.expect("reads");
     let told: Vec<_> =
         actions.iter().map(|action| (action.action.as_str(), action.subject.clone(), action.is_operator)).collect();
     assert_eq!(told[0], ("plan: exclude", format!("issue #3 of plan {}", world.plan), true));
@@ -115,7 +115,7 @@ async fn readers_and_forged_forms_change_nothing() {
     }
     assert!(world.words().await.iter().all(|(_, word, _)| word.is_none()));
     assert_eq!(
-        (world.jobs().await, world.store.console_actions(world.repo.id, 10).await.expect("reads")),
+        (world.jobs().await, world.store.console().actions(world.repo.id, 10).await.expect("reads")),
         (vec![], vec![])
     );
 }
@@ -141,7 +141,12 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     // Nothing is approved, and what is typed must count what is.
     let none = apply(&[("confirm", "close 0 in tide/pool"), ("approved_only", "1")]).await;
     assert!(none.text().await.expect("a page").contains("no row is approved"));
-    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now).await.expect("noted");
+    world
+        .store
+        .plans()
+        .set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now)
+        .await
+        .expect("noted");
     let all = apply(&[("confirm", "close 3 in tide/pool"), ("approved_only", "1")]).await;
     assert_eq!(all.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(world.jobs().await, []);
@@ -170,9 +175,11 @@ async fn a_plan_is_applied_after_its_own_confirmation_alone() {
     let caps = JobCaps { in_all: 9, per_repo: 9 };
     let until = world.now + SignedDuration::from_mins(5);
     let job =
-        world.store.lease_job("worker", caps, JobScope::All, world.now, until).await.expect("reads").expect("a job");
+        world.store.jobs().lease("worker", caps, JobScope::All, world.now, until).await.expect("reads").expect("a job");
     let lease = JobLease { id: job.id, owner: "worker" };
-    assert!(world.store.end_job(lease, JobEnd::Ignored("refused: it is paused <b>"), world.now).await.expect("ended"));
+    assert!(
+        world.store.jobs().end(lease, JobEnd::Ignored("refused: it is paused <b>"), world.now).await.expect("ended")
+    );
     let ended = world.ask(Who::Rita, &world.path("/progress"), true).await;
     assert_eq!(ended.headers()["hx-refresh"], "true");
     let page = world.page(Who::Rita, &world.path("")).await;
@@ -227,16 +234,16 @@ async fn rows_can_only_be_excluded_while_the_plan_is_applied() {
         payload: &payload,
         refused: None,
     };
-    world.store.enqueue(&new, world.now).await.expect("stored");
+    world.store.outbox().enqueue(&new, world.now).await.expect("stored");
     let late = say(&[("word", "exclude"), ("item", "issue/2")]).await;
     assert!(flash_of(&late).contains("begun"), "{}", flash_of(&late));
     assert_eq!(world.words().await[0], (2, Some(false), mona()));
 
     let caps = JobCaps { in_all: 9, per_repo: 9 };
     let until = world.now + SignedDuration::from_mins(5);
-    let job = world.store.lease_job("worker", caps, JobScope::All, world.now, until).await.expect("reads");
+    let job = world.store.jobs().lease("worker", caps, JobScope::All, world.now, until).await.expect("reads");
     let lease = JobLease { id: job.expect("a job").id, owner: "worker" };
-    assert!(world.store.end_job(lease, JobEnd::Done, world.now).await.expect("ended"));
+    assert!(world.store.jobs().end(lease, JobEnd::Done, world.now).await.expect("ended"));
     say(&[("word", "clear"), ("item", "issue/5")]).await;
     assert_eq!(world.words().await[2], (5, None, None));
 }
@@ -254,9 +261,9 @@ async fn a_plan_that_is_not_good_is_not_applied() {
     };
     let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
     let later = world.now + SignedDuration::from_secs(1);
-    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
-    let ruled = world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    let ruled = world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     apply(&world, &format!("override {} was given or removed after plan", ruled.id)).await;
     let good = world.plan;
     world.plan = world.planned(SignedDuration::from_hours(7 * 24 + 1)).await;
@@ -265,10 +272,15 @@ async fn a_plan_that_is_not_good_is_not_applied() {
     apply(&world, "is newer and has items of plan").await;
     world.plan = world.planned(-SignedDuration::from_secs(2)).await;
     let kind = canonry_store::BrakeKind::Pause;
-    world.store.set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
+    world.store.close().set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
     apply(&world, "Canonry is paused in this repository").await;
-    world.store.lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
-    world.store.write_repo_settings(world.repo.id, Some("close:\n  minClose: often\n"), world.now).await.expect("kept");
+    world.store.close().lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
+    world
+        .store
+        .repos()
+        .write_settings(world.repo.id, Some("close:\n  minClose: often\n"), world.now)
+        .await
+        .expect("kept");
     apply(&world, "has a mistake").await;
     let world = PlanWorld::without_maintainers().await;
     apply(&world, "run `canonry maintainers refresh --repo tide/pool`").await;

@@ -20,7 +20,7 @@ async fn begun(world: &PlanWorld, of: i64) {
         payload: &payload,
         refused: None,
     };
-    world.store.enqueue(&new, world.now).await.expect("stored");
+    world.store.outbox().enqueue(&new, world.now).await.expect("stored");
 }
 
 #[tokio::test]
@@ -28,7 +28,8 @@ async fn the_breaker_holds_back_what_is_closed_by_itself_and_says_no_more() {
     let world = PlanWorld::new().await;
     let objected = "People objected to several closes: nothing is closed by itself. It was stopped";
     assert!(!world.page(Who::Mona, &world.path("")).await.contains(objected));
-    let set = world.store.set_brake(world.repo.id, BrakeKind::Breaker, None, "three objections", world.now).await;
+    let set =
+        world.store.close().set_brake(world.repo.id, BrakeKind::Breaker, None, "three objections", world.now).await;
     set.expect("set");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(
@@ -60,11 +61,11 @@ async fn what_was_begun_in_vain_is_taken_back() {
     assert_eq!(withdraw(&world, Who::Rita).await.status(), StatusCode::FORBIDDEN);
     // Not even the correction of a comment is written while it is paused.
     let kind = BrakeKind::Pause;
-    world.store.set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
+    world.store.close().set_brake(world.repo.id, kind, None, "so", world.now).await.expect("set");
     assert!(!offers(&world, Who::Mona).await);
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY);
     assert_eq!(world.jobs().await, []);
-    world.store.lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
+    world.store.close().lift_brake(world.repo.id, kind, None, world.now).await.expect("lifted");
 
     let answer = withdraw(&world, Who::Mona).await;
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
@@ -76,7 +77,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     let deeds = async |world: &PlanWorld| world.jobs().await.iter().map(closing_deed).collect::<Vec<_>>();
     assert_eq!(deeds(&world).await, [order(world.plan)]);
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::UNPROCESSABLE_ENTITY, "it is ordered already");
-    let actions = world.store.console_actions(world.repo.id, 10).await.expect("reads");
+    let actions = world.store.console().actions(world.repo.id, 10).await.expect("reads");
     let told = (actions[0].action.as_str(), actions[0].subject.clone());
     assert_eq!(told, ("plan: withdraw", format!("1 begun close of plan {}", world.plan)));
 
@@ -84,7 +85,7 @@ async fn what_was_begun_in_vain_is_taken_back() {
     let old = world.plan;
     world.plan = good;
     let all = [number(2), number(3), number(5)];
-    world.store.set_approved(good, ISSUE, &all, Some(false), None, world.now).await.expect("noted");
+    world.store.plans().set_approved(good, ISSUE, &all, Some(false), None, world.now).await.expect("noted");
     assert_eq!(withdraw(&world, Who::Mona).await.status(), StatusCode::SEE_OTHER);
     assert_eq!(deeds(&world).await, [order(good), order(old)]);
 }

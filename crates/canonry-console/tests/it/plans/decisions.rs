@@ -15,14 +15,19 @@ use crate::world::{ISSUE, Who, number};
 async fn approved_rows_are_the_default_and_the_limit_is_counted_in() {
     let world = PlanWorld::new().await;
     let settings = Some("close:\n  maxPerDay: 1\n");
-    world.store.write_repo_settings(world.repo.id, settings, world.now).await.expect("kept");
+    world.store.repos().write_settings(world.repo.id, settings, world.now).await.expect("kept");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(page.contains("No row is approved.") && !page.contains("id=\"apply-approved\""), "{page}");
     assert!(page.contains("type <code>close 1 in tide/pool</code> (2 more wait for the daily limit)"), "{page}");
     assert!(page.contains("1 of the 3 unreviewed rows can be closed now; 2 wait."), "{page}");
     assert!(!page.contains("data-keep required checked"), "nothing unreviewed is preselected: {page}");
 
-    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now).await.expect("noted");
+    world
+        .store
+        .plans()
+        .set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now)
+        .await
+        .expect("noted");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(page.contains("value=\"1\" id=\"apply-approved\" data-keep required checked> the 1 approved"), "{page}");
     assert!(
@@ -55,11 +60,11 @@ async fn an_apply_is_stopped_beside_its_progress() {
     assert!(part(Who::Mona).await.contains(&offered));
     assert!(!part(Who::Rita).await.contains(&offered), "readers stop nothing");
     assert_eq!(stop(Who::Rita).await.status(), StatusCode::FORBIDDEN);
-    assert_eq!(world.store.stop_of_apply(world.plan).await.expect("reads"), None);
+    assert_eq!(world.store.plans().stop_of_apply(world.plan).await.expect("reads"), None);
     let stopped = stop(Who::Mona).await;
     assert!(flash_of(&stopped).contains("stops before the next row"), "{}", flash_of(&stopped));
     let mona: Login = "mona".parse().expect("a login");
-    assert_eq!(world.store.stop_of_apply(world.plan).await.expect("reads"), Some((world.now, Some(mona))));
+    assert_eq!(world.store.plans().stop_of_apply(world.plan).await.expect("reads"), Some((world.now, Some(mona))));
     let told = part(Who::Mona).await;
     assert!(told.contains("Applying the plan: stopping") && !told.contains(&offered), "{told}");
 }
@@ -85,13 +90,13 @@ async fn a_ruling_leaves_the_other_clusters_and_offers_a_new_plan() {
     assert!(!page.contains("id=\"new-plan\""), "{page}");
     let later = world.now + SignedDuration::from_secs(1);
     let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
-    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(page.contains("2 rows will be left open") && page.contains("close 1 in tide/pool"), "{page}");
     assert!(page.contains("id=\"new-plan\"") && page.contains("It keeps exclusions, and approvals"), "{page}");
     assert!(!world.page(Who::Rita, &world.path("")).await.contains("id=\"new-plan\""));
     let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
-    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     let page = world.page(Who::Mona, &world.path("")).await;
     assert!(
         page.contains("This plan cannot be applied any more: override") && page.contains("id=\"new-plan\""),
@@ -106,7 +111,8 @@ async fn an_exclusion_of_an_earlier_plan_is_shown_and_lifted() {
     let mut world = PlanWorld::new().await;
     let fields = [("word", "exclude"), ("item", "issue/2")];
     world.send(Who::Mona, &world.path("/rows"), &fields, false).await;
-    let rulings = async |world: &PlanWorld| world.store.overrides(world.repo.id, None).await.expect("reads");
+    let rulings =
+        async |world: &PlanWorld| world.store.duplicates().overrides(world.repo.id, None).await.expect("reads");
     assert_eq!(rulings(&world).await[0].kind, OverrideKind::Excluded);
     let settings = world.page(Who::Mona, "/settings").await;
     assert!(settings.contains("is excluded: not to be closed as a duplicate of"), "{settings}");
@@ -117,7 +123,8 @@ async fn an_exclusion_of_an_earlier_plan_is_shown_and_lifted() {
     let later = world.now + SignedDuration::from_secs(1);
     world.plan = world
         .store
-        .create_plan_keeping(world.repo.id, &plan_header("again"), &[row], &words, later)
+        .plans()
+        .create_keeping_approvals(world.repo.id, &plan_header("again"), &[row], &words, later)
         .await
         .expect("planned");
     let page = world.page(Who::Mona, &world.path("/rows/issue/2?show=excluded")).await;

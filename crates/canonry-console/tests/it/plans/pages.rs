@@ -72,7 +72,12 @@ async fn rows_are_filtered_and_grouped_by_what_stays_open() {
     assert_eq!(rows("skips&reason=not_open").await, [0; 0]);
     assert_eq!(rows("skips&reason=pinned").await, [6]);
     assert_eq!(rows("closes&after=issue/3").await, [5]);
-    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now).await.expect("noted");
+    world
+        .store
+        .plans()
+        .set_approved(world.plan, ISSUE, &[number(3)], Some(true), None, world.now)
+        .await
+        .expect("noted");
     assert_eq!(rows("undecided").await, [2, 5]);
     assert_eq!(rows("approved").await, [3]);
     let page = world.page(Who::Mona, &world.path("")).await;
@@ -94,7 +99,7 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
     let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
     assert!(page.contains("This plan can be applied for another 7 days") && !page.contains("Changed since"));
     let edited = format!("{} and more", body(3));
-    world.store.take_in(&world.repo, vec![issue(3, &edited)], world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, vec![issue(3, &edited)], world.now).await.expect("taken in");
     let page = world.page(Who::Mona, &world.path("/rows/issue/3")).await;
     assert!(page.contains("Changed since the plan was made: its text was changed."), "{page}");
     assert!(page.contains("the plan was made with another"));
@@ -106,7 +111,7 @@ async fn what_changed_since_the_plan_and_what_holds_it_back_is_told() {
     assert!(page.contains("It cannot be applied now"));
     let by = "mona".parse().expect("a login");
     let kind = canonry_store::BrakeKind::Pause;
-    world.store.set_brake(world.repo.id, kind, Some(&by), "so", world.now).await.expect("set");
+    world.store.close().set_brake(world.repo.id, kind, Some(&by), "so", world.now).await.expect("set");
     assert!(
         world
             .page(Who::Rita, &world.path(""))
@@ -122,10 +127,10 @@ async fn a_plan_that_would_be_refused_is_not_offered() {
     assert!(world.told("").await.contains("plan 1 has 3 rows that nobody looked at: review it"));
     let apart = ruling(OverrideKind::NotDuplicate, 2, Some(1));
     let later = world.now + SignedDuration::from_secs(1);
-    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     assert!(world.told("/plans").await.contains("to be reviewed"), "the other cluster can be applied");
     let apart = ruling(OverrideKind::NotDuplicate, 5, Some(4));
-    world.store.add_override(world.repo.id, apart, later).await.expect("ruled");
+    world.store.duplicates().add_override(world.repo.id, apart, later).await.expect("ruled");
     let told = world.told("/plans").await;
     assert!(told.contains("stale: its clusters were ruled about since") && !told.contains("to be reviewed"));
     let told = world.told("").await;
@@ -142,10 +147,11 @@ async fn a_plan_that_would_be_refused_is_not_offered() {
 #[tokio::test]
 async fn what_an_apply_came_to_is_said_as_it_is() {
     let world = PlanWorld::new().await;
-    let run = world.store.begin_apply(world.plan, "applying", world.now).await.expect("begun").expect("a plan").id;
+    let run =
+        world.store.plans().begin_apply(world.plan, "applying", world.now).await.expect("begun").expect("a plan").id;
     let ended = async |of: i64, outcome: CloseOutcome| {
         let result = CloseResult { outcome, reason: Some("drift:source_edited"), outbox_key: None };
-        let recorded = world.store.record_close_result(run, ISSUE, number(of), result, world.now).await;
+        let recorded = world.store.plans().record_close_result(run, ISSUE, number(of), result, world.now).await;
         assert!(recorded.expect("recorded"));
     };
     ended(2, CloseOutcome::Skipped).await;
@@ -153,7 +159,7 @@ async fn what_an_apply_came_to_is_said_as_it_is() {
     assert!(page.contains("0 closed, 2 left") && page.matches("<time").count() == 1, "only when it was made: {page}");
     ended(3, CloseOutcome::Skipped).await;
     ended(5, CloseOutcome::Failed).await;
-    world.store.finish_close_run(run, world.now).await.expect("finished");
+    world.store.plans().finish_run(run, world.now).await.expect("finished");
     let page = world.page(Who::Rita, "/plans").await;
     assert!(page.contains("nothing closed: 2 skipped, 1 failed") && !page.contains("badge good"), "{page}");
     assert_eq!(page.matches("<time").count(), 2, "{page}");
@@ -163,10 +169,10 @@ async fn what_an_apply_came_to_is_said_as_it_is() {
 async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
     let mut world = PlanWorld::new().await;
     let many: Vec<_> = (10..=140).map(|of| issue(of, "long")).collect();
-    world.store.take_in(&world.repo, many, world.now).await.expect("taken in");
+    world.store.corpus().upsert_items(&world.repo, many, world.now).await.expect("taken in");
     let rows: Vec<_> = (10..=140).map(|of| plan_row(of, 1)).collect();
     world.plan =
-        world.store.create_plan(world.repo.id, &plan_header("planning"), &rows, world.now).await.expect("planned");
+        world.store.plans().create(world.repo.id, &plan_header("planning"), &rows, world.now).await.expect("planned");
     for (of, tail) in [(12, ""), (61, ""), (135, ""), (12, "?after=issue/100")] {
         let page = world.page(Who::Rita, &world.path(&format!("/rows/issue/{of}{tail}"))).await;
         assert!(page.contains(&format!("id=\"row-issue-{of}\" tabindex=\"-1\" data-current")), "{of}: {page}");
@@ -181,7 +187,12 @@ async fn the_list_shows_the_chosen_row_however_far_behind_it_is() {
 #[tokio::test]
 async fn a_plan_can_be_kept_as_a_file() {
     let world = PlanWorld::new().await;
-    world.store.set_approved(world.plan, ISSUE, &[number(3)], Some(false), None, world.now).await.expect("noted");
+    world
+        .store
+        .plans()
+        .set_approved(world.plan, ISSUE, &[number(3)], Some(false), None, world.now)
+        .await
+        .expect("noted");
     let file = async |ending: &str| {
         let path = world.path(&format!("/export.{ending}"));
         for (who, status) in [(Who::Rita, StatusCode::FORBIDDEN), (Who::Stranger, StatusCode::NOT_FOUND)] {
@@ -219,7 +230,7 @@ async fn a_row_says_nothing_of_what_was_deleted_on_github() {
     for gone in [1, 2] {
         let text = format!("What I did in {gone}:");
         assert!(planned.page(Who::Rita, &row).await.contains(&text));
-        let marked = planned.store.mark_gone(planned.repo.id, number(gone), Gone::Deleted, planned.now).await;
+        let marked = planned.store.corpus().mark_gone(planned.repo.id, number(gone), Gone::Deleted, planned.now).await;
         assert!(marked.expect("written"));
         let told = planned.page(Who::Rita, &row).await;
         assert!(!told.contains(&text) && told.contains("(gone from GitHub)"), "{told}");

@@ -115,7 +115,8 @@ async fn a_life_is_understood_at_once() {
     // A maintainer says no; then the next push says nothing, and the page says why.
     let mona: Login = "mona".parse().expect("a login");
     let kind = DismissalKind::Resolved;
-    let dismissed = world.store.dismiss_finding(history.rejected, None, kind, Dismisser::Maintainer, &mona, world.now);
+    let dismissed =
+        world.store.findings().dismiss(history.rejected, None, kind, Dismisser::Maintainer, &mona, world.now);
     assert!(dismissed.await.expect("stored"));
     let odd = Finding { category: Category::Style, ..finding("src/run.js", 8, "Odd name") };
     let quiet = FindingRecord {

@@ -26,7 +26,7 @@ async fn each_page_is_for_readers_and_for_nobody_else() {
         assert_eq!(world.ask(Who::Rita, path, false).await.status(), StatusCode::NOT_FOUND, "{path}");
     }
     // What another repository has is not found here, whatever its number.
-    let other = world.store.ensure_repo(&"tide/other".parse().expect("a name"), world.now).await.expect("stored");
+    let other = world.store.repos().ensure(&"tide/other".parse().expect("a name"), world.now).await.expect("stored");
     for path in [review, finding] {
         let path = format!("/r/{}{path}", other.name);
         let answer = world.get(Who::Operator, &path).send().await.expect("answered");

@@ -51,7 +51,7 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     assert_eq!(answer.status(), StatusCode::SEE_OTHER);
     assert_eq!(answer.headers()["location"], format!("/r/{REPO}/patterns"));
     assert_eq!(world.patterns_and_deeds().await, (1, 1));
-    let deed = world.store.console_actions(world.repo.id, 1).await.expect("reads").remove(0);
+    let deed = world.store.console().actions(world.repo.id, 1).await.expect("reads").remove(0);
     assert_eq!((deed.action.as_str(), deed.subject.as_str()), ("clear reactions", odd.as_str()));
     assert_eq!((deed.by.as_ref().map(Login::as_str), deed.is_operator), (Some("mona"), false));
     let told = world.told("/patterns").await;
@@ -72,7 +72,8 @@ async fn a_maintainer_clears_a_pattern_and_nobody_else_does() {
     );
 
     // Each clear can be undone, by maintainers.
-    let newest = world.store.feedback_clears(world.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
+    let newest =
+        world.store.findings().feedback_clears(world.repo.id, None, 1).await.expect("reads").remove(0).id.to_string();
     let fields = [("id", newest.as_str())];
     let readers = world.page(Who::Rita, "/patterns").await;
     assert!(!readers.contains("/patterns/restore"), "{readers}");
@@ -93,7 +94,7 @@ async fn what_people_reject_is_said_to_be_hidden_where_that_is_switched_on() {
     let world = ConsoleWorld::on_github().await;
     let history = review_history(&world).await;
     let yaml = "feedback:\n  autoSuppress:\n    enabled: true\n    thresholds:\n      minDistinctPRs: 1\n";
-    world.store.write_repo_settings(world.repo.id, Some(yaml), world.now).await.expect("stored");
+    world.store.repos().write_settings(world.repo.id, Some(yaml), world.now).await.expect("stored");
     let told = world.told("/patterns").await;
     assert!(told.contains("A pattern is hidden once 3 people reject it on 1 pull request"), "{told}");
     let row = told.split("Odd name").nth(1).expect("the pattern");

@@ -32,17 +32,17 @@ impl ConsoleWorld {
             labels: Some(if of == 9 { vec![HOSTILE.to_owned()] } else { Vec::new() }),
             ..ItemRecord::new(ISSUE, number(of), text(of))
         });
-        world.store.take_in(&world.repo, records.collect(), world.now).await.expect("taken in");
+        world.store.corpus().upsert_items(&world.repo, records.collect(), world.now).await.expect("taken in");
         world
     }
 
     pub(crate) async fn decide(&self, decision: NewDecision) {
-        self.store.write_decisions(self.repo.id, &[decision], self.now).await.expect("written");
+        self.store.judge().write_decisions(self.repo.id, &[decision], self.now).await.expect("written");
     }
 
     pub(crate) async fn map(&self, pairs: &[(i64, i64)]) {
         let mapping = pairs.iter().map(|(item, canonical)| (number(*item), number(*canonical))).collect();
-        self.store.set_canonicals(self.repo.id, ISSUE, RAW, &mapping, self.now).await.expect("written");
+        self.store.duplicates().set_canonicals(self.repo.id, ISSUE, RAW, &mapping, self.now).await.expect("written");
     }
 }
 

@@ -16,7 +16,11 @@ impl ConsoleWorld {
             body: Some(format!("What happens in {of}: {HOSTILE}")),
             ..ItemRecord::new(ISSUE, number(of), format!("Issue {of} {HOSTILE}"))
         };
-        self.store.take_in(&self.repo, (1..=issues).map(issue).collect(), self.now).await.expect("taken in");
+        self.store
+            .corpus()
+            .upsert_items(&self.repo, (1..=issues).map(issue).collect(), self.now)
+            .await
+            .expect("taken in");
     }
 
     /// A verdict on an issue, its nearest neighbour being issue 1.
@@ -28,7 +32,7 @@ impl ConsoleWorld {
             candidates: vec![neighbour(1, value, true)],
             ..plain_record(of, verdict, named.then_some(1), value)
         };
-        self.store.write_triage_record(self.repo.id, &record, self.now).await.expect("written");
+        self.store.duplicates().write_triage_record(self.repo.id, &record, self.now).await.expect("written");
     }
 
     /// Closed by mona as a duplicate of issue 1, or as done.
@@ -48,7 +52,7 @@ impl ConsoleWorld {
             cluster: Vec::new(),
             occurred_at: at,
         };
-        self.store.record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
+        self.store.learning().record_outcome_events(self.repo.id, &[event], at).await.expect("recorded");
     }
 
     /// An audit: .95 right, .90 wrong, .85 right, and one that only the strong judge finds.
@@ -94,6 +98,6 @@ impl ConsoleWorld {
             prompt_version: Some(1),
             proof: None,
         };
-        self.store.write_audit(self.repo.id, &audit, &items, self.now).await.expect("written")
+        self.store.judge().write_audit(self.repo.id, &audit, &items, self.now).await.expect("written")
     }
 }

@@ -90,15 +90,15 @@ impl ConsoleWorld {
         let (now, id) = (github.now, github.get(REPO).id);
         let emulator = Emulator::start(github).await;
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let id = GithubId(i64::try_from(id).expect("small"));
-        let repo = store.identify_repo(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
+        let repo = store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
         for (login, id) in accounts {
             let (id, name) = (GithubId(i64::try_from(id).expect("small")), login.parse::<Login>().expect("a login"));
-            store.begin_console_session(&hash(login), SessionOf::Account(id, &name), now).await.expect("begun");
+            store.console().begin_session(&hash(login), SessionOf::Account(id, &name), now).await.expect("begun");
         }
         let seal = AdminToken::given(&Secret::new(ADMIN_TOKEN)).seal("operator");
-        store.begin_console_session(&hash("operator"), SessionOf::Operator { seal }, now).await.expect("begun");
+        store.console().begin_session(&hash("operator"), SessionOf::Operator { seal }, now).await.expect("begun");
         let clock = Arc::new(ManualClock::new(now));
         let api: url::Url = emulator.url().parse().expect("a URL");
         let options = ClientOptions {

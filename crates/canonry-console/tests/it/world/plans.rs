@@ -35,7 +35,7 @@ impl PlanWorld {
         let planned = Self::without_maintainers().await;
         let maintainers = ["mona".parse().expect("a login")];
         let (repo, now) = (planned.repo.id, planned.now);
-        planned.store.set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("set");
+        planned.store.repos().set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("set");
         planned
     }
 
@@ -43,7 +43,11 @@ impl PlanWorld {
     pub(crate) async fn without_maintainers() -> Self {
         let world = ConsoleWorld::new().await;
         let (store, repo) = (&world.store, &world.repo);
-        store.take_in(repo, (1..=6).map(|of| issue(of, &body(of))).collect(), world.now).await.expect("taken in");
+        store
+            .corpus()
+            .upsert_items(repo, (1..=6).map(|of| issue(of, &body(of))).collect(), world.now)
+            .await
+            .expect("taken in");
         let mut planned = Self { world, plan: CloseRunId::new(0) };
         planned.plan = planned.planned(SignedDuration::ZERO).await;
         planned
@@ -53,8 +57,12 @@ impl PlanWorld {
     pub(crate) async fn planned(&self, ago: SignedDuration) -> CloseRunId {
         let mut rows = Vec::new();
         for (of, target, skip) in [(2, 1, None), (3, 1, None), (5, 4, None), (6, 4, Some(SkipReason::Pinned))] {
-            let items =
-                self.store.items_by_number(self.repo.id, ISSUE, &[number(of), number(target)]).await.expect("reads");
+            let items = self
+                .store
+                .corpus()
+                .items_by_number(self.repo.id, ISSUE, &[number(of), number(target)])
+                .await
+                .expect("reads");
             let item = |of| items.iter().find(|item| item.number == number(of)).expect("stored");
             rows.push(NewPlanRow {
                 skip,
@@ -63,18 +71,19 @@ impl PlanWorld {
                 ..plan_row(of, target)
             });
         }
-        self.store.create_plan(self.repo.id, &plan_header("planning"), &rows, self.now - ago).await.expect("planned")
+        self.store.plans().create(self.repo.id, &plan_header("planning"), &rows, self.now - ago).await.expect("planned")
     }
 
     /// The plan as if it had been applied: 2 closed, 3 skipped, 5 not reached.
     pub(crate) async fn applied(&self) {
-        let run = self.store.begin_apply(self.plan, "applying", self.now).await.expect("begun").expect("a plan").id;
+        let run =
+            self.store.plans().begin_apply(self.plan, "applying", self.now).await.expect("begun").expect("a plan").id;
         for (of, outcome, reason) in [
             (2, CloseOutcome::Applied { objected: false }, None),
             (3, CloseOutcome::Skipped, Some("drift:source_edited")),
         ] {
             let result = CloseResult { outcome, reason, outbox_key: None };
-            let is_recorded = self.store.record_close_result(run, ISSUE, number(of), result, self.now).await;
+            let is_recorded = self.store.plans().record_close_result(run, ISSUE, number(of), result, self.now).await;
             assert!(is_recorded.expect("recorded"));
         }
     }
@@ -121,7 +130,7 @@ impl PlanWorld {
     }
 
     pub(crate) async fn rows(&self) -> Vec<CloseRunRow> {
-        self.store.close_run_rows(self.plan).await.expect("reads")
+        self.store.plans().rows(self.plan).await.expect("reads")
     }
 
     /// Each close row with what was said of it and by whom.
@@ -131,7 +140,7 @@ impl PlanWorld {
     }
 
     pub(crate) async fn jobs(&self) -> Vec<Job> {
-        self.store.jobs(&JobFilter::default(), 10).await.expect("reads")
+        self.store.jobs().list(&JobFilter::default(), 10).await.expect("reads")
     }
 }
 

@@ -19,8 +19,8 @@ impl ConsoleWorld {
 
     /// How many patterns have votes that count, and how many deeds were written down.
     pub(crate) async fn patterns_and_deeds(&self) -> (usize, usize) {
-        let patterns = self.store.pattern_feedback(self.repo.id).await.expect("reads").len();
-        (patterns, self.store.console_actions(self.repo.id, 99).await.expect("reads").len())
+        let patterns = self.store.findings().pattern_feedback(self.repo.id).await.expect("reads").len();
+        (patterns, self.store.console().actions(self.repo.id, 99).await.expect("reads").len())
     }
 
     /// A review of a pull request that was begun so many hours ago, in place of one that was not completed.
@@ -40,7 +40,7 @@ impl ConsoleWorld {
             owner: "test",
             until: at + SignedDuration::from_mins(5),
         };
-        let Claimed::Run(run) = self.store.claim_review(&claim, at).await.expect("claims") else {
+        let Claimed::Run(run) = self.store.review().claim(&claim, at).await.expect("claims") else {
             panic!("nothing stands in the way")
         };
         run.id
@@ -49,7 +49,7 @@ impl ConsoleWorld {
     pub(crate) async fn failed(&self, pull: i64, head: char, hours: i64, why: &str) -> ReviewId {
         let run = self.begun(pull, head, hours).await;
         let at = self.now - SignedDuration::from_hours(hours);
-        assert!(self.store.fail_review(run, "test", why, at).await.expect("stores"));
+        assert!(self.store.review().fail(run, "test", why, at).await.expect("stores"));
         run
     }
 
@@ -77,7 +77,7 @@ impl ConsoleWorld {
             findings,
         };
         let at = self.now - SignedDuration::from_hours(hours);
-        let ids = self.store.complete_review(&record, at).await.expect("stores").expect("its own");
+        let ids = self.store.review().complete(&record, at).await.expect("stores").expect("its own");
         (run, ids)
     }
 
@@ -86,7 +86,7 @@ impl ConsoleWorld {
         let at = self.now - SignedDuration::from_mins(id);
         let reaction =
             NewReaction { repo: self.repo.id, reaction: GithubId(id), finding, by: &by, up, at, teaches: true };
-        assert!(self.store.keep_reaction(&reaction).await.expect("kept"), "new");
+        assert!(self.store.findings().record_reaction(&reaction).await.expect("kept"), "new");
     }
 }
 
@@ -113,7 +113,7 @@ pub(crate) async fn review_history(world: &ConsoleWorld) -> ReviewHistory {
     let by = HiddenBy::Pattern(HOSTILE.to_owned());
     let (first, ids) = world.reviewed(1, 'a', 50, &details(), &[new(&eval), hidden(&nasty, &by)]).await;
     let posted = [(ids[0], GithubId(71))];
-    world.store.record_posted_findings(world.repo.id, number(1), first, &posted, world.now).await.expect("stored");
+    world.store.findings().record_posted(world.repo.id, number(1), first, &posted, world.now).await.expect("stored");
     let same = |id, finding| FindingRecord {
         earlier: Some(id),
         status: FindingStatus::Same,

@@ -72,9 +72,9 @@ impl ServiceWorld {
     /// Has a job given up that was queued just now.
     pub(crate) async fn give_up(&self, job: JobId) {
         let (now, caps) = (self.clock.now(), JobCaps { per_repo: 9, in_all: 9 });
-        let lease = self.store.lease_job("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
+        let lease = self.store.jobs().lease("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
         assert_eq!(lease.expect("leases").expect("due").id, job);
-        let ended = self.store.end_job(JobLease { id: job, owner: "w" }, JobEnd::Dead("no"), now).await;
+        let ended = self.store.jobs().end(JobLease { id: job, owner: "w" }, JobEnd::Dead("no"), now).await;
         assert!(ended.expect("ends"));
     }
 
@@ -93,7 +93,7 @@ impl ServiceWorld {
             payload: &body,
             fate: if is_ignored { Fate::Ignored("of no use") } else { Fate::Job(job) },
         };
-        self.store.accept_delivery(&delivery, self.clock.now()).await.expect("accepted");
+        self.store.deliveries().accept(&delivery, self.clock.now()).await.expect("accepted");
     }
 
     /// Sends a form as somebody's browser does.
@@ -113,24 +113,24 @@ async fn fill(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
         record.labels = Some(vec![HOSTILE.to_owned()]);
         record.state = Some(if record.number.get() == 2 { ItemState::Closed } else { ItemState::Open });
     }
-    store.take_in(repo, records, now).await.expect("taken in");
+    store.corpus().upsert_items(repo, records, now).await.expect("taken in");
     let record =
         NewTriageRecord { reasoning: HOSTILE.to_owned(), ..plain_record(7, Verdict::Duplicate, Some(3), 0.93) };
-    let triage = store.write_triage_record(repo.id, &record, now).await.expect("written");
+    let triage = store.duplicates().write_triage_record(repo.id, &record, now).await.expect("written");
     let canonicals = BTreeMap::from([(number(3), number(3)), (number(7), number(3))]);
-    store.set_canonicals(repo.id, issue, Representation::Raw, &canonicals, now).await.expect("written");
+    store.duplicates().set_canonicals(repo.id, issue, Representation::Raw, &canonicals, now).await.expect("written");
     let grace = NewGrace { triage_id: Some(triage), ..grace(7, 3, now, 72) };
-    store.begin_grace(repo.id, &grace).await.expect("begun");
+    store.close().begin_grace(repo.id, &grace).await.expect("begun");
     let mona: Login = "mona".parse().expect("a login");
     let ruling = NewOverride { note: Some(HOSTILE), by: Some(&mona), ..ruling(OverrideKind::NotDuplicate, 8, Some(9)) };
-    store.add_override(repo.id, ruling, now).await.expect("ruled");
-    store.set_maintainers(repo.id, MaintainerSource::Github, &[mona], now).await.expect("written");
+    store.duplicates().add_override(repo.id, ruling, now).await.expect("ruled");
+    store.repos().set_maintainers(repo.id, MaintainerSource::Github, &[mona], now).await.expect("written");
     // One mistake, in another section than the mode.
     let file = format!("# {HOSTILE}\ntriage:\n  mode: grace\nmentions:\n  handle: '{}'\n", HOSTILE.replace('\'', "''"));
-    store.write_repo_settings(repo.id, Some(&file), now).await.expect("written");
+    store.repos().write_settings(repo.id, Some(&file), now).await.expect("written");
     let action =
         NewConsoleAction { by: None, is_operator: true, repo: Some(repo.id), action: "pause", subject: HOSTILE };
-    store.record_console_action(&action, now).await.expect("written");
+    store.console().record_action(&action, now).await.expect("written");
     jobs(store, repo, now).await
 }
 
@@ -151,13 +151,13 @@ async fn jobs(store: &Store, repo: &Repo, now: Timestamp) -> JobId {
         payload: &body,
         fate: Fate::Job(job),
     };
-    store.accept_delivery(&delivery, now).await.expect("accepted");
+    store.deliveries().accept(&delivery, now).await.expect("accepted");
     let caps = JobCaps { per_repo: 9, in_all: 9 };
-    let lease = store.lease_job("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
+    let lease = store.jobs().lease("w", caps, JobScope::All, now, now + SignedDuration::from_secs(60)).await;
     let job = lease.expect("leases").expect("due");
-    let ended = store.end_job(JobLease { id: job.id, owner: "w" }, JobEnd::Dead(HOSTILE), now).await;
+    let ended = store.jobs().end(JobLease { id: job.id, owner: "w" }, JobEnd::Dead(HOSTILE), now).await;
     assert!(ended.expect("ends"));
     let recover = NewJob { key: "recover", repo: None, kind: "recover", payload: &payload };
-    store.queue_job(&recover, now + SignedDuration::from_hours(1), now).await.expect("queued");
+    store.jobs().enqueue(&recover, now + SignedDuration::from_hours(1), now).await.expect("queued");
     job.id
 }

@@ -398,7 +398,7 @@ on_both_engines! {
         let copy = TestDatabase::sqlite();
         let now = setting.emulator.world().now;
         let store = Store::open(&copy.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let options = ClientOptions {
             api: setting.emulator.url().parse().expect("a URL"),
             clock: Arc::new(WorldClock(Arc::clone(&setting.emulator))),

@@ -74,7 +74,7 @@ impl Setting {
         let now = world.now;
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         Self { emulator, store, repo, own, auth, keys: AtomicUsize::new(0), _database: database }
     }
 

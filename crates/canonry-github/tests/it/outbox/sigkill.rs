@@ -97,7 +97,7 @@ async fn owe(setting: &Setting, round: usize) -> Vec<canonry_domain::ItemNumber>
 
 async fn all_arrived(setting: &Setting, items: &[canonry_domain::ItemNumber]) {
     for &item in items {
-        for entry in setting.store.outbox_entries(setting.repo.id, item).await.expect("reads") {
+        for entry in setting.store.outbox().of_item(setting.repo.id, item).await.expect("reads") {
             assert_eq!(entry.state, OutboxState::Sent, "{entry:?}");
         }
         assert_eq!(setting.own_comments(item), ["Hello", CLOSING]);

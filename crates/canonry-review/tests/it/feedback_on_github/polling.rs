@@ -162,10 +162,10 @@ on_both_engines! {
         let report = setting.poll().await;
         assert_eq!((hidden.hits(), report.asked, report.failed.len()), (1, 0, 1), "{report:?}");
         let store = &setting.project.store;
-        store.set_repo_access(setting.repo.id, RepoAccess::Removed, setting.now()).await.expect("stored");
+        store.repos().set_access(setting.repo.id, RepoAccess::Removed, setting.now()).await.expect("stored");
         assert_eq!(setting.poll().await, FindingReactionsReport::default());
         assert_eq!(setting.poll_pull(posted.number).await, FindingReactionsReport::default());
-        store.set_repo_access(setting.repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
+        store.repos().set_access(setting.repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
         assert_eq!(setting.poll().await.asked, 1, "the other one was heard a moment ago");
     }
 }

@@ -79,7 +79,7 @@ impl Setting {
         let base = project.git.write("a.js", code("a();")).commit("base");
         project.git.branch("topic").write("a.js", code("b();")).commit("push A");
         project.reported(&[(MILD, "a.js", 30, "minor", "style"), (GRAVE, "a.js", 30, "critical", "security")]);
-        let repo = project.store.repo(&project.name).await.expect("reads").expect("stored");
+        let repo = project.store.repos().find(&project.name).await.expect("reads").expect("stored");
         Self { emulator, github, project, repo, base }
     }
 
@@ -115,7 +115,7 @@ impl Setting {
             comments.push((one.id.expect("stored"), GithubId(i64::try_from(comment).expect("small"))));
         }
         let (run, now) = (report.review.expect("stored"), self.now());
-        let posted = self.project.store.record_posted_findings(self.repo.id, number, run, &comments, now);
+        let posted = self.project.store.findings().record_posted(self.repo.id, number, run, &comments, now);
         posted.await.expect("stored");
         comments
     }
@@ -140,7 +140,7 @@ impl Setting {
 
     /// What people think of a pattern, by its title.
     pub(crate) async fn feedback(&self, title: &str) -> PatternFeedback {
-        let patterns = self.project.store.pattern_feedback(self.repo.id).await.expect("reads");
+        let patterns = self.project.store.findings().pattern_feedback(self.repo.id).await.expect("reads");
         let found = patterns.into_iter().find(|pattern| pattern.title == title);
         found.map(|pattern| pattern.feedback).unwrap_or_default()
     }
@@ -148,6 +148,6 @@ impl Setting {
     pub(crate) async fn set_maintainers(&self, logins: &[&str]) {
         let logins: Vec<Login> = logins.iter().map(|name| login(name)).collect();
         let source = canonry_store::MaintainerSource::Set;
-        self.project.store.set_maintainers(self.repo.id, source, &logins, self.now()).await.expect("stored");
+        self.project.store.repos().set_maintainers(self.repo.id, source, &logins, self.now()).await.expect("stored");
     }
 }

@@ -27,7 +27,7 @@ on_both_engines! {
         assert!(!is_maintainer(store, None, repo, &login("maint")).await.expect("nobody is known to"));
         // Only a list that a person set stands in for GitHub.
         let source = canonry_store::MaintainerSource::Github;
-        store.set_maintainers(repo.id, source, &[login("ada")], setting.now()).await.expect("stored");
+        store.repos().set_maintainers(repo.id, source, &[login("ada")], setting.now()).await.expect("stored");
         assert_eq!(may("ada").await, None);
         setting.set_maintainers(&["ada", "ann"]).await;
         assert_eq!((may("ada").await, may("maint").await), (Some(Dismisser::Maintainer), None));
@@ -61,7 +61,7 @@ on_both_engines! {
         assert!(!reopen_thread(store, mild, now).await.expect("asks"));
         dismiss_in_thread(store, mild, DismissalKind::Resolved, &ann, Dismisser::Author, now).await.expect("writes");
         assert!(reopen_thread(store, mild, now).await.expect("writes"));
-        let standing = store.dismissals_of(posted.finding(MILD)).await.expect("reads");
+        let standing = store.findings().dismissals_of(posted.finding(MILD)).await.expect("reads");
         let standing: Vec<_> = standing.iter().map(|one| (one.dismissal.kind, one.withdrawn_at.is_some())).collect();
         assert_eq!(standing, [(DismissalKind::NotUseful, false), (DismissalKind::Resolved, true)]);
     }

@@ -35,9 +35,9 @@ async fn expect_whole(project: &Project, base: &CommitSha, head: &CommitSha, whe
     let report = reviewed(project, base, head).await;
     assert_eq!(statuses(&report), ["a.js:30 fixed", "b.js:30 same", "c.js:1 new!"], "{when}");
     assert_eq!(project.stored_reviews().await, 2, "{when}");
-    let ledger = project.store.review_ledger(project.repo, &project.subject).await.expect("ledger");
+    let ledger = project.store.review().ledger(project.repo, &project.subject).await.expect("ledger");
     assert_eq!(ledger.len(), 3, "{when}");
-    let sightings = project.store.review_sightings(report.review.expect("stored")).await.expect("sightings");
+    let sightings = project.store.review().sightings(report.review.expect("stored")).await.expect("sightings");
     assert_eq!(sightings.len(), 3, "{when}");
 }
 

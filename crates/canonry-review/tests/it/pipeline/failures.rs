@@ -43,7 +43,7 @@ on_both_engines! {
         let error = project.try_review(&base, &head, Asked::default()).await.expect_err("nobody is named");
         assert_eq!(error.to_string(), "review the change: no reviewer was named");
         assert_eq!(project.stored_reviews().await, 0);
-        let runs = project.store.review_runs(project.repo, None, 10).await.expect("runs");
+        let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         assert!(runs.iter().all(|run| run.state == ReviewState::Failed), "{runs:?}");
         assert_eq!(runs[0].error.as_deref(), Some("review the change: no reviewer was named"));
         // A failed run keeps nobody from trying again.
@@ -57,7 +57,7 @@ on_both_engines! {
         let nobody = "1234567890123456789012345678901234567890".parse().expect("an id");
         let error = project.try_review(&base, &nobody, Asked::default()).await.expect_err("no such commit");
         assert!(matches!(error, ReviewError::Change(_)), "{error}");
-        let runs = project.store.review_runs(project.repo, None, 10).await.expect("runs");
+        let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         assert_eq!((runs.len(), runs[0].state), (1, ReviewState::Failed));
         // It holds back no other head.
         let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");

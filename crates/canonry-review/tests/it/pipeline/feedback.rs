@@ -54,7 +54,7 @@ impl Rejected {
             at: self.project.now(),
             teaches,
         };
-        assert!(self.project.store.keep_reaction(&reaction).await.expect("stored"), "it is new");
+        assert!(self.project.store.findings().record_reaction(&reaction).await.expect("stored"), "it is new");
         finding
     }
 
@@ -84,7 +84,7 @@ on_both_engines! {
         assert_eq!(points(&rejected.third().await, "Odd name"), 55);
         rejected.react(2, 2, "Odd name", "bea", false).await;
         assert_eq!(points(&rejected.third().await, "Odd name"), 35);
-        let removed = rejected.project.store.remove_reactions_except(finding, &[], rejected.project.now()).await;
+        let removed = rejected.project.store.findings().remove_reactions_except(finding, &[], rejected.project.now()).await;
         assert_eq!(removed.expect("removed"), 1);
         assert_eq!(points(&rejected.third().await, "Odd name"), 25);
     }
@@ -94,7 +94,7 @@ on_both_engines! {
         let mut rejected = two_pulls(&database, &findings).await;
         rejected.reject(1, "Odd name").await;
         // What the store pools under is what the next review compares with.
-        let pooled = rejected.project.store.pattern_feedback(rejected.project.repo).await.expect("read");
+        let pooled = rejected.project.store.findings().pattern_feedback(rejected.project.repo).await.expect("read");
         let fingerprints: Vec<_> = pooled.iter().map(|one| one.fingerprint.clone()).collect();
         assert_eq!(fingerprints, [Fingerprint::of_title("Odd name")]);
         let visible = rejected.third().await;
@@ -107,7 +107,7 @@ on_both_engines! {
         let odd = the(&hidden, "Odd name");
         assert_eq!((odd.shown, odd.hidden_by.clone()), (ShownAs::Suppressed, Some(HiddenBy::Feedback)));
         assert_eq!((hidden.hidden_patterns, the(&hidden, "Slow").shown), (1, ShownAs::Inline));
-        let stored = rejected.project.store.review(hidden.review.expect("stored")).await.expect("read").expect("there");
+        let stored = rejected.project.store.review().get(hidden.review.expect("stored")).await.expect("read").expect("there");
         assert_eq!((stored.shown, stored.suppressed), (1, 1));
 
         rejected.project.settings.feedback.auto_suppress.thresholds.min_distinct_prs = 3;
@@ -115,7 +115,7 @@ on_both_engines! {
         rejected.project.settings.feedback.auto_suppress.thresholds.min_distinct_prs = 2;
         // Who clears it starts anew.
         let by = login("mara");
-        let cleared = rejected.project.store.clear_feedback(rejected.project.repo, None, &by, rejected.project.now());
+        let cleared = rejected.project.store.findings().clear_feedback(rejected.project.repo, None, &by, rejected.project.now());
         assert_eq!(cleared.await.expect("cleared"), 1);
         let fresh = rejected.third().await;
         assert_eq!((the(&fresh, "Odd name").shown, points(&fresh, "Odd name")), (ShownAs::Inline, 45));

@@ -47,7 +47,7 @@ on_both_engines! {
         assert_eq!(first.model.as_ref().map(|model| model.calls), Some(1));
         let names: Vec<_> = first.reviewers.iter().map(|one| (one.name.as_str(), one.findings, one.files)).collect();
         assert_eq!(names, [("builtin", 0, 1), ("llm", 1, 1)]);
-        let stored = project.store.review(first.review.expect("stored")).await.expect("read").expect("there");
+        let stored = project.store.review().get(first.review.expect("stored")).await.expect("read").expect("there");
         assert_eq!(stored.model, first.model.map(|model| model.model));
 
         project.git.write("a.js", format!("x();\n{}", code("for (x of y) query(x);"))).commit("push B");

@@ -67,7 +67,7 @@ impl Project {
 
     pub(crate) async fn named(store: Store, name: &str) -> Self {
         let name: RepoName = name.parse().expect("a name");
-        let repo = store.ensure_repo(&name, at(0)).await.expect("a repository").id;
+        let repo = store.repos().ensure(&name, at(0)).await.expect("a repository").id;
         let git = TestRepository::new();
         Self {
             repository: git.local(),
@@ -166,7 +166,7 @@ impl Project {
 
     /// How many reviews of the subject are stored.
     pub(crate) async fn stored_reviews(&self) -> usize {
-        self.store.reviews(self.repo, Some(&self.subject), 1_000).await.expect("reviews").len()
+        self.store.review().list(self.repo, Some(&self.subject), 1_000).await.expect("reviews").len()
     }
 }
 

@@ -50,11 +50,11 @@ on_both_engines! {
         assert_eq!(older.expect("an answer"), ReviewOutcome::Superseded { by: None });
         let ReviewOutcome::Reviewed(newer) = newer else { panic!("{newer:?}") };
         assert_eq!(statuses(&newer), ["a.js:30 new!"]);
-        let runs = project.store.review_runs(project.repo, None, 10).await.expect("runs");
+        let runs = project.store.review().runs(project.repo, None, 10).await.expect("runs");
         let states: Vec<_> = runs.iter().map(|run| (run.head.clone(), run.state)).collect();
         assert_eq!(states, [(new.clone(), ReviewState::Completed), (old.clone(), ReviewState::Superseded)]);
         assert_eq!(project.stored_reviews().await, 1);
-        let ledger = project.store.review_ledger(project.repo, &project.subject).await.expect("ledger");
+        let ledger = project.store.review().ledger(project.repo, &project.subject).await.expect("ledger");
         assert_eq!(ledger.len(), 1);
         // Who asked for the older head before the newer one was asked for comes too late; who asks now gets it.
         let late = project.review_by(&base, &old, Asked::default(), &|| first).await.expect("an answer");

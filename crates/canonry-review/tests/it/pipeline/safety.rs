@@ -53,7 +53,7 @@ on_both_engines! {
         assert_eq!(the(&report, "Key in the code").hidden_by, None);
         assert_eq!(the(&report, "Wrong sum").hidden_by, Some(HiddenBy::Pattern("sum".to_owned())));
         // What is hidden is stored and logged.
-        let stored = rejected.project.store.review_sightings(report.review.expect("stored")).await.expect("read");
+        let stored = rejected.project.store.review().sightings(report.review.expect("stored")).await.expect("read");
         assert_eq!(stored.iter().filter(|one| one.shown == ShownAs::Suppressed).count(), 3);
     }
 
@@ -77,7 +77,7 @@ on_both_engines! {
         let report = project.review(&base).await;
         let one = the(&report, "SQL injection in query");
         assert_eq!((one.sighting.finding.severity, one.shown), (FoundSeverity::Critical, ShownAs::Inline));
-        let ledger = project.store.review_ledger(project.repo, &project.subject).await.expect("read");
+        let ledger = project.store.review().ledger(project.repo, &project.subject).await.expect("read");
         assert_eq!(ledger[0].earlier.finding.severity, FoundSeverity::Critical);
     }
 

@@ -31,7 +31,7 @@ on_both_engines! {
         let dismissed = id_at(&first, "dismissed.js");
         let by = login("ada");
         let stored =
-            project.store.dismiss_finding(dismissed, None, DismissalKind::NotUseful, Dismisser::Author, &by, project.now());
+            project.store.findings().dismiss(dismissed, None, DismissalKind::NotUseful, Dismisser::Author, &by, project.now());
         assert!(stored.await.expect("stored"));
 
         // Push B: one stays, one moves through a rename and two hundred lines, one is fixed, one is edited elsewhere.
@@ -108,7 +108,7 @@ on_both_engines! {
             let id = one.id.expect("stored");
             let by = login("ada");
             let said =
-                project.store.dismiss_finding(id, None, DismissalKind::WontFix, Dismisser::Author, &by, project.now());
+                project.store.findings().dismiss(id, None, DismissalKind::WontFix, Dismisser::Author, &by, project.now());
             assert!(said.await.expect("stored"));
         }
         project.git.write("a.js", format!("x();\n{}", code("b();"))).commit("push B");

@@ -52,14 +52,14 @@ on_both_engines! {
         };
         assert_eq!(setting.publish_while(&first, unseen).await, None);
         assert_eq!(setting.own_reviews(), (1, 1));
-        assert_eq!(setting.store.posted_findings_of(setting.repo.id, setting.pull).await.expect("read"), []);
+        assert_eq!(setting.store.findings().posted_on_pull(setting.repo.id, setting.pull).await.expect("read"), []);
         // Meanwhile somebody pushes something else.
         setting.push(&code(&[(5, "leak();"), (20, "more();")]));
         setting.emulator.world().advance(600);
         let second = setting.review(&[leak]).await;
         assert_eq!(done(&setting.publish(&second).await), (0, true, 0));
         assert_eq!(setting.own_reviews(), (1, 1));
-        let ledger = setting.store.review_ledger(setting.repo.id, &second.subject).await.expect("read");
+        let ledger = setting.store.review().ledger(setting.repo.id, &second.subject).await.expect("read");
         assert!(ledger.iter().all(|one| one.said_inline), "{ledger:?}");
     }
 }

@@ -82,8 +82,8 @@ impl Setting {
         let now = world.now;
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let known = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
-        let repo = store.identify_repo(known.id, GithubId(github_id), &known.name).await.expect("stored");
+        let known = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().identify(known.id, GithubId(github_id), &known.name).await.expect("stored");
         Self {
             emulator,
             store,

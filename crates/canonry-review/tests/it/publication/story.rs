@@ -38,8 +38,8 @@ on_both_engines! {
         let run = first.review.expect("stored");
         let check = written_check(&setting.store, &setting.repo, setting.pull, run).await.expect("reads").expect("it");
         assert_eq!((check.state, check.is_sent), (CheckState::Failure, true));
-        let stored = setting.store.review_of(setting.repo.id, run).await.expect("reads").expect("it");
-        let counts = setting.store.sighting_counts(run).await.expect("reads");
+        let stored = setting.store.review().get_of_repo(setting.repo.id, run).await.expect("reads").expect("it");
+        let counts = setting.store.review().sighting_counts(run).await.expect("reads");
         let details = StoredDetails::of(&stored, &counts).expect("this version's own");
         assert_eq!((&details.coverage, &details.reviewers, &details.model), (&first.coverage, &first.reviewers, &first.model));
         assert_eq!(details.scope.as_deref(), Some("Full review: none was completed before."));
@@ -49,7 +49,7 @@ on_both_engines! {
         let unused_id = first.findings.iter().find(|one| one.sighting.finding.title.starts_with("Unused")).expect("it");
         let (unused_id, mona) = (unused_id.id.expect("stored"), "mona".parse().expect("a login"));
         let now = setting.emulator.world().now;
-        let said = setting.store.dismiss_finding(unused_id, first.review, DismissalKind::WontFix, Dismisser::Maintainer, &mona, now).await;
+        let said = setting.store.findings().dismiss(unused_id, first.review, DismissalKind::WontFix, Dismisser::Maintainer, &mona, now).await;
         assert!(said.expect("stored"));
 
         // Nobody evaluates input any more, one file moved down by a line, and there is something new.

@@ -12,7 +12,7 @@ use crate::publication::setting::{ALL, REPO, Setting, code, done, finding};
 const LEAK: &str = "leak(file);";
 
 async fn settled(setting: &Setting) -> Vec<Option<Settled>> {
-    let posted = setting.store.posted_findings_of(setting.repo.id, setting.pull).await.expect("read");
+    let posted = setting.store.findings().posted_on_pull(setting.repo.id, setting.pull).await.expect("read");
     posted.into_iter().map(|row| row.settled).collect()
 }
 
@@ -115,7 +115,7 @@ on_both_engines! {
         let first = setting.review(std::slice::from_ref(&leak)).await;
         setting.publish(&first).await;
         let (id, ann, now) = (first.findings[0].id.expect("stored"), "ann".parse().expect("a login"), setting.emulator.world().now);
-        let said = setting.store.dismiss_finding(id, first.review, DismissalKind::Resolved, Dismisser::Author, &ann, now).await;
+        let said = setting.store.findings().dismiss(id, first.review, DismissalKind::Resolved, Dismisser::Author, &ann, now).await;
         assert!(said.expect("stored"));
         setting.push(&code(&[(5, LEAK), (9, "more();")]));
         let second = setting.review(&[leak]).await;

@@ -86,11 +86,11 @@ on_both_engines! {
         let setting = Setting::with_app(database, &ALL, &code(&[(5, "leak();")])).await;
         let report = setting.review(&[finding("Leak", 5, "major", "correctness")]).await;
         let (mona, now) = ("mona".parse().expect("a login"), setting.emulator.world().now);
-        setting.store.set_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), "holidays", now).await.expect("stored");
+        setting.store.close().set_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), "holidays", now).await.expect("stored");
         let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("something was said") };
         assert_eq!((reason.as_str(), setting.own_reviews(), setting.check()), ("paused", (0, 0), None));
         let now = setting.emulator.world().now;
-        setting.store.lift_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), now).await.expect("stored");
+        setting.store.close().lift_brake(setting.repo.id, BrakeKind::Pause, Some(&mona), now).await.expect("stored");
         setting.emulator.world().advance(3_600);
         assert_eq!(done(&setting.publish(&report).await), (1, true, 0));
     }
@@ -103,7 +103,7 @@ on_both_engines! {
         let report = setting.review(&[]).await;
         let PublicationResult::Waiting { reason, .. } = setting.publish(&report).await else { panic!("it went past the other") };
         assert_eq!(reason, "something else is to be written first, under triage:1:pr:1:1");
-        let entry = setting.store.outbox_entry(entry.id).await.expect("read").expect("stored");
+        let entry = setting.store.outbox().get(entry.id).await.expect("read").expect("stored");
         assert_eq!((entry.state, setting.own_comments().len()), (OutboxState::Pending, 0));
         assert_eq!(entry.attempts, 0);
     }

@@ -16,12 +16,12 @@ pub(crate) async fn check(after: &Aftermath) {
     every_delivery_has_ended(after).await;
     let (mut spoken, mut learned) = (0, 0);
     for name in REPOS {
-        let repo = after.store.repo(&name.parse().expect("a name")).await.expect("reads").expect("known");
+        let repo = after.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known");
         nothing_is_said_twice(after, name);
         spoken += what_was_said_is_there(after, &repo).await;
         the_store_knows_what_github_knows(after, &repo).await;
-        let stored = after.store.thresholds(repo.id).await.expect("reads");
-        assert_eq!(stored, after.store.recomputed_thresholds(repo.id).await.expect("reads"), "{name}");
+        let stored = after.store.learning().thresholds(repo.id).await.expect("reads");
+        assert_eq!(stored, after.store.learning().recomputed_thresholds(repo.id).await.expect("reads"), "{name}");
         learned += stored.repository.counts.total;
     }
     assert!(learned >= after.expected.len() as u64, "{learned} of {}", after.expected.len());
@@ -30,7 +30,7 @@ pub(crate) async fn check(after: &Aftermath) {
 }
 
 async fn every_delivery_has_ended(after: &Aftermath) {
-    let stored = after.store.deliveries(&DeliveryFilter::default(), ALL).await.expect("reads");
+    let stored = after.store.deliveries().list(&DeliveryFilter::default(), ALL).await.expect("reads");
     let ids: BTreeSet<&str> = stored.iter().map(|delivery| delivery.id.as_str()).collect();
     let world = after.emulator.world();
     let made: BTreeSet<&str> = world.deliveries.iter().map(|delivery| delivery.guid.as_str()).collect();
@@ -45,7 +45,7 @@ async fn every_delivery_has_ended(after: &Aftermath) {
             DeliveryState::Queued => panic!("{delivery:?}"),
         }
     }
-    let jobs = after.store.jobs(&JobFilter::default(), ALL).await.expect("reads");
+    let jobs = after.store.jobs().list(&JobFilter::default(), ALL).await.expect("reads");
     assert!(jobs.iter().any(|job| job.attempts > 1), "a kill has hit a job");
     assert!(dead.iter().all(|(.., reason)| !reason.is_empty()), "{dead:?}");
     // Ten tries over most of an hour: GitHub is not as bad as that.
@@ -84,11 +84,11 @@ async fn what_was_said_is_there(after: &Aftermath, repo: &Repo) -> usize {
     let mut spoken = 0;
     for (&number, &(comments, labelled)) in &on_github {
         let item = ItemNumber::new(i64::try_from(number).expect("small")).expect("positive");
-        let actions = after.store.triage_actions_of(repo.id, ItemType::Issue, item).await.expect("reads");
+        let actions = after.store.duplicates().triage_actions_of(repo.id, ItemType::Issue, item).await.expect("reads");
         let first = actions.iter().find(|stored| stored.action.action == TriageActionKind::Commented);
         let mut sent = 0;
         if let Some(key) = first.and_then(|first| first.action.comment_key.as_deref()) {
-            let entry = after.store.outbox_entry_of_key(key).await.expect("reads").expect("enqueued");
+            let entry = after.store.outbox().of_key(key).await.expect("reads").expect("enqueued");
             match entry.state {
                 OutboxState::Sent => sent = 1,
                 // Closed before it could be said.
@@ -115,7 +115,7 @@ async fn the_store_knows_what_github_knows(after: &Aftermath, repo: &Repo) {
     let issues = after.emulator.world().get(&name).issues.clone();
     for (number, issue) in issues {
         let item = ItemNumber::new(i64::try_from(number).expect("small")).expect("positive");
-        let stored = after.store.item(repo.id, ItemType::Issue, item).await.expect("reads").expect("taken in");
+        let stored = after.store.corpus().item(repo.id, ItemType::Issue, item).await.expect("reads").expect("taken in");
         let is_open = issue.state == State::Open;
         assert_eq!(
             (stored.title.as_str(), stored.state == ItemState::Open),

@@ -203,8 +203,8 @@ async fn settle(plan: &Plan, emulator: &Emulator, store: &Store, clock: &ScaledC
     while calm < 2 {
         let waiting = emulator.pending_deliveries().len();
         let missing = missing(emulator, store).await;
-        let jobs = store.queue_status(clock.now()).await.expect("reads");
-        let next_write = store.next_outbox_moment(OutboxScope::Unattended).await.expect("reads");
+        let jobs = store.jobs().status(clock.now()).await.expect("reads");
+        let next_write = store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads");
         let is_calm = waiting + missing + usize::from(next_write.is_some()) == 0 && jobs.queued + jobs.running == 0;
         calm = if is_calm { calm + 1 } else { 0 };
         assert!(
@@ -222,7 +222,7 @@ async fn missing(emulator: &Emulator, store: &Store) -> usize {
     let made: Vec<&str> = made.iter().map(String::as_str).collect();
     let mut known = 0;
     for some in made.chunks(500) {
-        known += store.known_deliveries(some).await.expect("reads").len();
+        known += store.deliveries().stored_ids(some).await.expect("reads").len();
     }
     made.len() - known
 }

@@ -126,7 +126,8 @@ async fn a_full_disk_is_waited_out() {
     for delivery in &accepted {
         let ending = async {
             loop {
-                let stored = store.delivery(&delivery.guid).await.expect("reads").expect("what was accepted is kept");
+                let stored =
+                    store.deliveries().get(&delivery.guid).await.expect("reads").expect("what was accepted is kept");
                 match stored.state {
                     DeliveryState::Queued => tokio::time::sleep(Duration::from_millis(20)).await,
                     ended => break ended,

@@ -10,7 +10,7 @@ use canonry_testkit::on_both_engines;
 use crate::closing::setting::{Setting, maintainer};
 
 async fn state(setting: &Setting, number: ItemNumber) -> ItemState {
-    setting.store.item(setting.repo.id, ItemType::Issue, number).await.expect("reads").expect("known").state
+    setting.store.corpus().item(setting.repo.id, ItemType::Issue, number).await.expect("reads").expect("known").state
 }
 
 on_both_engines! {
@@ -43,8 +43,8 @@ on_both_engines! {
         assert_eq!(setting.ended(job).await, (JobState::Done, None));
         setting.assert_closed(&duplicates, "applied");
         assert_eq!(state(&setting, duplicates[0]).await, ItemState::Closed);
-        let events = setting.store.outcome_events(setting.repo.id, duplicates[0]).await.expect("reads");
+        let events = setting.store.learning().outcome_events(setting.repo.id, duplicates[0]).await.expect("reads");
         assert!(events.iter().all(|event| event.kind == OutcomeKind::Closed), "{events:?}");
-        assert_eq!(setting.store.reopened_numbers(setting.repo.id).await.expect("reads"), []);
+        assert_eq!(setting.store.learning().reopened_numbers(setting.repo.id).await.expect("reads"), []);
     }
 }

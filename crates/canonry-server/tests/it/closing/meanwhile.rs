@@ -20,9 +20,9 @@ async fn given_up(setting: &Setting) -> JobId {
     let (store, now) = (&setting.store, setting.now());
     let caps = JobCaps { per_repo: 9, in_all: 9 };
     let until = now + SignedDuration::from_mins(5);
-    let job = store.lease_job("unlucky", caps, JobScope::All, now, until).await.expect("reads").expect("due");
+    let job = store.jobs().lease("unlucky", caps, JobScope::All, now, until).await.expect("reads").expect("due");
     let lease = JobLease { id: job.id, owner: "unlucky" };
-    assert!(store.end_job(lease, JobEnd::Dead("GitHub was away"), now).await.expect("ended"));
+    assert!(store.jobs().end(lease, JobEnd::Dead("GitHub was away"), now).await.expect("ended"));
     job.id
 }
 
@@ -36,7 +36,7 @@ on_both_engines! {
         let job = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
         assert!(is_being_applied(store, repo, plan).await.expect("reads"));
         let exclude = async |at: usize| {
-            let noted = store.set_approved(plan, ItemType::Issue, &[duplicates[at]], Some(false), None, setting.now()).await;
+            let noted = store.plans().set_approved(plan, ItemType::Issue, &[duplicates[at]], Some(false), None, setting.now()).await;
             assert_eq!(noted.expect("noted"), 1);
         };
         // The first row is being written, and people look at those behind it.
@@ -73,7 +73,7 @@ on_both_engines! {
         setting.emulator.fault(fault);
         let person = async {
             gate.arrived().await;
-            store.stop_apply(plan, maintainer().as_ref(), setting.now()).await.expect("stopped");
+            store.plans().stop_apply(plan, maintainer().as_ref(), setting.now()).await.expect("stopped");
             gate.release();
         };
         tokio::join!(setting.one_try(), person);
@@ -134,11 +134,11 @@ on_both_engines! {
             setting.work().await;
             let mut words = format!("plan {plan} was undone, so that nothing more of it is closed");
             if thrown_away {
-                store.prune_service(setting.now() + SignedDuration::from_hours(1), 1_000).await.expect("thrown away");
-                assert_eq!(store.job(undone).await.expect("reads"), None);
+                store.maintenance().prune(setting.now() + SignedDuration::from_hours(1), 1_000).await.expect("thrown away");
+                assert_eq!(store.jobs().get(undone).await.expect("reads"), None);
                 words = format!("everything that plan {plan} closed was to be opened again, so that nothing more of it is closed");
             }
-            assert!(store.requeue_job(apply, setting.now()).await.expect("queued"));
+            assert!(store.jobs().requeue(apply, setting.now()).await.expect("queued"));
             let told = closing_jobs_of(store, repo, plan).await.expect("reads");
             assert!(told.iter().any(|job| job.id == apply), "what goes on is told, whatever came after it");
             setting.work().await;
@@ -161,7 +161,7 @@ on_both_engines! {
         let person = async {
             gate.arrived().await;
             let by = maintainer();
-            store.set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "wait", setting.now()).await.expect("set");
+            store.close().set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "wait", setting.now()).await.expect("set");
             gate.release();
         };
         tokio::join!(setting.work(), person);
@@ -174,7 +174,7 @@ on_both_engines! {
         assert_eq!(closes_begun(store, repo, plan).await.expect("reads"), 1, "nothing else waits to be sent");
 
         // Resumed when the plan is too old, its apply takes back what stands there.
-        store.lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
         setting.emulator.world().now += SignedDuration::from_hours(8 * 24);
         let order = ApplyOrder { approved_only: true, ..order };
         let again = queue_apply(store, repo, &order, setting.now()).await.expect("reads").expect("queued");

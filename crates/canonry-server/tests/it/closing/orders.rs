@@ -28,7 +28,7 @@ on_both_engines! {
         assert_eq!(setting.ended(job).await, DONE);
         setting.assert_closed(&duplicates, "applied");
         assert_eq!(setting.shown(original).comments, 1, "one back-link");
-        let run = store.apply_of(plan).await.expect("reads").expect("begun");
+        let run = store.plans().apply_of(plan).await.expect("reads").expect("begun");
         assert!(run.finished_at.is_some() && run.run_id.starts_with("console-"), "{run:?}");
         // Ordered again by somebody who saw an old page: nothing more is written.
         let writes = setting.emulator.writes().len();
@@ -47,7 +47,7 @@ on_both_engines! {
         assert_eq!((shown.open, shown.comments, shown.labels.len()), (true, 2, 0), "{shown:?}");
         let said = setting.emulator.world().comments_by(REPO, plain(duplicates[3]), "canonry-bot")[1].body.clone();
         assert!(said.contains("> It is the other one.") && said.contains("> Asked for by maint."), "{said}");
-        assert!(store.overrides(repo.id, None).await.expect("reads").is_empty(), "only not-duplicate rules");
+        assert!(store.duplicates().overrides(repo.id, None).await.expect("reads").is_empty(), "only not-duplicate rules");
 
         let order = UndoOrder { plan, item: None, reason: UndoReason::NotDuplicate, note: None, by: maintainer() };
         let rest = queue_undo(store, repo, &order, setting.now()).await.expect("reads").expect("queued");
@@ -57,7 +57,7 @@ on_both_engines! {
             let shown = setting.shown(*number);
             assert_eq!((shown.open, shown.closes, shown.comments), (true, 1, 2), "#{number} {shown:?}");
         }
-        let ruled = store.overrides(repo.id, None).await.expect("reads");
+        let ruled = store.duplicates().overrides(repo.id, None).await.expect("reads");
         assert!(ruled.iter().all(|ruled| ruled.created_by == maintainer()) && ruled.len() == 22, "{ruled:?}");
 
         let told: Vec<_> = closing_jobs_of(store, repo, plan).await.expect("reads");
@@ -80,7 +80,7 @@ on_both_engines! {
         let clusters = queue_canonicalize(store, repo, None, maintainer().as_ref(), setting.now()).await.expect("queued");
         setting.work().await;
         assert_eq!(setting.ended(clusters).await, DONE);
-        let canonicals = store.canonicals(repo.id, ItemType::Issue, Representation::Raw).await.expect("reads");
+        let canonicals = store.duplicates().canonicals(repo.id, ItemType::Issue, Representation::Raw).await.expect("reads");
         assert_eq!(canonicals.len(), 3);
         assert!(canonicals.values().all(|canonical| *canonical == original), "{canonicals:?}");
 
@@ -91,11 +91,11 @@ on_both_engines! {
         setting.work().await;
         assert_eq!(setting.ended(planned).await, DONE);
         let run_id = setting.job(planned).await.payload["run_id"].as_str().expect("fixed").to_owned();
-        let plan = store.plan_of_run(repo.id, &run_id).await.expect("reads").expect("made");
-        let rows = store.close_run_rows(plan).await.expect("reads");
+        let plan = store.plans().of_run(repo.id, &run_id).await.expect("reads").expect("made");
+        let rows = store.plans().rows(plan).await.expect("reads");
         let closes: Vec<_> = rows.iter().filter(|row| row.skip.is_none()).map(|row| (row.number, row.target)).collect();
         assert_eq!(closes, duplicates.iter().map(|number| (*number, Some(original))).collect::<Vec<_>>());
-        let made = store.close_run(plan).await.expect("reads").expect("there");
+        let made = store.plans().run(plan).await.expect("reads").expect("there");
         assert_eq!((made.min_close, setting.emulator.writes().len()), (min_close.expect("valid"), 0));
 
         let first = queue_sync(store, repo, setting.now()).await.expect("queued");

@@ -25,9 +25,9 @@ on_both_engines! {
         let order = ApplyOrder { plan, approved_only: false, only_takes_back: false, by: maintainer() };
 
         let by = maintainer();
-        store.set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "holidays", setting.now()).await.expect("set");
+        store.close().set_brake(repo.id, BrakeKind::Pause, by.as_ref(), "holidays", setting.now()).await.expect("set");
         ordered(&order, "is paused by maint").await;
-        store.lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
 
         setting.emulator.world().collaborator(REPO, MAINTAINER, Permission::Read);
         ordered(&order, "maint may not push to acme/widgets any more").await;
@@ -39,15 +39,15 @@ on_both_engines! {
         let nothing = ApplyOrder { plan: canonry_store::CloseRunId::new(9_999), ..order.clone() };
         ordered(&nothing, "there is no plan 9999").await;
 
-        store.set_repo_access(repo.id, RepoAccess::Suspended, setting.now()).await.expect("stored");
+        store.repos().set_access(repo.id, RepoAccess::Suspended, setting.now()).await.expect("stored");
         ordered(&order, "acme/widgets is suspended").await;
-        store.set_repo_access(repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
+        store.repos().set_access(repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
 
         setting.settings("close: {minClose: certainly}\n");
-        store.expire_repo_settings(repo.id).await.expect("forgotten");
+        store.repos().expire_settings(repo.id).await.expect("forgotten");
         ordered(&order, "the section `close` of the repository's settings has a mistake").await;
         setting.settings("");
-        store.expire_repo_settings(repo.id).await.expect("forgotten");
+        store.repos().expire_settings(repo.id).await.expect("forgotten");
 
         setting.emulator.world().now += jiff::SignedDuration::from_hours(8 * 24);
         ordered(&order, "is older than 7 days").await;
@@ -80,8 +80,8 @@ on_both_engines! {
         assert!(words.starts_with("1 rows wait: no more than 2 items a day"), "{words}");
         setting.assert_closed(&duplicates[1..3], "the day's two");
         assert!(setting.shown(duplicates[0]).open && setting.shown(duplicates[3]).open);
-        let run = setting.store.apply_of(plan).await.expect("reads").expect("begun");
-        let rows = setting.store.close_run_rows(run.id).await.expect("reads");
+        let run = setting.store.plans().apply_of(plan).await.expect("reads").expect("begun");
+        let rows = setting.store.plans().rows(run.id).await.expect("reads");
         let drifted = rows.iter().find(|row| row.number == duplicates[0]).and_then(|row| row.result.clone());
         assert_eq!(drifted.and_then(|result| result.reason).as_deref(), Some("drift:human_commented"));
         // The next day the same order goes on.

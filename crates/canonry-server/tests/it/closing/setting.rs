@@ -60,11 +60,11 @@ impl Setting {
         let url = database.url().to_owned();
         let store = Store::open(&url.parse().expect("a URL"), clock.now()).await.expect("opens");
         let name = REPO.parse().expect("a name");
-        store.ensure_repo(&name, clock.now()).await.expect("stored");
+        store.repos().ensure(&name, clock.now()).await.expect("stored");
         let github = client(&emulator, &clock);
         sync(&store, &github, &name, SyncOptions::default(), &mut |_| {}).await.expect("synced");
         refresh_maintainers(&store, &github, &name).await.expect("told");
-        let repo = store.repo(&name).await.expect("reads").expect("known");
+        let repo = store.repos().find(&name).await.expect("reads").expect("known");
         Self { emulator, store, repo, clock, url, _database: database }
     }
 
@@ -108,12 +108,13 @@ impl Setting {
             run_id: "planned",
         };
         self.emulator.world().advance(5);
-        let plan = self.store.create_plan(self.repo.id, &new, &rows, self.now()).await.expect("stored");
+        let plan = self.store.plans().create(self.repo.id, &new, &rows, self.now()).await.expect("stored");
         (plan, original, duplicates)
     }
 
     pub(crate) async fn approve(&self, plan: CloseRunId, numbers: &[ItemNumber]) {
-        let stored = self.store.set_approved(plan, ItemType::Issue, numbers, Some(true), None, self.now()).await;
+        let stored =
+            self.store.plans().set_approved(plan, ItemType::Issue, numbers, Some(true), None, self.now()).await;
         assert_eq!(stored.expect("stored"), numbers.len());
     }
 
@@ -123,7 +124,7 @@ impl Setting {
     }
 
     async fn item(&self, number: ItemNumber) -> canonry_domain::Item {
-        self.store.item(self.repo.id, ItemType::Issue, number).await.expect("reads").expect("known")
+        self.store.corpus().item(self.repo.id, ItemType::Issue, number).await.expect("reads").expect("known")
     }
 
     /// A service with connections of its own, as another process has it.
@@ -161,7 +162,7 @@ impl Setting {
 
     /// How many plans a run has made.
     pub(crate) async fn plans_of(&self, run_id: &str) -> usize {
-        let plans = self.store.plans(self.repo.id, PlanOrigin::Person, None, 1_000).await.expect("reads");
+        let plans = self.store.plans().list(self.repo.id, PlanOrigin::Person, None, 1_000).await.expect("reads");
         plans.iter().filter(|plan| plan.run.run_id == run_id).count()
     }
 
@@ -175,17 +176,17 @@ impl Setting {
                 continue;
             }
             let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-            let jobs = self.store.jobs(&queued, 100).await.expect("reads");
+            let jobs = self.store.jobs().list(&queued, 100).await.expect("reads");
             match jobs.iter().map(|job| job.run_after).min() {
                 Some(next) => self.clock.sleep_until(next).await,
                 None => return begun,
             }
         }
-        panic!("it does not end: {:#?}", self.store.jobs(&JobFilter::default(), 5).await.expect("reads"));
+        panic!("it does not end: {:#?}", self.store.jobs().list(&JobFilter::default(), 5).await.expect("reads"));
     }
 
     pub(crate) async fn job(&self, id: JobId) -> Job {
-        self.store.job(id).await.expect("reads").expect("stored")
+        self.store.jobs().get(id).await.expect("reads").expect("stored")
     }
 
     pub(crate) async fn ended(&self, id: JobId) -> (JobState, Option<String>) {

@@ -124,7 +124,7 @@ on_both_engines! {
         setting.work_off().await;
         let thread = comment(&setting, number, LEFTOVER);
         let id = GithubId(i64::try_from(thread).expect("small"));
-        assert_eq!(setting.store.posted_finding_of_comment(setting.repo.id, id).await.expect("reads"), None);
+        assert_eq!(setting.store.findings().posted_of_comment(setting.repo.id, id).await.expect("reads"), None);
         setting.meanwhile(|world| world.reply_in_thread(POOL, thread, "ann", "Won't fix"));
         setting.deliver().await;
         let mut ended = Vec::new();

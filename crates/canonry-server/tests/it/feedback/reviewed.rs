@@ -101,20 +101,20 @@ pub(crate) async fn next_round(setting: &Setting) {
 /// What people think of the pattern with this title.
 pub(crate) async fn feedback(setting: &Setting, title: &str) -> PatternFeedback {
     let repo = setting.repo.id;
-    let patterns = setting.store.pattern_feedback(repo).await.expect("reads");
+    let patterns = setting.store.findings().pattern_feedback(repo).await.expect("reads");
     patterns.into_iter().find(|pattern| pattern.title == title).map(|pattern| pattern.feedback).unwrap_or_default()
 }
 
 pub(crate) async fn finding(setting: &Setting, comment: u64) -> FindingId {
     let repo = setting.repo.id;
     let comment = GithubId(i64::try_from(comment).expect("small"));
-    let posted = setting.store.posted_finding_of_comment(repo, comment).await.expect("reads");
+    let posted = setting.store.findings().posted_of_comment(repo, comment).await.expect("reads");
     posted.expect("it was posted").finding
 }
 
 /// What people said against a finding: how, as what, who, and whether it stands.
 pub(crate) async fn dismissals(setting: &Setting, comment: u64) -> Vec<(DismissalKind, Dismisser, String, bool)> {
-    let said = setting.store.dismissals_of(finding(setting, comment).await).await.expect("reads");
+    let said = setting.store.findings().dismissals_of(finding(setting, comment).await).await.expect("reads");
     let said = said.into_iter();
     said.map(|one| (one.dismissal.kind, one.dismissal.by, one.login.to_string(), one.withdrawn_at.is_none())).collect()
 }
@@ -123,8 +123,8 @@ pub(crate) async fn dismissals(setting: &Setting, comment: u64) -> Vec<(Dismissa
 pub(crate) async fn shown(setting: &Setting, number: u64, title: &str) -> (ShownAs, Option<HiddenBy>) {
     let repo = setting.repo.id;
     let subject = ReviewSubject::Pull(item(number));
-    let last = setting.store.reviews(repo, Some(&subject), 1).await.expect("reads").remove(0);
-    let all: Vec<StoredSighting> = setting.store.review_sightings(last.id).await.expect("reads");
+    let last = setting.store.review().list(repo, Some(&subject), 1).await.expect("reads").remove(0);
+    let all: Vec<StoredSighting> = setting.store.review().sightings(last.id).await.expect("reads");
     let found = all.into_iter().find(|one| one.finding.title == title);
     found.map(|one| (one.shown, one.hidden_by)).unwrap_or_else(|| panic!("no finding {title:?}"))
 }

@@ -66,7 +66,7 @@ on_both_engines! {
         reject(&setting, &key, "AWS").await;
         let title = {
             let repo = setting.repo.id;
-            let patterns = setting.store.pattern_feedback(repo).await.expect("reads");
+            let patterns = setting.store.findings().pattern_feedback(repo).await.expect("reads");
             assert_eq!((patterns.len(), patterns[0].feedback.thumbs_down, patterns[0].protected), (1, 3, true));
             patterns[0].title.clone()
         };

@@ -54,7 +54,7 @@ on_both_engines! {
             drop(said);
             let id = crate::feedback::reviewed::finding(&setting, thread).await;
             let repo = setting.repo.id;
-            setting.store.finding(repo, id).await.expect("reads").expect("there").finding.title
+            setting.store.findings().get(repo, id).await.expect("reads").expect("there").finding.title
         };
         resolve(&setting, thread, "ann").await;
         push_elsewhere(&setting, number, "ann", "one();\n").await;

@@ -37,7 +37,7 @@ async fn announced(setting: &Setting, topic: u64) -> u64 {
 
 async fn grace(setting: &Setting, number: u64) -> Grace {
     let repo = setting.repo(POOL).await.id;
-    let mut graces = setting.store.graces_of(repo, ItemType::Issue, item(number)).await.expect("reads");
+    let mut graces = setting.store.close().graces_of_item(repo, ItemType::Issue, item(number)).await.expect("reads");
     assert!(!graces.is_empty(), "#{number} has no grace");
     graces.remove(0)
 }
@@ -87,7 +87,7 @@ async fn in_grace(database: TestDatabase) -> Setting {
     let repo = setting.repo(POOL).await.id;
     let maintainers = ["maint".parse().expect("a login")];
     let now = setting.emulator.world().now;
-    setting.store.set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+    setting.store.repos().set_maintainers(repo, MaintainerSource::Set, &maintainers, now).await.expect("stored");
     setting
 }
 
@@ -110,9 +110,9 @@ on_both_engines! {
         setting.meanwhile(|world| world.push(POOL, "main", "maint", ".canonry.yml", SETTINGS));
         setting.settle().await;
         let repo = setting.repo(POOL).await.id;
-        assert_eq!(setting.store.maintainers(repo).await.expect("reads"), None);
+        assert_eq!(setting.store.repos().maintainers(repo).await.expect("reads"), None);
         announced(&setting, 0).await;
-        assert!(setting.store.maintainers(repo).await.expect("reads").is_some());
+        assert!(setting.store.repos().maintainers(repo).await.expect("reads").is_some());
         setting.stop().await;
     }
 
@@ -124,7 +124,7 @@ on_both_engines! {
         let order = queue_cancel_grace(store, &repo, ItemType::Issue, item(number), by.as_ref(), now).await;
         let job = order.expect("queued");
         setting.settle().await;
-        let job = store.job(job).await.expect("reads").expect("stored");
+        let job = store.jobs().get(job).await.expect("reads").expect("stored");
         assert_eq!((job.state, job.error), (JobState::Done, None));
         let ended = grace(&setting, number).await;
         assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("called_off")));
@@ -143,11 +143,11 @@ on_both_engines! {
         hours(&setting, 1).await;
         let key = begin_close(&setting, number).await;
         let now = setting.emulator.world().now;
-        store.set_brake(repo, BrakeKind::Breaker, None, "enough", now).await.expect("pulled");
+        store.close().set_brake(repo, BrakeKind::Breaker, None, "enough", now).await.expect("pulled");
         hours(&setting, 1).await;
         let ended = grace(&setting, number).await;
         assert_eq!((ended.state, ended.reason.as_deref()), (GraceState::Cancelled, Some("breaker")));
-        let entry = store.outbox_entry_of_key(&key).await.expect("reads").expect("stored");
+        let entry = store.outbox().of_key(&key).await.expect("reads").expect("stored");
         assert_eq!((entry.state, entry.reason.as_deref()), (OutboxState::Refused, Some("grace:breaker")));
         assert!(is_open(&setting, number));
         setting.stop().await;
@@ -157,7 +157,8 @@ on_both_engines! {
 /// The close of an item is planned and stored, and whoever did that was killed.
 async fn begin_close(setting: &Setting, number: u64) -> String {
     let (store, repo, now) = (&setting.store, setting.repo(POOL).await.id, setting.emulator.world().now);
-    let read = async |number| store.item(repo, ItemType::Issue, item(number)).await.expect("reads").expect("known");
+    let read =
+        async |number| store.corpus().item(repo, ItemType::Issue, item(number)).await.expect("reads").expect("known");
     let snapshot = RowSnapshot::of(&read(number).await, &read(1).await);
     let probability = |value| Probability::new(value).expect("a probability");
     let row = NewPlanRow {
@@ -177,7 +178,7 @@ async fn begin_close(setting: &Setting, number: u64) -> String {
         run_id: "killed",
     };
     let waiting = grace(setting, number).await;
-    let plan = store.plan_grace(waiting.id, repo, &new, &row, now).await.expect("stored").expect("it waits");
+    let plan = store.close().plan_grace(waiting.id, repo, &new, &row, now).await.expect("stored").expect("it waits");
     let original = i64::try_from(setting.emulator.world().issue(POOL, 1).id).expect("small");
     let write = Write::Close(Close {
         close_as: CloseAs::DuplicateOf(GithubId(original)),
@@ -187,7 +188,7 @@ async fn begin_close(setting: &Setting, number: u64) -> String {
     let (key, payload) = (format!("close:{plan}:issue:{number}"), serde_json::to_value(&write).expect("plain data"));
     let entry =
         NewOutboxEntry { repo, number: item(number), kind: "close", key: &key, payload: &payload, refused: None };
-    store.enqueue(&entry, now).await.expect("stored");
+    store.outbox().enqueue(&entry, now).await.expect("stored");
     key
 }
 
@@ -267,15 +268,15 @@ async fn is_taken_back(setting: &Setting) {
     setting.meanwhile(|world| world.comment(POOL, undone, "maint", "/canonry undo"));
     setting.settle().await;
     assert!(is_open(setting, undone));
-    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+    assert!(setting.store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
     setting.meanwhile(|world| world.comment(POOL, denied, "ann", "/canonry not a duplicate"));
     setting.settle().await;
     assert!(is_open(setting, denied));
-    let objections = setting.store.objections(repo).await.expect("reads");
+    let objections = setting.store.close().objections(repo).await.expect("reads");
     let kinds: Vec<_> = objections.iter().map(|one| (one.number, one.kind)).collect();
     let first = (item(reopened), ObjectionKind::Reopened);
     assert_eq!((kinds.len(), kinds[0], kinds[2]), (3, first, (item(denied), ObjectionKind::NotADuplicate)));
-    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_some());
+    assert!(setting.store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_some());
     let said = setting.said(POOL, denied);
     assert!(said.iter().any(|text| text.contains("`/canonry resume`")), "{said:?}");
     assert_eq!(grace(setting, running).await.reason.as_deref(), Some("breaker"));
@@ -290,7 +291,7 @@ async fn is_taken_back(setting: &Setting) {
     }
     setting.meanwhile(|world| world.comment(POOL, denied, "maint", "/canonry resume"));
     setting.settle().await;
-    assert!(setting.store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+    assert!(setting.store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
     let again = announced(setting, 2).await;
     hours(setting, 49).await;
     assert!(!is_open(setting, again), "it is switched on again");

@@ -17,7 +17,7 @@ on_both_engines! {
         let number = setting.issue("Something else: topic500");
         assert_eq!(setting.ask(number, MAINTAINER, "@canonry pause, please").await.only(), "+1");
         let repo = setting.repo().await;
-        let pause = setting.store.brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("in force");
+        let pause = setting.store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").expect("in force");
         assert_eq!((pause.set_by.expect("a person").as_str(), pause.why), (MAINTAINER, format!("asked for in #{number}")));
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1", "it is paused all the same");
 
@@ -29,10 +29,10 @@ on_both_engines! {
         assert_eq!(answer.only(), "I am paused in this repository. A maintainer can say `/canonry resume`.");
         assert_eq!(setting.ask(number, STRANGER, "/canonry why").await.replies.len(), 1, "answers still come");
 
-        setting.store.set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pause.set_at).await.expect("writes");
+        setting.store.close().set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pause.set_at).await.expect("writes");
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "+1");
         for kind in [BrakeKind::Pause, BrakeKind::Breaker] {
-            assert_eq!(setting.store.brake_in_force(repo.id, kind).await.expect("reads"), None);
+            assert_eq!(setting.store.close().brake_in_force(repo.id, kind).await.expect("reads"), None);
         }
         setting.settle().await;
         let said = setting.emulator.world().comments(POOL, held).len();
@@ -82,7 +82,7 @@ on_both_engines! {
         assert_eq!(setting.emulator.world().comments(POOL, number).len(), 1, "it is named what it looks like");
         let repo = setting.repo().await;
         let rulings = async || {
-            let all = setting.store.overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
+            let all = setting.store.duplicates().overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
             all.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect::<Vec<_>>()
         };
         let answer = setting.ask(number, AUTHOR, "/canonry not a duplicate, it stops elsewhere").await;

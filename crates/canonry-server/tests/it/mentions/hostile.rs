@@ -62,7 +62,7 @@ on_both_engines! {
         let repo = setting.repo().await;
         let (why, now) = (format!("@everyone <b> {TOKEN}"), setting.emulator.world().now);
         let pause = canonry_store::BrakeKind::Pause;
-        setting.store.set_brake(repo.id, pause, None, &why, now).await.expect("writes");
+        setting.store.close().set_brake(repo.id, pause, None, &why, now).await.expect("writes");
         let pull = setting.pull("braked");
         assert!(setting.ask(pull, AUTHOR, "/canonry review").await.only().starts_with("I am paused"));
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry pause").await.only(), "+1");

@@ -19,7 +19,7 @@ on_both_engines! {
         setting.ask(number, MAINTAINER, "/canonry not a duplicate of #3").await;
         setting.deliver_late(told).await;
         let repo = setting.repo().await;
-        let rulings = setting.store.overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
+        let rulings = setting.store.duplicates().overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
         let rulings: Vec<_> = rulings.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect();
         assert_eq!(rulings, [(OverrideKind::NotDuplicate, item(number), Some(item(3)))]);
         assert!(setting.emulator.world().issue(POOL, number).closed_at.is_none(), "it stays open");
@@ -42,7 +42,7 @@ on_both_engines! {
         for comment in [first, second] {
             assert_eq!(setting.noted(comment).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
         }
-        let rulings = setting.store.overrides(setting.repo().await.id, None).await.expect("reads");
+        let rulings = setting.store.duplicates().overrides(setting.repo().await.id, None).await.expect("reads");
         assert_eq!(rulings.iter().map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::Duplicate]);
         setting.stop().await;
     }
@@ -55,7 +55,7 @@ on_both_engines! {
         setting.settle().await;
         let repo = setting.repo().await;
         let is_paused =
-            async || setting.store.brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").is_some();
+            async || setting.store.close().brake_in_force(repo.id, BrakeKind::Pause).await.expect("reads").is_some();
 
         let (_, pause) = setting.say_unheard(number, MAINTAINER, "/canonry pause");
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "Nothing is paused here.");
@@ -72,9 +72,9 @@ on_both_engines! {
         assert_eq!(setting.ask(number, MAINTAINER, "/canonry resume").await.only(), "+1");
         let (_, resume) = setting.say_unheard(number, MAINTAINER, "/canonry resume");
         let pulled = setting.meanwhile(|world| world.now);
-        setting.store.set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pulled).await.expect("writes");
+        setting.store.close().set_brake(repo.id, BrakeKind::Breaker, None, "3 objections", pulled).await.expect("writes");
         setting.deliver_late(resume).await;
-        assert!(setting.store.brake_in_force(repo.id, BrakeKind::Breaker).await.expect("reads").is_some());
+        assert!(setting.store.close().brake_in_force(repo.id, BrakeKind::Breaker).await.expect("reads").is_some());
         setting.stop().await;
     }
 }
@@ -93,7 +93,7 @@ on_both_engines! {
         for told in [first, second, third] {
             setting.deliver_late(told).await;
         }
-        let brake = setting.store.brake_in_force(setting.repo().await.id, BrakeKind::Pause).await.expect("reads");
+        let brake = setting.store.close().brake_in_force(setting.repo().await.id, BrakeKind::Pause).await.expect("reads");
         assert_eq!(brake, None);
         for comment in [deleted, edited] {
             assert_eq!(setting.noted(comment).await, None, "nobody is answered");

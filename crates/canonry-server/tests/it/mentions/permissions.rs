@@ -89,7 +89,7 @@ on_both_engines! {
         let ben = STRANGER.parse().expect("a login");
         let now = setting.emulator.world().now;
         let set = canonry_store::MaintainerSource::Set;
-        setting.store.set_maintainers(repo.id, set, &[ben], now).await.expect("writes");
+        setting.store.repos().set_maintainers(repo.id, set, &[ben], now).await.expect("writes");
         assert!(setting.ask(number, MAINTAINER, "/canonry resume").await.only().starts_with("Sorry, only maintainers"));
         assert_eq!(setting.ask(number, "BEN", "/canonry resume").await.only(), "+1", "letter case is no matter");
         setting.stop().await;

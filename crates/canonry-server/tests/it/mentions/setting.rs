@@ -92,7 +92,7 @@ impl Setting {
                     still = false;
                 }
                 let now = self.clock.now();
-                let running = self.store.queue_status(now).await.expect("reads").running;
+                let running = self.store.jobs().status(now).await.expect("reads").running;
                 let next = self.next_moment().await.filter(|next| *next <= horizon);
                 busy = if running > 0 && still { busy + 1 } else { 0 };
                 // A job under way may itself wait for the clock, such as for its turn to write.
@@ -114,7 +114,7 @@ impl Setting {
             }
         };
         if tokio::time::timeout(Duration::from_secs(120), settling).await.is_err() {
-            let jobs = self.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+            let jobs = self.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
             panic!("it does not settle at {}: {jobs:#?}, next {:?}", self.clock.now(), self.next_moment().await);
         }
     }
@@ -122,15 +122,15 @@ impl Setting {
     /// When somebody has something to do next.
     async fn next_moment(&self) -> Option<Timestamp> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = self.store.jobs(&queued, 1_000).await.expect("reads");
-        let write = self.store.next_outbox_moment(OutboxScope::Unattended).await.expect("reads");
+        let jobs = self.store.jobs().list(&queued, 1_000).await.expect("reads");
+        let write = self.store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads");
         // Jobs of one key come after each other: those behind one that waits have nothing to do yet.
         let heads = jobs.iter().filter(|job| !jobs.iter().any(|other| other.key == job.key && other.id < job.id));
         heads.map(|job| job.run_after).chain(write).min()
     }
 
     pub(crate) async fn repo(&self) -> Repo {
-        self.store.repo(&POOL.parse().expect("a name")).await.expect("reads").expect("known")
+        self.store.repos().find(&POOL.parse().expect("a name")).await.expect("reads").expect("known")
     }
 
     pub(crate) fn issue(&self, title: &str) -> u64 {
@@ -200,7 +200,7 @@ impl Setting {
     pub(crate) async fn noted(&self, comment: u64) -> Option<Mention> {
         let repo = self.repo().await;
         let id = GithubId(i64::try_from(comment).expect("small"));
-        self.store.mention_in(repo.id, MentionPlace::Issue, id).await.expect("reads")
+        self.store.deliveries().mention_in(repo.id, MentionPlace::Issue, id).await.expect("reads")
     }
 
     pub(crate) async fn stop(self) {

@@ -63,7 +63,7 @@ on_both_engines! {
         let last = setting.noted(asked[89]).await.expect("recorded");
         assert_eq!(last.outcome, MentionOutcome::Refused);
         let ignored = DeliveryFilter { event: Some("issue_comment".to_owned()), ..DeliveryFilter::default() };
-        let ignored = setting.store.deliveries(&ignored, 1_000).await.expect("reads");
+        let ignored = setting.store.deliveries().list(&ignored, 1_000).await.expect("reads");
         let told = ignored.iter().filter(|delivery| delivery.reason.as_deref().is_some_and(|reason| reason.contains("too much")));
         assert_eq!(told.count(), 90 - answered, "each says why");
         // Others are heard meanwhile, and so are maintainers.
@@ -92,7 +92,7 @@ on_both_engines! {
         let answered = setting.answered(number, asked);
         assert!(answered.replies.is_empty() && answered.reactions.is_empty(), "{answered:?}");
         let repo = setting.repo().await;
-        assert_eq!(setting.store.overrides(repo.id, None).await.expect("reads").len(), 1, "it is ruled");
+        assert_eq!(setting.store.duplicates().overrides(repo.id, None).await.expect("reads").len(), 1, "it is ruled");
         setting.stop().await;
     }
 }

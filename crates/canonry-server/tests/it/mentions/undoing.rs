@@ -34,10 +34,10 @@ on_both_engines! {
             let answered = setting.answered(number, asked);
             assert_eq!((answered.replies.len(), &*answered.reactions), (1, &["+1".to_owned()][..]), "{answered:?}");
             let repo = setting.repo().await;
-            let closes = setting.store.applied_closes(repo.id, ItemType::Issue).await.expect("reads");
+            let closes = setting.store.plans().applied_closes(repo.id, ItemType::Issue).await.expect("reads");
             let last = closes.iter().rfind(|close| close.number == item(number)).expect("it was closed");
             assert!(last.undone_at.is_some(), "it is recorded");
-            let rulings = setting.store.overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
+            let rulings = setting.store.duplicates().overrides(repo.id, Some(ItemType::Issue)).await.expect("reads");
             let rulings = rulings.into_iter().filter(|ruled| ruled.item == item(number));
             assert_eq!(rulings.map(|ruled| ruled.kind).collect::<Vec<_>>(), [OverrideKind::NotDuplicate]);
             let world = setting.emulator.world();
@@ -56,7 +56,7 @@ on_both_engines! {
         setting.settle().await;
         setting.ask(number, MAINTAINER, &format!("/canonry duplicate of #{other}")).await;
         let rulings = async || {
-            let all = setting.store.overrides(setting.repo().await.id, Some(ItemType::Issue)).await.expect("reads");
+            let all = setting.store.duplicates().overrides(setting.repo().await.id, Some(ItemType::Issue)).await.expect("reads");
             all.into_iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect::<Vec<_>>()
         };
         let ruled = [(OverrideKind::Duplicate, item(number), Some(item(other)))];
@@ -87,7 +87,7 @@ on_both_engines! {
         setting.settle().await;
         assert_eq!(setting.noted(asked).await.map(|noted| noted.outcome), Some(MentionOutcome::Done));
         let repo = setting.repo().await;
-        let closes = setting.store.applied_closes(repo.id, ItemType::Issue).await.expect("reads");
+        let closes = setting.store.plans().applied_closes(repo.id, ItemType::Issue).await.expect("reads");
         assert!(closes.iter().all(|close| close.undone_at.is_some()), "{closes:?}");
         let world = setting.emulator.world();
         assert!(world.issue(POOL, number).closed_at.is_none(), "it is open");
@@ -127,7 +127,7 @@ on_both_engines! {
             began_at: now,
             due_at: now + SignedDuration::from_hours(72),
         };
-        assert!(setting.store.begin_grace(repo.id, &grace).await.expect("writes"));
+        assert!(setting.store.close().begin_grace(repo.id, &grace).await.expect("writes"));
         setting.ask(number, AUTHOR, "But it is another one.").await;
         setting.ask(number, MAINTAINER, "/canonry pause").await;
         let answer = setting.ask(number, STRANGER, "/canonry why").await;

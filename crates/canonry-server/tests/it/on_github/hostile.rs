@@ -139,7 +139,7 @@ async fn nothing_that_strangers_write_has_an_effect_where_canonry_writes() {
         assert!(!shown.contains(&token()[4..]), "{body}");
     }
     // Nobody was paused by a line of code, and the honest pull request heard nothing of it.
-    let brakes = setting.store.brakes(setting.repo.id).await.expect("reads");
+    let brakes = setting.store.close().brakes(setting.repo.id).await.expect("reads");
     assert_eq!(brakes, []);
     assert_eq!(setting.said(honest).len(), 1);
     setting.emulator.assert_no_unknown_routes();

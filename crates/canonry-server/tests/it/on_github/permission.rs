@@ -87,7 +87,7 @@ fn lies(told: &Told) -> Vec<&'static str> {
 
 /// What was refused, and in whose words.
 async fn refused(setting: &Setting, number: u64) -> Vec<OutboxEntry> {
-    let entries = setting.store.outbox_entries(setting.repo.id, item(number)).await.expect("reads");
+    let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
     assert!(entries.iter().all(|entry| entry.state != OutboxState::Pending), "something hangs: {entries:?}");
     entries.into_iter().filter(|entry| matches!(entry.state, OutboxState::Refused | OutboxState::Failed)).collect()
 }
@@ -163,7 +163,7 @@ async fn what_is_lost_at_any_step_is_noted_and_works_again_once_it_is_back() {
     }
     assert!(problems.is_empty(), "{} problems: {}", problems.len(), problems.join("\n"));
     let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
-    assert_eq!(setting.store.jobs(&dead, 10).await.expect("reads"), []);
+    assert_eq!(setting.store.jobs().list(&dead, 10).await.expect("reads"), []);
     assert_clean(&setting.emulator);
 }
 

@@ -255,7 +255,7 @@ async fn two_services_follow_pushes_that_come_faster_than_reviews() {
         assert_told_once(&setting, *number, heads).await;
     }
     let dead = canonry_store::JobFilter { state: Some(JobState::Dead), ..Default::default() };
-    assert_eq!(setting.store.jobs(&dead, 10).await.expect("reads"), []);
+    assert_eq!(setting.store.jobs().list(&dead, 10).await.expect("reads"), []);
     assert_clean(&setting.emulator);
 }
 
@@ -279,7 +279,7 @@ fn shown_reviews(setting: &Setting, number: u64) -> usize {
 /// Until so many requests have come, or nobody has anything to do.
 async fn wait_for(setting: &Setting, requests: usize) {
     for _ in 0..500 {
-        let status = setting.store.queue_status(setting.clock.now()).await.expect("reads");
+        let status = setting.store.jobs().status(setting.clock.now()).await.expect("reads");
         let idle = status.running == 0 && status.queued == 0;
         if setting.emulator.requests().len() >= requests || idle {
             return;

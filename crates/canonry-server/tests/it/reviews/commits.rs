@@ -40,7 +40,7 @@ on_both_engines! {
         setting.settle().await;
         let runs = setting.runs(number).await;
         assert!(runs.len() == 2 && runs[0].base != runs[1].base, "{runs:?}");
-        let entries = setting.store.outbox_entries(setting.repo.id, item(number)).await.expect("reads");
+        let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
         let posts = entries.iter().filter(|entry| entry.key.contains("/post/"));
         let of_the_last = format!("/post/{}", runs[1].id);
         assert!(posts.clone().count() == 1 && posts.clone().all(|post| post.key.contains(&of_the_last)), "only the last is told of");
@@ -48,7 +48,7 @@ on_both_engines! {
 
         // A check that passes for one branch does not pass for another before that is reviewed.
         let begun = async || {
-            let entries = setting.store.outbox_entries(setting.repo.id, item(number)).await.expect("reads");
+            let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
             entries.iter().filter(|entry| entry.key.contains("/check/begin-")).count()
         };
         let before = begun().await;

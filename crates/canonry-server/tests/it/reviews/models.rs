@@ -69,7 +69,7 @@ on_both_engines! {
         setting.settle().await;
         assert_eq!((gate.asked(), setting.conclusion(&setting.head(first)).as_deref()), (1, Some("success")));
         let since = setting.clock.now() - jiff::SignedDuration::from_hours(1);
-        let spent = setting.store.spent_since(setting.repo.id, since).await.expect("reads");
+        let spent = setting.store.models().spent_since(setting.repo.id, since).await.expect("reads");
         assert!((spent - 0.401).abs() < 1e-9, "{spent}");
 
         // There is not enough for a second one: the rest of the review is made, and does not pass for a whole one.

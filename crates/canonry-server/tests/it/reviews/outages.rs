@@ -72,7 +72,7 @@ on_both_engines! {
             setting.emulator.world().advance(3_600);
             let (now, caps) = (setting.clock.now(), JobCaps { per_repo: 4, in_all: 8 });
             let until = now + jiff::SignedDuration::from_secs(20);
-            let leased = setting.store.lease_job(killed, caps, JobScope::All, now, until).await.expect("reads");
+            let leased = setting.store.jobs().lease(killed, caps, JobScope::All, now, until).await.expect("reads");
             assert!(leased.is_some(), "{killed}");
         }
         setting.emulator.world().advance(3_600);
@@ -108,12 +108,12 @@ on_both_engines! {
             payload: &serde_json::to_value(close).expect("a value"),
             refused: None,
         };
-        let owed = setting.store.enqueue(&new, setting.clock.now()).await.expect("stored").id;
+        let owed = setting.store.outbox().enqueue(&new, setting.clock.now()).await.expect("stored").id;
         for _ in 0..4 {
             setting.work_off().await;
             setting.emulator.world().advance(7_200);
         }
-        let entries = setting.store.outbox_entries(setting.repo.id, item(number)).await.expect("reads");
+        let entries = setting.store.outbox().of_item(setting.repo.id, item(number)).await.expect("reads");
         let entry = entries.into_iter().find(|entry| entry.id == owed).expect("there");
         assert_eq!((entry.state, entry.attempts), (OutboxState::Pending, 0), "{:?}", entry.reason);
     }

@@ -76,9 +76,9 @@ impl Setting {
         let (now, id) = (world.now, world.get(REPO).id);
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let id = GithubId(i64::try_from(id).expect("small"));
-        let repo = store.identify_repo(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
+        let repo = store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
         let clock: Arc<dyn Clock> = Arc::new(WaitingMoves::new(&emulator, None));
         let auth = match who {
             As::App => Auth::App(AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key")),
@@ -155,7 +155,7 @@ impl Setting {
         let mut about = Vec::new();
         for id in self.deliver().await {
             while self.work(JobScope::Caused).await.is_some() {}
-            let delivery = self.store.delivery(&id).await.expect("reads").expect("stored");
+            let delivery = self.store.deliveries().get(&id).await.expect("reads").expect("stored");
             if delivery.event != "push" {
                 about.push((delivery.state, delivery.reason.unwrap_or_default()));
             }
@@ -202,13 +202,13 @@ impl Setting {
 
     pub(crate) async fn waiting(&self) -> Vec<Job> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        self.store.jobs(&queued, 100).await.expect("reads")
+        self.store.jobs().list(&queued, 100).await.expect("reads")
     }
 
     /// The runs of a pull request, the oldest first.
     pub(crate) async fn runs(&self, number: u64) -> Vec<StoredRun> {
         let subject = ReviewSubject::Pull(item(number));
-        let mut runs = self.store.review_runs(self.repo.id, Some(&subject), 100).await.expect("reads");
+        let mut runs = self.store.review().runs(self.repo.id, Some(&subject), 100).await.expect("reads");
         runs.reverse();
         runs
     }
@@ -252,13 +252,19 @@ impl Setting {
     pub(crate) async fn pause(&self) {
         let (now, maint) = (self.clock.now(), "maint".parse().expect("a login"));
         assert!(
-            self.store.set_brake(self.repo.id, BrakeKind::Pause, Some(&maint), "asked", now).await.expect("stored")
+            self.store
+                .close()
+                .set_brake(self.repo.id, BrakeKind::Pause, Some(&maint), "asked", now)
+                .await
+                .expect("stored")
         );
     }
 
     pub(crate) async fn resume(&self) {
         let (now, maint) = (self.clock.now(), "maint".parse().expect("a login"));
-        assert!(self.store.lift_brake(self.repo.id, BrakeKind::Pause, Some(&maint), now).await.expect("stored"));
+        assert!(
+            self.store.close().lift_brake(self.repo.id, BrakeKind::Pause, Some(&maint), now).await.expect("stored")
+        );
     }
 }
 

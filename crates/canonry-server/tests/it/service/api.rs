@@ -93,7 +93,7 @@ async fn readers_and_the_operator_are_told_what_the_command_tells() {
     let setting = Setting::new().await;
     let (status, document) = setting.ask("Tide/Pool", Some(READER)).await;
     assert_eq!(status, 200, "{document}");
-    let repo = setting.store.repo(&"tide/pool".parse().expect("a name")).await.expect("reads").expect("known");
+    let repo = setting.store.repos().find(&"tide/pool".parse().expect("a name")).await.expect("reads").expect("known");
     let report = threshold_report(&setting.store, &repo).await.expect("reads");
     // Through text, as the document came: the last digit of a fraction may differ after that.
     let report: Value = serde_json::from_str(&json!(report).to_string()).expect("JSON");
@@ -109,7 +109,7 @@ async fn readers_and_the_operator_are_told_what_the_command_tells() {
     assert_eq!(document["adjustments"][0]["new_threshold"], json!(null));
     let (status, of_operator) = setting.ask("tide/pool", Some(OPERATOR)).await;
     assert_eq!((status, &of_operator["thresholds"]), (200, &document["thresholds"]));
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -138,7 +138,7 @@ async fn others_are_told_nothing() {
     setting.emulator.fault(Fault::on("GET", "/repos/**").times(1).answer(403));
     let forbidden = (403, "GitHub forbids this token to read the repository".to_owned());
     assert_eq!(setting.refusal("tide/pool", Some(READER)).await, forbidden);
-    setting.store.clone().close().await;
+    setting.store.clone().disconnect().await;
     let (status, words) = setting.refusal("tide/pool", Some(OPERATOR)).await;
     assert_eq!((status, words.as_str()), (503, "the database does not answer; try again later"));
 }
@@ -164,7 +164,7 @@ async fn githubs_word_holds_for_a_minute() {
     assert_eq!(setting.refusal("tide/pool", Some(READER)).await, down);
     assert_eq!(fault.hits(), 1);
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -194,7 +194,7 @@ async fn github_is_not_shown_one_wrong_token_after_the_other() {
     setting.clock.advance(SignedDuration::from_secs(60));
     assert_eq!(setting.refusal("tide/pool", Some("ghp_another")).await.0, 401);
     assert_eq!(setting.refusal("tide/pool", Some(STRANGER)).await.0, 404);
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -207,7 +207,7 @@ async fn even_a_reader_asks_at_most_sixty_times_a_minute() {
     assert_eq!(setting.refusal("tide/none7", Some(READER)).await.0, 404, "GitHub's word is known");
     setting.clock.advance(SignedDuration::from_secs(60));
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200);
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -220,7 +220,7 @@ async fn a_repository_is_known_by_its_id_and_not_by_its_name() {
     // Another repository takes the name over, and everybody can read it.
     setting.emulator.world().repo("tide/pool");
     assert_eq!(setting.refusal("tide/pool", Some(STRANGER)).await, (404, NOT_HERE.to_owned()));
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -235,5 +235,5 @@ async fn the_operators_token_cannot_be_guessed_fast() {
     assert_eq!(setting.ask("tide/pool", Some(READER)).await.0, 200, "GitHub's are not held up by that");
     setting.clock.advance(SignedDuration::from_mins(1));
     assert_eq!(setting.ask("tide/pool", Some(OPERATOR)).await.0, 200);
-    setting.store.close().await;
+    setting.store.disconnect().await;
 }

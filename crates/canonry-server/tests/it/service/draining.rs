@@ -37,7 +37,7 @@ on_both_engines! {
         for id in ["d1", "d2"] {
             let job = NewJob { key: "tide/pool#1", repo: None, kind: "webhook", payload: &Value::Null };
             let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate: Fate::Job(job) };
-            assert_eq!(store.accept_delivery(&new, Timestamp::now()).await.expect("stored"), Accepted::Queued);
+            assert_eq!(store.deliveries().accept(&new, Timestamp::now()).await.expect("stored"), Accepted::Queued);
         }
         let gate = Arc::new(Gate::default());
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
@@ -61,8 +61,8 @@ on_both_engines! {
         let served = served.expect("serves");
         assert_eq!(served, Served { tries: 1, drained: true });
         for (id, state) in [("d1", DeliveryState::Done), ("d2", DeliveryState::Queued)] {
-            assert_eq!(store.delivery(id).await.expect("reads").expect("known").state, state, "{id}");
+            assert_eq!(store.deliveries().get(id).await.expect("reads").expect("known").state, state, "{id}");
         }
-        store.close().await;
+        store.disconnect().await;
     }
 }

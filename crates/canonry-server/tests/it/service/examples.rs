@@ -37,11 +37,11 @@ async fn all_end(database: &TestDatabase, who: As) {
         }
         setting.emulator.world().advance(60);
     }
-    let deliveries = setting.store.deliveries(&DeliveryFilter::default(), 1_000).await.expect("reads");
+    let deliveries = setting.store.deliveries().list(&DeliveryFilter::default(), 1_000).await.expect("reads");
     assert_eq!(deliveries.len(), 329);
     for delivery in deliveries {
         let jobs = JobFilter { delivery: Some(delivery.id.clone()), ..JobFilter::default() };
-        let job = setting.store.jobs(&jobs, 1).await.expect("reads").remove(0);
+        let job = setting.store.jobs().list(&jobs, 1).await.expect("reads").remove(0);
         assert!(
             matches!(delivery.state, DeliveryState::Done | DeliveryState::Ignored),
             "{} {:?}: {:?}, {:?} after {} tries ({:?})",

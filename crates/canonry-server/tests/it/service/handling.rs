@@ -43,7 +43,7 @@ impl Setting {
             payload: &PackedText::pack(&body),
             fate: Fate::Job(job),
         };
-        assert_eq!(self.store.accept_delivery(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
+        assert_eq!(self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
     }
 
     /// Takes everything in that the emulated GitHub has to tell, in its order.
@@ -90,12 +90,12 @@ impl Setting {
 
     async fn synced(&self) {
         let job = NewJob { key: &self.sync_key(), repo: Some(&self.repo.name), kind: "sync", payload: &json!({}) };
-        self.store.queue_job_once(&job, self.clock.now(), self.clock.now()).await.expect("queued");
+        self.store.jobs().enqueue_once(&job, self.clock.now(), self.clock.now()).await.expect("queued");
         assert_eq!(self.work().await, Some(Ended::Done));
     }
 
     pub(crate) async fn delivery(&self, id: &str) -> Delivery {
-        self.store.delivery(id).await.expect("reads").expect("stored")
+        self.store.deliveries().get(id).await.expect("reads").expect("stored")
     }
 
     async fn end_of(&self, id: &str) -> (DeliveryState, String) {
@@ -104,12 +104,12 @@ impl Setting {
     }
 
     async fn item(&self, item_type: ItemType, number: u64) -> Item {
-        let item = self.store.item(self.repo.id, item_type, at(number)).await.expect("reads");
+        let item = self.store.corpus().item(self.repo.id, item_type, at(number)).await.expect("reads");
         item.unwrap_or_else(|| panic!("{item_type} #{number} is not there"))
     }
 
     async fn events(&self, number: u64) -> Vec<OutcomeEvent> {
-        self.store.outcome_events(self.repo.id, at(number)).await.expect("reads")
+        self.store.learning().outcome_events(self.repo.id, at(number)).await.expect("reads")
     }
 
     fn open(&self, by: &str) -> u64 {
@@ -121,7 +121,7 @@ impl Setting {
     }
 
     async fn triages(&self, number: u64) -> usize {
-        self.store.triage_records_of(self.repo.id, ItemType::Issue, at(number)).await.expect("reads").len()
+        self.store.duplicates().triage_records_of(self.repo.id, ItemType::Issue, at(number)).await.expect("reads").len()
     }
 }
 
@@ -146,7 +146,7 @@ on_both_engines! {
         setting.emulator.world().advance(30);
         assert_eq!(setting.work().await, Some(Ended::Done));
         assert_eq!(setting.end_of(&ids[0]).await, (DeliveryState::Done, String::new()));
-        let record = setting.store.triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads").remove(0);
+        let record = setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads").remove(0);
         assert_eq!((record.record.run_id.as_str(), record.record.target.map(ItemNumber::get)), (ids[0].as_str(), Some(1)));
         assert_eq!(setting.emulator.writes().len(), 0, "shadow is the default");
         setting.emulator.assert_no_unknown_routes();
@@ -159,7 +159,7 @@ on_both_engines! {
         setting.settle().await;
         let number = setting.open("ann");
         let ids = setting.settle().await;
-        let actions = setting.store.triage_actions_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads");
+        let actions = setting.store.duplicates().triage_actions_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads");
         assert_eq!(actions.iter().map(|stored| stored.action.action).collect::<Vec<_>>(), [TriageActionKind::Commented]);
         while setting.service.publish_one().await.expect("publishes") {}
         // The same again, and a text that did not change.
@@ -337,7 +337,7 @@ on_both_engines! {
         setting.settle().await;
         setting.emulator.world().close(REPO, number, "ann", CloseReason::Completed);
         setting.settle().await;
-        let records = setting.store.triage_records_of(setting.repo.id, ItemType::Pr, at(number)).await.expect("reads");
+        let records = setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Pr, at(number)).await.expect("reads");
         assert_eq!((records.len(), records[0].record.candidates[0].number), (1, at(first)));
         let item = setting.item(ItemType::Pr, number).await;
         assert_eq!((item.state, item.comments), (ItemState::Closed, 1));
@@ -361,7 +361,7 @@ on_both_engines! {
         setting.emulator.world().repo(REPO);
         setting.open("ann");
         setting.settle().await;
-        let other = setting.store.repo(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
+        let other = setting.store.repos().find(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
         assert_ne!(other.id, setting.repo.id);
         {
             let mut world = setting.emulator.world();
@@ -400,7 +400,7 @@ on_both_engines! {
         for (at, (event, payload, access, why)) in cases.iter().enumerate() {
             setting.deliver(&format!("access-{at}"), event, payload).await;
             assert_eq!(setting.work().await, Some(Ended::Done), "{payload}");
-            assert_eq!(setting.store.repo_access(setting.repo.id).await.expect("reads"), *access, "{payload}");
+            assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), *access, "{payload}");
             setting.settle_jobs().await;
             // Longer than a look at a repository that is out of sight holds.
             setting.emulator.world().advance(660);
@@ -442,12 +442,12 @@ on_both_engines! {
         assert_eq!(setting.end_of(&ids[1]).await.0, DeliveryState::Done, "nothing else waits for it");
         assert_eq!(setting.triages(number).await, 1);
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = setting.store.jobs(&queued, 10).await.expect("reads");
+        let jobs = setting.store.jobs().list(&queued, 10).await.expect("reads");
         assert_eq!(jobs.iter().map(|job| job.kind.as_str()).collect::<Vec<_>>(), ["triage"]);
         setting.emulator.world().advance(600);
         assert_eq!(setting.work_off().await, [Ended::Done]);
         assert_eq!(setting.triages(number).await, 2);
-        let (item, records) = (setting.item(ItemType::Issue, number).await, setting.store.triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads"));
+        let (item, records) = (setting.item(ItemType::Issue, number).await, setting.store.duplicates().triage_records_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads"));
         assert_eq!(item.title, "The last title after it");
         assert!(records.iter().any(|stored| stored.record.content_version == item.content_version));
         // Long after it an edit is looked at when it comes.
@@ -465,7 +465,7 @@ on_both_engines! {
         assert_eq!(setting.work_off().await, [Ended::Postponed, Ended::Dead], "the item waits for the sync");
         setting.emulator.world().advance(60);
         assert_eq!(setting.work_off().await, [Ended::Postponed]);
-        let reason = setting.store.jobs(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0).error;
+        let reason = setting.store.jobs().list(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0).error;
         assert!(reason.as_deref().is_some_and(|reason| reason.starts_with("the items of tide/pool could not be fetched")), "{reason:?}");
         setting.emulator.clear_faults();
         setting.emulator.world().advance(3_600);
@@ -477,7 +477,7 @@ on_both_engines! {
         let setting = Setting::new(&database, As::Token).await;
         let now = setting.clock.now();
         let sync = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: "sync", payload: &json!({}) };
-        setting.store.queue_job_once(&sync, now + jiff::SignedDuration::from_hours(1), now).await.expect("queued");
+        setting.store.jobs().enqueue_once(&sync, now + jiff::SignedDuration::from_hours(1), now).await.expect("queued");
         setting.open("ann");
         setting.deliver_pending().await;
         assert_eq!(setting.work_off().await, [Ended::Postponed, Ended::Done], "the sync is done at once");
@@ -487,9 +487,9 @@ on_both_engines! {
         let setting = Setting::new(&database, As::Nobody).await;
         let now = setting.clock.now();
         let job = NewJob { key: "k", repo: None, kind: "forecast", payload: &Value::Null };
-        let id = setting.store.queue_job(&job, now, now).await.expect("stored");
+        let id = setting.store.jobs().enqueue(&job, now, now).await.expect("stored");
         assert_eq!(setting.work().await, Some(Ended::Postponed));
-        assert_eq!(setting.store.job(id).await.expect("reads").expect("stored").run_after, now + jiff::SignedDuration::from_mins(1));
+        assert_eq!(setting.store.jobs().get(id).await.expect("reads").expect("stored").run_after, now + jiff::SignedDuration::from_mins(1));
         setting.emulator.world().advance(86_400);
         assert_eq!(setting.work().await, Some(Ended::Dead));
     }
@@ -499,11 +499,11 @@ on_both_engines! {
         setting.settings("triage: {mode: suggest, excludeLabels: [wontfix], duplicateThreshold: 70}");
         setting.open("ann");
         setting.settle().await;
-        assert_eq!(setting.store.threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70);
+        assert_eq!(setting.store.learning().threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70);
         let mode = async |wanted: &str| {
             let number = setting.open("ann");
             let ids = setting.settle().await;
-            let actions = setting.store.triage_actions_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads");
+            let actions = setting.store.duplicates().triage_actions_of(setting.repo.id, ItemType::Issue, at(number)).await.expect("reads");
             let mode = actions.first().map(|stored| stored.action.mode.as_str().to_owned());
             assert_eq!(mode.unwrap_or(setting.end_of(&ids[0]).await.1), wanted);
         };
@@ -515,7 +515,7 @@ on_both_engines! {
         mode("triage is switched off in this repository").await;
         setting.push("triage: {mode: suggest, duplicateThreshold: 7}").await;
         mode("shadow").await;
-        assert_eq!(setting.store.threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70, "a mistake changes nothing that was learned");
+        assert_eq!(setting.store.learning().threshold_settings(setting.repo.id).await.expect("reads").configured.get(), 70, "a mistake changes nothing that was learned");
         // GitHub fails: the last ones hold.
         setting.push("triage: {mode: grace}").await;
         setting.emulator.fault(Fault::on("GET", "/repos/*/*/contents/*").always().answer(503));
@@ -532,7 +532,7 @@ on_both_engines! {
         let fault = Fault::on("GET", "/repos/*/*/contents/*").always();
         setting.emulator.fault(fault.answer(502));
         assert_eq!(setting.work().await, Some(Ended::Postponed), "it is not tried in vain");
-        let job = setting.store.jobs(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0);
+        let job = setting.store.jobs().list(&JobFilter { delivery: Some(ids[0].clone()), ..JobFilter::default() }, 1).await.expect("reads").remove(0);
         let error = job.error.expect("an error");
         assert!(error.contains("GitHub failed to answer") && !error.contains("profile"), "{error}");
         setting.emulator.clear_faults();
@@ -577,7 +577,7 @@ on_both_engines! {
 
     async fn without_github_everything_is_recorded_and_nothing_asked(database: TestDatabase) {
         let setting = Setting::new(&database, As::Nobody).await;
-        setting.store.write_repo_settings(setting.repo.id, Some("triage: {mode: suggest}"), setting.clock.now()).await.expect("stored");
+        setting.store.repos().write_settings(setting.repo.id, Some("triage: {mode: suggest}"), setting.clock.now()).await.expect("stored");
         let number = setting.open("ann");
         setting.emulator.world().close(REPO, number, "ann", CloseReason::Duplicate(None));
         let other = setting.open("ann");
@@ -608,7 +608,7 @@ async fn is_back(setting: &Setting) {
     let number = setting.open("ann");
     let ids = setting.deliver_pending().await;
     assert_eq!(setting.work().await, Some(Ended::Retried));
-    assert_eq!(setting.store.repo_access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);
+    assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);
     setting.emulator.world().advance(60);
     assert_eq!(setting.work().await, Some(Ended::Done));
     assert_eq!(
@@ -623,7 +623,7 @@ async fn is_back(setting: &Setting) {
     assert_eq!(setting.work_off().await, [Ended::Postponed], "GitHub was asked a minute ago");
     setting.emulator.world().advance(600);
     setting.settle_jobs().await;
-    assert_eq!(setting.store.repo_access(setting.repo.id).await.expect("reads"), RepoAccess::Active);
+    assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Active);
     assert_eq!(setting.triages(number).await, 1);
 }
 
@@ -633,7 +633,7 @@ fn known(events: Vec<OutcomeEvent>) -> Vec<OutcomeEvent> {
 }
 
 async fn setting_name(setting: &Setting, id: canonry_store::RepoId) -> String {
-    let repos = setting.store.repos().await.expect("reads");
+    let repos = setting.store.repos().list().await.expect("reads");
     repos.into_iter().find(|repo| repo.id == id).expect("stored").name.to_string()
 }
 

@@ -10,8 +10,8 @@ use jiff::Timestamp;
 /// A repository that GitHub knows by this id.
 pub(crate) async fn repository(store: &Store, name: &str, id: i64, now: Timestamp) -> Repo {
     let name = name.parse().expect("a name");
-    let repo = store.ensure_repo(&name, now).await.expect("created");
-    store.identify_repo(repo.id, GithubId(id), &name).await.expect("answers").expect("nobody else has it")
+    let repo = store.repos().ensure(&name, now).await.expect("created");
+    store.repos().identify(repo.id, GithubId(id), &name).await.expect("answers").expect("nobody else has it")
 }
 
 /// Issues with these numbers that were said to be duplicates of #1 with a score of 0.93, and what people then said.
@@ -27,9 +27,9 @@ pub(crate) async fn teach(
     let labels: Vec<String> = labels.iter().map(|&label| label.to_owned()).collect();
     let issue = |of: i64| ItemRecord::new(ItemType::Issue, number(of), format!("Issue {of}"));
     let records = std::iter::once(1).chain(numbers.clone()).map(issue).collect();
-    store.take_in(repo, records, now).await.expect("taken in");
+    store.corpus().upsert_items(repo, records, now).await.expect("taken in");
     for of in numbers.clone() {
-        store.write_triage_record(repo.id, &said(number(of), number(1)), now).await.expect("written");
+        store.duplicates().write_triage_record(repo.id, &said(number(of), number(1)), now).await.expect("written");
     }
     let events: Vec<OutcomeEvent> = numbers
         .map(|of| OutcomeEvent {
@@ -47,7 +47,7 @@ pub(crate) async fn teach(
             occurred_at: now,
         })
         .collect();
-    store.record_outcome_events(repo.id, &events, now).await.expect("recorded");
+    store.learning().record_outcome_events(repo.id, &events, now).await.expect("recorded");
 }
 
 fn said(of: ItemNumber, target: ItemNumber) -> NewTriageRecord {

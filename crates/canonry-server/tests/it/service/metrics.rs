@@ -125,7 +125,7 @@ on_both_engines! {
         }
         stop.send(()).expect("it listens");
         task.await.expect("runs").expect("serves");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn what_was_learned_and_spent_is_read_from_the_database(database: TestDatabase) {
@@ -139,7 +139,7 @@ on_both_engines! {
             output_tokens: Some(20), cost_usd: Some(0.25), latency: Duration::from_millis(10), error: None,
         };
         let failed = NewLlmCall { error: Some("no answer".to_owned()), input_tokens: None, output_tokens: None, cost_usd: None, ..call.clone() };
-        store.record_llm_calls(Some(good.id), "run", &[call.clone(), call, failed], now()).await.expect("noted");
+        store.models().record_calls(Some(good.id), "run", &[call.clone(), call, failed], now()).await.expect("noted");
 
         let clock = Arc::new(ManualClock::new(now()));
         let url = serve_routes(operations_routes(operations(&store, clock.clone()))).await;
@@ -171,7 +171,7 @@ on_both_engines! {
 
         // Without it, what the process knows by itself is still told.
         clock.advance(SignedDuration::from_secs(5));
-        store.close().await;
+        store.disconnect().await;
         let told = page(&url).await;
         assert_eq!((told.value("canonry_database_up", &[]), samples(&told)), (Some(0.0), None));
     }
@@ -181,7 +181,7 @@ on_both_engines! {
         let repo = repository(&store, "tide/pool", 1, now()).await;
         let number = |number| ItemNumber::new(number).expect("valid");
         let records = (1..=4).map(|at| ItemRecord::new(ItemType::Issue, number(at), "It stops")).collect();
-        store.take_in(&repo, records, now()).await.expect("stored");
+        store.corpus().upsert_items(&repo, records, now()).await.expect("stored");
         for (at, due) in [(2, 1), (3, -1), (4, -1)] {
             let new = NewGrace {
                 item_type: ItemType::Issue,
@@ -194,11 +194,11 @@ on_both_engines! {
                 began_at: now() - SignedDuration::from_hours(72),
                 due_at: now() + SignedDuration::from_hours(due),
             };
-            assert!(store.begin_grace(repo.id, &new).await.expect("begun"));
+            assert!(store.close().begin_grace(repo.id, &new).await.expect("begun"));
         }
-        let held = store.waiting_grace(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("waits");
-        store.note_grace(held.id, Some("daily_limit")).await.expect("noted");
-        assert!(store.set_brake(repo.id, BrakeKind::Breaker, None, "enough", now()).await.expect("pulled"));
+        let held = store.close().waiting_grace(repo.id, ItemType::Issue, number(3)).await.expect("reads").expect("waits");
+        store.close().note_grace(held.id, Some("daily_limit")).await.expect("noted");
+        assert!(store.close().set_brake(repo.id, BrakeKind::Breaker, None, "enough", now()).await.expect("pulled"));
         let objection = NewObjection {
             item_type: ItemType::Issue,
             number: number(4),
@@ -207,8 +207,8 @@ on_both_engines! {
             by: None,
             at: now(),
         };
-        assert!(store.record_objection(repo.id, &objection).await.expect("noted"));
-        assert!(!store.record_objection(repo.id, &objection).await.expect("noted"), "one for each close");
+        assert!(store.close().record_objection(repo.id, &objection).await.expect("noted"));
+        assert!(!store.close().record_objection(repo.id, &objection).await.expect("noted"), "one for each close");
         let url = serve_routes(operations_routes(operations(&store, Arc::new(ManualClock::new(now()))))).await;
         let (told, name) = (page(&url).await, repo.name.to_string());
         for state in ["running", "daily_limit", "due"] {
@@ -227,7 +227,7 @@ on_both_engines! {
         assert_eq!(age(&page(&url).await), Some(0.0));
         let payload = serde_json::json!({});
         let job = canonry_store::NewJob { key: "a", repo: None, kind: "sync", payload: &payload };
-        store.queue_job(&job, now() + SignedDuration::from_secs(60), now()).await.expect("queued");
+        store.jobs().enqueue(&job, now() + SignedDuration::from_secs(60), now()).await.expect("queued");
         clock.advance(SignedDuration::from_secs(30));
         let told = page(&url).await;
         assert_eq!((age(&told), told.value("canonry_jobs", &[("state", "queued")])), (Some(0.0), Some(1.0)));
@@ -235,11 +235,11 @@ on_both_engines! {
         let told = page(&url).await;
         assert_eq!((age(&told), told.value("canonry_job_running_seconds", &[])), (Some(90.0), Some(0.0)));
         let (caps, until) = (JobCaps { per_repo: 2, in_all: 8 }, clock.now() + SignedDuration::from_hours(1));
-        store.lease_job("w", caps, JobScope::All, clock.now(), until).await.expect("leases").expect("a job");
+        store.jobs().lease("w", caps, JobScope::All, clock.now(), until).await.expect("leases").expect("a job");
         clock.advance(SignedDuration::from_secs(45));
         let told = page(&url).await;
         assert_eq!((age(&told), told.value("canonry_job_running_seconds", &[])), (Some(0.0), Some(45.0)));
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn a_database_that_failed_is_left_alone_for_a_while(database: TestDatabase) {
@@ -257,7 +257,7 @@ on_both_engines! {
         assert_eq!(is_up().await, Some(0.0));
         clock.advance(SignedDuration::from_secs(1));
         assert_eq!(is_up().await, Some(1.0));
-        store.close().await;
+        store.disconnect().await;
     }
 }
 
@@ -289,7 +289,7 @@ async fn who_asks_through_a_proxy_needs_the_token() {
     }
     let answer = proxied(&closed).bearer_auth("for-prometheus").send().await.expect("answers");
     assert_eq!(answer.status(), StatusCode::OK);
-    store.close().await;
+    store.disconnect().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -342,7 +342,7 @@ async fn github_budget_and_the_token_of_the_metrics() {
     clock.advance(SignedDuration::from_hours(2));
     let told = Page::read(&ask(Some("for-prometheus")).await.1);
     assert_eq!(told.value("canonry_github_rate_remaining", &[("account", "token")]), None);
-    store.close().await;
+    store.disconnect().await;
 }
 
 async fn post(url: &str, id: &str, body: String) -> StatusCode {
@@ -358,7 +358,7 @@ async fn post(url: &str, id: &str, body: String) -> StatusCode {
 async fn settled(store: &Store) {
     let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
     let looking = async {
-        while !store.deliveries(&queued, 1).await.expect("reads").is_empty() {
+        while !store.deliveries().list(&queued, 1).await.expect("reads").is_empty() {
             tokio::task::yield_now().await;
         }
     };

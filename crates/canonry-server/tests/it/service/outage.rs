@@ -38,8 +38,10 @@ async fn the_service_outlives_its_database() {
     proxy.restore();
     until("it is ready again", async || ready().await == StatusCode::OK).await;
     let job = NewJob { key: "after", repo: None, kind: "quiet", payload: &Value::Null };
-    let id = store.queue_job(&job, Timestamp::now(), Timestamp::now()).await.expect("stored");
-    until("jobs are done again", async || store.job(id).await.expect("reads").expect("stored").state == JobState::Done)
-        .await;
+    let id = store.jobs().enqueue(&job, Timestamp::now(), Timestamp::now()).await.expect("stored");
+    until("jobs are done again", async || {
+        store.jobs().get(id).await.expect("reads").expect("stored").state == JobState::Done
+    })
+    .await;
     assert!(running.stop().await.drained);
 }

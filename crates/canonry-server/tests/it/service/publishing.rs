@@ -34,7 +34,7 @@ impl Setting {
     }
 
     async fn state(&self, entry: &OutboxEntry) -> OutboxState {
-        self.store.outbox_entry(entry.id).await.expect("reads").expect("stored").state
+        self.store.outbox().get(entry.id).await.expect("reads").expect("stored").state
     }
 
     fn comments(&self, number: ItemNumber) -> usize {

@@ -23,7 +23,7 @@ impl Setting {
         let (payload, now) = (json!({ "github_id": id.0 }), self.clock.now());
         let key = format!("sync/{}", id.0);
         let job = NewJob { key: &key, repo: Some(name), kind: "sync", payload: &payload };
-        self.store.queue_job(&job, now, now).await.expect("queued");
+        self.store.jobs().enqueue(&job, now, now).await.expect("queued");
     }
 
     async fn queue_own_sync(&self) {
@@ -39,8 +39,8 @@ impl Setting {
     }
 
     async fn numbers_of(&self, name: &str) -> Vec<i64> {
-        let repo = self.store.repo(&name.parse().expect("a name")).await.expect("reads").expect("known");
-        let items = self.store.items_after(repo.id, ItemFilter::default(), None, 100).await.expect("reads");
+        let repo = self.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known");
+        let items = self.store.corpus().items_after(repo.id, ItemFilter::default(), None, 100).await.expect("reads");
         items.iter().map(|item| item.number.get()).collect()
     }
 }
@@ -78,11 +78,11 @@ on_both_engines! {
             assert_eq!(synced, Some(Ended::Done));
             setting.emulator.clear_faults();
             let of = ItemNumber::new(i64::try_from(number).expect("small")).expect("valid");
-            let item = setting.store.item(setting.repo.id, ItemType::Issue, of).await.expect("reads").expect("known");
+            let item = setting.store.corpus().item(setting.repo.id, ItemType::Issue, of).await.expect("reads").expect("known");
             assert_eq!(item.state, ItemState::Closed, "{seconds}");
-            let events = setting.store.outcome_events(setting.repo.id, of).await.expect("reads");
+            let events = setting.store.learning().outcome_events(setting.repo.id, of).await.expect("reads");
             assert!(events.iter().all(|event| event.kind == OutcomeKind::Closed), "{seconds}: {events:?}");
-            let outcome = setting.store.issue_outcome(setting.repo.id, of).await.expect("reads").expect("an outcome");
+            let outcome = setting.store.learning().issue_outcome(setting.repo.id, of).await.expect("reads").expect("an outcome");
             assert_eq!(outcome.lesson.kind(), LessonKind::Missed, "{seconds}: {outcome:?}");
         }
     }
@@ -121,20 +121,20 @@ on_both_engines! {
             run_id: "planned",
         };
         let (store, repo, now) = (&setting.store, setting.repo.id, setting.clock.now());
-        let plan = store.create_plan(repo, &plan, &[row], now).await.expect("planned");
-        assert_eq!(store.set_approved(plan, ItemType::Issue, &[id], Some(true), None, now).await.expect("noted"), 1);
-        let run = store.begin_apply(plan, "applied", now).await.expect("begun").expect("a plan");
+        let plan = store.plans().create(repo, &plan, &[row], now).await.expect("planned");
+        assert_eq!(store.plans().set_approved(plan, ItemType::Issue, &[id], Some(true), None, now).await.expect("noted"), 1);
+        let run = store.plans().begin_apply(plan, "applied", now).await.expect("begun").expect("a plan");
         let applied = CloseOutcome::Applied { objected: false };
         let result = CloseResult { outcome: applied, reason: None, outbox_key: Some("close:1") };
-        assert!(store.record_close_result(run.id, ItemType::Issue, id, result, now).await.expect("recorded"));
+        assert!(store.plans().record_close_result(run.id, ItemType::Issue, id, result, now).await.expect("recorded"));
         // Only now GitHub tells of the comment, when the issue was still open.
         assert_eq!(setting.deliver_pending().await.len(), 2);
         setting.work_off().await;
-        let item = store.item(repo, ItemType::Issue, id).await.expect("reads").expect("known");
+        let item = store.corpus().item(repo, ItemType::Issue, id).await.expect("reads").expect("known");
         assert_eq!((item.state, item.updated_at.is_some()), (ItemState::Closed, true));
-        let events = store.outcome_events(repo, id).await.expect("reads");
+        let events = store.learning().outcome_events(repo, id).await.expect("reads");
         assert!(events.iter().all(|event| event.kind != OutcomeKind::Reopened), "{events:?}");
-        let outcome = store.issue_outcome(repo, id).await.expect("reads").expect("an outcome");
+        let outcome = store.learning().issue_outcome(repo, id).await.expect("reads").expect("an outcome");
         assert_eq!(outcome.outcome.outcome, Outcome::Duplicate { of: Some(target) }, "{outcome:?}");
     }
 
@@ -145,8 +145,8 @@ on_both_engines! {
         setting.emulator.forget_requests();
         assert_eq!(setting.work().await, Some(Ended::Done));
         assert_eq!(setting.emulator.requests().len(), 0);
-        assert_eq!(setting.store.sync_progress(setting.repo.id).await.expect("reads"), SyncProgress::default());
-        let jobs = setting.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+        assert_eq!(setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads"), SyncProgress::default());
+        let jobs = setting.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
         let told: Vec<_> = jobs.iter().map(|job| (job.state, job.error.as_deref())).collect();
         assert_eq!(told, [(JobState::Done, Some("the repository is not known any more"))]);
     }
@@ -169,7 +169,7 @@ on_both_engines! {
         }
         setting.queue_own_sync().await;
         assert_eq!(setting.work().await, Some(Ended::Done));
-        let repos = setting.store.repos().await.expect("reads");
+        let repos = setting.store.repos().list().await.expect("reads");
         let named: Vec<_> = repos.iter().map(|repo| (repo.id, repo.github_id, repo.name.to_string())).collect();
         assert_eq!(named, [(setting.repo.id, setting.repo.github_id, "tide/shore".to_owned())]);
         assert_eq!(setting.numbers_of("tide/shore").await, [1, 2]);

@@ -29,7 +29,7 @@ impl Setting {
     async fn recover(&self) -> Option<Ended> {
         let now = self.clock.now();
         let job = NewJob { key: "recover", repo: None, kind: "recover", payload: &json!({}) };
-        self.store.queue_job_once(&job, now, now).await.expect("stored").expect("none is queued");
+        self.store.jobs().enqueue_once(&job, now, now).await.expect("stored").expect("none is queued");
         self.work().await
     }
 
@@ -58,11 +58,11 @@ impl Setting {
             payload: &PackedText::pack("{}"),
             fate: Fate::Ignored("only its arrival counts here"),
         };
-        self.store.accept_delivery(&new, self.clock.now()).await.expect("stored");
+        self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored");
     }
 
     async fn unfinished(&self) -> Vec<Job> {
-        let mut jobs = self.store.jobs(&JobFilter::default(), 100).await.expect("reads");
+        let mut jobs = self.store.jobs().list(&JobFilter::default(), 100).await.expect("reads");
         jobs.retain(|job| job.state == JobState::Queued);
         jobs
     }
@@ -89,13 +89,13 @@ on_both_engines! {
         assert_eq!(setting.work().await, Some(Ended::Done));
         for number in 1..=4 {
             let number = ItemNumber::new(number).expect("valid");
-            let item = setting.store.item(setting.repo.id, ItemType::Issue, number).await.expect("reads").expect("taken in");
+            let item = setting.store.corpus().item(setting.repo.id, ItemType::Issue, number).await.expect("reads").expect("taken in");
             assert_eq!(item.title, "Water is cold");
         }
         let filter = EmbedFilter { item_type: None, state: None, only_changed: true };
-        let left = setting.store.items_to_embed(setting.repo.id, &EmbeddingKey::raw("plain"), filter, None, 10).await;
+        let left = setting.store.corpus().items_to_embed(setting.repo.id, &EmbeddingKey::raw("plain"), filter, None, 10).await;
         assert_eq!(left.expect("reads").len(), 0, "all are embedded");
-        let progress = setting.store.sync_progress(setting.repo.id).await.expect("reads");
+        let progress = setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads");
         assert!(progress.finished_at.is_some() && progress.swept_at.is_some(), "{progress:?}");
     }
 
@@ -186,7 +186,7 @@ on_both_engines! {
             assert_eq!(setting.work().await, Some(Ended::Done));
         }
         let first = ItemNumber::new(1).expect("valid");
-        assert!(setting.store.item(setting.repo.id, ItemType::Issue, first).await.expect("reads").is_some());
+        assert!(setting.store.corpus().item(setting.repo.id, ItemType::Issue, first).await.expect("reads").is_some());
     }
 
     async fn only_what_is_new_since_the_last_recovery_is_listed(database: TestDatabase) {
@@ -195,7 +195,7 @@ on_both_engines! {
         let begun = setting.clock.now();
         scheduler.catch_up().await.expect("queued");
         let since = async || {
-            let jobs = setting.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+            let jobs = setting.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
             let job = jobs.into_iter().find(|job| job.kind == "recover").expect("queued");
             job.payload["since"].clone()
         };

@@ -30,12 +30,12 @@ impl JobHandler for Tells {
 async fn filled(database: &TestDatabase, now: Timestamp) -> Store {
     let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
     for (name, id) in [("tide/pool", Some(1)), ("tide/ebb", Some(2)), ("tide/gone", Some(3)), ("tide/imported", None)] {
-        let repo = store.ensure_repo(&name.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&name.parse().expect("a name"), now).await.expect("stored");
         if let Some(id) = id {
-            store.identify_repo(repo.id, GithubId(id), &repo.name).await.expect("stored").expect("its own name");
+            store.repos().identify(repo.id, GithubId(id), &repo.name).await.expect("stored").expect("its own name");
         }
         if name == "tide/gone" {
-            store.set_repo_access(repo.id, RepoAccess::Removed, now).await.expect("stored");
+            store.repos().set_access(repo.id, RepoAccess::Removed, now).await.expect("stored");
         }
     }
     store
@@ -53,7 +53,7 @@ fn start() -> Timestamp {
 
 async fn queued(store: &Store) -> Vec<Job> {
     let filter = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-    store.jobs(&filter, 100).await.expect("reads")
+    store.jobs().list(&filter, 100).await.expect("reads")
 }
 
 async fn queued_keys(store: &Store) -> Vec<String> {
@@ -161,16 +161,16 @@ on_both_engines! {
         let job = NewJob { key: "a", repo: None, kind: "webhook", payload: &Value::Null };
         for (id, fate) in [("done", Fate::Job(job)), ("ignored", Fate::Ignored("no reason"))] {
             let new = NewDelivery { id, event: "issues", action: None, repo: None, number: None, payload: &PackedText::pack("{}"), fate };
-            store.accept_delivery(&new, clock.now()).await.expect("stored");
+            store.deliveries().accept(&new, clock.now()).await.expect("stored");
         }
         let sync = NewJob { key: "sync/1", repo: None, kind: "sync", payload: &Value::Null };
-        store.queue_job(&sync, clock.now(), clock.now()).await.expect("stored");
+        store.jobs().enqueue(&sync, clock.now(), clock.now()).await.expect("stored");
         work_off(&store, &clock).await;
         let scheduler = Scheduler { store: store.clone(), clock: clock.clone(), schedules: Schedules::Alone };
         let left = async || {
             scheduler.catch_up().await.expect("pruned");
-            let jobs = store.jobs(&JobFilter::default(), 10).await.expect("reads").len();
-            (store.delivery_payload("done").await.expect("reads"), store.delivery_payload("ignored").await.expect("reads"), jobs)
+            let jobs = store.jobs().list(&JobFilter::default(), 10).await.expect("reads").len();
+            (store.deliveries().payload("done").await.expect("reads"), store.deliveries().payload("ignored").await.expect("reads"), jobs)
         };
         let body = Some("{}".to_owned());
         assert_eq!(left().await, (body.clone(), body, 2));
@@ -191,12 +191,12 @@ on_both_engines! {
         let queue = async |key: &'static str, wait: SignedDuration| {
             let now = clock.now();
             let job = NewJob { key, repo: None, kind: "quiet", payload: &Value::Null };
-            other.queue_job(&job, now + wait, now).await.expect("stored");
+            other.jobs().enqueue(&job, now + wait, now).await.expect("stored");
         };
         queue("later", SignedDuration::from_secs(20)).await;
         assert_eq!(next(&mut told).await, "later");
         // Its end is stored before the connections go: it would be done again otherwise.
-        let is_done = async || other.jobs(&JobFilter::default(), 10).await.expect("reads")[0].state == JobState::Done;
+        let is_done = async || other.jobs().list(&JobFilter::default(), 10).await.expect("reads")[0].state == JobState::Done;
         while !is_done().await {
             tokio::task::yield_now().await;
         }

@@ -58,9 +58,9 @@ impl Setting {
         let (now, id) = (world.now, world.get(REPO).id);
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let id = GithubId(i64::try_from(id).expect("small"));
-        let repo = store.identify_repo(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
+        let repo = store.repos().identify(repo.id, id, &repo.name).await.expect("stored").expect("its own name");
         let clock: Arc<dyn Clock> = Arc::new(WaitingMoves::new(&emulator, None));
         let auth = match who {
             As::App => Auth::App(AppKey::new("4711", &Secret::new(TEST_APP_PRIVATE_KEY)).expect("a key")),

@@ -26,12 +26,12 @@ impl Setting {
     }
 
     async fn gone(&self) -> Vec<i64> {
-        let gone = self.store.gone_numbers(self.repo.id).await.expect("reads");
+        let gone = self.store.corpus().gone_numbers(self.repo.id).await.expect("reads");
         gone.into_iter().map(ItemNumber::get).collect()
     }
 
     async fn maintainers(&self) -> (MaintainerSource, Vec<String>) {
-        let list = self.store.maintainers(self.repo.id).await.expect("reads").expect("known");
+        let list = self.store.repos().maintainers(self.repo.id).await.expect("reads").expect("known");
         (list.source, list.logins.iter().map(ToString::to_string).collect())
     }
 }
@@ -51,7 +51,7 @@ on_both_engines! {
         let asked = setting.emulator.requests().iter().map(|request| request.named_path.clone()).collect::<Vec<_>>();
         assert_eq!(asked, ["/repos/tide/pool", "/repos/tide/pool/issues"], "a sync in between is cheap");
         let ann = ["ann".parse().expect("a login")];
-        setting.store.set_maintainers(setting.repo.id, MaintainerSource::Set, &ann, setting.clock.now()).await.expect("stored");
+        setting.store.repos().set_maintainers(setting.repo.id, MaintainerSource::Set, &ann, setting.clock.now()).await.expect("stored");
         setting.sync(20).await;
         assert_eq!(setting.gone().await, [2]);
         assert_eq!(setting.maintainers().await, (MaintainerSource::Set, vec!["ann".to_owned()]), "a list that was set stands");
@@ -62,26 +62,26 @@ on_both_engines! {
         let (now, id) = (setting.clock.now(), setting.repo.github_id.expect("known"));
         let payload = json!({ "github_id": id.0 });
         let job = NewJob { key: &setting.sync_key(), repo: Some(&setting.repo.name), kind: "sync", payload: &payload };
-        setting.store.queue_job(&job, now, now).await.expect("queued");
+        setting.store.jobs().enqueue(&job, now, now).await.expect("queued");
         // It is renamed before its turn comes, and another one has its name.
         setting.emulator.world().rename_repo(REPO, "tide/shore", "ann");
         setting.emulator.world().repo(REPO);
-        let renamed = setting.store.identify_repo(setting.repo.id, id, &"tide/shore".parse().expect("a name")).await;
+        let renamed = setting.store.repos().identify(setting.repo.id, id, &"tide/shore".parse().expect("a name")).await;
         renamed.expect("stored").expect("a free name");
         assert_eq!(setting.work().await, Some(Ended::Done));
         assert!(setting.emulator.requests().iter().all(|request| !request.path.starts_with("/repos/tide/pool")));
-        assert!(setting.store.sync_progress(setting.repo.id).await.expect("reads").finished_at.is_some());
+        assert!(setting.store.corpus().sync_progress(setting.repo.id).await.expect("reads").finished_at.is_some());
     }
 
     async fn a_repository_out_of_sight_is_left_alone(database: TestDatabase) {
         let setting = Setting::new(&database, As::Token).await;
         setting.emulator.fault(Fault::on("GET", "/repos/tide/pool").always().answer(404));
         setting.sync(0).await;
-        assert_eq!(setting.store.repo_access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);
+        assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);
         setting.emulator.forget_requests();
         setting.sync(24).await;
         assert_eq!(setting.emulator.requests().len(), 0);
         let dead = JobFilter { state: Some(JobState::Dead), ..JobFilter::default() };
-        assert_eq!(setting.store.jobs(&dead, 10).await.expect("reads"), []);
+        assert_eq!(setting.store.jobs().list(&dead, 10).await.expect("reads"), []);
     }
 }

@@ -86,13 +86,13 @@ impl Service {
     }
 
     async fn count(&self) -> usize {
-        self.store.deliveries(&DeliveryFilter::default(), 100).await.expect("reads").len()
+        self.store.deliveries().list(&DeliveryFilter::default(), 100).await.expect("reads").len()
     }
 
     async fn stop(self) -> Served {
         self.stop.send(()).expect("it listens");
         let served = self.task.await.expect("runs").expect("serves");
-        self.store.close().await;
+        self.store.disconnect().await;
         served
     }
 }
@@ -113,16 +113,16 @@ on_both_engines! {
     async fn what_is_signed_is_stored_before_it_is_accepted(database: TestDatabase) {
         let service = Service::start(&database, 0).await;
         assert_eq!(answer(service.request("d1", "issues", ISSUE)).await, (202, r#"{"state":"queued"}"#.to_owned()));
-        let stored = service.store.delivery("d1").await.expect("reads").expect("stored");
+        let stored = service.store.deliveries().get("d1").await.expect("reads").expect("stored");
         let about = (stored.repo.map(|repo| repo.key()), stored.number.map(|number| number.get()), stored.action, stored.state);
         assert_eq!(about, (Some("tide/pool".to_owned()), Some(7), Some("opened".to_owned()), DeliveryState::Queued));
-        assert_eq!(service.store.delivery_payload("d1").await.expect("reads").as_deref(), Some(ISSUE));
+        assert_eq!(service.store.deliveries().payload("d1").await.expect("reads").as_deref(), Some(ISSUE));
         // Again, even with another body, it is the same delivery.
         assert_eq!(answer(service.request("d1", "issues", "{}")).await, (202, r#"{"state":"queued"}"#.to_owned()));
         assert_eq!(answer(service.request("d2", "star", "{}")).await, (202, r#"{"state":"ignored"}"#.to_owned()));
         assert_eq!(answer(service.request("d3", "issues", r#"{"zero":"\u0000"}"#)).await, (202, r#"{"state":"ignored"}"#.to_owned()));
         assert_eq!(service.count().await, 3);
-        let reason = service.store.delivery("d2").await.expect("reads").expect("stored").reason.expect("a reason");
+        let reason = service.store.deliveries().get("d2").await.expect("reads").expect("stored").reason.expect("a reason");
         assert_eq!(reason, "Canonry does not act on the event star, or not on one of this shape");
         service.stop().await;
     }
@@ -139,8 +139,8 @@ on_both_engines! {
             service.request(id, "issues", body).header("content-type", media_type)
         };
         assert_eq!(answer(post("d1", form(&issue))).await, (202, r#"{"state":"queued"}"#.to_owned()));
-        assert_eq!(service.store.delivery_payload("d1").await.expect("reads"), Some(issue));
-        let stored = service.store.delivery("d1").await.expect("reads").expect("stored");
+        assert_eq!(service.store.deliveries().payload("d1").await.expect("reads"), Some(issue));
+        let stored = service.store.deliveries().get("d1").await.expect("reads").expect("stored");
         assert_eq!(stored.number.map(|number| number.get()), Some(7));
         for (id, body) in [("d2", "other=1".to_owned()), ("d3", form("no JSON")), ("d4", String::new())] {
             assert_eq!(answer(post(id, body)).await.0, 400, "{id}");
@@ -188,7 +188,7 @@ on_both_engines! {
             assert_eq!(answer(service.request(&format!("d{number}"), "issues", body)).await.0, 202);
         }
         settled(&service.store).await;
-        let reason = service.store.delivery("d0").await.expect("reads").expect("stored").reason.expect("a reason");
+        let reason = service.store.deliveries().get("d0").await.expect("reads").expect("stored").reason.expect("a reason");
         assert_eq!(reason, "nobody cares about the event issues");
         replay(&service.store, "d0", Timestamp::now()).await.expect("queued");
         settled(&service.store).await;
@@ -215,7 +215,7 @@ on_both_engines! {
         };
         join_all((0..10).map(sender)).await;
         assert_eq!(service.count().await, 50);
-        let mut jobs = service.store.jobs(&JobFilter::default(), 1000).await.expect("reads");
+        let mut jobs = service.store.jobs().list(&JobFilter::default(), 1000).await.expect("reads");
         assert_eq!(jobs.len(), 50);
         jobs.sort_by_key(|job| job.id);
         jobs.sort_by(|left, right| left.key.cmp(&right.key));
@@ -266,10 +266,10 @@ on_both_engines! {
         for sender in senders {
             sender.await.expect("ends");
         }
-        let stored = store.deliveries(&DeliveryFilter::default(), 100_000).await.expect("reads").len();
+        let stored = store.deliveries().list(&DeliveryFilter::default(), 100_000).await.expect("reads").len();
         let accepted = accepted.load(Ordering::SeqCst);
         assert!((accepted..=accepted + 8).contains(&stored), "{accepted} were accepted and {stored} are stored");
-        store.close().await;
+        store.disconnect().await;
     }
 
     async fn readiness_follows_the_database(database: TestDatabase) {
@@ -295,7 +295,7 @@ on_both_engines! {
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             database.execute("ALTER TABLE aside RENAME TO schedules").await;
             service.becomes(StatusCode::OK).await;
-            service.store.clone().close().await;
+            service.store.clone().disconnect().await;
             service.becomes(StatusCode::SERVICE_UNAVAILABLE).await;
             // What cannot be stored is not accepted.
             assert_eq!(answer(service.request("d1", "issues", ISSUE)).await.0, 503);
@@ -343,7 +343,7 @@ async fn slow_strangers_do_not_hold_up_health_checks() {
 async fn settled(store: &Store) {
     let queued = DeliveryFilter { state: Some(DeliveryState::Queued), ..DeliveryFilter::default() };
     let looking = async {
-        while !store.deliveries(&queued, 1).await.expect("reads").is_empty() {
+        while !store.deliveries().list(&queued, 1).await.expect("reads").is_empty() {
             tokio::task::yield_now().await;
         }
     };

@@ -106,7 +106,7 @@ impl Bench {
             payload: &PackedText::pack(what),
             fate: Fate::Job(job),
         };
-        assert_eq!(self.store.accept_delivery(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
+        assert_eq!(self.store.deliveries().accept(&new, self.clock.now()).await.expect("stored"), Accepted::Queued);
     }
 
     /// A worker that renews its leases at each beat of the drum, at work.
@@ -132,11 +132,11 @@ impl Bench {
     }
 
     async fn job(&self) -> Job {
-        self.store.jobs(&JobFilter::default(), 1).await.expect("reads").remove(0)
+        self.store.jobs().list(&JobFilter::default(), 1).await.expect("reads").remove(0)
     }
 
     async fn delivery(&self, id: &str) -> (DeliveryState, Option<String>) {
-        let delivery = self.store.delivery(id).await.expect("reads").expect("known");
+        let delivery = self.store.deliveries().get(id).await.expect("reads").expect("known");
         (delivery.state, delivery.reason)
     }
 }
@@ -177,7 +177,7 @@ on_both_engines! {
         bench.deliver("d1", "done").await;
         for killed in ["k1", "k2", "k3"] {
             let now = bench.clock.now();
-            let leased = bench.store.lease_job(killed, bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await;
+            let leased = bench.store.jobs().lease(killed, bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await;
             assert_eq!(leased.expect("leases").expect("due").delivery_id.as_deref(), Some("d1"));
             assert_eq!(bench.work().await, None, "its lease lives");
             bench.clock.advance(SignedDuration::from_secs(20));
@@ -195,8 +195,8 @@ on_both_engines! {
         // The process slept past its lease; another one takes over and ends the job.
         bench.clock.advance(SignedDuration::from_secs(20));
         let now = bench.clock.now();
-        let taken = bench.store.lease_job("fast", bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await.expect("leases").expect("free");
-        assert!(bench.store.end_job(JobLease { id: taken.id, owner: "fast" }, JobEnd::Done, now).await.expect("ends"));
+        let taken = bench.store.jobs().lease("fast", bench.worker.caps, JobScope::All, now, now + SignedDuration::from_secs(20)).await.expect("leases").expect("free");
+        assert!(bench.store.jobs().end(JobLease { id: taken.id, owner: "fast" }, JobEnd::Done, now).await.expect("ends"));
         drum.notify_one();
         assert_eq!(working.await.expect("runs").expect("works"), Some(Ended::LeaseLost));
         assert_eq!(bench.delivery("d1").await, (DeliveryState::Done, None));
@@ -239,7 +239,7 @@ on_both_engines! {
         let bench = Bench::new(&database).await;
         let now = bench.clock.now();
         let sync = NewJob { key: "sync/1", repo: None, kind: "sync", payload: &Value::Null };
-        bench.store.queue_job(&sync, now, now).await.expect("stored");
+        bench.store.jobs().enqueue(&sync, now, now).await.expect("stored");
         bench.deliver("d1", "done").await;
         let only_webhooks = Worker { scope: JobScope::Caused, ..bench.worker.clone() };
         // It came later and goes first, whoever takes it.

@@ -53,14 +53,14 @@ async fn falls_where_it_is_right(setting: &Setting) {
     month(setting, CALM, &[80, 81, 82, 83, 84, 80, 81, 82, 83], true).await;
     assert_eq!(setting.current(CALM).await, Some(85), "nineteen are not twenty");
     let id = setting.repo(CALM).await.id;
-    assert_eq!(setting.store.threshold_adjustments(id, 10).await.expect("reads").len(), 0);
+    assert_eq!(setting.store.learning().threshold_adjustments(id, 10).await.expect("reads").len(), 0);
     month(setting, CALM, &[84], true).await;
     assert_eq!(setting.current(CALM).await, Some(78));
     month(setting, CALM, &[80, 80, 80, 81, 81], true).await;
     assert_eq!(setting.current(CALM).await, Some(76));
     assert_eq!(setting.thresholds(CALM).await.repository.source, ThresholdSource::Learned);
     // Told when it fell by seven points; two more are no news.
-    let told = setting.store.threshold_adjustments(id, 10).await.expect("reads");
+    let told = setting.store.learning().threshold_adjustments(id, 10).await.expect("reads");
     let [adjusted] = told.iter().map(|told| &told.adjusted).collect::<Vec<_>>()[..] else { panic!("{told:?}") };
     assert_eq!((adjusted.repo.to_string().as_str(), adjusted.component.as_ref()), (CALM, None));
     let points = |current: CurrentThreshold| current.threshold().map(canonry_domain::Threshold::get);
@@ -80,7 +80,7 @@ async fn falls_silent_where_it_is_wrong(setting: &Setting) {
     assert_eq!(setting.current(STORM).await, Some(85), "two are no three");
     month(setting, STORM, &[90, 91, 88, 89, 87, 86], false).await;
     assert_eq!(setting.current(STORM).await, None);
-    let told = setting.store.threshold_adjustments(id, 10).await.expect("reads");
+    let told = setting.store.learning().threshold_adjustments(id, 10).await.expect("reads");
     assert_eq!((told.len(), told[0].adjusted.new_threshold), (1, CurrentThreshold::Silent));
     let unheard = setting.report(STORM, 0, 99);
     setting.settle().await;

@@ -93,6 +93,6 @@ async fn whatever_happens(setting: &Setting) {
     setting.later(SignedDuration::from_hours(24 * 8)).await;
     let repo = setting.repo(POOL).await;
     assert!(!setting.records(POOL, issue).await.is_empty(), "it was looked at");
-    let runs = setting.store.review_runs(repo.id, Some(&ReviewSubject::Pull(item(pull))), 9).await.expect("reads");
+    let runs = setting.store.review().runs(repo.id, Some(&ReviewSubject::Pull(item(pull))), 9).await.expect("reads");
     assert_eq!((setting.writes(), runs.len()), (Vec::<String>::new(), 0));
 }

@@ -29,11 +29,11 @@ on_both_engines! {
         let comment = setting.emulator.pending_deliveries().remove(1);
         setting.emulator.note_attempt(comment.id, 202);
         setting.settle().await;
-        assert!(setting.store.delivery(&closing.guid).await.expect("reads").is_some());
+        assert!(setting.store.deliveries().get(&closing.guid).await.expect("reads").is_some());
         setting.meanwhile(|world| world.redeliver(&comment.guid));
         setting.settle().await;
         let id = setting.repo(POOL).await.id;
-        let stored = setting.store.item(id, ItemType::Issue, item(number)).await.expect("reads").expect("known");
+        let stored = setting.store.corpus().item(id, ItemType::Issue, item(number)).await.expect("reads").expect("known");
         assert_eq!(stored.state, ItemState::Closed);
         assert_eq!(setting.lesson(POOL, number).await, Some(LessonKind::Confirmed));
         assert_eq!(setting.counts(POOL).await, [1, 0, 0, 0, 1]);

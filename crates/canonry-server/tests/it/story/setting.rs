@@ -70,7 +70,7 @@ impl Setting {
                     still = false;
                 }
                 let now = self.clock.now();
-                let jobs = self.store.queue_status(now).await.expect("reads");
+                let jobs = self.store.jobs().status(now).await.expect("reads");
                 let next = [self.next_job().await, self.next_write().await].into_iter().flatten().min();
                 if jobs.running > 0 || next.is_some_and(|next| next <= now) {
                     idle = 0;
@@ -88,23 +88,23 @@ impl Setting {
             }
         };
         if tokio::time::timeout(Duration::from_secs(90), settling).await.is_err() {
-            let jobs = self.store.jobs(&JobFilter::default(), 10).await.expect("reads");
+            let jobs = self.store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
             panic!("it does not settle at {}: {jobs:#?}, next write {:?}", self.clock.now(), self.next_write().await);
         }
     }
 
     async fn next_job(&self) -> Option<Timestamp> {
         let queued = JobFilter { state: Some(JobState::Queued), ..JobFilter::default() };
-        let jobs = self.store.jobs(&queued, 1_000).await.expect("reads");
+        let jobs = self.store.jobs().list(&queued, 1_000).await.expect("reads");
         jobs.iter().map(|job| job.run_after).min()
     }
 
     async fn next_write(&self) -> Option<Timestamp> {
-        self.store.next_outbox_moment(OutboxScope::Unattended).await.expect("reads")
+        self.store.outbox().next_moment(OutboxScope::Unattended).await.expect("reads")
     }
 
     pub(crate) async fn repo(&self, name: &str) -> Repo {
-        self.store.repo(&name.parse().expect("a name")).await.expect("reads").expect("known")
+        self.store.repos().find(&name.parse().expect("a name")).await.expect("reads").expect("known")
     }
 
     /// Somebody reports what `topic` is about, a minute after the last thing that happened.
@@ -161,29 +161,30 @@ impl Setting {
     /// What Canonry did about an issue last, and why.
     pub(crate) async fn action(&self, repo: &str, number: u64) -> StoredTriageAction {
         let id = self.repo(repo).await.id;
-        let mut actions = self.store.triage_actions_of(id, ItemType::Issue, item(number)).await.expect("reads");
+        let mut actions =
+            self.store.duplicates().triage_actions_of(id, ItemType::Issue, item(number)).await.expect("reads");
         assert!(!actions.is_empty(), "{repo}#{number} has no action");
         actions.remove(0)
     }
 
     pub(crate) async fn records(&self, repo: &str, number: u64) -> Vec<NewTriageRecord> {
         let id = self.repo(repo).await.id;
-        let stored = self.store.triage_records_of(id, ItemType::Issue, item(number)).await.expect("reads");
+        let stored = self.store.duplicates().triage_records_of(id, ItemType::Issue, item(number)).await.expect("reads");
         stored.into_iter().map(|stored| stored.record).collect()
     }
 
     /// What an issue teaches; `None` when nothing is known of an outcome.
     pub(crate) async fn lesson(&self, repo: &str, number: u64) -> Option<LessonKind> {
         let id = self.repo(repo).await.id;
-        let stored = self.store.issue_outcome(id, item(number)).await.expect("reads");
+        let stored = self.store.learning().issue_outcome(id, item(number)).await.expect("reads");
         stored.map(|stored| stored.lesson.kind()).filter(|kind| *kind != LessonKind::Unknown)
     }
 
     /// The thresholds as they are stored, which is as the log says they are.
     pub(crate) async fn thresholds(&self, repo: &str) -> Thresholds {
         let id = self.repo(repo).await.id;
-        let stored = self.store.thresholds(id).await.expect("reads");
-        assert_eq!(stored, self.store.recomputed_thresholds(id).await.expect("reads"), "{repo}");
+        let stored = self.store.learning().thresholds(id).await.expect("reads");
+        assert_eq!(stored, self.store.learning().recomputed_thresholds(id).await.expect("reads"), "{repo}");
         stored
     }
 
@@ -201,7 +202,7 @@ impl Setting {
     /// How many deliveries ended in each state.
     pub(crate) async fn deliveries(&self) -> BTreeMap<&'static str, usize> {
         let mut counted = BTreeMap::new();
-        for delivery in self.store.deliveries(&DeliveryFilter::default(), 10_000).await.expect("reads") {
+        for delivery in self.store.deliveries().list(&DeliveryFilter::default(), 10_000).await.expect("reads") {
             assert!(delivery.state != DeliveryState::Queued, "{delivery:?}");
             *counted.entry(delivery.state.as_str()).or_default() += 1;
         }

@@ -28,7 +28,7 @@ on_both_engines! {
 async fn watches(setting: &Setting) {
     setting.settle().await;
     let repo = setting.repo(POOL).await;
-    let taken_in = setting.store.item_numbers(repo.id).await.expect("reads");
+    let taken_in = setting.store.corpus().item_numbers(repo.id).await.expect("reads");
     let originals: Vec<_> = (1..=ORIGINALS).map(|number| (item(number), ItemType::Issue)).collect();
     assert_eq!(taken_in, originals, "what was there was taken in");
     let number = setting.report(POOL, 2, 95);

@@ -41,7 +41,7 @@ on_both_engines! {
         let lost = setting.emulator.pending_deliveries().pop().expect("a delivery");
         setting.emulator.note_attempt(lost.id, 0);
         setting.settle().await;
-        assert_eq!(setting.store.delivery(&lost.guid).await.expect("reads"), None);
+        assert_eq!(setting.store.deliveries().get(&lost.guid).await.expect("reads"), None);
         setting.later(SignedDuration::from_hours(2)).await;
         setting.assert_said(POOL, number, 1);
         let again = setting.emulator.world().deliveries.iter().filter(|delivery| delivery.guid == lost.guid).count();

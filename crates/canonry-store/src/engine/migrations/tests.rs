@@ -114,75 +114,75 @@ pub(crate) async fn fill(database: &TestDatabase) {
 async fn reads_the_samples(database: &TestDatabase) {
     let url: DatabaseUrl = database.url().parse().expect("valid");
     let store = Store::open_existing(&url).await.expect("opens");
-    let repo = store.repo(&"tide/POOL".parse().expect("valid")).await.expect("reads").expect("known");
+    let repo = store.repos().find(&"tide/POOL".parse().expect("valid")).await.expect("reads").expect("known");
     let issue = "issue".parse().expect("valid");
     let number = "1".parse().expect("valid");
-    let item = store.item(repo.id, issue, number).await.expect("reads").expect("known");
+    let item = store.corpus().item(repo.id, issue, number).await.expect("reads").expect("known");
     assert_eq!(
         (item.title.as_str(), item.content_version.get(), item.labels.as_slice()),
         ("Sync stops", 2, &["bug".to_owned()][..])
     );
-    let sets = store.candidate_sets(repo.id, issue, number).await.expect("reads");
+    let sets = store.duplicates().candidate_sets(repo.id, issue, number).await.expect("reads");
     assert_eq!((sets.len(), sets[0].members[0].score), (2, 0.9132));
-    let cards = store.intent_cards(repo.id, issue, number).await.expect("reads");
+    let cards = store.corpus().intent_cards(repo.id, issue, number).await.expect("reads");
     let told: Vec<_> =
         cards.iter().map(|card| (card.maker.extractor.as_str(), card.outcome.status(), card.fresh)).collect();
     assert_eq!(told, [("local", "ready", true), ("openai", "failed", false)]);
-    assert_eq!(store.outcome_events(repo.id, number).await.expect("reads").len(), 1);
+    assert_eq!(store.learning().outcome_events(repo.id, number).await.expect("reads").len(), 1);
     let (key, numbers) = (EmbeddingKey::raw("local"), [number]);
-    let entries = store.index_entries(repo.id, issue, &numbers, Some(&key)).await.expect("reads");
+    let entries = store.corpus().index_entries(repo.id, issue, &numbers, Some(&key)).await.expect("reads");
     assert_eq!(entries[0].vector.as_ref().map(Vec::len), Some(2));
-    let tokens = store.token_vectors(repo.id, &key, issue, &numbers).await.expect("reads");
+    let tokens = store.corpus().token_vectors(repo.id, &key, issue, &numbers).await.expect("reads");
     assert_eq!((tokens[&number].width(), tokens[&number].len()), (32, 1));
     reads_the_duplicates(&store, repo.id).await;
     reads_the_service(&store).await;
     reads_what_was_learned(&store, repo.id).await;
     reads_the_reviews(&store, repo.id).await;
     reads_the_console(&store, repo.id).await;
-    assert!(store.sync_progress(repo.id).await.expect("reads").watermark.is_some());
-    store.close().await;
+    assert!(store.corpus().sync_progress(repo.id).await.expect("reads").watermark.is_some());
+    store.disconnect().await;
     learns_from_what_earlier_versions_left(&url, repo.id).await;
 }
 
 async fn reads_the_duplicates(store: &Store, repo: RepoId) {
     let issue = ItemType::Issue;
     let number = |number| ItemNumber::new(number).expect("valid");
-    let sets = store.candidate_sets(repo, issue, number(1)).await.expect("reads");
+    let sets = store.duplicates().candidate_sets(repo, issue, number(1)).await.expect("reads");
     assert_eq!((sets[0].pairs.as_slice(), sets[1].pairs.len()), (&[(number(1), number(3), 0.9)][..], 0));
-    let decisions = store.decisions_of(repo, issue, number(3)).await.expect("reads");
+    let decisions = store.judge().decisions_of(repo, issue, number(3)).await.expect("reads");
     assert_eq!((decisions.len(), decisions[0].superseded_at, decisions[1].candidates.len()), (2, None, 1));
-    let edges = store.accepted_edges(repo, issue, Representation::Raw).await.expect("reads");
+    let edges = store.judge().accepted_edges(repo, issue, Representation::Raw).await.expect("reads");
     assert_eq!((edges.len(), edges[0].target, edges[0].confidence.get()), (1, number(1), 0.96));
-    let rulings = store.overrides(repo, None).await.expect("reads");
+    let rulings = store.duplicates().overrides(repo, None).await.expect("reads");
     let kinds: Vec<OverrideKind> = rulings.iter().map(|ruled| ruled.kind).collect();
     assert_eq!(kinds, [OverrideKind::Canonical, OverrideKind::Excluded]);
-    assert_eq!(store.canonicals(repo, issue, Representation::Raw).await.expect("reads").len(), 2);
-    let closes = store.applied_closes(repo, issue).await.expect("reads");
+    assert_eq!(store.duplicates().canonicals(repo, issue, Representation::Raw).await.expect("reads").len(), 2);
+    let closes = store.plans().applied_closes(repo, issue).await.expect("reads");
     assert_eq!((closes.len(), closes[0].approved, closes[0].undone_at), (1, Some(true), None));
-    let plan = store.close_run(closes[0].plan_id).await.expect("reads").expect("known");
-    assert_eq!((plan.mode, store.close_run_rows(plan.id).await.expect("reads").len()), (CloseMode::Plan, 1));
-    assert_eq!(store.close_lease(repo).await.expect("reads").expect("taken").owner, "run-4");
-    let told = store.triage_records_of(repo, issue, number(3)).await.expect("reads");
+    let plan = store.plans().run(closes[0].plan_id).await.expect("reads").expect("known");
+    assert_eq!((plan.mode, store.plans().rows(plan.id).await.expect("reads").len()), (CloseMode::Plan, 1));
+    assert_eq!(store.close().lease(repo).await.expect("reads").expect("taken").owner, "run-4");
+    let told = store.duplicates().triage_records_of(repo, issue, number(3)).await.expect("reads");
     assert_eq!((told[0].record.target, told[0].record.candidates.len()), (Some(number(1)), 1));
-    let audit = store.latest_audit(repo).await.expect("reads").expect("known");
-    assert_eq!(store.audit_items(audit.id).await.expect("reads")[0].class, AuditClass::Fp);
-    assert_eq!(store.llm_calls_of_run("run-5").await.expect("reads").len(), 2);
+    let audit = store.judge().latest_audit(repo).await.expect("reads").expect("known");
+    assert_eq!(store.judge().audit_items(audit.id).await.expect("reads")[0].class, AuditClass::Fp);
+    assert_eq!(store.models().calls_of_run("run-5").await.expect("reads").len(), 2);
 }
 
 async fn reads_the_service(store: &Store) {
-    let deliveries = store.deliveries(&DeliveryFilter::default(), 10).await.expect("reads");
+    let deliveries = store.deliveries().list(&DeliveryFilter::default(), 10).await.expect("reads");
     let told: Vec<_> = deliveries.iter().map(|delivery| (delivery.event.as_str(), delivery.state.as_str())).collect();
     assert_eq!(told, [("star", "ignored"), ("issues", "dead"), ("issues", "queued")]);
-    let payload = store.delivery_payload(&deliveries[2].id).await.expect("reads").expect("known");
+    let payload = store.deliveries().payload(&deliveries[2].id).await.expect("reads").expect("known");
     assert!(payload.contains("a\\u0000b"), "{payload}");
-    let jobs = store.jobs(&JobFilter::default(), 10).await.expect("reads");
+    let jobs = store.jobs().list(&JobFilter::default(), 10).await.expect("reads");
     let told: Vec<_> = jobs.iter().map(|job| (job.kind.as_str(), job.state.as_str(), job.attempts)).collect();
     assert_eq!(told, [("sync", "queued", 0), ("webhook", "dead", 8), ("webhook", "running", 1)]);
 }
 
 async fn reads_the_reviews(store: &Store, repo: RepoId) {
     let pull = ReviewSubject::Pull(ItemNumber::new(2).expect("valid"));
-    let runs = store.review_runs(repo, None, 10).await.expect("reads");
+    let runs = store.review().runs(repo, None, 10).await.expect("reads");
     let told: Vec<_> = runs.iter().map(|run| (run.subject.to_string(), run.state, run.attempts)).collect();
     let (branch, subject) = ("branch/topic".to_owned(), pull.to_string());
     assert_eq!(
@@ -193,21 +193,21 @@ async fn reads_the_reviews(store: &Store, repo: RepoId) {
             (subject, ReviewState::Completed, 1)
         ]
     );
-    let reviews = store.reviews(repo, Some(&pull), 10).await.expect("reads");
+    let reviews = store.review().list(repo, Some(&pull), 10).await.expect("reads");
     assert_eq!((reviews.len(), reviews[0].notes.len(), reviews[0].cost_usd), (1, 1, 0.02));
-    let sightings = store.review_sightings(reviews[0].id).await.expect("reads");
+    let sightings = store.review().sightings(reviews[0].id).await.expect("reads");
     let told: Vec<_> = sightings.iter().map(|one| (one.shown, one.hidden_by.as_ref(), one.confidence.get())).collect();
     let by = HiddenBy::Pattern("glob:*eval*".to_owned());
     assert_eq!(told, [(ShownAs::Inline, None, 80), (ShownAs::Suppressed, Some(&by), 45)]);
-    let ledger = store.review_ledger(repo, &pull).await.expect("reads");
+    let ledger = store.review().ledger(repo, &pull).await.expect("reads");
     assert_eq!((ledger.len(), ledger[0].earlier.dismissals.len(), ledger[0].said_inline), (2, 1, true));
-    assert_eq!(store.dismissals_of(ledger[0].id).await.expect("reads").len(), 2);
-    let patterns = store.pattern_feedback(repo).await.expect("reads");
+    assert_eq!(store.findings().dismissals_of(ledger[0].id).await.expect("reads").len(), 2);
+    let patterns = store.findings().pattern_feedback(repo).await.expect("reads");
     assert_eq!((patterns.len(), patterns[0].feedback.thumbs_down, patterns[0].protected), (1, 1, true));
-    let memories = store.memories_of(repo, true, "local", 10).await.expect("reads");
+    let memories = store.findings().memories(repo, true, "local", 10).await.expect("reads");
     assert_eq!((memories.len(), memories[0].outcome, memories[0].vector.len()), (1, MemoryOutcome::Dismissed, 2));
-    assert_eq!(store.review_statistics(repo, None).await.expect("reads").findings, 2);
-    assert_eq!(store.global_patterns(10).await.expect("reads")[0].dismissed, 1);
+    assert_eq!(store.review().statistics(repo, None).await.expect("reads").findings, 2);
+    assert_eq!(store.findings().global_patterns(10).await.expect("reads")[0].dismissed, 1);
 }
 
 async fn reads_the_console(store: &Store, repo: RepoId) {
@@ -218,24 +218,24 @@ async fn reads_the_console(store: &Store, repo: RepoId) {
     let kept = hash("8d70d691c822d55638b6e7fd54cd94170c87d19eb1f628b757506ede5688d297");
     let soon = Timestamp::from_microsecond(1_760_000_000_000_002).expect("in range");
     let seal = hash("b1946ac92492d2347c6235b4d2611184b1946ac92492d2347c6235b4d2611184");
-    let session = store.console_session(&kept, &seal, soon).await.expect("reads").expect("it lasts");
+    let session = store.console().session(&kept, &seal, soon).await.expect("reads").expect("it lasts");
     assert_eq!((session.is_operator, session.login), (true, None));
     let ended = hash("50868f20258bbc9cce0da2719e8654c108733dd2f663b8737c574ec0ead93eb3");
-    assert_eq!(store.console_session(&ended, &seal, now()).await.expect("reads"), None);
-    let actions = store.console_actions(repo, 9).await.expect("reads");
+    assert_eq!(store.console().session(&ended, &seal, now()).await.expect("reads"), None);
+    let actions = store.console().actions(repo, 9).await.expect("reads");
     let told: Vec<_> = actions.iter().map(|one| (one.action.as_str(), one.by.as_ref().map(Login::as_str))).collect();
     assert_eq!(told, [("pause", Some("mona"))]);
     // A record of before has its repository now, as one of today has.
     for (verdict, expected) in [(Verdict::Duplicate, 3), (Verdict::NotDuplicate, 1)] {
         let filter = ItemPageFilter { verdict: Some(verdict), ..ItemPageFilter::default() };
-        let page = store.item_pages(repo, filter, None, 9).await.expect("reads");
+        let page = store.console().item_pages(repo, filter, None, 9).await.expect("reads");
         assert_eq!(page.lines.iter().map(|line| line.number.get()).collect::<Vec<_>>(), [expected], "{verdict:?}");
     }
 }
 
 async fn reads_what_was_learned(store: &Store, repo: RepoId) {
     let number = |number| ItemNumber::new(number).expect("valid");
-    let events = store.outcome_events(repo, number(3)).await.expect("reads");
+    let events = store.learning().outcome_events(repo, number(3)).await.expect("reads");
     let told: Vec<_> = events.iter().map(|event| (event.delivery_id.as_str(), event.by.as_str())).collect();
     assert_eq!(
         told,
@@ -245,32 +245,35 @@ async fn reads_what_was_learned(store: &Store, repo: RepoId) {
             ("b2d3162e-cc78-11e3-81ab-4c9367dc0958", "maintainer")
         ]
     );
-    let outcome = store.issue_outcome(repo, number(3)).await.expect("reads").expect("known");
+    let outcome = store.learning().issue_outcome(repo, number(3)).await.expect("reads").expect("known");
     assert_eq!(outcome.outcome.outcome, Outcome::Duplicate { of: Some(number(1)) });
-    assert_eq!(store.threshold_settings(repo).await.expect("reads").configured.get(), 90);
-    let moves = store.threshold_adjustments(repo, 9).await.expect("reads");
+    assert_eq!(store.learning().threshold_settings(repo).await.expect("reads").configured.get(), 90);
+    let moves = store.learning().threshold_adjustments(repo, 9).await.expect("reads");
     assert_eq!((moves.len(), moves[1].adjusted.new_threshold), (2, CurrentThreshold::Silent));
-    let actions = store.triage_actions_of(repo, ItemType::Issue, number(3)).await.expect("reads");
+    let actions = store.duplicates().triage_actions_of(repo, ItemType::Issue, number(3)).await.expect("reads");
     assert_eq!(actions[0].action.comment_key.as_deref(), Some("triage:1:issue:3:1"));
     assert_eq!(
-        store.repo_settings(repo).await.expect("reads").expect("fetched").text.as_deref(),
+        store.repos().settings(repo).await.expect("reads").expect("fetched").text.as_deref(),
         Some("triage: {mode: suggest}")
     );
-    let other = store.repo(&"quill/note".parse().expect("valid")).await.expect("reads").expect("known");
-    assert_eq!(store.repo_access(other.id).await.expect("reads"), RepoAccess::Suspended);
+    let other = store.repos().find(&"quill/note".parse().expect("valid")).await.expect("reads").expect("known");
+    assert_eq!(store.repos().access(other.id).await.expect("reads"), RepoAccess::Suspended);
 }
 
 /// Opening to write derives the outcomes of a log that was written before they were kept.
 async fn learns_from_what_earlier_versions_left(url: &DatabaseUrl, repo: RepoId) {
     let number = |number| ItemNumber::new(number).expect("valid");
     let store = Store::open(url, now()).await.expect("opens");
-    assert!(store.issue_outcome(repo, number(1)).await.expect("reads").is_some(), "a log without an outcome");
-    let stored = store.thresholds(repo).await.expect("reads");
+    assert!(
+        store.learning().issue_outcome(repo, number(1)).await.expect("reads").is_some(),
+        "a log without an outcome"
+    );
+    let stored = store.learning().thresholds(repo).await.expect("reads");
     assert_eq!(
         (stored.repository.counts.confirmed, &stored),
-        (1, &store.recomputed_thresholds(repo).await.expect("reads"))
+        (1, &store.learning().recomputed_thresholds(repo).await.expect("reads"))
     );
-    store.close().await;
+    store.disconnect().await;
 }
 
 /// A table's columns with type family and nullability, its keys and what it refers to.
@@ -281,7 +284,7 @@ async fn both_engines_have_the_same_logical_schema() {
     let (sqlite, postgres) = (TestDatabase::sqlite(), TestDatabase::postgres().await);
     for database in [&sqlite, &postgres] {
         database.emptied().await;
-        Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens").close().await;
+        Store::open(&database.url().parse().expect("valid"), now()).await.expect("opens").disconnect().await;
     }
     let one = sqlite_schema(&sqlite).await;
     let other = postgres_schema(&postgres).await;
@@ -384,7 +387,7 @@ on_both_engines! {
         crate::engine::transaction::on_pool!(&store.pool, |db| {
             sqlx::query(NOTE).bind(NEWEST_SCHEMA.0 + 1).bind("from the future").bind(0_i64).execute(db).await.expect("noted");
         });
-        store.close().await;
+        store.disconnect().await;
         for opened in [Store::open(&url, now()).await, Store::open_existing(&url).await] {
             let error = opened.expect_err("refused");
             assert!(matches!(error, OpenError::NewerSchema { .. }), "{error}");
@@ -406,7 +409,7 @@ on_both_engines! {
         crate::engine::transaction::on_pool!(&store.pool, |db| {
             sqlx::query("DELETE FROM schema_migrations WHERE version = $1").bind(NEWEST_SCHEMA.0).execute(db).await.expect("forgotten");
         });
-        store.close().await;
+        store.disconnect().await;
         let error = Store::open_existing(&url).await.expect_err("older");
         assert!(matches!(error, OpenError::OlderSchema { .. }), "{error}");
         assert!(error.to_string().contains("run `canonry init"), "{error}");

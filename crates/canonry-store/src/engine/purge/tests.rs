@@ -142,7 +142,7 @@ async fn all_rows(store: &Store, links: &[Link], repo: (i64, &str)) -> (BTreeMap
 }
 
 async fn key_of(store: &Store, repo: &RepoName) -> Option<RepoId> {
-    store.repo(repo).await.expect("reads").map(|repo| repo.id)
+    store.repos().find(repo).await.expect("reads").map(|repo| repo.id)
 }
 
 /// Purges as if it were killed after every few steps.
@@ -150,7 +150,7 @@ async fn purge(store: &Store, repo: &RepoName, most: u32, steps_until_killed: us
     for _ in 0..500 {
         let mut place = PurgePlace::default();
         for _ in 0..steps_until_killed {
-            match store.purge_some(repo, key_of(store, repo).await, place, most).await.expect("deletes") {
+            match store.maintenance().purge_some(repo, key_of(store, repo).await, place, most).await.expect("deletes") {
                 Some(next) => place = next,
                 None => return,
             }
@@ -176,7 +176,7 @@ on_both_engines! {
             assert!(*rows > 0, "{table} has no sample of each repository");
         }
         // What a person is told beforehand is the same.
-        let counts = store.rows_about(&name("Tide/POOL")).await.expect("counts");
+        let counts = store.maintenance().rows_about(&name("Tide/POOL")).await.expect("counts");
         let counts: BTreeMap<String, i64> = counts.into_iter().map(|(table, rows)| (table.to_owned(), i64::try_from(rows).expect("few"))).collect();
         assert_eq!(counts, of_one);
 
@@ -186,7 +186,7 @@ on_both_engines! {
         assert!(left.values().all(|rows| *rows == 0), "{left:?}");
         let (_, kept) = all_rows(&store, &links, (2, "quill/note")).await;
         assert_eq!(kept, of_other);
-        assert_eq!(store.repo(&name("tide/pool")).await.expect("reads"), None);
+        assert_eq!(store.repos().find(&name("tide/pool")).await.expect("reads"), None);
         for (table, rows) in &before {
             let gone = match table.as_str() {
                 "repos" | "global_patterns" => 1,
@@ -196,25 +196,25 @@ on_both_engines! {
         }
         // Once more there is nothing to do, and it comes back as a new one.
         purge(&store, &name("tide/pool"), 1, 9).await;
-        let anew = store.ensure_repo(&name("tide/pool"), now()).await.expect("stored");
+        let anew = store.repos().ensure(&name("tide/pool"), now()).await.expect("stored");
         assert_eq!(anew.github_id, None);
-        assert!(store.rows_about(&anew.name).await.expect("counts").iter().all(|(_, rows)| *rows == 0));
+        assert!(store.maintenance().rows_about(&anew.name).await.expect("counts").iter().all(|(_, rows)| *rows == 0));
     }
 
     async fn another_repository_that_gets_the_name_meanwhile_is_kept(database: TestDatabase) {
         let store = filled(&database).await;
         let old = name("tide/pool");
-        let repo = store.repo(&old).await.expect("reads").expect("is known");
-        let mut place = store.purge_some(&old, Some(repo.id), PurgePlace::default(), 2).await.expect("deletes");
+        let repo = store.repos().find(&old).await.expect("reads").expect("is known");
+        let mut place = store.maintenance().purge_some(&old, Some(repo.id), PurgePlace::default(), 2).await.expect("deletes");
         let id = repo.github_id.unwrap_or(GithubId(77_777));
-        let renamed = store.identify_repo(repo.id, id, &name("tide/renamed")).await.expect("noted");
+        let renamed = store.repos().identify(repo.id, id, &name("tide/renamed")).await.expect("noted");
         assert!(renamed.is_some());
-        let namesake = store.ensure_repo(&old, now()).await.expect("stored");
+        let namesake = store.repos().ensure(&old, now()).await.expect("stored");
         while let Some(at) = place {
-            place = store.purge_some(&old, Some(repo.id), at, 50).await.expect("deletes");
+            place = store.maintenance().purge_some(&old, Some(repo.id), at, 50).await.expect("deletes");
         }
-        assert_eq!(store.repo(&name("tide/renamed")).await.expect("reads"), None);
-        assert_eq!(store.repo(&old).await.expect("reads"), Some(namesake));
+        assert_eq!(store.repos().find(&name("tide/renamed")).await.expect("reads"), None);
+        assert_eq!(store.repos().find(&old).await.expect("reads"), Some(namesake));
     }
 
     async fn a_purge_that_is_killed_again_and_again_ends_the_same(database: TestDatabase) {
@@ -225,7 +225,7 @@ on_both_engines! {
             let mut place = Some(PurgePlace::default());
             for _ in 0..steps {
                 let Some(at) = place else { break };
-                place = store.purge_some(&name("tide/pool"), key_of(&store, &name("tide/pool")).await, at, 2).await.expect("deletes");
+                place = store.maintenance().purge_some(&name("tide/pool"), key_of(&store, &name("tide/pool")).await, at, 2).await.expect("deletes");
             }
             if place.is_none() {
                 let (_, left) = all_rows(&store, &links, (1, "tide/pool")).await;
@@ -264,13 +264,13 @@ on_both_engines! {
         let mut left = rows().await;
         let mut largest = 0;
         for _ in 0..200 {
-            let Some(next) = store.purge_some(&name("tide/pool"), key_of(&store, &name("tide/pool")).await, place, 5).await.expect("deletes") else { break };
+            let Some(next) = store.maintenance().purge_some(&name("tide/pool"), key_of(&store, &name("tide/pool")).await, place, 5).await.expect("deletes") else { break };
             place = next;
             let now = rows().await;
             largest = largest.max(left - now);
             left = now;
         }
-        assert_eq!(store.repo(&name("tide/pool")).await.expect("reads"), None);
+        assert_eq!(store.repos().find(&name("tide/pool")).await.expect("reads"), None);
         // Five items with five rows each; the first one alone has more than three hundred pointing to it.
         assert!((25..=60).contains(&largest), "{largest} rows in one transaction");
     }
@@ -279,31 +279,31 @@ on_both_engines! {
         let store = filled(&database).await;
         let caps = JobCaps { per_repo: 4, in_all: 9 };
         let until = now() + SignedDuration::from_secs(20);
-        let job = store.lease_job("worker", caps, JobScope::All, now(), until).await.expect("leases").expect("one waits");
+        let job = store.jobs().lease("worker", caps, JobScope::All, now(), until).await.expect("leases").expect("one waits");
         assert_eq!(job.repo, Some(name("tide/pool")));
         purge(&store, &name("tide/pool"), 100, 60).await;
         let lease = JobLease { id: job.id, owner: "worker" };
-        assert!(!store.renew_job(lease, until).await.expect("asks"), "its worker stops");
-        assert!(!store.end_job(lease, JobEnd::Done, now()).await.expect("asks"));
+        assert!(!store.jobs().renew(lease, until).await.expect("asks"), "its worker stops");
+        assert!(!store.jobs().end(lease, JobEnd::Done, now()).await.expect("asks"));
     }
 
     async fn a_name_without_a_repository_may_have_webhooks(database: TestDatabase) {
         let store = filled(&database).await;
         database.execute("INSERT INTO deliveries (id, event, repo, payload, state, received_at) VALUES ('former', 'star', 'tide/former', '', 'ignored', 0)").await;
         let former = name("tide/former");
-        let rows = async || store.rows_about(&former).await.expect("counts").into_iter().map(|(_, rows)| rows).sum::<u64>();
+        let rows = async || store.maintenance().rows_about(&former).await.expect("counts").into_iter().map(|(_, rows)| rows).sum::<u64>();
         assert_eq!(rows().await, 1);
         purge(&store, &former, 10, 60).await;
         assert_eq!(rows().await, 0);
-        assert!(store.repo(&name("tide/pool")).await.expect("reads").is_some());
+        assert!(store.repos().find(&name("tide/pool")).await.expect("reads").is_some());
     }
 
     async fn vectors_of_one_model_go_alone(database: TestDatabase) {
         let store = filled(&database).await;
-        let repo = store.repo(&name("quill/note")).await.expect("reads").expect("known").id;
+        let repo = store.repos().find(&name("quill/note")).await.expect("reads").expect("known").id;
         let mut after = Some(0);
         while let Some(place) = after {
-            after = store.purge_vectors(repo, "former", place, 1).await.expect("deletes");
+            after = store.maintenance().purge_vectors(repo, "former", place, 1).await.expect("deletes");
         }
         let kept = async |model: &str| {
             let condition = format!("item_id > 2000 AND model = '{model}'");

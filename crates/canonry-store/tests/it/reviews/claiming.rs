@@ -43,7 +43,7 @@ on_both_engines! {
             completed.push((run, complete(&store, run, &format!("owner {head}"), &[], 2).await.is_some()));
         }
         // Whoever claimed last took the place of those that were not done; a completed one stays.
-        let runs = store.review_runs(repo.id, None, 100).await.expect("reads");
+        let runs = store.review().runs(repo.id, None, 100).await.expect("reads");
         assert_eq!(runs.len(), 6);
         for run in runs {
             let is_completed = completed.contains(&(run.id, true));
@@ -65,14 +65,14 @@ on_both_engines! {
         let third = Wish::new(&repo, 'c', "three").run(&store, 4).await;
         // The run that was superseded changed nothing about what was last completed.
         assert_eq!(third.last_head, Some(sha('a')));
-        assert!(!store.hold_review(second.id, "two", at(900)).await.expect("asks"));
+        assert!(!store.review().renew_claim(second.id, "two", at(900)).await.expect("asks"));
         assert_eq!(complete(&store, second.id, "two", &[new(&one)], 5).await, None);
-        assert!(!store.fail_review(second.id, "two", "late", at(5)).await.expect("asks"));
-        assert!(store.hold_review(third.id, "three", at(900)).await.expect("asks"));
+        assert!(!store.review().fail(second.id, "two", "late", at(5)).await.expect("asks"));
+        assert!(store.review().renew_claim(third.id, "three", at(900)).await.expect("asks"));
         assert!(complete(&store, third.id, "three", &[], 6).await.is_some());
         use ReviewState::{Completed, Superseded};
         assert_eq!(states(&store, &repo).await, [Completed, Superseded, Completed]);
-        assert_eq!(store.review_ledger(repo.id, &pull(1)).await.expect("reads").len(), 1);
+        assert_eq!(store.review().ledger(repo.id, &pull(1)).await.expect("reads").len(), 1);
 
         // The one that lost is not begun again by itself, and neither is the one that is done.
         let asked = |head, second| Wish { asked: Some(second), ..Wish::new(&repo, head, "four") };
@@ -100,8 +100,8 @@ on_both_engines! {
             };
             let is_completed = completing.await.expect("ends").is_some();
             let newer = newer.await.expect("ends");
-            let ledger = store.review_ledger(repo.id, &subject).await.expect("reads").len();
-            let runs = store.review_runs(repo.id, Some(&subject), 9).await.expect("reads");
+            let ledger = store.review().ledger(repo.id, &subject).await.expect("reads").len();
+            let runs = store.review().runs(repo.id, Some(&subject), 9).await.expect("reads");
             let states: Vec<_> = runs.iter().map(|run| run.state).collect();
             if is_completed {
                 assert_eq!((newer.last_head, ledger), (Some(sha('a')), 1));
@@ -121,11 +121,11 @@ on_both_engines! {
         // What it was asked for is still asked for.
         assert_eq!((taken.id, taken.attempts, taken.full), (crashed.id, 2, true));
         // It was only slow: it must not write any more.
-        assert!(!store.hold_review(crashed.id, "one", at(900)).await.expect("asks"));
+        assert!(!store.review().renew_claim(crashed.id, "one", at(900)).await.expect("asks"));
         assert_eq!(complete(&store, crashed.id, "one", &[], LEASE + 1).await, None);
         assert!(complete(&store, taken.id, "two", &[], LEASE + 2).await.is_some());
         assert_eq!(complete(&store, crashed.id, "one", &[], LEASE + 3).await, None);
-        assert_eq!(store.reviews(repo.id, None, 9).await.expect("reads").len(), 1);
+        assert_eq!(store.review().list(repo.id, None, 9).await.expect("reads").len(), 1);
     }
 
     async fn the_answer_to_a_claim_may_be_lost(database: TestDatabase) {
@@ -154,12 +154,12 @@ on_both_engines! {
     async fn a_failed_run_is_tried_again(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let run = Wish::new(&repo, 'a', "one").run(&store, 0).await;
-        assert!(!store.fail_review(run.id, "other", "no", at(1)).await.expect("asks"));
-        assert!(store.fail_review(run.id, "one", "git is\u{0} not there", at(1)).await.expect("asks"));
+        assert!(!store.review().fail(run.id, "other", "no", at(1)).await.expect("asks"));
+        assert!(store.review().fail(run.id, "one", "git is\u{0} not there", at(1)).await.expect("asks"));
         assert_eq!(complete(&store, run.id, "one", &[], 2).await, None);
         let retried = Wish::new(&repo, 'a', "two").run(&store, 3).await;
         assert_eq!((retried.attempts, retried.last_head), (2, None));
-        let runs = store.review_runs(repo.id, None, 9).await.expect("reads");
+        let runs = store.review().runs(repo.id, None, 9).await.expect("reads");
         assert_eq!((runs[1].state, runs[1].error.as_deref()), (ReviewState::Failed, Some("git is\u{fffd} not there")));
         assert_eq!((runs[1].finished_at, runs[0].finished_at), (Some(at(1)), None));
     }
@@ -186,14 +186,14 @@ on_both_engines! {
         // A person who asks for it gets it.
         let wanted = Wish { requested: true, ..asked('a', 10) }.run(&store, 25).await;
         assert_eq!(wanted.last_head, Some(sha('b')));
-        assert!(store.fail_review(wanted.id, "worker", "no", at(26)).await.expect("asks"));
+        assert!(store.review().fail(wanted.id, "worker", "no", at(26)).await.expect("asks"));
         // What failed is in nobody's way, not even when it was asked for last.
         let last = asked('c', 40).run(&store, 41).await;
-        assert!(store.fail_review(last.id, "worker", "no", at(42)).await.expect("asks"));
+        assert!(store.review().fail(last.id, "worker", "no", at(42)).await.expect("asks"));
         assert_eq!(asked('d', 30).run(&store, 43).await.last_head, Some(sha('b')));
         // Of two of one moment the one that was claimed last took the other's place, which stays so.
         let (one, two) = (asked('e', 50).run(&store, 51).await, asked('f', 50).run(&store, 52).await);
-        assert!(!store.hold_review(one.id, "worker", at(900)).await.expect("asks"));
+        assert!(!store.review().renew_claim(one.id, "worker", at(900)).await.expect("asks"));
         let again = Wish { owner: "again", ..asked('e', 50) };
         assert_eq!(again.claim(&store, 53).await, Claimed::Outdated { by: two.id });
     }
@@ -206,7 +206,7 @@ on_both_engines! {
                 let wish = |head, owner| Wish { subject: subject.clone(), ..Wish::new(&repo, head, owner) };
                 let first = wish('a', "one").run(&store, 1).await;
                 match fate {
-                    "failed" => assert!(store.fail_review(first.id, "one", "no", at(2)).await.expect("asks")),
+                    "failed" => assert!(store.review().fail(first.id, "one", "no", at(2)).await.expect("asks")),
                     "completed" => assert!(complete(&store, first.id, "one", &[], 2).await.is_some()),
                     _ => {}
                 }
@@ -248,7 +248,7 @@ on_both_engines! {
 
     async fn subjects_do_not_touch_each_other(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let subjects = [pull(1), pull(2), ReviewSubject::Branch("pull/1".into()), ReviewSubject::Branch("1".into())];
         for repo in [&repo, &other] {
             for subject in &subjects {
@@ -256,7 +256,7 @@ on_both_engines! {
                 assert_eq!(wish.run(&store, 1).await.last_head, None);
             }
         }
-        let runs = store.review_runs(repo.id, None, 9).await.expect("reads");
+        let runs = store.review().runs(repo.id, None, 9).await.expect("reads");
         assert!(runs.iter().all(|run| run.state == ReviewState::Running) && runs.len() == 4, "{runs:?}");
         assert_eq!(runs.iter().rev().map(|run| run.subject.clone()).collect::<Vec<_>>(), subjects);
     }
@@ -264,15 +264,15 @@ on_both_engines! {
     async fn a_push_ends_what_is_under_way_for_other_heads(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let ended = async |head, second| {
-            store.supersede_reviews(repo.id, &pull(1), &sha(head), at(second)).await.expect("ends")
+            store.review().supersede(repo.id, &pull(1), &sha(head), at(second)).await.expect("ends")
         };
-        let last = async || store.last_completed_run(repo.id, &pull(1)).await.expect("reads");
+        let last = async || store.review().last_completed_run(repo.id, &pull(1)).await.expect("reads");
         assert_eq!((ended('b', 0).await, last().await), (0, None));
         let other = Wish { subject: pull(2), ..Wish::new(&repo, 'a', "two") }.run(&store, 1).await;
         let first = Wish::new(&repo, 'a', "one").run(&store, 1).await;
         assert_eq!((ended('a', 2).await, ended('b', 2).await, ended('b', 2).await), (0, 1, 0));
-        assert!(!store.hold_review(first.id, "one", at(900)).await.expect("asks"));
-        assert!(store.hold_review(other.id, "two", at(900)).await.expect("asks"), "another subject's");
+        assert!(!store.review().renew_claim(first.id, "one", at(900)).await.expect("asks"));
+        assert!(store.review().renew_claim(other.id, "two", at(900)).await.expect("asks"), "another subject's");
         let second = Wish { branch: Some("next"), ..Wish::new(&repo, 'b', "job-7-1-x") }.run(&store, 3).await;
         assert!(complete(&store, second.id, "job-7-1-x", &[], 4).await.is_some());
         // What is completed stays, and says who completed it.
@@ -285,11 +285,11 @@ on_both_engines! {
             let again = Wish { branch, ..Wish::new(&repo, 'b', "job-8-0-y") }.claim(&store, 6).await;
             assert_eq!((again, last().await.and_then(|last| last.base_branch).as_deref()), (Claimed::Completed(second.id), Some("main")));
         }
-        let of_head = async |head| store.last_completed_run_of_head(repo.id, &pull(1), &sha(head)).await.expect("reads");
+        let of_head = async |head| store.review().last_completed_run_of_head(repo.id, &pull(1), &sha(head)).await.expect("reads");
         assert_eq!((of_head('a').await, of_head('b').await.map(|run| run.id)), (None, Some(second.id)));
-        assert_eq!(store.subjects_of_head(repo.id, &sha('a')).await.expect("reads"), [pull(1), pull(2)]);
-        assert_eq!(store.subjects_of_head(repo.id, &sha('f')).await.expect("reads"), []);
-        let counted = store.review_counts().await.expect("reads");
+        assert_eq!(store.review().subjects_of_head(repo.id, &sha('a')).await.expect("reads"), [pull(1), pull(2)]);
+        assert_eq!(store.review().subjects_of_head(repo.id, &sha('f')).await.expect("reads"), []);
+        let counted = store.review().counts().await.expect("reads");
         let name = repo.name.clone();
         assert_eq!(counted, [(name.clone(), ReviewState::Completed, 1), (name, ReviewState::Superseded, 1)]);
     }

@@ -19,7 +19,7 @@ on_both_engines! {
     async fn nothing_was_reviewed(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let run = Wish::new(&repo, 'a', "one").run(&store, 1).await;
-        store.fail_review(run.id, "one", "no", at(2)).await.expect("asks");
+        store.review().fail(run.id, "one", "no", at(2)).await.expect("asks");
         let nothing = ReviewStatistics {
             reviews: 0,
             subjects: 0,
@@ -33,14 +33,14 @@ on_both_engines! {
             fixed_rate: None,
             top_files: Vec::new(),
         };
-        assert_eq!(store.review_statistics(repo.id, None).await.expect("reads"), nothing);
-        let days = store.review_days(repo.id, date(2027, 1, 14), 3).await.expect("reads");
+        assert_eq!(store.review().statistics(repo.id, None).await.expect("reads"), nothing);
+        let days = store.review().days(repo.id, date(2027, 1, 14), 3).await.expect("reads");
         assert_eq!(days.iter().map(|day| day.date).collect::<Vec<_>>(), [date(2027, 1, 14), date(2027, 1, 15), date(2027, 1, 16)]);
         assert!(days.iter().all(|day| (day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence) == (0, 0, 0, 0, None)));
-        assert_eq!(store.review_days(repo.id, date(2027, 1, 14), 0).await.expect("reads"), []);
+        assert_eq!(store.review().days(repo.id, date(2027, 1, 14), 0).await.expect("reads"), []);
         // A review without findings has an average of none, and no confidence.
         reviewed(&store, &repo, pull(1), 'b', &[], 3).await;
-        let quiet = store.review_statistics(repo.id, None).await.expect("reads");
+        let quiet = store.review().statistics(repo.id, None).await.expect("reads");
         assert_eq!((quiet.reviews, quiet.subjects, quiet.avg_findings_per_review, quiet.avg_confidence), (1, 1, Some(0.0), None));
     }
 
@@ -67,11 +67,11 @@ on_both_engines! {
         reviewed(&store, &repo, pull(3), 'a', &[sure(new(&late), 70)], 2 * DAY).await;
         // What failed, and what others do, is not counted.
         let run = Wish::new(&repo, 'f', "one").run(&store, 2 * DAY).await;
-        assert!(store.fail_review(run.id, "one", "no", at(2 * DAY)).await.expect("asks"));
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        assert!(store.review().fail(run.id, "one", "no", at(2 * DAY)).await.expect("asks"));
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[new(&plain)], 5).await;
 
-        let all = store.review_statistics(repo.id, None).await.expect("reads");
+        let all = store.review().statistics(repo.id, None).await.expect("reads");
         assert_eq!((all.reviews, all.subjects, all.findings), (4, 3, 5));
         assert_eq!((all.shown, all.suppressed, all.fixed), (4, 1, 1));
         let counts = |shown, suppressed| SeverityCounts { shown, suppressed };
@@ -88,15 +88,15 @@ on_both_engines! {
         let files: Vec<_> = all.top_files.iter().map(|file| (file.path.as_str(), file.findings)).collect();
         assert_eq!(files, [("a.js", 3), ("c.js", 1)]);
 
-        let since = store.review_statistics(repo.id, Some(at(DAY / 2))).await.expect("reads");
+        let since = store.review().statistics(repo.id, Some(at(DAY / 2))).await.expect("reads");
         assert_eq!((since.reviews, since.findings, since.avg_confidence, since.fixed_rate), (2, 1, Some(70.0), Some(0.0)));
 
-        let days = store.review_days(repo.id, date(2027, 1, 15), 3).await.expect("reads");
+        let days = store.review().days(repo.id, date(2027, 1, 15), 3).await.expect("reads");
         let told: Vec<_> =
             days.iter().map(|day| (day.date.day(), day.reviews, day.findings, day.suppressed, day.fixed, day.avg_confidence)).collect();
         assert_eq!(told, [(15, 3, 4, 1, 2, Some(61.25)), (16, 0, 0, 0, 0, None), (17, 1, 1, 0, 0, Some(70.0))]);
         // The days' borders are UTC's midnights.
-        let later = store.review_days(repo.id, date(2027, 1, 17), 1).await.expect("reads");
+        let later = store.review().days(repo.id, date(2027, 1, 17), 1).await.expect("reads");
         assert_eq!((later.len(), later[0].reviews), (1, 1));
     }
 
@@ -109,7 +109,7 @@ on_both_engines! {
         let run = Wish::new(&repo, 'a', "one").run(&store, 1).await;
         let records: Vec<_> = findings.iter().map(new).collect();
         assert!(complete(&store, run.id, "one", &records, 2).await.is_some());
-        let statistics = store.review_statistics(repo.id, None).await.expect("reads");
+        let statistics = store.review().statistics(repo.id, None).await.expect("reads");
         let files: Vec<_> = statistics.top_files.iter().map(|file| (file.path.to_string(), file.findings)).collect();
         let expected: Vec<_> = (3..=12).rev().map(|file| (format!("{file}.js"), file)).collect();
         assert_eq!(files, expected);

@@ -12,11 +12,11 @@ async fn remember(store: &Store, ids: &[FindingId], model: &str) {
     let vectors: Vec<Vec<f32>> = (0_u8..).take(ids.len()).map(|at| vec![f32::from(at) + 0.5, -1.0e-7]).collect();
     let memories: Vec<_> =
         ids.iter().zip(&vectors).map(|(id, vector)| NewMemory { finding: *id, model, vector }).collect();
-    store.remember_findings(&memories, at(9)).await.expect("remembers");
+    store.findings().remember(&memories, at(9)).await.expect("remembers");
 }
 
 async fn outcomes(store: &Store, repo: &Repo, shared: bool) -> Vec<(String, MemoryOutcome)> {
-    let memories = store.memories_of(repo.id, shared, "local", 100).await.expect("reads");
+    let memories = store.findings().memories(repo.id, shared, "local", 100).await.expect("reads");
     memories.into_iter().map(|memory| (memory.title, memory.outcome)).collect()
 }
 
@@ -41,10 +41,10 @@ on_both_engines! {
             thumb(&repo, 6, ids[6], &ada, false, 3),
             thumb(&repo, 7, ids[6], &bob, true, 3),
         ] {
-            assert!(store.keep_reaction(&reaction).await.expect("keeps"));
+            assert!(store.findings().record_reaction(&reaction).await.expect("keeps"));
         }
-        store.dismiss_finding(ids[4], None, DismissalKind::WontFix, Dismisser::Maintainer, &bob, at(3)).await.expect("writes");
-        store.dismiss_finding(ids[5], None, DismissalKind::WontFix, Dismisser::Author, &ada, at(3)).await.expect("writes");
+        store.findings().dismiss(ids[4], None, DismissalKind::WontFix, Dismisser::Maintainer, &bob, at(3)).await.expect("writes");
+        store.findings().dismiss(ids[5], None, DismissalKind::WontFix, Dismisser::Author, &ada, at(3)).await.expect("writes");
         use MemoryOutcome::{Dismissed, Fixed, ThumbsDown, ThumbsUp};
         let expected = [("Dismissed", Dismissed), ("Rejected", ThumbsDown), ("Liked", ThumbsUp), ("Fixed", Fixed)];
         let expected = expected.map(|(title, outcome)| (title.to_owned(), outcome));
@@ -52,9 +52,9 @@ on_both_engines! {
         assert!(Fixed.is_accepted() && ThumbsUp.is_accepted() && !ThumbsDown.is_accepted() && !Dismissed.is_accepted());
 
         // What is taken back, cleared or broken again is no outcome any more.
-        store.remove_reactions_except(ids[2], &[], at(4)).await.expect("marks");
-        store.clear_feedback(repo.id, Some(&findings[3].fingerprint), &bob, at(4)).await.expect("clears");
-        store.withdraw_dismissal(ids[4], None, DismissalKind::WontFix, None, at(4)).await.expect("writes");
+        store.findings().remove_reactions_except(ids[2], &[], at(4)).await.expect("marks");
+        store.findings().clear_feedback(repo.id, Some(&findings[3].fingerprint), &bob, at(4)).await.expect("clears");
+        store.findings().withdraw_dismissal(ids[4], None, DismissalKind::WontFix, None, at(4)).await.expect("writes");
         assert_eq!(outcomes(&store, &repo, false).await, expected[3..]);
         reviewed(&store, &repo, pull(1), 'c', &[again(ids[1], &findings[1], FindingStatus::Reopened)], 5).await;
         assert_eq!(outcomes(&store, &repo, false).await, []);
@@ -64,28 +64,28 @@ on_both_engines! {
         let (store, repo) = open(&database).await;
         let (one, two) = (finding("a.js", 1, "One"), finding("b.js", 2, "Two"));
         let (_, ids) = reviewed(&store, &repo, pull(1), 'a', &[new(&one), new(&two)], 1).await;
-        let waiting = store.findings_to_remember(repo.id, &pull(1), "local").await.expect("reads");
+        let waiting = store.findings().to_remember(repo.id, &pull(1), "local").await.expect("reads");
         assert_eq!(waiting.iter().map(|(id, finding)| (*id, finding.title.as_str())).collect::<Vec<_>>(), [(ids[0], "One"), (ids[1], "Two")]);
         remember(&store, &[ids[0], FindingId::new(99)], "local").await;
-        let waiting = store.findings_to_remember(repo.id, &pull(1), "local").await.expect("reads");
+        let waiting = store.findings().to_remember(repo.id, &pull(1), "local").await.expect("reads");
         assert_eq!(waiting.len(), 1);
-        assert_eq!(store.findings_to_remember(repo.id, &pull(1), "other").await.expect("reads").len(), 2);
+        assert_eq!(store.findings().to_remember(repo.id, &pull(1), "other").await.expect("reads").len(), 2);
         reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &one, FindingStatus::Fixed)], 2).await;
-        let memories = store.memories_of(repo.id, false, "local", 9).await.expect("reads");
+        let memories = store.findings().memories(repo.id, false, "local", 9).await.expect("reads");
         assert_eq!(memories.len(), 1);
         let memory = &memories[0];
         assert_eq!((memory.finding, memory.repo.to_string(), &memory.subject), (ids[0], "tide/pool".to_owned(), &pull(1)));
         assert_eq!((memory.message.as_str(), &memory.path), (one.message.as_str(), &one.path));
         assert_eq!((memory.severity, memory.category, memory.at), (Severity::Medium, one.category, at(9)));
         assert_eq!(memory.vector, [0.5, -1.0e-7]);
-        assert_eq!(store.memories_of(repo.id, false, "other", 9).await.expect("reads"), []);
+        assert_eq!(store.findings().memories(repo.id, false, "other", 9).await.expect("reads"), []);
     }
 
     async fn a_repository_does_not_read_anothers_memory_unasked(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let ensure = |name: &'static str| {
             let store = store.clone();
-            async move { store.ensure_repo(&name.parse().expect("valid"), at(0)).await.expect("created") }
+            async move { store.repos().ensure(&name.parse().expect("valid"), at(0)).await.expect("created") }
         };
         let (sister, stranger, alike) = (ensure("Tide/sister").await, ensure("quill/note").await, ensure("tide-two/pool").await);
         for (number, repo) in [&repo, &sister, &stranger, &alike].into_iter().enumerate() {
@@ -102,12 +102,12 @@ on_both_engines! {
         // Both must want it: who reads, and who is read.
         assert_eq!(titles(true).await, ["Of 0"]);
         for one in [&sister, &stranger, &alike] {
-            store.share_knowledge(one.id, false, true).await.expect("notes");
+            store.findings().set_sharing(one.id, false, true).await.expect("notes");
         }
         assert_eq!(titles(false).await, ["Of 0"]);
         assert_eq!(titles(true).await, ["Of 1", "Of 0"]);
-        assert_eq!(store.memories_of(repo.id, true, "local", 1).await.expect("reads").len(), 1);
-        store.share_knowledge(sister.id, true, false).await.expect("notes");
+        assert_eq!(store.findings().memories(repo.id, true, "local", 1).await.expect("reads").len(), 1);
+        store.findings().set_sharing(sister.id, true, false).await.expect("notes");
         assert_eq!(titles(true).await, ["Of 0"]);
     }
 
@@ -123,16 +123,16 @@ on_both_engines! {
                 reviewed(&store, &repo, pull(number), 'b', &fixed, number).await;
             }
         }
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[new(&eval)], 1).await;
         let keys = [&eval, &alert, &quiet, &finding("a.js", 4, "Never")].map(|one| one.key().clone()).into();
-        let history = store.pattern_history(repo.id, &keys).await.expect("reads");
+        let history = store.findings().pattern_history(repo.id, &keys).await.expect("reads");
         let expected = [
             (alert.key().clone(), PatternHistory { fixed: 0, total: 3 }),
             (eval.key().clone(), PatternHistory { fixed: 2, total: 3 }),
         ];
         assert_eq!(history, expected.into());
-        assert_eq!(store.pattern_history(repo.id, &[].into()).await.expect("reads"), [].into());
+        assert_eq!(store.findings().pattern_history(repo.id, &[].into()).await.expect("reads"), [].into());
     }
 
     async fn what_nobody_was_shown_is_not_accepted_by_going_away(database: TestDatabase) {
@@ -150,27 +150,27 @@ on_both_engines! {
         let expected = ["Shown first", "Shown later"].map(|title| (title.to_owned(), MemoryOutcome::Fixed));
         assert_eq!(outcomes(&store, &repo, false).await, expected);
         // It takes no room either.
-        assert_eq!(store.memories_of(repo.id, false, "local", 2).await.expect("reads").len(), 2);
+        assert_eq!(store.findings().memories(repo.id, false, "local", 2).await.expect("reads").len(), 2);
         // What people say about it counts nevertheless.
         let ada = "ada".parse().expect("a login");
-        assert!(store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, true, 4)).await.expect("keeps"));
+        assert!(store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, true, 4)).await.expect("keeps"));
         assert_eq!(outcomes(&store, &repo, false).await[2], ("Never shown".to_owned(), MemoryOutcome::ThumbsUp));
     }
 
     async fn a_person_has_one_vote_in_the_global_counts(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let eval = finding("a.js", 1, "Eval");
         let mut ids = Vec::new();
         for repo in [&repo, &other] {
-            store.share_knowledge(repo.id, true, false).await.expect("notes");
+            store.findings().set_sharing(repo.id, true, false).await.expect("notes");
             ids.extend(reviewed(&store, repo, pull(1), 'a', &[new(&eval)], 1).await.1);
         }
         let login = |name: &str| name.parse::<canonry_domain::Login>().expect("a login");
         let (ada, ada_too, bob) = (login("ada"), login("ADA"), login("bob"));
         let votes = || async {
-            store.renew_global_patterns().await.expect("counts");
-            let patterns = store.global_patterns(9).await.expect("reads");
+            store.findings().recompute_global_patterns().await.expect("counts");
+            let patterns = store.findings().global_patterns(9).await.expect("reads");
             (patterns.len(), patterns[0].shown, patterns[0].thumbs_up, patterns[0].thumbs_down)
         };
         assert_eq!(votes().await, (1, 2, 0, 0));
@@ -180,41 +180,41 @@ on_both_engines! {
             // The last word holds, in whichever repository.
             thumb(&other, 1, ids[1], &ada_too, true, 11),
         ] {
-            assert!(store.keep_reaction(&reaction).await.expect("keeps"));
+            assert!(store.findings().record_reaction(&reaction).await.expect("keeps"));
         }
         assert_eq!(votes().await, (1, 2, 1, 1));
-        store.clear_feedback(other.id, Some(&eval.fingerprint), &bob, at(20)).await.expect("clears");
+        store.findings().clear_feedback(other.id, Some(&eval.fingerprint), &bob, at(20)).await.expect("clears");
         assert_eq!(votes().await, (1, 2, 0, 2));
-        store.clear_feedback(repo.id, None, &bob, at(20)).await.expect("clears");
+        store.findings().clear_feedback(repo.id, None, &bob, at(20)).await.expect("clears");
         assert_eq!(votes().await, (1, 2, 0, 0));
-        assert!(store.keep_reaction(&thumb(&repo, 3, ids[0], &bob, true, 21)).await.expect("keeps"));
+        assert!(store.findings().record_reaction(&thumb(&repo, 3, ids[0], &bob, true, 21)).await.expect("keeps"));
         assert_eq!(votes().await, (1, 2, 1, 0));
     }
 
     async fn global_counts_hold_what_is_shared_and_no_more(database: TestDatabase) {
         let (store, repo) = open(&database).await;
-        let secret = store.ensure_repo(&"tide/secret".parse().expect("valid"), at(0)).await.expect("created");
+        let secret = store.repos().ensure(&"tide/secret".parse().expect("valid"), at(0)).await.expect("created");
         let (eval, quiet) = (finding("a.js", 1, "Eval"), finding("a.js", 2, "Quiet"));
         let by = HiddenBy::Area;
         let ada = "ada".parse().expect("a login");
         for repo in [&repo, &secret] {
             for number in 1..=2 {
                 let (_, ids) = reviewed(&store, repo, pull(number), 'a', &[new(&eval), hidden(&quiet, &by)], number).await;
-                store.dismiss_finding(ids[0], None, DismissalKind::WontFix, Dismisser::Maintainer, &ada, at(3)).await.expect("writes");
-                store.dismiss_finding(ids[0], None, DismissalKind::Resolved, Dismisser::Maintainer, &ada, at(3)).await.expect("writes");
-                store.keep_reaction(&thumb(repo, number, ids[0], &ada, number == 1, 3)).await.expect("keeps");
-                store.keep_reaction(&NewReaction { teaches: false, ..thumb(repo, number + 10, ids[0], &ada, true, 3) }).await.expect("keeps");
+                store.findings().dismiss(ids[0], None, DismissalKind::WontFix, Dismisser::Maintainer, &ada, at(3)).await.expect("writes");
+                store.findings().dismiss(ids[0], None, DismissalKind::Resolved, Dismisser::Maintainer, &ada, at(3)).await.expect("writes");
+                store.findings().record_reaction(&thumb(repo, number, ids[0], &ada, number == 1, 3)).await.expect("keeps");
+                store.findings().record_reaction(&NewReaction { teaches: false, ..thumb(repo, number + 10, ids[0], &ada, true, 3) }).await.expect("keeps");
                 if number == 1 {
                     reviewed(&store, repo, pull(1), 'b', &[again(ids[0], &eval, FindingStatus::Fixed)], 4).await;
                 }
             }
         }
         let counted = || async {
-            store.renew_global_patterns().await.expect("counts");
-            store.global_patterns(9).await.expect("reads")
+            store.findings().recompute_global_patterns().await.expect("counts");
+            store.findings().global_patterns(9).await.expect("reads")
         };
         assert_eq!(counted().await, []);
-        store.share_knowledge(repo.id, true, false).await.expect("notes");
+        store.findings().set_sharing(repo.id, true, false).await.expect("notes");
         for _ in 0..2 {
             let patterns = counted().await;
             assert_eq!(patterns.len(), 1);
@@ -223,12 +223,12 @@ on_both_engines! {
             // Up and down at one moment is one vote, and a down.
             assert_eq!((one.shown, one.fixed, one.dismissed, one.thumbs_up, one.thumbs_down), (2, 1, 2, 0, 1));
         }
-        store.share_knowledge(secret.id, true, false).await.expect("notes");
+        store.findings().set_sharing(secret.id, true, false).await.expect("notes");
         assert_eq!(counted().await[0].shown, 4);
-        store.share_knowledge(repo.id, false, false).await.expect("notes");
-        store.share_knowledge(secret.id, false, false).await.expect("notes");
+        store.findings().set_sharing(repo.id, false, false).await.expect("notes");
+        store.findings().set_sharing(secret.id, false, false).await.expect("notes");
         assert_eq!(counted().await, []);
-        let many: Vec<_> = (0..4).map(|_| { let store = store.clone(); tokio::spawn(async move { store.renew_global_patterns().await }) }).collect();
+        let many: Vec<_> = (0..4).map(|_| { let store = store.clone(); tokio::spawn(async move { store.findings().recompute_global_patterns().await }) }).collect();
         for one in many {
             one.await.expect("ends").expect("counts");
         }

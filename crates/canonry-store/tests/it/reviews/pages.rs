@@ -21,7 +21,7 @@ fn login(name: &str) -> Login {
 async fn listed(store: &Store, repo: &Repo, filter: FindingFilter<'_>) -> Vec<FindingId> {
     let mut all: Vec<FindingId> = Vec::new();
     loop {
-        let page = store.finding_pages(repo.id, filter, all.last().copied(), 2).await.expect("reads");
+        let page = store.findings().pages(repo.id, filter, all.last().copied(), 2).await.expect("reads");
         all.extend(page.iter().map(|entry| entry.found.id));
         if page.len() < 2 {
             return all;
@@ -40,7 +40,7 @@ on_both_engines! {
         let (_, second) = reviewed(&store, &repo, pull(2), 'a', &[new(&plain)], 2).await;
         let gone = again(first[1], &plain, FindingStatus::Fixed);
         reviewed(&store, &repo, pull(1), 'b', &[again(first[0], &grave, FindingStatus::Same), gone], 3).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[new(&plain)], 4).await;
 
         let all = FindingFilter::default();
@@ -63,11 +63,11 @@ on_both_engines! {
         ] {
             assert_eq!(listed(&store, &repo, filter).await, expected, "{filter:?}");
         }
-        let page = store.finding_pages(repo.id, FindingFilter { subject: Some(&one), ..all }, None, 9).await.expect("reads");
+        let page = store.findings().pages(repo.id, FindingFilter { subject: Some(&one), ..all }, None, 9).await.expect("reads");
         assert_eq!((page[0].hidden_by.as_ref(), page[0].found.shown), (Some(&by), ShownAs::Suppressed));
         // The last review's word, not the first one's.
         assert_eq!((page[2].confidence, page[2].found.first_seen, page[2].found.last_seen), (confidence(60), at(1), at(3)));
-        assert_eq!(page[1].found, store.finding(repo.id, first[1]).await.expect("reads").expect("it"));
+        assert_eq!(page[1].found, store.findings().get(repo.id, first[1]).await.expect("reads").expect("it"));
     }
 
     async fn a_review_is_read_page_by_page_from_its_lines_to_what_is_fixed(database: TestDatabase) {
@@ -87,22 +87,22 @@ on_both_engines! {
         let (review, ids) = reviewed(&store, &repo, pull(1), 'b', &records, 2).await;
         let mut told: Vec<FindingId> = Vec::new();
         loop {
-            let page = store.review_sightings_page(review, told.last().copied(), 2).await.expect("reads");
+            let page = store.review().sightings_page(review, told.last().copied(), 2).await.expect("reads");
             told.extend(page.iter().map(|one| one.id));
             if page.len() < 2 {
                 break;
             }
         }
         assert_eq!(told, [ids[3], ids[5], ids[2], ids[4], ids[1], ids[0]]);
-        let mut whole = store.review_sightings(review).await.expect("reads");
-        let mut paged = store.review_sightings_page(review, None, 9).await.expect("reads");
+        let mut whole = store.review().sightings(review).await.expect("reads");
+        let mut paged = store.review().sightings_page(review, None, 9).await.expect("reads");
         whole.sort_by_key(|one| one.id);
         paged.sort_by_key(|one| one.id);
         assert_eq!(paged, whole, "the same, in another order");
         // One that the review does not tell of leads nowhere.
         let (other, elsewhere) = reviewed(&store, &repo, pull(2), 'a', &[new(&all[5])], 3).await;
-        assert_eq!(store.review_sightings_page(review, Some(elsewhere[0]), 9).await.expect("reads"), []);
-        let counts = store.sighting_counts(review).await.expect("reads");
+        assert_eq!(store.review().sightings_page(review, Some(elsewhere[0]), 9).await.expect("reads"), []);
+        let counts = store.review().sighting_counts(review).await.expect("reads");
         assert_eq!(counts.iter().map(|alike| alike.times).sum::<u64>(), 6);
         let critical: Vec<_> = counts.iter().filter(|alike| alike.severity == Severity::Critical).collect();
         assert_eq!((critical.len(), critical[0].status, critical[0].shown), (1, FindingStatus::New, ShownAs::Inline));
@@ -110,7 +110,7 @@ on_both_engines! {
         assert_eq!(quiet, [&by]);
         let two = [new(&all[2]), new(&all[3])];
         let (alike, _) = reviewed(&store, &repo, pull(3), 'a', &two, 4).await;
-        let counts = store.sighting_counts(alike).await.expect("reads");
+        let counts = store.review().sighting_counts(alike).await.expect("reads");
         assert_eq!(counts.iter().map(|alike| alike.times).collect::<Vec<_>>(), [2]);
         assert_ne!(other, alike);
     }
@@ -122,10 +122,10 @@ on_both_engines! {
         for (number, head, second) in [(1, 'a', 1), (2, 'a', 5), (1, 'b', 5), (3, 'a', 9)] {
             ids.push(reviewed(&store, &repo, pull(number), head, &[], second).await.0);
         }
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         let (elsewhere, _) = reviewed(&store, &other, pull(1), 'a', &[], 6).await;
         let page = async |subject: Option<ReviewSubject>, before: Option<ReviewId>, limit: u32| -> Vec<ReviewId> {
-            let found = store.reviews_before(repo.id, subject.as_ref(), before, limit).await.expect("reads");
+            let found = store.review().list_before(repo.id, subject.as_ref(), before, limit).await.expect("reads");
             found.into_iter().map(|review| review.id).collect()
         };
         assert_eq!(page(None, None, 2).await, [ids[3], ids[2]]);
@@ -135,25 +135,25 @@ on_both_engines! {
         assert_eq!(page(Some(pull(1)), Some(ids[2]), 9).await, [ids[0]]);
         // One of another repository leads nowhere, and is not to be read here.
         assert_eq!(page(None, Some(elsewhere), 9).await, []);
-        assert_eq!(store.review_of(repo.id, elsewhere).await.expect("reads"), None);
-        assert_eq!(store.review_of(repo.id, ids[1]).await.expect("reads"), store.review(ids[1]).await.expect("reads"));
+        assert_eq!(store.review().get_of_repo(repo.id, elsewhere).await.expect("reads"), None);
+        assert_eq!(store.review().get_of_repo(repo.id, ids[1]).await.expect("reads"), store.review().get(ids[1]).await.expect("reads"));
     }
 
     async fn runs_are_listed_however_they_ended(database: TestDatabase) {
         let (store, repo) = open(&database).await;
         let (completed, _) = reviewed(&store, &repo, pull(1), 'a', &[], 1).await;
         let failed = Wish::new(&repo, 'b', "one").run(&store, 2).await.id;
-        assert!(store.fail_review(failed, "one", "git is not there", at(3)).await.expect("asks"));
+        assert!(store.review().fail(failed, "one", "git is not there", at(3)).await.expect("asks"));
         let superseded = Wish { subject: pull(2), ..Wish::new(&repo, 'a', "two") }.run(&store, 4).await.id;
-        assert_eq!(store.supersede_reviews(repo.id, &pull(2), &sha('b'), at(5)).await.expect("asks"), 1);
+        assert_eq!(store.review().supersede(repo.id, &pull(2), &sha('b'), at(5)).await.expect("asks"), 1);
         let (last, _) = reviewed(&store, &repo, pull(2), 'b', &[], 6).await;
         // Nobody knows yet what comes of this one, and this one is of another repository.
         Wish { subject: pull(3), ..Wish::new(&repo, 'a', "three") }.run(&store, 7).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[], 8).await;
 
         let page = async |filter: EndedRunFilter<'_>, before: Option<ReviewId>, limit: u32| -> Vec<ReviewId> {
-            let found = store.ended_runs(repo.id, filter, before, limit).await.expect("reads");
+            let found = store.review().ended_runs(repo.id, filter, before, limit).await.expect("reads");
             found.into_iter().map(|ended| ended.run.id).collect()
         };
         let (all, one) = (EndedRunFilter::default(), pull(1));
@@ -170,8 +170,8 @@ on_both_engines! {
         }
         let both = EndedRunFilter { subject: Some(&one), end: Some(RunEnd::Superseded) };
         assert_eq!(page(both, None, 9).await, []);
-        let found = store.ended_runs(repo.id, all, None, 9).await.expect("reads");
-        assert_eq!(found[0].review, store.review(last).await.expect("reads"));
+        let found = store.review().ended_runs(repo.id, all, None, 9).await.expect("reads");
+        assert_eq!(found[0].review, store.review().get(last).await.expect("reads"));
         assert_eq!((&found[1].review, &found[2].review), (&None, &None));
         assert_eq!((found[2].run.error.as_deref(), found[2].run.finished_at), (Some("git is not there"), Some(at(3))));
     }
@@ -183,45 +183,45 @@ on_both_engines! {
         let (_, ids) = reviewed(&store, &repo, pull(1), 'a', &[new(&eval), new(&alert), new(&slow)], 1).await;
         let (_, more) = reviewed(&store, &repo, pull(2), 'a', &[hidden(&eval, &by)], 2).await;
         let (ada, bob, mona) = (login("ada"), login("bob"), login("mona"));
-        store.keep_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
-        store.keep_reaction(&thumb(&repo, 2, ids[1], &ada, true, 11)).await.expect("keeps");
-        store.keep_reaction(&thumb(&repo, 3, more[0], &bob, false, 12)).await.expect("keeps");
+        store.findings().record_reaction(&thumb(&repo, 1, ids[0], &ada, false, 10)).await.expect("keeps");
+        store.findings().record_reaction(&thumb(&repo, 2, ids[1], &ada, true, 11)).await.expect("keeps");
+        store.findings().record_reaction(&thumb(&repo, 3, more[0], &bob, false, 12)).await.expect("keeps");
         // The author's own, and one that is gone.
         let own = NewReaction { teaches: false, ..thumb(&repo, 9, ids[2], &bob, false, 13) };
-        store.keep_reaction(&own).await.expect("keeps");
-        store.keep_reaction(&thumb(&repo, 10, ids[2], &ada, false, 13)).await.expect("keeps");
-        store.remove_reactions_except(ids[2], &[GithubId(9)], at(14)).await.expect("marks");
+        store.findings().record_reaction(&own).await.expect("keeps");
+        store.findings().record_reaction(&thumb(&repo, 10, ids[2], &ada, false, 13)).await.expect("keeps");
+        store.findings().remove_reactions_except(ids[2], &[GithubId(9)], at(14)).await.expect("marks");
 
-        let first = store.pattern_pages(repo.id, None, 1).await.expect("reads");
+        let first = store.findings().pattern_pages(repo.id, None, 1).await.expect("reads");
         assert_eq!((first.len(), first[0].newest, first[0].reacted_at), (1, GithubId(3), at(12)));
         assert_eq!((first[0].findings, first[0].hidden), (2, 1));
-        let second = store.pattern_pages(repo.id, Some(first[0].newest), 9).await.expect("reads");
+        let second = store.findings().pattern_pages(repo.id, Some(first[0].newest), 9).await.expect("reads");
         assert_eq!((second.len(), second[0].newest, second[0].pattern.title.as_str()), (1, GithubId(2), "Alert"));
         // The same as all at once.
-        let all = store.pattern_feedback(repo.id).await.expect("reads");
+        let all = store.findings().pattern_feedback(repo.id).await.expect("reads");
         assert_eq!(all, [second[0].pattern.clone(), first[0].pattern.clone()]);
-        assert_eq!(store.pattern_of(repo.id, eval.key()).await.expect("reads").as_ref(), Some(&first[0].pattern));
-        assert_eq!(store.pattern_of(repo.id, slow.key()).await.expect("reads"), None);
+        assert_eq!(store.findings().pattern(repo.id, eval.key()).await.expect("reads").as_ref(), Some(&first[0].pattern));
+        assert_eq!(store.findings().pattern(repo.id, slow.key()).await.expect("reads"), None);
 
-        let told: Vec<_> = store.reactions_to(repo.id, ids[2]).await.expect("reads");
+        let told: Vec<_> = store.findings().reactions(repo.id, ids[2]).await.expect("reads");
         let told: Vec<_> = told.iter().map(|one| (one.by.as_str(), one.up, one.teaches, one.removed_at)).collect();
         assert_eq!(told, [("bob", false, false, None), ("ada", false, true, Some(at(14)))]);
 
-        assert_eq!(store.cleared_at(repo.id, eval.key()).await.expect("reads"), None);
-        store.clear_feedback(repo.id, Some(&eval.fingerprint), &mona, at(20)).await.expect("clears");
-        assert_eq!(store.pattern_pages(repo.id, None, 9).await.expect("reads").len(), 1);
-        store.clear_feedback(repo.id, None, &bob, at(21)).await.expect("clears");
-        assert_eq!(store.pattern_pages(repo.id, None, 9).await.expect("reads"), []);
-        assert_eq!(store.cleared_at(repo.id, eval.key()).await.expect("reads"), Some(at(21)));
-        let clears = store.feedback_clears(repo.id, None, 9).await.expect("reads");
+        assert_eq!(store.findings().cleared_at(repo.id, eval.key()).await.expect("reads"), None);
+        store.findings().clear_feedback(repo.id, Some(&eval.fingerprint), &mona, at(20)).await.expect("clears");
+        assert_eq!(store.findings().pattern_pages(repo.id, None, 9).await.expect("reads").len(), 1);
+        store.findings().clear_feedback(repo.id, None, &bob, at(21)).await.expect("clears");
+        assert_eq!(store.findings().pattern_pages(repo.id, None, 9).await.expect("reads"), []);
+        assert_eq!(store.findings().cleared_at(repo.id, eval.key()).await.expect("reads"), Some(at(21)));
+        let clears = store.findings().feedback_clears(repo.id, None, 9).await.expect("reads");
         let told: Vec<_> =
             clears.iter().map(|one| (one.pattern.as_ref().map(PatternKey::as_str), one.title.as_deref(), one.by.as_str(), one.at)).collect();
         assert_eq!(told, [(None, None, "bob", at(21)), (Some(eval.key().as_str()), Some("Eval"), "mona", at(20))]);
-        let later = store.feedback_clears(repo.id, None, 1).await.expect("reads");
-        assert_eq!(store.feedback_clears(repo.id, Some(later[0].id), 9).await.expect("reads"), clears[1..]);
+        let later = store.findings().feedback_clears(repo.id, None, 1).await.expect("reads");
+        assert_eq!(store.findings().feedback_clears(repo.id, Some(later[0].id), 9).await.expect("reads"), clears[1..]);
         // A later reaction brings it back.
-        store.keep_reaction(&thumb(&repo, 30, ids[0], &ada, true, 30)).await.expect("keeps");
-        let back = store.pattern_pages(repo.id, None, 9).await.expect("reads");
+        store.findings().record_reaction(&thumb(&repo, 30, ids[0], &ada, true, 30)).await.expect("keeps");
+        let back = store.findings().pattern_pages(repo.id, None, 9).await.expect("reads");
         assert_eq!((back.len(), back[0].pattern.feedback.thumbs_up, back[0].pattern.feedback.reactors), (1, 1, 1));
     }
 
@@ -232,12 +232,12 @@ on_both_engines! {
         let (first, ids) = reviewed(&store, &repo, pull(1), 'a', &[hidden(&one, &area), hidden(&two, &rule), new(&one)], 1).await;
         let still = FindingRecord { earlier: Some(ids[0]), status: FindingStatus::Same, ..hidden(&one, &area) };
         let (second, _) = reviewed(&store, &repo, pull(1), 'b', &[still], 5).await;
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         reviewed(&store, &other, pull(1), 'a', &[hidden(&one, &area)], 6).await;
         let mut told = Vec::new();
         let mut before = None;
         while let Some(last) = {
-            let page = store.suppressions(repo.id, before, 1).await.expect("reads");
+            let page = store.findings().suppressions(repo.id, before, 1).await.expect("reads");
             page.into_iter().next()
         } {
             before = Some((last.review, last.finding));
@@ -257,11 +257,11 @@ on_both_engines! {
         let (run, ids) = reviewed(&store, &repo, pull(1), 'a', &[new(&eval), new(&alert)], 1).await;
         let number = ItemNumber::new(1).expect("positive");
         let posted = [(ids[0], GithubId(71)), (ids[1], GithubId(72))];
-        store.record_posted_findings(repo.id, number, run, &posted, at(5)).await.expect("stored");
-        let of = async |repo: &Repo, finding| store.posted_of_finding(repo.id, finding).await.expect("reads");
+        store.findings().record_posted(repo.id, number, run, &posted, at(5)).await.expect("stored");
+        let of = async |repo: &Repo, finding| store.findings().posted_of_finding(repo.id, finding).await.expect("reads");
         let comments: Vec<_> = of(&repo, ids[1]).await.iter().map(|one| one.comment).collect();
         assert_eq!(comments, [GithubId(72)]);
-        let other = store.ensure_repo(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
+        let other = store.repos().ensure(&"tide/other".parse().expect("valid"), at(0)).await.expect("created");
         assert_eq!(of(&other, ids[1]).await, []);
         assert_eq!(Fingerprint::of_title("Eval"), of(&repo, ids[0]).await[0].said.fingerprint);
     }

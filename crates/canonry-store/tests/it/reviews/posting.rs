@@ -16,22 +16,22 @@ on_both_engines! {
         let number = ItemNumber::new(1).expect("positive");
         let posted = [(ids[0], GithubId(71)), (FindingId::new(99), GithubId(72))];
         for second in [5, 6] {
-            store.record_posted_findings(repo.id, number, run, &posted, at(second)).await.expect("stored");
+            store.findings().record_posted(repo.id, number, run, &posted, at(second)).await.expect("stored");
         }
-        let all = store.posted_findings_of(repo.id, number).await.expect("read");
+        let all = store.findings().posted_on_pull(repo.id, number).await.expect("read");
         // Nothing is known of the finding 99.
         assert_eq!(all.len(), 1, "{all:?}");
-        let one = store.posted_finding_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
+        let one = store.findings().posted_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
         assert_eq!((&one, one.finding, one.run, one.posted_at), (&all[0], ids[0], run, at(5)));
         assert_eq!((&one.said.title, &one.said.code), (&eval.title, &eval.code));
-        assert_eq!((one.settled, store.posted_finding_of_comment(repo.id, GithubId(72)).await.expect("read")), (None, None));
-        assert!(store.settle_posted_finding(repo.id, GithubId(71), Settled::Edited, at(7)).await.expect("stored"));
+        assert_eq!((one.settled, store.findings().posted_of_comment(repo.id, GithubId(72)).await.expect("read")), (None, None));
+        assert!(store.findings().settle_posted(repo.id, GithubId(71), Settled::Edited, at(7)).await.expect("stored"));
         for comment in [71, 72] {
-            assert!(!store.settle_posted_finding(repo.id, GithubId(comment), Settled::Left, at(8)).await.expect("stored"));
+            assert!(!store.findings().settle_posted(repo.id, GithubId(comment), Settled::Left, at(8)).await.expect("stored"));
         }
-        let one = store.posted_finding_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
+        let one = store.findings().posted_of_comment(repo.id, GithubId(71)).await.expect("read").expect("it");
         assert_eq!((one.settled, one.settled_at), (Some(Settled::Edited), Some(at(7))));
-        let heads = store.first_heads(repo.id, &pull(1)).await.expect("read");
+        let heads = store.review().first_heads(repo.id, &pull(1)).await.expect("read");
         assert_eq!(heads.keys().copied().collect::<Vec<_>>(), ids);
         assert!(heads.values().all(|head| *head == super::setting::sha('a')));
     }
@@ -42,18 +42,18 @@ on_both_engines! {
         let (first, ids) = reviewed(&store, &repo, pull(1), 'a', &[new(&eval), new(&alert)], 1).await;
         let number = ItemNumber::new(1).expect("positive");
         let said = async || -> Vec<bool> {
-            let ledger = store.review_ledger(repo.id, &pull(1)).await.expect("read");
+            let ledger = store.review().ledger(repo.id, &pull(1)).await.expect("read");
             ledger.iter().map(|one| one.said_inline).collect()
         };
         assert_eq!(said().await, [false, false]);
-        store.record_posted_findings(repo.id, number, first, &[(ids[0], GithubId(71))], at(5)).await.expect("stored");
+        store.findings().record_posted(repo.id, number, first, &[(ids[0], GithubId(71))], at(5)).await.expect("stored");
         assert_eq!(said().await, [true, false]);
         // The second review tells of both anew, and says nothing at any line.
         let (second, _) = reviewed(&store, &repo, pull(1), 'b', &[again(ids[0], &eval, FindingStatus::Same), again(ids[1], &alert, FindingStatus::Same)], 10).await;
         assert_eq!(said().await, [false, false]);
-        store.record_posted_findings(repo.id, number, first, &[(ids[1], GithubId(72))], at(12)).await.expect("stored");
+        store.findings().record_posted(repo.id, number, first, &[(ids[1], GithubId(72))], at(12)).await.expect("stored");
         assert_eq!(said().await, [false, false]);
-        store.note_said_inline(second, &ids).await.expect("stored");
+        store.findings().mark_posted_inline(second, &ids).await.expect("stored");
         assert_eq!(said().await, [true, true]);
     }
 }

@@ -21,7 +21,7 @@ pub(crate) fn at(second: i64) -> Timestamp {
 
 pub(crate) async fn open(database: &TestDatabase) -> (Store, Repo) {
     let store = Store::open(&database.url().parse().expect("valid"), at(0)).await.expect("opens");
-    let repo = store.ensure_repo(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
+    let repo = store.repos().ensure(&"tide/pool".parse().expect("valid"), at(0)).await.expect("created");
     (store, repo)
 }
 
@@ -67,7 +67,7 @@ impl<'a> Wish<'a> {
             owner: self.owner,
             until: at(second + LEASE),
         };
-        store.claim_review(&claim, at(second)).await.expect("claims")
+        store.review().claim(&claim, at(second)).await.expect("claims")
     }
 
     /// The claim of a run that nothing stands in the way of.
@@ -158,7 +158,7 @@ pub(crate) async fn complete(
     findings: &[FindingRecord<'_>],
     second: i64,
 ) -> Option<Vec<FindingId>> {
-    store.complete_review(&record(run, owner, &json!({}), findings), at(second)).await.expect("no failure")
+    store.review().complete(&record(run, owner, &json!({}), findings), at(second)).await.expect("no failure")
 }
 
 /// A whole review of a subject: claimed and completed with these findings.
@@ -178,6 +178,6 @@ pub(crate) async fn reviewed(
 
 /// What became of a subject's runs, the oldest first.
 pub(crate) async fn states(store: &Store, repo: &Repo) -> Vec<ReviewState> {
-    let runs = store.review_runs(repo.id, Some(&pull(1)), 100).await.expect("reads");
+    let runs = store.review().runs(repo.id, Some(&pull(1)), 100).await.expect("reads");
     runs.into_iter().rev().map(|run| run.state).collect()
 }

@@ -33,8 +33,8 @@ on_both_engines! {
         assert_eq!((closes, setting.emulator.writes().len()), (1, 4));
         let stored = setting.item(duplicates[0]).await;
         assert_eq!((stored.state, stored.duplicate_of), (ItemState::Closed, Some(original)));
-        let run = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads").remove(0);
-        let run = setting.store.close_run(run.apply_run_id).await.expect("reads").expect("recorded");
+        let run = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads").remove(0);
+        let run = setting.store.plans().run(run.apply_run_id).await.expect("reads").expect("recorded");
         assert!(run.finished_at.is_some());
 
         setting.emulator.forget_requests();
@@ -127,7 +127,7 @@ on_both_engines! {
         let now = setting.emulator.world().now;
         for (item, word) in [(0, true), (1, false)] {
             let named = [duplicates[item]];
-            setting.store.set_approved(plan, ItemType::Issue, &named, Some(word), None, now).await.expect("noted");
+            setting.store.plans().set_approved(plan, ItemType::Issue, &named, Some(word), None, now).await.expect("noted");
         }
         let approved = setting.try_apply(plan, true).await.expect("applied");
         assert_eq!(told(&approved), [format!("#{} applied", duplicates[0])]);
@@ -143,7 +143,7 @@ on_both_engines! {
         let pairs: Vec<_> = duplicates.iter().map(|duplicate| (*duplicate, original)).collect();
         let plan = setting.plan(&pairs).await;
         let now = setting.emulator.world().now;
-        setting.store.set_approved(plan, ItemType::Issue, &duplicates[3..], Some(true), None, now).await.expect("noted");
+        setting.store.plans().set_approved(plan, ItemType::Issue, &duplicates[3..], Some(true), None, now).await.expect("noted");
         let first = setting.apply(plan).await;
         assert_eq!(counts(&first), (4, 3, 1, 0));
         assert_eq!(told(&first)[2], format!("#{} skipped daily_limit", duplicates[2]));
@@ -178,7 +178,7 @@ on_both_engines! {
         assert!(report.rows[0].reason.as_deref().is_some_and(|reason| reason.contains("opened it again")), "{report:?}");
         let shown = setting.shown(duplicates[0]);
         assert_eq!((shown.open, shown.closes, shown.comments.len(), shown.labels.len()), (true, 1, 1, 0));
-        let closes = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
+        let closes = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
         assert_eq!(closes.iter().filter(|close| close.objected).map(|close| close.number).collect::<Vec<_>>(), [duplicates[0]]);
         setting.assert_closed(duplicates[1], original, "the other row");
         setting.assert_back_link(original, &duplicates[1..], "what stands");
@@ -214,7 +214,7 @@ on_both_engines! {
             world.repo("acme/gadgets");
             world.collaborator("acme/gadgets", OWN, canonry_testkit::github::Permission::Write);
         }
-        let stored = setting.store.repos().await.expect("reads");
+        let stored = setting.store.repos().list().await.expect("reads");
         let mut setting = setting;
         setting.repo = stored.into_iter().find(|repo| repo.id == setting.repo.id).expect("known");
         assert_eq!(setting.repo.name.to_string(), "acme/gadgets");

@@ -96,7 +96,7 @@ fn rows(setting: &Setting) -> (ItemNumber, ItemNumber, ItemNumber, ItemNumber) {
 /// A person says something of a row, and is told that it was noted.
 async fn say(setting: &Setting, plan: CloseRunId, item: ItemNumber, word: Option<bool>) {
     let now = setting.emulator.world().now;
-    let noted = setting.store.set_approved(plan, ItemType::Issue, &[item], word, None, now).await;
+    let noted = setting.store.plans().set_approved(plan, ItemType::Issue, &[item], word, None, now).await;
     assert_eq!(noted.expect("stored"), 1);
 }
 
@@ -145,7 +145,7 @@ on_both_engines! {
         let plan = setting.plan(&[(source, target), (other, other_target)]).await;
         let maintainers = ["maint", "zoe"].map(|login| login.parse().expect("a login"));
         let set = canonry_store::MaintainerSource::Set;
-        setting.store.set_maintainers(setting.repo.id, set, &maintainers, setting.emulator.world().now).await.expect("stored");
+        setting.store.repos().set_maintainers(setting.repo.id, set, &maintainers, setting.emulator.world().now).await.expect("stored");
         let report = setting.apply(plan).await;
         assert_eq!(told(&report), [format!("#{source} skipped drift:maintainer_changed"), format!("#{other} applied")]);
     }
@@ -170,7 +170,7 @@ on_both_engines! {
         };
         setting.sync().await;
         let now = setting.emulator.world().now;
-        setting.store.add_override(setting.repo.id, duplicate, now).await.expect("ruled");
+        setting.store.duplicates().add_override(setting.repo.id, duplicate, now).await.expect("ruled");
         setting.later(1);
         let plan = setting.plan(&[(source, target), (other, other_target)]).await;
         let report = setting.apply(plan).await;
@@ -195,7 +195,7 @@ on_both_engines! {
         let person = async {
             gate.arrived().await;
             let now = setting.emulator.world().now;
-            setting.store.add_override(setting.repo.id, apart, now).await.expect("ruled");
+            setting.store.duplicates().add_override(setting.repo.id, apart, now).await.expect("ruled");
             gate.release();
         };
         let (report, ()) = tokio::join!(setting.apply(plan), person);

@@ -60,7 +60,7 @@ impl Case {
         all.extend(self.duplicates);
         all.sort_unstable();
         setting.assert_back_link(self.original, &all, context);
-        let stored = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
+        let stored = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
         let stored = stored.iter().filter(|close| close.plan_id == self.plan).count();
         assert_eq!(stored, 2, "{context}: what is recorded is what GitHub shows");
     }
@@ -82,10 +82,10 @@ impl Case {
         assert!(!earlier.open && earlier.comments[0].starts_with(&expected), "{context}: {earlier:?}");
         let nothing = "Nothing is closed as a duplicate of this issue any more.";
         assert_eq!(setting.shown(self.original).comments, [nothing], "{context}");
-        let stored = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
+        let stored = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
         let mut stored = stored.iter().filter(|close| close.plan_id == self.plan);
         assert!(stored.all(|close| close.undone_at.is_some()), "{context}");
-        let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+        let ruled = setting.store.duplicates().overrides(setting.repo.id, None).await.expect("reads");
         let ruled = ruled.iter().filter(|ruled| ruled.other == Some(self.original)).count();
         assert_eq!(ruled, 2, "{context}: each pair is ruled apart once");
     }

@@ -63,7 +63,7 @@ on_both_engines! {
         let first = setting.apply_part(&github, &outbox, case.plan, 1).await.expect("applied");
         assert_eq!((first.applied, first.unreached), (1, 3));
         let mona = "mona".parse().expect("a login");
-        setting.store.stop_apply(case.plan, Some(&mona), github.now()).await.expect("stopped");
+        setting.store.plans().stop_apply(case.plan, Some(&mona), github.now()).await.expect("stopped");
         match setting.apply_part(&github, &outbox, case.plan, 4).await {
             Err(ApplyError::Refused(words)) => assert!(words.contains("was stopped by mona"), "{words}"),
             other => panic!("{other:?}"),
@@ -92,7 +92,7 @@ async fn apply_in_parts(setting: &Setting, plan: CloseRunId, points: usize, cont
         if report.unreached == 0 {
             break;
         }
-        let unended = setting.store.apply_of(plan).await.expect("reads").expect("begun");
+        let unended = setting.store.plans().apply_of(plan).await.expect("reads").expect("begun");
         assert_eq!(unended.finished_at, None, "{context}: something is left");
     }
     killed
@@ -127,12 +127,12 @@ on_both_engines! {
             let case = Case::new(&setting).await;
             applying = apply_in_parts(&setting, case.plan, points, &context).await;
             case.check_applied(&setting, &context);
-            let run = setting.store.apply_of(case.plan).await.expect("reads").expect("begun");
+            let run = setting.store.plans().apply_of(case.plan).await.expect("reads").expect("begun");
             assert!(run.finished_at.is_some(), "{context}");
             setting.next_hour();
             undoing = undo_in_parts(&setting, case.plan, points, &context).await;
             case.check_undone(&setting, &context);
-            assert_eq!(setting.store.undo_under_way(case.plan).await.expect("reads"), None, "{context}");
+            assert_eq!(setting.store.plans().running_undo(case.plan).await.expect("reads"), None, "{context}");
             if !applying && !undoing {
                 break;
             }
@@ -147,7 +147,7 @@ on_both_engines! {
         let now = setting.emulator.world().now;
         let (store, plan) = (&setting.store, case.plan);
         let issue = canonry_domain::ItemType::Issue;
-        store.set_approved(plan, issue, &[approved], Some(true), None, now).await.expect("stored");
+        store.plans().set_approved(plan, issue, &[approved], Some(true), None, now).await.expect("stored");
         let github = setting.github();
         let outbox = setting.outbox(&github).await;
         let report: CloseReport = setting.apply_part(&github, &outbox, plan, 2).await.expect("applied");
@@ -166,7 +166,7 @@ on_both_engines! {
         setting.emulator.fault(fault);
         let person = async {
             gate.arrived().await;
-            store.set_brake(repo.id, BrakeKind::Pause, None, "holidays", now).await.expect("paused");
+            store.close().set_brake(repo.id, BrakeKind::Pause, None, "holidays", now).await.expect("paused");
             gate.release();
         };
         let (report, ()) = tokio::join!(setting.apply(case.plan), person);
@@ -175,7 +175,7 @@ on_both_engines! {
         setting.assert_untouched(case.duplicates[3], "behind the pause");
         let refused = setting.try_apply(case.plan, false).await.expect_err("paused");
         assert!(matches!(&refused, ApplyError::Refused(words) if words.contains("paused")), "{refused:?}");
-        store.lift_brake(repo.id, BrakeKind::Pause, None, now).await.expect("lifted");
+        store.close().lift_brake(repo.id, BrakeKind::Pause, None, now).await.expect("lifted");
         // What was begun is looked at again after a while.
         setting.later(3600);
         setting.apply(case.plan).await;

@@ -31,12 +31,12 @@ on_both_engines! {
         let unknown = CloseRunId::new(plan.get() + 40);
         assert!(no_plan(setting.try_apply(unknown, false).await).contains("there is no plan"));
         setting.apply(plan).await;
-        let applied = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads")[0].apply_run_id;
+        let applied = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads")[0].apply_run_id;
         let words = no_plan(setting.try_apply(applied, false).await);
         assert!(words.contains(&format!("the apply of plan {plan}")), "{words}");
         let now = setting.emulator.world().now;
         let name = "acme/attic".parse().expect("a name");
-        setting.repo = setting.store.ensure_repo(&name, now).await.expect("stored");
+        setting.repo = setting.store.repos().ensure(&name, now).await.expect("stored");
         assert!(no_plan(setting.try_apply(plan, false).await).contains("acme/attic"));
         let Err(UndoError::NothingToUndo(words)) = setting.try_undo(plan, None, UndoReason::Other).await else {
             panic!("another repository's plan was undone");
@@ -69,7 +69,7 @@ on_both_engines! {
             by: None,
         };
         let now = setting.emulator.world().now;
-        setting.store.add_override(setting.repo.id, ruled, now).await.expect("ruled");
+        setting.store.duplicates().add_override(setting.repo.id, ruled, now).await.expect("ruled");
         assert!(refused(setting.try_apply(newer, false).await).contains("override"));
         setting.assert_untouched(duplicates[0], "refused");
     }
@@ -90,7 +90,7 @@ on_both_engines! {
     async fn without_maintainers_nothing_is_closed(database: TestDatabase) {
         let mut setting = Setting::new(database).await;
         let now = setting.emulator.world().now;
-        let attic = setting.store.ensure_repo(&"acme/attic".parse().expect("a name"), now).await.expect("stored");
+        let attic = setting.store.repos().ensure(&"acme/attic".parse().expect("a name"), now).await.expect("stored");
         setting.repo = attic;
         let plan = setting.store_plan(&[]).await;
         let why = refused(setting.try_apply(plan, false).await);
@@ -111,7 +111,7 @@ on_both_engines! {
             let shown = setting.shown(duplicates[0]);
             let context = format!("killed after {points} points: {shown:?}");
             let key = format!("close:{plan}:issue:{}", duplicates[0]);
-            let entry = setting.store.outbox_entry_of_key(&key).await.expect("reads").expect("begun");
+            let entry = setting.store.outbox().of_key(&key).await.expect("reads").expect("begun");
             assert_ne!(entry.state, OutboxState::Pending, "{context}");
             let says_closing = shown.comments.iter().any(|comment| comment.starts_with("Closing"));
             assert_eq!(says_closing, !shown.open, "{context}");
@@ -133,7 +133,7 @@ on_both_engines! {
         let outbox = setting.outbox_until(&github, 7).await;
         setting.apply_with(&github, &outbox, plan, false).await.expect_err("killed");
         let now = setting.emulator.world().now;
-        setting.store.set_approved(plan, ItemType::Issue, &duplicates, Some(false), None, now).await.expect("noted");
+        setting.store.plans().set_approved(plan, ItemType::Issue, &duplicates, Some(false), None, now).await.expect("noted");
         assert_eq!(told(&setting.apply(plan).await), [""; 0]);
         let shown = setting.shown(duplicates[0]);
         assert_eq!((shown.open, shown.comments.len()), (true, 1));

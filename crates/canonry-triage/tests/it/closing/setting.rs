@@ -78,9 +78,9 @@ impl Setting {
         let now = world.now;
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let maintainers = ["maint".parse().expect("a login")];
-        store.set_maintainers(repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+        store.repos().set_maintainers(repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
         let url = database.url().to_owned();
         Self { emulator, store, repo, config: parse(""), run: AtomicUsize::new(0), url, _database: database }
     }
@@ -148,7 +148,7 @@ impl Setting {
             run_id: "planned",
         };
         let now = self.emulator.world().now;
-        self.store.create_plan(self.repo.id, &new, rows, now).await.expect("stored")
+        self.store.plans().create(self.repo.id, &new, rows, now).await.expect("stored")
     }
 
     /// A row that closes, by what the store knows now.
@@ -167,7 +167,7 @@ impl Setting {
 
     pub(crate) async fn item(&self, number: ItemNumber) -> canonry_domain::Item {
         for item_type in [ItemType::Issue, ItemType::Pr] {
-            if let Some(item) = self.store.item(self.repo.id, item_type, number).await.expect("reads") {
+            if let Some(item) = self.store.corpus().item(self.repo.id, item_type, number).await.expect("reads") {
                 return item;
             }
         }
@@ -222,7 +222,7 @@ impl Setting {
     ) -> Result<CloseReport, ApplyError> {
         let run_id = self.run_id();
         let most_rows = Some(most);
-        let ordered_at = self.store.close_run(plan).await.expect("reads").expect("a plan").created_at;
+        let ordered_at = self.store.plans().run(plan).await.expect("reads").expect("a plan").created_at;
         let options =
             ApplyOptions { plan, approved_only: false, config: &self.config, run_id: &run_id, most_rows, ordered_at };
         apply_close(&self.store, github, outbox, &self.repo, options, &mut |_| {}).await

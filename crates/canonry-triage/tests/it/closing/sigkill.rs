@@ -60,7 +60,7 @@ async fn child() {
         ControlFlow::Continue(())
     };
     let github = GitHub::new(options).expect("a client");
-    let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
+    let repo = store.repos().find(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
     let outbox = Outbox::open(store.clone(), github.clone(), [7; 32]).await.expect("an outbox");
     let outbox = outbox.with_checkpoint(Arc::new(checkpoint));
     let config = parse("");

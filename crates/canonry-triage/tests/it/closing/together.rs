@@ -145,7 +145,7 @@ on_both_engines! {
         let plan = setting.plan(&[(duplicates[0], original)]).await;
         let now = setting.emulator.world().now;
         let until = now + SignedDuration::from_mins(3);
-        assert!(setting.store.take_close_lease(setting.repo.id, "the night shift", now, until).await.expect("taken"));
+        assert!(setting.store.close().take_lease(setting.repo.id, "the night shift", now, until).await.expect("taken"));
         let options = ClientOptions {
             api: setting.emulator.url().parse().expect("a URL"),
             clock: Arc::new(WorldClock(Arc::clone(&setting.emulator))),

@@ -49,7 +49,7 @@ on_both_engines! {
         assert!(shown.comments[1].ends_with("> Mine is about \\#&ZeroWidthSpace;7, @&ZeroWidthSpace;ann."), "{shown:?}");
         setting.assert_closed(duplicates[1], original, "the other one stays");
         setting.assert_back_link(original, &duplicates[1..], "what stays");
-        let ruled = setting.store.overrides(setting.repo.id, Some(ItemType::Issue)).await.expect("reads");
+        let ruled = setting.store.duplicates().overrides(setting.repo.id, Some(ItemType::Issue)).await.expect("reads");
         let ruled: Vec<_> = ruled.iter().map(|ruled| (ruled.kind, ruled.item, ruled.other)).collect();
         assert_eq!(ruled, [(OverrideKind::NotDuplicate, duplicates[0], Some(original))]);
         let stored = setting.item(duplicates[0]).await;
@@ -68,14 +68,14 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         for reason in [UndoReason::WrongTarget, UndoReason::Other] {
             let (plan, _, duplicates) = closed(&setting, 1).await;
-            let applied = setting.store.applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
+            let applied = setting.store.plans().applied_closes(setting.repo.id, ItemType::Issue).await.expect("reads");
             let run = applied.iter().find(|close| close.plan_id == plan).expect("applied").apply_run_id;
             // The run that applied the plan names it as well.
             let report = setting.try_undo(run, None, reason).await.expect("undone");
             assert_eq!(told(&report), [format!("#{} applied", duplicates[0])]);
             assert!(setting.shown(duplicates[0]).open);
         }
-        assert_eq!(setting.store.overrides(setting.repo.id, None).await.expect("reads"), []);
+        assert_eq!(setting.store.duplicates().overrides(setting.repo.id, None).await.expect("reads"), []);
     }
 
     async fn pull_requests_are_reopened_too(database: TestDatabase) {
@@ -98,7 +98,7 @@ on_both_engines! {
         assert_eq!(told(&report), [format!("#{} skipped already_open", duplicates[0]), format!("#{} applied", duplicates[1])]);
         assert_eq!(setting.shown(duplicates[0]).comments.len(), 1);
         assert_eq!(setting.item(duplicates[0]).await.state, ItemState::Open);
-        let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+        let ruled = setting.store.duplicates().overrides(setting.repo.id, None).await.expect("reads");
         assert_eq!(ruled.len(), 2);
         let again = setting.undo(plan).await;
         assert!(again.rows.iter().all(|row| row.result == RowResult::AlreadyUndone), "{again:?}");
@@ -116,7 +116,7 @@ on_both_engines! {
         let report = setting.undo(plan).await;
         assert_eq!(told(&report), [format!("#{} skipped not_our_close", duplicates[0]), format!("#{} applied", duplicates[1])]);
         assert!(!setting.shown(duplicates[0]).open);
-        let ruled = setting.store.overrides(setting.repo.id, None).await.expect("reads");
+        let ruled = setting.store.duplicates().overrides(setting.repo.id, None).await.expect("reads");
         assert_eq!(ruled.len(), 1);
     }
 

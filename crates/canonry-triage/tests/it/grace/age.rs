@@ -147,7 +147,7 @@ async fn step(setting: &Setting, random: &mut Random) {
 
 async fn assert_no_two_close_each_other(setting: &Setting) {
     begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
-    let graces = setting.store.waiting_graces(Some(setting.repo.id)).await.expect("reads");
+    let graces = setting.store.close().waiting_graces(Some(setting.repo.id)).await.expect("reads");
     let pairs: BTreeSet<(ItemNumber, ItemNumber)> = graces
         .iter()
         .filter(|grace| grace.state == GraceState::Waiting)

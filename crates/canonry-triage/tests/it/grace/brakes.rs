@@ -27,7 +27,7 @@ pub(crate) async fn hear(setting: &Setting) -> u64 {
 
 /// What maintainers are told about the breaker under an item.
 async fn told(setting: &Setting, item: ItemNumber) -> Vec<String> {
-    let entries = setting.store.outbox_entries(setting.repo.id, item).await.expect("reads");
+    let entries = setting.store.outbox().of_item(setting.repo.id, item).await.expect("reads");
     let about = entries.iter().filter(|entry| entry.key.starts_with("brake/"));
     about.map(|entry| entry.payload.to_string()).collect()
 }
@@ -69,7 +69,7 @@ on_both_engines! {
         let before = closed(&setting).await;
         let item = announced(&setting).await;
         let by = "maint".parse().expect("a login");
-        store.set_brake(repo.id, BrakeKind::Pause, Some(&by), "holidays", setting.now()).await.expect("paused");
+        store.close().set_brake(repo.id, BrakeKind::Pause, Some(&by), "holidays", setting.now()).await.expect("paused");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, waits("paused"))]);
         let (github, outbox) = (setting.github(), setting.outbox().await);
@@ -84,7 +84,7 @@ on_both_engines! {
         );
         undone.await.expect("undone");
         assert!(is_open(&setting, before));
-        store.lift_brake(repo.id, BrakeKind::Pause, Some(&by), setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo.id, BrakeKind::Pause, Some(&by), setting.now()).await.expect("lifted");
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert_closed(&setting, item, "after the pause");
     }
@@ -112,11 +112,11 @@ on_both_engines! {
             let comment = comment(&setting, item);
             setting.emulator.world().react_to_comment(REPO, comment, by, content);
         }
-        assert!(store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+        assert!(store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
         assert_eq!(hear(&setting).await, 3);
-        let kinds: Vec<_> = store.objections(repo).await.expect("reads").iter().map(|one| one.kind).collect();
+        let kinds: Vec<_> = store.close().objections(repo).await.expect("reads").iter().map(|one| one.kind).collect();
         assert_eq!(kinds, [ObjectionKind::Reopened, ObjectionKind::Reaction, ObjectionKind::Reaction]);
-        let brake = store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").expect("pulled");
+        let brake = store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").expect("pulled");
         assert_eq!((brake.set_by, brake.why.as_str()), (None, "3 objections to closes in 7 days"));
         let told = told(&setting, items[2]).await;
         assert_eq!(told.len(), 1, "{told:?}");
@@ -131,9 +131,9 @@ on_both_engines! {
         // Told once, whoever looks again; and what was before the brake was lifted does not pull it again.
         assert_eq!(hear(&setting).await, 0);
         assert_eq!(super::brakes::told(&setting, items[2]).await, told);
-        store.lift_brake(repo, BrakeKind::Breaker, None, setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo, BrakeKind::Breaker, None, setting.now()).await.expect("lifted");
         assert_eq!(hear(&setting).await, 0);
-        assert!(store.brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
+        assert!(store.close().brake_in_force(repo, BrakeKind::Breaker).await.expect("reads").is_none());
         let again = closed(&setting).await;
         assert_closed(&setting, again, "after the brake was lifted");
     }

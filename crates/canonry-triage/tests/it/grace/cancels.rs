@@ -143,7 +143,7 @@ on_both_engines! {
             item_type: ItemType::Issue, kind: OverrideKind::NotDuplicate, item, other: Some(number(1)), note: None,
             by: None,
         };
-        store.add_override(repo, new, setting.now()).await.expect("ruled");
+        store.duplicates().add_override(repo, new, setting.now()).await.expect("ruled");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::NotDuplicate))]);
         assert_ended(&setting, item, GraceEnd::NotDuplicate).await;
@@ -156,10 +156,10 @@ on_both_engines! {
         assert_ended(&setting, item, GraceEnd::ModeChanged).await;
 
         let item = announced(&setting).await;
-        store.set_brake(repo, BrakeKind::Breaker, None, "enough", setting.now()).await.expect("pulled");
+        store.close().set_brake(repo, BrakeKind::Breaker, None, "enough", setting.now()).await.expect("pulled");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::Breaker))]);
-        store.lift_brake(repo, BrakeKind::Breaker, None, setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo, BrakeKind::Breaker, None, setting.now()).await.expect("lifted");
         assert_ended(&setting, item, GraceEnd::Breaker).await;
 
         let item = announced(&setting).await;

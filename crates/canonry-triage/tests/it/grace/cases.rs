@@ -35,7 +35,12 @@ pub(crate) async fn in_grace(database: TestDatabase) -> Setting {
     setting.emulator.world().get_mut(REPO).file(FILE, GRACE);
     let maintainers = ["maint".parse().expect("a login")];
     let now = setting.now();
-    setting.store.set_maintainers(setting.repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+    setting
+        .store
+        .repos()
+        .set_maintainers(setting.repo.id, MaintainerSource::Set, &maintainers, now)
+        .await
+        .expect("stored");
     setting
 }
 
@@ -58,7 +63,7 @@ pub(crate) fn meanwhile<T>(setting: &Setting, act: impl FnOnce(&mut World) -> T)
 
 /// The last grace of an item.
 pub(crate) async fn grace(setting: &Setting, item: ItemNumber) -> Grace {
-    let mut graces = setting.store.graces_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+    let mut graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
     assert!(!graces.is_empty(), "#{item} has no grace");
     graces.remove(0)
 }
@@ -95,7 +100,7 @@ pub(crate) async fn try_sweep_at(
     let text = setting.emulator.world().get(REPO).files.get(&key).cloned().unwrap_or_default();
     let config = parse_bytes(text.as_ref());
     let mut outcomes = Vec::new();
-    for grace in store.waiting_graces(Some(setting.repo.id)).await? {
+    for grace in store.close().waiting_graces(Some(setting.repo.id)).await? {
         if grace.due_at > now {
             continue;
         }

@@ -28,15 +28,15 @@ on_both_engines! {
         let setting = in_grace(database).await;
         let item = announced(&setting).await;
         let (store, repo) = (&setting.store, setting.repo.id);
-        let stored = store.item(repo, ItemType::Issue, item).await.expect("reads").expect("an item");
+        let stored = store.corpus().item(repo, ItemType::Issue, item).await.expect("reads").expect("an item");
         let mut learner = BoilerplateLearner::default();
         for at in 1..=12 {
             let author = format!("user{at}").parse().expect("a login");
             learner.read(number(at), Some(&author), &stored.title, &format!("### What happened\n\n{}", stored.body));
         }
-        let texts = store.count_texts(repo, ItemType::Issue).await.expect("counts");
+        let texts = store.corpus().count_texts(repo, ItemType::Issue).await.expect("counts");
         let learned = StoredBoilerplate { boilerplate: learner.learn(), texts };
-        store.write_boilerplate(repo, ItemType::Issue, &learned, &[], 0, setting.now()).await.expect("writes");
+        store.corpus().write_boilerplate(repo, ItemType::Issue, &learned, &[], 0, setting.now()).await.expect("writes");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Refused("no_content".to_owned()))]);
         assert!(is_open(&setting, item) && closes(&setting, item) == 0);
@@ -60,17 +60,17 @@ on_both_engines! {
 
         - Both tell of the same summary that is written twice.
         ");
-        let decisions = setting.store.decisions_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+        let decisions = setting.store.judge().decisions_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
         let decided: Vec<_> = decisions.iter().map(|one| (one.origin, one.status, one.target)).collect();
         assert_eq!(decided, [(DecisionOrigin::Online, DecisionStatus::Accepted, Some(number(1)))]);
         let plan = grace(&setting, item).await.plan.expect("a plan");
-        assert_eq!(setting.store.close_run_rows(plan).await.expect("reads").len(), 1, "a plan of one row");
+        assert_eq!(setting.store.plans().rows(plan).await.expect("reads").len(), 1, "a plan of one row");
         assert_eq!(sweep(&setting).await, [], "that is all");
 
         assert_eq!(undo(&setting, item, UndoReason::NotDuplicate).await, UndoneLast::Reopened);
         assert!(is_open(&setting, item));
         assert_eq!(undo(&setting, item, UndoReason::NotDuplicate).await, UndoneLast::AlreadyOpen);
-        let objections = setting.store.objections(setting.repo.id).await.expect("reads");
+        let objections = setting.store.close().objections(setting.repo.id).await.expect("reads");
         let kinds: Vec<_> = objections.iter().map(|one| (one.number, one.kind)).collect();
         assert_eq!(kinds, [(item, ObjectionKind::NotADuplicate)], "noted once");
         // An edit lets it be looked at again. It is suggested, and never announced.
@@ -118,7 +118,7 @@ on_both_engines! {
         for item in plainly {
             let text = said(&setting, item);
             assert!(text.contains("Nothing is closed because of this."), "#{item}: {text}");
-            let graces = setting.store.graces_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+            let graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
             assert_eq!(graces, [], "#{item}");
         }
     }
@@ -169,7 +169,7 @@ on_both_engines! {
             item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item, other: Some(number(1)), note: None,
             by: None,
         };
-        setting.store.add_override(repo.id, ruled, now).await.expect("ruled");
+        setting.store.duplicates().add_override(repo.id, ruled, now).await.expect("ruled");
         let begun = begin_grace_by_ruling(
             &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(1), &by, now,
         );
@@ -191,7 +191,7 @@ on_both_engines! {
             item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item, other: Some(number(2)), note: None,
             by: None,
         };
-        setting.store.add_override(repo.id, ruled, now).await.expect("ruled");
+        setting.store.duplicates().add_override(repo.id, ruled, now).await.expect("ruled");
         let begun = begin_grace_by_ruling(
             &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(2), &by, now,
         );
@@ -200,7 +200,7 @@ on_both_engines! {
         assert!(setting.comments(item)[1].starts_with("Closing as duplicate of #2."), "{:?}", setting.comments(item));
         assert!(said(&setting, item).ends_with("because a maintainer has decided about it."));
         assert_eq!(closes(&setting, item), 1);
-        assert_eq!(setting.store.closes_since(repo.id, now).await.expect("reads"), 0, "a person approved it");
+        assert_eq!(setting.store.plans().closes_since(repo.id, now).await.expect("reads"), 0, "a person approved it");
     }
 
     async fn somebody_is_quicker_than_the_close(database: TestDatabase) {
@@ -253,7 +253,7 @@ on_both_engines! {
             item_type: ItemType::Issue, kind: OverrideKind::Duplicate, item: other, other: Some(number(2)), note: None,
             by: None,
         };
-        setting.store.add_override(setting.repo.id, ruled, setting.now()).await.expect("ruled");
+        setting.store.duplicates().add_override(setting.repo.id, ruled, setting.now()).await.expect("ruled");
         let item = announced(&setting).await;
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);

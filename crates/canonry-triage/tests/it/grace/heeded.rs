@@ -57,7 +57,7 @@ async fn begun(setting: &Setting) -> ItemNumber {
 /// A plan of a person that closes an item in favour of the first original.
 async fn plan_of(setting: &Setting, item: ItemNumber) -> CloseRunId {
     let (store, repo) = (&setting.store, setting.repo.id);
-    let read = async |number| store.item(repo, ItemType::Issue, number).await.expect("reads").expect("known");
+    let read = async |number| store.corpus().item(repo, ItemType::Issue, number).await.expect("reads").expect("known");
     let snapshot = RowSnapshot::of(&read(item).await, &read(number(1)).await);
     let row = NewPlanRow {
         item_type: ItemType::Issue,
@@ -75,7 +75,7 @@ async fn plan_of(setting: &Setting, item: ItemNumber) -> CloseRunId {
         config_hash: "",
         run_id: "a person's",
     };
-    store.create_plan(repo, &new, &[row], setting.now()).await.expect("stored")
+    store.plans().create(repo, &new, &[row], setting.now()).await.expect("stored")
 }
 
 /// Why a plan of everything leaves an item alone.
@@ -104,7 +104,7 @@ async fn rule(setting: &Setting, item: ItemNumber) {
         note: None,
         by: None,
     };
-    setting.store.add_override(setting.repo.id, ruled, setting.now()).await.expect("ruled");
+    setting.store.duplicates().add_override(setting.repo.id, ruled, setting.now()).await.expect("ruled");
 }
 
 on_both_engines! {
@@ -121,7 +121,7 @@ on_both_engines! {
         setting.triage(item).await;
         begin_announced_graces(&setting.store, setting.now()).await.expect("begun");
         assert!(!said(&setting, item).contains(ANNOUNCED), "{}", said(&setting, item));
-        let graces = setting.store.graces_of(setting.repo.id, ItemType::Issue, item).await.expect("reads");
+        let graces = setting.store.close().graces_of_item(setting.repo.id, ItemType::Issue, item).await.expect("reads");
         assert_eq!(graces, []);
     }
 
@@ -152,7 +152,7 @@ on_both_engines! {
         let by = "maint".parse().expect("a login");
         let begun = begin_grace_by_ruling(store, Some(&outbox), repo, ItemType::Issue, item, number(1), &by, now);
         assert_eq!(begun.await.expect("begun"), Begun::Yes);
-        let waiting = store.waiting_graces(Some(repo.id)).await.expect("reads");
+        let waiting = store.close().waiting_graces(Some(repo.id)).await.expect("reads");
         let order: Vec<ItemNumber> = waiting.iter().map(|grace| grace.number).collect();
         assert_eq!(order, [item, earlier], "a maintainer waits for it");
         for end in [GraceEnd::HumanCommented, GraceEnd::Assigned, GraceEnd::LinkedPull] {
@@ -184,14 +184,14 @@ on_both_engines! {
         setting.emulator.fault(fault);
         let pausing = async {
             gate.arrived().await;
-            store.set_brake(repo.id, BrakeKind::Pause, None, "holidays", setting.now()).await.expect("paused");
+            store.close().set_brake(repo.id, BrakeKind::Pause, None, "holidays", setting.now()).await.expect("paused");
             gate.release();
         };
         let (swept, ()) = tokio::join!(try_sweep(&setting, &github, &outbox), pausing);
         let swept = swept.expect("swept");
         assert!(matches!(&swept[..], [(_, GraceOutcome::Waiting(words))] if words.contains("paused")), "{swept:?}");
         assert_eq!(grace(&setting, item).await.plan, plan, "it goes on behind what was said");
-        store.lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
+        store.close().lift_brake(repo.id, BrakeKind::Pause, None, setting.now()).await.expect("lifted");
         setting.later(1);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert_closed(&setting, item, "after the pause");
@@ -236,7 +236,7 @@ on_both_engines! {
         let item = announced(&setting).await;
         let plan = plan_of(&setting, item).await;
         let now = setting.now();
-        store.set_approved(plan, ItemType::Issue, &[item], Some(false), None, now).await.expect("noted");
+        store.plans().set_approved(plan, ItemType::Issue, &[item], Some(false), None, now).await.expect("noted");
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Cancelled(GraceEnd::Superseded))]);
         // A person closed it by their plan: that is no news under it.
@@ -256,7 +256,7 @@ on_both_engines! {
         setting.later(73);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert!(grace(&setting, item).await.plan > Some(plan));
-        assert_eq!(store.newer_plan_of_items(plan).await.expect("reads"), None);
+        assert_eq!(store.plans().newer_of_items(plan).await.expect("reads"), None);
     }
 
     async fn an_undo_at_the_command_line_is_an_objection(database: TestDatabase) {
@@ -271,7 +271,7 @@ on_both_engines! {
         undo_close(&setting.store, &github, &outbox, &setting.repo, options, &mut |_| {}).await.expect("undone");
         assert_eq!(hear(&setting).await, 1);
         assert_eq!(hear(&setting).await, 0, "once");
-        let objections = setting.store.objections(setting.repo.id).await.expect("reads");
+        let objections = setting.store.close().objections(setting.repo.id).await.expect("reads");
         assert_eq!((objections[0].number, objections[0].kind), (item, ObjectionKind::Undone));
     }
 }

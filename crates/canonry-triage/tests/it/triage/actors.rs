@@ -27,7 +27,7 @@ async fn closed(setting: &Setting, cosine: f64, by: &str, reason: CloseReason) -
 }
 
 async fn lesson(setting: &Setting, item: ItemNumber) -> LessonKind {
-    let outcome = setting.store.issue_outcome(setting.repo.id, item).await.expect("reads");
+    let outcome = setting.store.learning().issue_outcome(setting.repo.id, item).await.expect("reads");
     outcome.map_or(LessonKind::Unknown, |stored| stored.lesson.kind())
 }
 
@@ -36,7 +36,12 @@ async fn shadow(database: TestDatabase) -> Setting {
     setting.rules.mode = TriageMode::Shadow;
     let maintainers = ["maint".parse().expect("a login")];
     let now = setting.now();
-    setting.store.set_maintainers(setting.repo.id, MaintainerSource::Set, &maintainers, now).await.expect("stored");
+    setting
+        .store
+        .repos()
+        .set_maintainers(setting.repo.id, MaintainerSource::Set, &maintainers, now)
+        .await
+        .expect("stored");
     setting
 }
 
@@ -54,7 +59,7 @@ on_both_engines! {
         assert_eq!(lesson(&setting, by_person).await, LessonKind::FalsePositive);
         assert_eq!(lesson(&setting, by_bot).await, LessonKind::Unknown);
         assert_eq!(lesson(&setting, by_us).await, LessonKind::Unknown);
-        let events = setting.store.outcome_events(setting.repo.id, by_person).await.expect("reads");
+        let events = setting.store.learning().outcome_events(setting.repo.id, by_person).await.expect("reads");
         let told: Vec<(EventBy, Option<String>)> =
             events.iter().map(|event| (event.by, event.actor.as_ref().map(ToString::to_string))).collect();
         assert_eq!(told, [(EventBy::Unknown, None), (EventBy::Person, Some("ann".to_owned()))]);
@@ -87,7 +92,7 @@ on_both_engines! {
         }
         setting.sync().await;
         resolve(&setting).await;
-        let events = setting.store.outcome_events(setting.repo.id, item).await.expect("reads");
+        let events = setting.store.learning().outcome_events(setting.repo.id, item).await.expect("reads");
         let comments: Vec<(EventBy, Option<i64>)> = events
             .iter()
             .filter(|event| event.kind == OutcomeKind::Commented)
@@ -120,7 +125,7 @@ on_both_engines! {
             cluster: Vec::new(),
             occurred_at: setting.now(),
         };
-        setting.store.record_outcome_events(setting.repo.id, &[told], setting.now()).await.expect("stored");
+        setting.store.learning().record_outcome_events(setting.repo.id, &[told], setting.now()).await.expect("stored");
         {
             let mut world = setting.emulator.world();
             world.advance(60);
@@ -147,7 +152,7 @@ on_both_engines! {
         }
         setting.sync().await;
         assert_eq!(resolve(&setting).await.resolved, 1);
-        let events = setting.store.outcome_events(setting.repo.id, item).await.expect("reads");
+        let events = setting.store.learning().outcome_events(setting.repo.id, item).await.expect("reads");
         let known: Vec<(OutcomeKind, EventBy)> =
             events.iter().filter(|event| event.by != EventBy::Unknown).map(|event| (event.kind, event.by)).collect();
         assert_eq!(known, [(OutcomeKind::Closed, EventBy::Maintainer), (OutcomeKind::Reopened, EventBy::Person)]);
@@ -187,7 +192,7 @@ on_both_engines! {
             cluster: Vec::new(),
             occurred_at: setting.now(),
         };
-        setting.store.record_outcome_events(setting.repo.id, &[found], setting.now()).await.expect("stored");
+        setting.store.learning().record_outcome_events(setting.repo.id, &[found], setting.now()).await.expect("stored");
         // The timeline may lack it only yet.
         let asked = ActorsReport { asked: 1, resolved: 0, gone: 0 };
         assert_eq!(resolve(&setting).await, asked);
@@ -212,7 +217,7 @@ on_both_engines! {
         assert_eq!(lesson(&setting, item).await, LessonKind::Confirmed, "a duplicate of something");
         let learned = sync_outcomes(&setting.store, &setting.github(), &setting.repo.name, &mut |_| {}).await;
         assert_eq!(learned.expect("asked").learned, [(item, ItemNumber::new(2).expect("positive"))]);
-        let events = setting.store.outcome_events(setting.repo.id, item).await.expect("reads");
+        let events = setting.store.learning().outcome_events(setting.repo.id, item).await.expect("reads");
         let comment = events.iter().find(|event| event.kind == OutcomeKind::Commented).expect("told");
         assert!(comment.delivery_id.starts_with(&format!("timeline:{REPO}#{item}:commented:{id}:")), "{comment:?}");
         let said = (comment.comment.map(|id| id.0.cast_unsigned()), comment.by, comment.duplicate_of.map(ItemNumber::get));
@@ -220,7 +225,7 @@ on_both_engines! {
         assert_eq!(lesson(&setting, item).await, LessonKind::Missed, "of another than was predicted");
         // Told by the timeline a second time, it is the same.
         resolve(&setting).await;
-        let again = setting.store.outcome_events(setting.repo.id, item).await.expect("reads");
+        let again = setting.store.learning().outcome_events(setting.repo.id, item).await.expect("reads");
         assert_eq!(again.iter().filter(|event| event.kind == OutcomeKind::Commented).count(), 1);
     }
 

@@ -67,7 +67,7 @@ on_both_engines! {
                 reason: "above_threshold".to_owned(),
                 comment_key: Some(key.clone()),
             };
-            setting.store.record_triage_action(&decision, setting.now()).await.expect("stored");
+            setting.store.duplicates().record_triage_action(&decision, setting.now()).await.expect("stored");
             if comment_was_stored {
                 let body = "Stored before the kill.".to_owned();
                 let outbox = setting.outbox().await;

@@ -33,11 +33,11 @@ fn react(setting: &Setting, item: ItemNumber, reactions: &[(&str, &str)]) {
 }
 
 async fn counts(setting: &Setting) -> OutcomeCounts {
-    setting.store.thresholds(setting.repo.id).await.expect("reads").repository.counts
+    setting.store.learning().thresholds(setting.repo.id).await.expect("reads").repository.counts
 }
 
 async fn lesson(setting: &Setting, item: ItemNumber) -> LessonKind {
-    let outcome = setting.store.issue_outcome(setting.repo.id, item).await.expect("reads");
+    let outcome = setting.store.learning().issue_outcome(setting.repo.id, item).await.expect("reads");
     outcome.map_or(LessonKind::Unknown, |stored| stored.lesson.kind())
 }
 
@@ -102,9 +102,9 @@ on_both_engines! {
         assert_eq!((hidden.hits(), report.asked, report.failed.len()), (1, 0, 1));
         assert!(report.failed[0].1.contains("forbids"), "{:?}", report.failed);
         assert_eq!(lesson(&setting, item).await, LessonKind::Unknown);
-        setting.store.set_repo_access(setting.repo.id, RepoAccess::Removed, setting.now()).await.expect("stored");
+        setting.store.repos().set_access(setting.repo.id, RepoAccess::Removed, setting.now()).await.expect("stored");
         assert_eq!(poll(&setting).await, ReactionsReport::default());
-        setting.store.set_repo_access(setting.repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
+        setting.store.repos().set_access(setting.repo.id, RepoAccess::Active, setting.now()).await.expect("stored");
         setting.later(31 * 24);
         assert_eq!(poll(&setting).await, ReactionsReport::default());
     }

@@ -121,7 +121,7 @@ on_both_engines! {
         setting.triage(item).await;
         let files = setting.emulator.requests().into_iter().filter(|request| request.path.ends_with("/files"));
         assert_eq!(files.count(), 1);
-        let stored = setting.store.item(setting.repo.id, ItemType::Pr, item).await.expect("reads").expect("stored");
+        let stored = setting.store.corpus().item(setting.repo.id, ItemType::Pr, item).await.expect("reads").expect("stored");
         assert_eq!(stored.changes.map(|changes| changes.files.len()), Some(100));
     }
 

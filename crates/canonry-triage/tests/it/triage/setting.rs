@@ -81,7 +81,7 @@ impl Setting {
         let now = world.now;
         let emulator = Arc::new(Emulator::start(world).await);
         let store = Store::open(&database.url().parse().expect("a URL"), now).await.expect("opens");
-        let repo = store.ensure_repo(&REPO.parse().expect("a name"), now).await.expect("stored");
+        let repo = store.repos().ensure(&REPO.parse().expect("a name"), now).await.expect("stored");
         let models = ModelServer::start().await;
         models.vector_for("Original alpha", near(ALPHA, 1.0));
         models.vector_for("Original beta", near(BETA, 1.0));
@@ -269,16 +269,16 @@ impl Setting {
     }
 
     pub(crate) async fn records(&self, item: ItemNumber) -> Vec<StoredTriageRecord> {
-        self.store.triage_records_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
+        self.store.duplicates().triage_records_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
     }
 
     pub(crate) async fn actions(&self, item: ItemNumber) -> Vec<StoredTriageAction> {
-        self.store.triage_actions_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
+        self.store.duplicates().triage_actions_of(self.repo.id, ItemType::Issue, item).await.expect("reads")
     }
 
     /// The entries of an issue's outbox: how each stands, and why.
     pub(crate) async fn entries(&self, item: ItemNumber) -> Vec<String> {
-        let entries = self.store.outbox_entries(self.repo.id, item).await.expect("reads");
+        let entries = self.store.outbox().of_item(self.repo.id, item).await.expect("reads");
         let line = |entry: &OutboxEntry| {
             let reason = entry.reason.as_deref().map(|reason| format!(" {reason}")).unwrap_or_default();
             format!("{} {}{reason}", entry.kind, entry.state.as_str())

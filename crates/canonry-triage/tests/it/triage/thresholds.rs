@@ -22,9 +22,9 @@ async fn history(setting: &Setting, first: i64, count: i64, reason: StateReason,
         labels: Some(labels.clone()),
         ..ItemRecord::new(ItemType::Issue, *number, "Past")
     });
-    setting.store.take_in(&setting.repo, items.collect(), now).await.expect("taken in");
+    setting.store.corpus().upsert_items(&setting.repo, items.collect(), now).await.expect("taken in");
     for number in numbers {
-        setting.store.write_triage_record(setting.repo.id, &record(number), now).await.expect("stored");
+        setting.store.duplicates().write_triage_record(setting.repo.id, &record(number), now).await.expect("stored");
         events.push(OutcomeEvent {
             delivery_id: format!("delivery-{number}"),
             number,
@@ -40,7 +40,7 @@ async fn history(setting: &Setting, first: i64, count: i64, reason: StateReason,
             occurred_at: now,
         });
     }
-    let learned = setting.store.record_outcome_events(setting.repo.id, &events, now).await.expect("stored");
+    let learned = setting.store.learning().record_outcome_events(setting.repo.id, &events, now).await.expect("stored");
     assert_eq!(learned.new_events, u64::try_from(count).expect("positive"));
 }
 
@@ -73,7 +73,7 @@ on_both_engines! {
         let setting = Setting::new(database).await;
         let configured = Threshold::new(93).expect("in bounds");
         let settings = ThresholdSettings { configured, ..ThresholdSettings::default() };
-        setting.store.set_threshold_settings(setting.repo.id, &settings, setting.now()).await.expect("stored");
+        setting.store.learning().set_threshold_settings(setting.repo.id, &settings, setting.now()).await.expect("stored");
         let item = setting.report(ALPHA, 0.92);
         let triaged = setting.triage(item).await;
         assert_eq!(told(&triaged), (Some("recorded"), "below_threshold"));

@@ -30,7 +30,7 @@ on_both_engines! {
     async fn what_changes_before_it_is_sent_is_refused_in_a_word(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let stored = "triage: {mode: suggest, excludeLabels: [security]}\n";
-        setting.store.write_repo_settings(setting.repo.id, Some(stored), setting.now()).await.expect("stored");
+        setting.store.repos().write_settings(setting.repo.id, Some(stored), setting.now()).await.expect("stored");
         let mut items = Vec::new();
         for cosine in [0.95, 0.96, 0.97, 0.98, 0.99] {
             items.push(setting.report(ALPHA, cosine));
@@ -58,11 +58,11 @@ on_both_engines! {
         let (one, other) = (setting.report(ALPHA, 0.95), setting.report(ALPHA, 0.96));
         setting.triage_only(one).await;
         let shadow = Some("triage: {mode: shadow}\n");
-        setting.store.write_repo_settings(setting.repo.id, shadow, setting.now()).await.expect("stored");
+        setting.store.repos().write_settings(setting.repo.id, shadow, setting.now()).await.expect("stored");
         setting.publish().await;
         assert_eq!(setting.entries(one).await, ["comment refused mode", "label refused mode"]);
         setting.triage_only(other).await;
-        setting.store.set_repo_access(setting.repo.id, RepoAccess::Suspended, setting.now()).await.expect("stored");
+        setting.store.repos().set_access(setting.repo.id, RepoAccess::Suspended, setting.now()).await.expect("stored");
         setting.publish().await;
         assert_eq!(setting.entries(other).await, ["comment refused no_access", "label refused no_access"]);
     }
@@ -70,7 +70,7 @@ on_both_engines! {
     async fn another_text_for_a_comment_is_held_back_like_the_comment(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let stored = "triage: {mode: suggest, excludeLabels: [security]}\n";
-        setting.store.write_repo_settings(setting.repo.id, Some(stored), setting.now()).await.expect("stored");
+        setting.store.repos().write_settings(setting.repo.id, Some(stored), setting.now()).await.expect("stored");
         setting.emulator.world().get_mut(REPO).file(".canonry.yml", stored);
         let (closed, excluded, withdrawn) =
             (setting.report(ALPHA, 0.95), setting.report(ALPHA, 0.96), setting.report(ALPHA, 0.97));
@@ -102,11 +102,11 @@ on_both_engines! {
     async fn settings_that_a_push_has_changed_are_read_before_anything_is_said(database: TestDatabase) {
         let setting = Setting::new(database).await;
         let (suggest, shadow) = ("triage: {mode: suggest}\n", "triage: {mode: shadow}\n");
-        setting.store.write_repo_settings(setting.repo.id, Some(suggest), setting.now()).await.expect("stored");
+        setting.store.repos().write_settings(setting.repo.id, Some(suggest), setting.now()).await.expect("stored");
         let (one, other) = (setting.report(ALPHA, 0.95), setting.report(ALPHA, 0.96));
         setting.triage_only(one).await;
         setting.emulator.world().get_mut(REPO).file(".canonry.yml", shadow);
-        setting.store.expire_repo_settings(setting.repo.id).await.expect("stored");
+        setting.store.repos().expire_settings(setting.repo.id).await.expect("stored");
         // While GitHub does not tell, nothing is said, and that is no try of the write.
         let contents = "/repos/*/*/contents/*";
         let down = setting.emulator.fault(github::Fault::on("GET", contents).always().answer(503));
@@ -118,12 +118,12 @@ on_both_engines! {
         setting.later(1);
         setting.publish().await;
         assert_eq!(setting.entries(one).await, ["comment refused mode", "label refused mode"]);
-        let kept = setting.store.repo_settings(setting.repo.id).await.expect("reads").expect("kept");
+        let kept = setting.store.repos().settings(setting.repo.id).await.expect("reads").expect("kept");
         assert_eq!(kept.text.as_deref(), Some(shadow));
         // A mistake speaks no more than that.
         setting.triage_only(other).await;
         setting.emulator.world().get_mut(REPO).file(".canonry.yml", "triage: {mode: suggest, maxCandidates: 99}\n");
-        setting.store.expire_repo_settings(setting.repo.id).await.expect("stored");
+        setting.store.repos().expire_settings(setting.repo.id).await.expect("stored");
         setting.publish().await;
         assert_eq!(setting.entries(other).await, ["comment refused mode", "label refused mode"]);
     }
@@ -178,7 +178,7 @@ on_both_engines! {
         assert_eq!(told(&triaged), (Some("recorded"), "no_prices"));
         assert!(setting.entries(item).await.is_empty());
         assert!(setting.models.requests().iter().all(|request| request.path == "/embeddings"), "nobody is paid");
-        assert_eq!(setting.store.last_triage_reason(setting.repo.id).await.expect("reads").as_deref(), Some("no_prices"));
+        assert_eq!(setting.store.duplicates().last_triage_reason(setting.repo.id).await.expect("reads").as_deref(), Some("no_prices"));
     }
 
     async fn a_used_up_budget_is_recorded_and_nothing_is_posted(database: TestDatabase) {

@@ -67,7 +67,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Action::Replay(args) => {
             let store = args.database.open_known(context).await?;
             replay(&store, &args.id, context.now).await?;
-            store.close().await;
+            store.disconnect().await;
             Ok(Report::new(json!({ "queued": 1 }), format!("Queued the delivery {} again.\n", one_line(&args.id))))
         }
     }
@@ -76,8 +76,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 async fn list(args: ListArgs) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let filter = DeliveryFilter { state: args.state, event: args.event, repo: args.repo, before: None };
-    let deliveries = store.deliveries(&filter, args.limit).await?;
-    store.close().await;
+    let deliveries = store.deliveries().list(&filter, args.limit).await?;
+    store.disconnect().await;
     let text = if deliveries.is_empty() { "There are none.\n".to_owned() } else { shown(&deliveries) };
     Ok(Report::new(json!({ "deliveries": deliveries.len() }), text)
         .with("deliveries", deliveries.iter().map(document).collect::<Vec<_>>()))
@@ -85,13 +85,13 @@ async fn list(args: ListArgs) -> Result<Report> {
 
 async fn show(args: &OneArgs) -> Result<Report> {
     let store = args.database.open_existing().await?;
-    let Some(delivery) = store.delivery(&args.id).await? else {
+    let Some(delivery) = store.deliveries().get(&args.id).await? else {
         bail!("there is no delivery {}; see `canonry deliveries list`", args.id);
     };
-    let payload = store.delivery_payload(&args.id).await?;
+    let payload = store.deliveries().payload(&args.id).await?;
     let of_delivery = JobFilter { delivery: Some(args.id.clone()), ..JobFilter::default() };
-    let jobs = store.jobs(&of_delivery, u32::MAX).await?;
-    store.close().await;
+    let jobs = store.jobs().list(&of_delivery, u32::MAX).await?;
+    store.disconnect().await;
     let payload: Option<Value> = payload.as_deref().map(serde_json::from_str).transpose()?;
     let mut text = shown(std::slice::from_ref(&delivery));
     if !jobs.is_empty() {

@@ -87,16 +87,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Action::List(args) => {
             let store = args.database.open_existing().await?;
             let filter = JobFilter { state: args.state, repo: args.repo, ..JobFilter::default() };
-            let jobs = store.jobs(&filter, args.limit).await?;
-            store.close().await;
+            let jobs = store.jobs().list(&filter, args.limit).await?;
+            store.disconnect().await;
             Ok(report(&jobs).with("jobs", jobs.iter().map(job_document).collect::<Vec<_>>()))
         }
         Action::Show(args) => {
             let store = args.database.open_existing().await?;
-            let Some(job) = store.job(JobId::new(args.id)).await? else {
+            let Some(job) = store.jobs().get(JobId::new(args.id)).await? else {
                 bail!("there is no job {}; see `canonry jobs list`", args.id);
             };
-            store.close().await;
+            store.disconnect().await;
             let document = job_document(&job);
             Ok(report(&[job]).with("job", document))
         }
@@ -111,7 +111,7 @@ async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let filter = JobFilter { state: args.state, repo: args.repo.clone(), ..JobFilter::default() };
     let retried = retry_jobs(&store, filter, |_| true, usize::MAX, context.now).await?;
-    store.close().await;
+    store.disconnect().await;
     let mut text = format!("Queued {} again.\n", counted(retried.queued, "job"));
     if retried.orders > 0 {
         let orders = counted(retried.orders, "order");
@@ -125,10 +125,10 @@ async fn retry_all(args: &RetryArgs, context: &Context) -> Result<Report> {
 
 async fn retry(id: JobId, database: &DatabaseOption, context: &Context) -> Result<Report> {
     let store = database.open_known(context).await?;
-    let Some(job) = store.job(id).await? else { bail!("there is no job {id}; see `canonry jobs list`") };
+    let Some(job) = store.jobs().get(id).await? else { bail!("there is no job {id}; see `canonry jobs list`") };
     let retried = retry_job(&store, &job, context.now).await?;
-    let job = store.job(id).await?.unwrap_or(job);
-    store.close().await;
+    let job = store.jobs().get(id).await?.unwrap_or(job);
+    store.disconnect().await;
     match (retried, job.state, &job.delivery_id) {
         (Retried::Queued, ..) => {
             Ok(Report::new(json!({ "queued": 1 }), format!("Queued job {id} again.\n")).with("job", job_document(&job)))

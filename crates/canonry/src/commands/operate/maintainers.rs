@@ -71,21 +71,21 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Action::List(args) => {
             let store = args.database.open_existing().await?;
             let repo = args.repo.find(&store).await?;
-            let list = store.maintainers(repo.id).await?;
+            let list = store.repos().maintainers(repo.id).await?;
             Ok(report(&repo.name, list.as_ref()))
         }
         Action::Set(args) => {
             let store = args.database.open_known(context).await?;
             let repo = args.repo.find(&store).await?;
-            let list = store.set_maintainers(repo.id, MaintainerSource::Set, &args.logins, context.now).await?;
-            store.close().await;
+            let list = store.repos().set_maintainers(repo.id, MaintainerSource::Set, &args.logins, context.now).await?;
+            store.disconnect().await;
             Ok(report(&repo.name, Some(&list)))
         }
         Action::Refresh(args) => {
             let github = args.github.client(&context.counter("collaborators"))?;
             let store = args.database.open(context).await?;
             let list = refresh_maintainers(&store, &github, &args.repo.name).await?;
-            store.close().await;
+            store.disconnect().await;
             Ok(report(&args.repo.name, Some(&list)))
         }
     }

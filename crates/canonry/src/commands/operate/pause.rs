@@ -31,9 +31,9 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
-    let paused = store.set_brake(repo.id, BrakeKind::Pause, None, &args.reason, context.now).await?;
+    let paused = store.close().set_brake(repo.id, BrakeKind::Pause, None, &args.reason, context.now).await?;
     let brakes = in_force(&store, repo.id).await?;
-    store.close().await;
+    store.disconnect().await;
     let text = match brakes.iter().find(|brake| brake.kind == BrakeKind::Pause) {
         Some(brake) if !paused => {
             format!("{} is paused already, since {}: {}\n", repo.name, brake.set_at, one_line(&brake.why))
@@ -46,7 +46,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 /// The brakes that hold a repository back now.
 pub(crate) async fn in_force(store: &Store, repo: canonry_store::RepoId) -> Result<Vec<Brake>> {
-    let mut brakes = store.brakes(repo).await?;
+    let mut brakes = store.close().brakes(repo).await?;
     brakes.retain(|brake| brake.lifted_at.is_none());
     Ok(brakes)
 }

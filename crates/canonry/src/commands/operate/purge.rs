@@ -65,15 +65,15 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Some(model) => purge_vectors(&args, model, &store, context).await,
         None => purge_repo(&args, &store, context).await,
     };
-    store.close().await;
+    store.disconnect().await;
     report
 }
 
 async fn purge_repo(args: &Args, store: &Store, context: &Context) -> Result<Report> {
     let asked = &args.repo.name;
-    let repo = store.repo(asked).await?;
+    let repo = store.repos().find(asked).await?;
     let name = repo.as_ref().map_or(asked, |repo| &repo.name);
-    let kept = store.rows_about(name).await?;
+    let kept = store.maintenance().rows_about(name).await?;
     let rows: u64 = kept.iter().map(|(_, rows)| rows).sum();
     if repo.is_none() && rows == 0 {
         return unknown(store, name).await;
@@ -138,7 +138,7 @@ async fn purge_vectors(args: &Args, model: &str, store: &Store, context: &Contex
     let mut after = Some(0);
     while let Some(place) = after {
         let begun = Instant::now();
-        after = store.purge_vectors(repo.id, model, place, AT_ONCE).await?;
+        after = store.maintenance().purge_vectors(repo.id, model, place, AT_ONCE).await?;
         bar.inc(1);
         let_others_in(begun).await;
     }
@@ -164,7 +164,7 @@ async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
     // Counting may have taken long since the command began.
     let (name, now) = (&repo.name, Timestamp::now());
     let filter = JobFilter { state: Some(JobState::Running), repo: Some(name.clone()), ..JobFilter::default() };
-    let running = store.jobs(&filter, AT_ONCE).await?;
+    let running = store.jobs().list(&filter, AT_ONCE).await?;
     if let Some(job) = running.iter().find(|job| job.lease_until.is_some_and(|until| until > now)) {
         bail!(Refused(format!(
             "job {} ({}) about {name} runs; wait for its end (canonry jobs list --state running --repo {name}) or stop the \
@@ -172,13 +172,13 @@ async fn hold_back(store: &Store, repo: &Repo) -> Result<()> {
             job.id, job.kind
         )));
     }
-    if !store.take_close_lease(repo.id, OWNER, now, now + LEASE).await? {
-        let who = store.close_lease(repo.id).await?.map_or_else(|| "somebody".to_owned(), |lease| lease.owner);
+    if !store.close().take_lease(repo.id, OWNER, now, now + LEASE).await? {
+        let who = store.close().lease(repo.id).await?.map_or_else(|| "somebody".to_owned(), |lease| lease.owner);
         bail!(Refused(format!("{who} is closing or reopening in {name} and has not ended; run this again then")));
     }
     // Stays when this process is killed: what is half deleted has forgotten rulings, and must not be acted upon.
     let why = format!("a purge was begun and has not ended; it goes on with `canonry purge --repo {name} --yes`");
-    store.set_brake(repo.id, BrakeKind::Pause, None, &why, now).await?;
+    store.close().set_brake(repo.id, BrakeKind::Pause, None, &why, now).await?;
     Ok(())
 }
 
@@ -192,12 +192,12 @@ async fn delete_all(store: &Store, name: &RepoName, repo: Option<RepoId>, contex
             && let Some(repo) = repo
         {
             let now = Timestamp::now();
-            if !store.take_close_lease(repo, OWNER, now, now + LEASE).await? {
+            if !store.close().take_lease(repo, OWNER, now, now + LEASE).await? {
                 bail!("somebody else began to close in {name} while it was purged; run this again");
             }
             renewed = Instant::now();
         }
-        place = store.purge_some(name, repo, at, AT_ONCE).await.with_context(|| {
+        place = store.maintenance().purge_some(name, repo, at, AT_ONCE).await.with_context(|| {
             format!("the purge of {name} was not ended; run `canonry purge --repo {name} --yes` again")
         })?;
         bar.inc(1);
@@ -220,7 +220,7 @@ fn remove_files(args: &Args, name: &RepoName, model: Option<&str>) -> Result<u64
 }
 
 async fn unknown(store: &Store, name: &RepoName) -> Result<Report> {
-    match store.repos().await?.as_slice() {
+    match store.repos().list().await?.as_slice() {
         [] => bail!("nothing is kept of {name}: the database holds no repository"),
         known => bail!("nothing is kept of {name}; check the name: the database knows {}", listed(known)),
     }
@@ -228,10 +228,10 @@ async fn unknown(store: &Store, name: &RepoName) -> Result<Report> {
 
 /// What would make the repository come back, and what to do about it.
 async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
-    if repo.github_id.is_none() || store.repo_access(repo.id).await? != RepoAccess::Active {
+    if repo.github_id.is_none() || store.repos().access(repo.id).await? != RepoAccess::Active {
         return Ok(Vec::new());
     }
-    Ok(vec![match store.repo_installation(repo.id).await? {
+    Ok(vec![match store.repos().installation(repo.id).await? {
         Some(installation) => format!(
             "The App is installed on {name} (installation {id}): the next webhook begins anew. Remove it from the \
              repository on GitHub first, then purge again.",
@@ -248,8 +248,8 @@ async fn watched(store: &Store, repo: &Repo) -> Result<Vec<String>> {
 
 /// The models that made vectors of a repository's items, each with how many.
 async fn models_of(store: &Store, repo: &Repo) -> Result<Vec<(String, u64)>> {
-    let mut models = store.embedding_models(repo.id, Representation::Raw).await?;
-    models.extend(store.embedding_models(repo.id, Representation::Intent).await?);
+    let mut models = store.corpus().embedding_models(repo.id, Representation::Raw).await?;
+    models.extend(store.corpus().embedding_models(repo.id, Representation::Intent).await?);
     Ok(models)
 }
 

@@ -27,8 +27,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let lifted = in_force(&store, repo.id).await?;
-    store.lift_brakes(repo.id, None, context.now).await?;
-    store.close().await;
+    store.close().lift_brakes(repo.id, None, context.now).await?;
+    store.disconnect().await;
     let text = match lifted.is_empty() {
         true => format!("Nothing holds Canonry back in {}.\n", repo.name),
         false => format!("Canonry writes to {} again.\n", repo.name),

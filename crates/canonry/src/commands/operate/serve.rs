@@ -184,7 +184,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     tracing::info!(%address, run_id = %context.run_id, workers = args.workers, "listening at http://{address}");
     let served = serve(listener, store.clone(), parts, Arc::new(SystemClock), options, stop).await?;
-    store.close().await;
+    store.disconnect().await;
     let mut text = format!("Stopped after {}.\n", counted(served.tries, "job"));
     if !served.drained {
         text += "Some work did not end in time; it is begun again by whoever runs next.\n";

@@ -112,7 +112,7 @@ async fn list(args: &ListArgs) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let settings = settings(args.config.as_deref(), &repo).await?.feedback.auto_suppress;
     let report = feedback_report(&store, repo.id, &settings).await?;
-    store.close().await;
+    store.disconnect().await;
     let stats = json!({ "patterns": report.patterns.len(), "suppressed": report.hidden() });
     let documents: Vec<Value> = report.patterns.iter().map(document).collect();
     Ok(Report::new(stats, in_words(&report, &repo.name.to_string()))
@@ -183,7 +183,7 @@ async fn maintainer<'a>(store: &Store, repo: &Repo, by: Option<&'a Login>) -> Re
     let Some(by) = by else {
         bail!(WrongUsage("say who you are, with --by LOGIN or GITHUB_USER: it is kept with the record".to_owned()));
     };
-    if let Some(list) = store.maintainers(repo.id).await?
+    if let Some(list) = store.repos().maintainers(repo.id).await?
         && !list.logins.iter().collect::<Maintainers>().contains(by)
     {
         bail!(Refused(format!(
@@ -219,8 +219,8 @@ async fn restore(args: &RestoreArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let by = maintainer(&store, &repo, args.by.as_ref()).await?;
-    let undone = store.undo_feedback_clear(repo.id, None, by, context.now, context.now).await?;
-    store.close().await;
+    let undone = store.findings().undo_feedback_clear(repo.id, None, by, context.now, context.now).await?;
+    store.disconnect().await;
     let text = match &undone {
         None => format!("No clear is in force in {}: there was nothing to undo.\n", repo.name),
         Some(undone) => format!(
@@ -239,8 +239,8 @@ async fn clear(args: &ClearArgs, context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let by = maintainer(&store, &repo, args.by.as_ref()).await?;
     confirm_all(args, &repo)?;
-    let cleared = store.clear_feedback(repo.id, args.fingerprint.as_ref(), by, context.now).await?;
-    store.close().await;
+    let cleared = store.findings().clear_feedback(repo.id, args.fingerprint.as_ref(), by, context.now).await?;
+    store.disconnect().await;
     let text = match (&args.fingerprint, cleared) {
         (Some(fingerprint), 0) => {
             format!("No reaction counted for {fingerprint} in {}; see `canonry feedback list`.\n", repo.name)

@@ -176,7 +176,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     if let Some(author) = &asked.author
         && is_skipped(&asked.settings.review, author)
     {
-        store.close().await;
+        store.disconnect().await;
         return skipped(&asked.repo.name, author, &asked.subject, file);
     }
     let mut notes = asked.notes.clone();
@@ -232,7 +232,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         None => None,
     };
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let result = Presented { report: &report, published, service_is_off: asked.service_is_off };
     present(&result, &args, asked.repository.git(), file, context).await
 }

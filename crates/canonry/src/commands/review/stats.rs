@@ -42,16 +42,16 @@ const PATTERNS: u32 = 50;
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     if args.global {
-        store.renew_global_patterns().await?;
-        let patterns = store.global_patterns(PATTERNS).await?;
-        store.close().await;
+        store.findings().recompute_global_patterns().await?;
+        let patterns = store.findings().global_patterns(PATTERNS).await?;
+        store.disconnect().await;
         return Ok(Report::new(json!({ "patterns": patterns.len() }), global_in_words(&patterns))
             .with("patterns", patterns.iter().map(global_document).collect::<Vec<_>>()));
     }
     let repo = args.repo.find(&store).await?;
     let since = args.since.map(|since| since.moment(context.now));
-    let found = store.review_statistics(repo.id, since).await?;
-    store.close().await;
+    let found = store.review().statistics(repo.id, since).await?;
+    store.disconnect().await;
     let figures = figures(&found);
     let text = in_words(&found, &repo.name.to_string());
     let report = Report::new(&figures, text).of(&repo.name);

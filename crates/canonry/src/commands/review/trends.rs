@@ -31,8 +31,8 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let repo = args.repo.find(&store).await?;
     let today = context.now.to_zoned(TimeZone::UTC).date();
     let from = today.checked_sub(i64::from(args.days - 1).days())?;
-    let days = store.review_days(repo.id, from, args.days).await?;
-    store.close().await;
+    let days = store.review().days(repo.id, from, args.days).await?;
+    store.disconnect().await;
     let total = |count: fn(&ReviewDay) -> u64| days.iter().map(count).sum::<u64>();
     let stats = json!({
         "reviews": total(|day| day.reviews),

@@ -71,22 +71,22 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let subject = args.pr.map(ReviewSubject::Pull).or(args.branch.map(ReviewSubject::Branch));
-    let mut found = store.findings_in_file(repo.id, &args.place.path, MOST).await?;
+    let mut found = store.findings().in_file(repo.id, &args.place.path, MOST).await?;
     if found.is_empty()
         && let Some(path) = path_from_the_top(&args.place.path).await
     {
-        found = store.findings_in_file(repo.id, &path, MOST).await?;
+        found = store.findings().in_file(repo.id, &path, MOST).await?;
     }
     let near = found
         .into_iter()
         .filter(|one| is_near(&one.finding, args.place.line))
         .filter(|one| subject.as_ref().is_none_or(|subject| one.subject == *subject));
-    let patterns = store.pattern_feedback(repo.id).await?;
+    let patterns = store.findings().pattern_feedback(repo.id).await?;
     let mut stories = Vec::new();
     for finding in near {
         stories.push(FindingLife::read(&store, finding, &patterns).await?);
     }
-    store.close().await;
+    store.disconnect().await;
     let text = if stories.is_empty() {
         nothing(&args.place, &repo.name.to_string())
     } else {

@@ -184,10 +184,10 @@ async fn check_corpus(url: &DatabaseUrl) -> Check {
 
 async fn count_items(url: &DatabaseUrl) -> Result<(u64, u64)> {
     let store = Store::open_existing(url).await?;
-    let repos = store.repos().await?;
+    let repos = store.repos().list().await?;
     let mut items = 0;
     for repo in &repos {
-        items += store.item_counts(repo.id).await?.total();
+        items += store.corpus().item_counts(repo.id).await?.total();
     }
     Ok((repos.len() as u64, items))
 }
@@ -198,8 +198,8 @@ async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let embedder = LocalEmbedder::load()?;
     let present = embedder.model_id();
     let mut checks = Vec::new();
-    for repo in store.repos().await? {
-        let models = store.embedding_models(repo.id, Representation::Raw).await?;
+    for repo in store.repos().list().await? {
+        let models = store.corpus().embedding_models(repo.id, Representation::Raw).await?;
         let of = |wanted: &str| models.iter().find(|(model, _)| model == wanted).map_or(0, |(_, count)| *count);
         let former = models.iter().filter(|(model, _)| model.starts_with("local:") && model != present);
         if let Some((former, count)) = former.max_by_key(|(_, count)| *count)
@@ -221,13 +221,13 @@ async fn check_vectors(url: &DatabaseUrl) -> Result<Vec<Check>> {
 async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
-    for repo in store.repos().await? {
+    for repo in store.repos().list().await? {
         for brake in in_force(&store, repo.id).await? {
             let advice = format!("lift it with `canonry resume --repo {}`", repo.name);
             checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake), advice));
         }
         checks.extend(waiting_closes(&store, &repo).await?);
-        if store.last_triage_reason(repo.id).await?.is_some_and(|reason| reason == "no_prices") {
+        if store.duplicates().last_triage_reason(repo.id).await?.is_some_and(|reason| reason == "no_prices") {
             let message =
                 format!("{} has a budget, and the model's prices are not known: no model is asked", repo.name);
             let advice = "start `canonry serve` with --input-price and --output-price, or remove budget.monthlyCostUsd";
@@ -241,8 +241,8 @@ async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
 async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
-    for repo in store.repos().await? {
-        for judge in store.judges_in_use(repo.id).await? {
+    for repo in store.repos().list().await? {
+        for judge in store.judge().judges_in_use(repo.id).await? {
             if is_judge_proven(&store, &repo, &judge).await? {
                 continue;
             }
@@ -259,7 +259,7 @@ async fn check_judges(url: &DatabaseUrl) -> Result<Vec<Check>> {
 }
 
 async fn waiting_closes(store: &Store, repo: &Repo) -> Result<Option<Check>> {
-    let graces = store.waiting_graces(Some(repo.id)).await?;
+    let graces = store.close().waiting_graces(Some(repo.id)).await?;
     let Some(first) = graces.first() else { return Ok(None) };
     let count = counted(graces.len() as u64, "item");
     let message = format!(

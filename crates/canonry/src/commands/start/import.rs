@@ -49,7 +49,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let done = import(&store, args.files, args.repo.as_ref(), context.now, &mut progress).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     Ok(report(&done?))
 }
 

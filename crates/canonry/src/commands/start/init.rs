@@ -75,7 +75,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     chosen.create_data_folder()?;
     let store = Store::open(&chosen.url, context.now).await?;
-    store.close().await;
+    store.disconnect().await;
 
     let (url, newest) = (&chosen.url, NEWEST_SCHEMA.0);
     let (action, mut text) = match before.0 {

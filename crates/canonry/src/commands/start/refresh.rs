@@ -48,7 +48,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let done = sync(&store, &github, &repo.name, options, &mut |so_far| bar.set_position(so_far.fetched)).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = done.map_err(|failure| stopped(&failure))?;
     let name = done.repo.clone().unwrap_or(repo.name);
     Ok(report(&done, &name, args.dry_run, &Further::default()))

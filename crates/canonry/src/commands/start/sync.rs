@@ -68,7 +68,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     // Template files belong to what issues are compared by; where they cannot be read, they are learned from the issues.
     if !args.dry_run
         && done.inserted > 0
-        && let Some(repo) = store.repo(&name).await?
+        && let Some(repo) = store.repos().find(&name).await?
         && let Err(error) = read_templates(&store, &github, &repo, context.now).await
     {
         tracing::info!(%error, "the template files could not be read");
@@ -78,7 +78,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         begin(&bar, "outcomes from GitHub");
         more.outcomes =
             Some(sync_outcomes(&store, &github, &name, &mut |so_far| bar.set_position(so_far.asked)).await?);
-        if let Some(repo) = store.repo(&name).await? {
+        if let Some(repo) = store.repos().find(&name).await? {
             let own = own_login(&github).await?;
             more.actors = Some(resolve_actors(&store, &github, &repo, own.as_ref(), context.now).await?);
         }
@@ -88,7 +88,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         more.sweep = Some(sweep(&store, &github, &name, &mut |listed| bar.set_position(listed)).await?);
     }
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     Ok(report(&done, &name, args.dry_run, &more))
 }
 

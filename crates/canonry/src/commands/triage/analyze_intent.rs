@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let mut progress = |so_far: &AnalyzeReport| bar.set_position(so_far.analyzed + so_far.failed);
     let done = analyze_intent(&store, &repo, extractor, options, context.now, &mut progress).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = done.map_err(|failure| match failure.so_far.analyzed {
         0 => anyhow!("{}", failure.cause),
         kept => anyhow!("{} ({} were made before that and stay)", failure.cause, counted(kept, "card")),

@@ -68,7 +68,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         )));
     }
     if let Some(done) = applied_before(&store, &repo, args.run, args.approved_only).await? {
-        store.close().await;
+        store.disconnect().await;
         return Ok(report(&repo, &done, "Closed", args.run));
     }
     let bar = context.counter("rows");
@@ -82,7 +82,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         None => live_settings(&github, &repo).await?,
     };
     // A run that is no plan of this repository is told before anything else.
-    if store.close_run(args.run).await?.is_some_and(|run| run.repo.id == repo.id) {
+    if store.plans().run(args.run).await?.is_some_and(|run| run.repo.id == repo.id) {
         know_maintainers(&store, &repo, &args.github, MaintainersAge::Now, context).await?;
     }
     let outbox = Outbox::open(store.clone(), github.clone(), rand::random()).await?;
@@ -105,7 +105,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     release_leases_when_stopped(&store);
     let done = apply_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     match done {
         Err(ApplyError::Refused(words)) => bail!(Refused(words)),
         done => Ok(report(&repo, &done?, "Closed", args.run)),
@@ -114,9 +114,9 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
 
 /// Whether the apply will begin: what is refused is not announced.
 async fn can_begin(store: &Store, repo: &Repo, run: CloseRunId, context: &Context) -> Result<bool> {
-    let Some(plan) = store.close_run(run).await?.filter(|plan| plan.repo.id == repo.id) else { return Ok(false) };
+    let Some(plan) = store.plans().run(run).await?.filter(|plan| plan.repo.id == repo.id) else { return Ok(false) };
     let is_good = age_of_plan(store, &plan, context.now).await?.refusal(run).is_none();
-    Ok(is_good && store.brake_in_force(repo.id, BrakeKind::Pause).await?.is_none())
+    Ok(is_good && store.close().brake_in_force(repo.id, BrakeKind::Pause).await?.is_none())
 }
 
 /// What is about to be closed, and what is kept back.

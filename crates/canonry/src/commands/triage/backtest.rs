@@ -93,7 +93,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         loaded = load(&args, &store, &repo, &*embedder).await?;
         done = replay(&args, &store, &repo, &loaded, truth.as_ref(), context).await;
     }
-    store.close().await;
+    store.disconnect().await;
     let done = done?;
     if let Some(mut page) = page {
         page.write_all(backtest_html(&done, context.now).as_bytes())?;

@@ -37,7 +37,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let issues = [neighbourhood(&store, &repo, ItemType::Issue, &*embedder, EmbedSource::Raw, &args.database).await?];
     require_vectors(&store, &repo, &*embedder, RetrievalMode::Dense, &issues).await?;
     let done = calibrate(&store, &issues[0], context.now).await?;
-    store.close().await;
+    store.disconnect().await;
     let fitted = &done.fitted;
     let text = format!(
         "Fitted the scores of {} to {} true and {} other pairs: 0.75 keeps {:.0} % of the true ones, \

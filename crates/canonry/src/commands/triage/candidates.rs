@@ -100,7 +100,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         all.sets.extend(done.sets);
     }
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let calibrated = embedder.calibration().is_fitted();
     Ok(Report::new(stats(&all), text(&all, embedder.model_id(), calibrated))
         .of(&repo.name)

@@ -38,7 +38,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let done = canonicalize(&store, &repo, args.item_type.one(), args.source.source(), context.now).await?;
-    store.close().await;
+    store.disconnect().await;
     let members: usize = done.clusters.iter().map(|cluster| cluster.members.len()).sum();
     let stats = json!({ "clusters": done.clusters.len(), "members": members, "stored": done.stored });
     Ok(Report::new(stats, text(&done, &repo.name.to_string()))

@@ -158,7 +158,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let done = dedupe(&store, &repo, with, &options, context.now, &mut progress).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = match done {
         Err(DedupeError::Plan(error)) => return plan_close::report(&repo, Err(error)),
         done => done?,

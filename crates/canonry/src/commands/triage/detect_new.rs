@@ -73,7 +73,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let fetches = has_credentials();
     let store: Store =
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
-    let repo = if fetches { store.repo(&args.repo.name).await? } else { Some(args.repo.find(&store).await?) };
+    let repo = if fetches { store.repos().find(&args.repo.name).await? } else { Some(args.repo.find(&store).await?) };
     let embedder = args.embedder.embedder(&store).await?;
     let bar = context.counter("requests");
     let github = if fetches { Some(args.github.client(&bar)?) } else { None };
@@ -101,7 +101,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let found = detect_new(&store, &args.repo.name, repo, with, &options, context.now).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let (repo, found) = found?;
     let verdict = &found.verdict;
     let report = Report::new(json!({ "neighbours": found.top_matches.len() }), text(&found, &repo.name.to_string()))

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let done =
         embed(&store, &*embedder, &repo, options, context.now, &mut |so_far| bar.set_position(so_far.embedded)).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = done.map_err(|failure| anyhow!("{failure}"))?;
     let mut text =
         format!("Embedded {} of {} with {}.\n", counted(done.embedded, "text"), repo.name, embedder.model_id());

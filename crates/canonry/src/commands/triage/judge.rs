@@ -81,7 +81,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let judge_is = judge_of(args.provider.provider, model.as_deref());
     let done = judge(&store, &repo, judge_is, &options, context.now, &mut progress).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = done?;
     let report = Report::new(stats(&done), text(&done, &repo.name.to_string()))
         .of(&repo.name)

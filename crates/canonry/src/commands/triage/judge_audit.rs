@@ -106,7 +106,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let strong = judge_of(args.strong_provider, strong.as_deref());
     let done = judge_audit(&store, &repo, cheap, strong, &options, context.now, &mut progress).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     let done = done?;
     let next = format!("\nNext: canonry report-audit --repo {} --run {} --sweep\n", repo.name, done.id);
     let judge = format!("{} {}", cheap.provider(), cheap.model_id());

@@ -108,7 +108,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         Action::List(args) => {
             let store = args.database.open_existing().await?;
             let repo = args.repo.find(&store).await?;
-            let overrides = store.overrides(repo.id, None).await?;
+            let overrides = store.duplicates().overrides(repo.id, None).await?;
             let stats = json!({ "overrides": overrides.len() });
             Ok(Report::new(stats, list(&overrides))
                 .of(&repo.name)
@@ -137,9 +137,14 @@ async fn rule(
         (OverrideKind::NotDuplicate, Some(other)) => {
             rule_not_duplicate(&store, &repo, item_type, item, other, stated, now).await?
         }
-        _ => store.add_override(repo.id, NewOverride { item_type, kind, item, other, note, by: None }, now).await?,
+        _ => {
+            store
+                .duplicates()
+                .add_override(repo.id, NewOverride { item_type, kind, item, other, note, by: None }, now)
+                .await?
+        }
     };
-    store.close().await;
+    store.disconnect().await;
     let words = match (kind, other) {
         (OverrideKind::Duplicate, Some(other)) => format!("#{item} counts as a duplicate of #{other}"),
         (OverrideKind::NotDuplicate, Some(other)) => format!("#{item} and #{other} are never taken for duplicates"),
@@ -171,8 +176,8 @@ async fn type_of(
 async fn remove(args: &RemoveArgs, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
-    let removed = store.remove_override(repo.id, args.id, context.now).await?;
-    store.close().await;
+    let removed = store.duplicates().remove_override(repo.id, args.id, context.now).await?;
+    store.disconnect().await;
     if !removed {
         bail!(
             "{name} has no ruling {id} in force; see `canonry override list --repo {name}`",

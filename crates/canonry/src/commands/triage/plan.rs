@@ -156,14 +156,15 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     }
     let only_undecided = args.all && approved;
     let noted = if only_undecided {
-        store.set_all_approved(args.plan.run, args.item_type, word, None, context.now).await?
+        store.plans().set_all_approved(args.plan.run, args.item_type, word, None, context.now).await?
     } else {
         let mut noted = 0;
         for item_type in ItemType::ALL {
             let of_type = rows.iter().filter(|row| row.item_type == *item_type);
             let numbers: Vec<ItemNumber> = of_type.map(|row| row.number).collect();
             if !numbers.is_empty() {
-                noted += store.set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
+                noted +=
+                    store.plans().set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
             }
         }
         noted
@@ -181,7 +182,7 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
         ));
     }
     let plan = find(&store, &repo, args.plan.run).await?;
-    store.close().await;
+    store.disconnect().await;
     text.push_str(&carried_out(&repo, &plan, meant));
     Ok(report(&repo, &plan, text))
 }

@@ -104,7 +104,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     };
     let judge = args.judge_missing.then(|| (judge_of(args.provider.provider, model.as_deref()), &judging));
     let planned = plan_close(&store, &repo, judge, &options, context.now).await;
-    store.close().await;
+    store.disconnect().await;
     report(&repo, planned)
 }
 
@@ -142,7 +142,7 @@ pub(crate) async fn know_maintainers(
     age: MaintainersAge,
     context: &Context,
 ) -> Result<()> {
-    let known = store.maintainers(repo.id).await?;
+    let known = store.repos().maintainers(repo.id).await?;
     let counts = known.as_ref().is_some_and(|list| match age {
         MaintainersAge::OfToday => counts_for_a_plan(list, context.now),
         MaintainersAge::Now => list.source == MaintainerSource::Set,

@@ -46,8 +46,8 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let audit = match args.run {
-        Some(id) => store.audit_run(id).await?.filter(|audit| audit.repo == repo.id),
-        None => store.latest_audit(repo.id).await?,
+        Some(id) => store.judge().audit_run(id).await?.filter(|audit| audit.repo == repo.id),
+        None => store.judge().latest_audit(repo.id).await?,
     };
     let Some(audit) = audit else {
         match args.run {
@@ -57,8 +57,8 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
             }
         }
     };
-    let audited = store.audit_items(audit.id).await?;
-    let people = PeoplesWord::of(&store.adjudication_totals(repo.id).await?);
+    let audited = store.judge().audit_items(audit.id).await?;
+    let people = PeoplesWord::of(&store.judge().adjudication_totals(repo.id).await?);
     let tally: AuditTally = audited.iter().map(|item| item.class).collect();
     let items: Vec<AuditItem> = audited.iter().map(|audited| audited.item.clone()).collect();
     let gates =

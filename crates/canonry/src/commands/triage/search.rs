@@ -80,7 +80,7 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
         exclude: args.exclude,
     };
     let found = search(&store, &repo, &*embedder, &neighbourhoods, &search_for, &options).await?;
-    store.close().await;
+    store.disconnect().await;
     let hits: Vec<_> = found
         .iter()
         .map(|hit| {

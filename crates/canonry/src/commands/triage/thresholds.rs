@@ -39,8 +39,8 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let found = threshold_report(&store, &repo).await?;
-    let checked = if args.check { Some(store.checked_thresholds(repo.id).await?) } else { None };
-    store.close().await;
+    let checked = if args.check { Some(store.learning().checked_thresholds(repo.id).await?) } else { None };
+    store.disconnect().await;
     let differences = checked.as_ref().map(|checked| differences(&checked.stored, &checked.recomputed));
     let older_rules = checked.as_ref().is_some_and(|checked| checked.older_rules);
     let mut text = in_words(&repo.name.to_string(), &found);

@@ -67,6 +67,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     release_leases_when_stopped(&store);
     let done = undo_close(&store, &github, &outbox, &repo, options, &mut on_row).await;
     bar.finish_and_clear();
-    store.close().await;
+    store.disconnect().await;
     Ok(report(&repo, &done?, "Opened", args.run))
 }

@@ -191,10 +191,10 @@ fn the_action_publishes_a_review_with_what_other_tools_found() {
     let database = format!("sqlite:{}", place.path("runner/canonry-data/canonry.db").display());
     let kept = tokio::runtime::Runtime::new().expect("a runtime").block_on(async {
         let store = Store::open_existing(&database.parse().expect("a URL")).await.expect("opens");
-        let fresh = store.marker_secret([9; 32], Timestamp::now()).await.expect("stored");
-        store.forget_marker_secret().await.expect("removed");
-        let issued = store.issued_markers().await.expect("reads").len();
-        store.close().await;
+        let fresh = store.outbox().marker_secret([9; 32], Timestamp::now()).await.expect("stored");
+        store.outbox().delete_marker_secret().await.expect("removed");
+        let issued = store.outbox().issued_markers().await.expect("reads").len();
+        store.disconnect().await;
         (fresh, issued)
     });
     assert!(kept.0 == [9; 32] && kept.1 >= 3, "{kept:?}");

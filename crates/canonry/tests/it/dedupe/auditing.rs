@@ -198,13 +198,13 @@ on_both_engines! {
         setting.with_edges(&[issue(801), issue(802), issue(803), issue(804)], &[(802, 801, 0.97), (803, 801, 0.97), (804, 801, 0.97)]);
         let now = jiff::Timestamp::UNIX_EPOCH;
         let store = Store::open(&setting.database.url().parse().expect("valid"), now).await.expect("opens");
-        let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
-        assert_eq!(store.draw_adjudications(repo.id, AdjudicationKind::Edge, 1, 10, now).await.expect("drawn"), 3);
+        let repo = store.repos().find(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
+        assert_eq!(store.judge().draw_adjudications(repo.id, AdjudicationKind::Edge, 1, 10, now).await.expect("drawn"), 3);
         for word in [AdjudicationWord::Same, AdjudicationWord::Different] {
-            let case = store.next_adjudication(repo.id, None).await.expect("reads").expect("a case");
-            assert!(store.adjudicate(repo.id, case.id, word, None, now).await.expect("kept"));
+            let case = store.judge().next_adjudication(repo.id, None).await.expect("reads").expect("a case");
+            assert!(store.judge().adjudicate(repo.id, case.id, word, None, now).await.expect("kept"));
         }
-        store.close().await;
+        store.disconnect().await;
         let report = setting.succeeds(&["report-audit"]);
         let people = &report["people"];
         assert_eq!((&people["answered"], &people["waiting"], &people["unsure"]), (&json!(2), &json!(1), &json!(0)), "{people}");

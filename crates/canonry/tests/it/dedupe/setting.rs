@@ -174,12 +174,12 @@ impl Setting {
             let store = Store::open(&url, jiff::Timestamp::UNIX_EPOCH).await.expect("opens");
             let name = REPO.parse().expect("a name");
             let repo = match makes_repo {
-                true => Some(store.ensure_repo(&name, jiff::Timestamp::UNIX_EPOCH).await.expect("stored")),
-                false => store.repo(&name).await.expect("reads"),
+                true => Some(store.repos().ensure(&name, jiff::Timestamp::UNIX_EPOCH).await.expect("stored")),
+                false => store.repos().find(&name).await.expect("reads"),
             };
             // There is nothing to judge yet.
             let Some(repo) = repo else { return };
-            if store.latest_audit(repo.id).await.expect("reads").is_none() {
+            if store.judge().latest_audit(repo.id).await.expect("reads").is_none() {
                 let audit = NewAudit {
                     representation: Representation::Raw,
                     seed: 1,
@@ -193,9 +193,9 @@ impl Setting {
                     prompt_version: Some(JUDGE_PROMPT_VERSION),
                     proof: Some(JudgeProof { right: 20, wrong: 0 }),
                 };
-                store.write_audit(repo.id, &audit, &[], jiff::Timestamp::UNIX_EPOCH).await.expect("written");
+                store.judge().write_audit(repo.id, &audit, &[], jiff::Timestamp::UNIX_EPOCH).await.expect("written");
             }
-            store.close().await;
+            store.disconnect().await;
         };
         // Tests that wait for nothing else call this from within a runtime.
         let run = || tokio::runtime::Runtime::new().expect("a runtime").block_on(prove);

@@ -194,10 +194,10 @@ async fn who_waits_for_another_process_says_so() {
     let setting = Setting::on_github(TestDatabase::sqlite(), world(&[1, 2]), &[(1, &[2])]);
     let run = setting.plan_number(&setting.plan(&[]));
     let store = Store::open_existing(&setting.database.url().parse().expect("a URL")).await.expect("opens");
-    let repo = store.repo(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
+    let repo = store.repos().find(&REPO.parse().expect("a name")).await.expect("reads").expect("known");
     let now = Timestamp::now();
     let until = now + SignedDuration::from_secs(3);
-    assert!(store.take_close_lease(repo.id, "apply-close elsewhere", now, until).await.expect("taken"));
+    assert!(store.close().take_lease(repo.id, "apply-close elsewhere", now, until).await.expect("taken"));
     let ran = setting.run(&["apply-close", "--run", &run, "--yes"]).succeeded();
     let told = "for another process that closes or reopens in this repository";
     assert!(ran.stderr.contains("waiting until ") && ran.stderr.contains(told), "{ran:?}");

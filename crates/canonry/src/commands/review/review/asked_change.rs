@@ -92,7 +92,7 @@ impl Asked {
         if args.pr.is_some() && !args.no_publish {
             notes.push(NOT_PUBLISHED.to_owned());
         }
-        let repo = store.ensure_repo(&name, context.now).await?;
+        let repo = store.repos().ensure(&name, context.now).await?;
         let author = author(args, store, &repo).await?;
         // Without a file nobody has decided anything, and nothing here is public.
         let service_is_off = (settings.has_file && !settings.config.review.enabled).then_some(SERVICE_IS_OFF);
@@ -196,5 +196,5 @@ async fn author(args: &Args, store: &Store, repo: &Repo) -> Result<Option<Login>
         return Ok(args.author.clone());
     }
     let Some(number) = args.pr else { return Ok(None) };
-    Ok(store.item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author))
+    Ok(store.corpus().item(repo.id, ItemType::Pr, number).await?.and_then(|item| item.author))
 }

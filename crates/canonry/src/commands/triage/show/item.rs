@@ -46,22 +46,23 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let item = find(&store, &repo, args.item_type, args.number).await?;
-    let sets = store.candidate_sets(repo.id, item.item_type, item.number).await?;
-    let cards = store.intent_cards(repo.id, item.item_type, item.number).await?;
+    let sets = store.duplicates().candidate_sets(repo.id, item.item_type, item.number).await?;
+    let cards = store.corpus().intent_cards(repo.id, item.item_type, item.number).await?;
     let (events, outcome) = match item.item_type {
-        ItemType::Issue => {
-            (store.outcome_events(repo.id, item.number).await?, store.issue_outcome(repo.id, item.number).await?)
-        }
+        ItemType::Issue => (
+            store.learning().outcome_events(repo.id, item.number).await?,
+            store.learning().issue_outcome(repo.id, item.number).await?,
+        ),
         ItemType::Pr => (Vec::new(), None),
     };
-    let decisions = store.decisions_of(repo.id, item.item_type, item.number).await?;
-    let triage = store.triage_records_of(repo.id, item.item_type, item.number).await?;
-    let actions = store.triage_actions_of(repo.id, item.item_type, item.number).await?;
-    let writes = store.outbox_entries(repo.id, item.number).await?;
+    let decisions = store.judge().decisions_of(repo.id, item.item_type, item.number).await?;
+    let triage = store.duplicates().triage_records_of(repo.id, item.item_type, item.number).await?;
+    let actions = store.duplicates().triage_actions_of(repo.id, item.item_type, item.number).await?;
+    let writes = store.outbox().of_item(repo.id, item.number).await?;
     let cluster = cluster(&store, &repo, &item).await?;
-    let closes = store.applied_closes(repo.id, item.item_type).await?;
+    let closes = store.plans().applied_closes(repo.id, item.item_type).await?;
     let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
-    let graces = store.graces_of(repo.id, item.item_type, item.number).await?;
+    let graces = store.close().graces_of_item(repo.id, item.item_type, item.number).await?;
     let brakes = in_force(&store, repo.id).await?;
     let text = story(&repo, &item, &cards, &sets)
         + &decisions_in_words(&decisions)
@@ -108,7 +109,7 @@ pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>
     let types = ItemType::one_or_all(item_type);
     let mut found = Vec::new();
     for item_type in types {
-        found.extend(store.item(repo.id, item_type, number).await?);
+        found.extend(store.corpus().item(repo.id, item_type, number).await?);
     }
     let looked_for = item_type.map_or("item", ItemType::in_words);
     match (found.len(), found.pop()) {

@@ -4,7 +4,7 @@ use canonry_domain::Login;
 use jiff::Timestamp;
 
 use crate::corpus::repos::RepoId;
-use crate::engine::open::Store;
+use crate::engine::facets::CloseStore;
 use crate::engine::row_values::{micros, moment, optional_moment, optional_word, storable, word};
 use crate::engine::transaction::{StoreError, on_pool};
 
@@ -56,10 +56,10 @@ pub struct Brake {
     pub lifted_at: Option<Timestamp>,
 }
 
-impl Store {
+impl CloseStore<'_> {
     /// Pulls a brake; `false` says that it is in force already, and what was said first stays.
     pub async fn set_brake(
-        &self,
+        self,
         repo: RepoId,
         kind: BrakeKind,
         by: Option<&Login>,
@@ -68,7 +68,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let insert = "INSERT INTO brakes (repo_id, kind, set_by, why, set_at) VALUES ($1, $2, $3, $4, $5)
             ON CONFLICT DO NOTHING";
-        let set = on_pool!(&self.pool, |db| {
+        let set = on_pool!(self.pool, |db| {
             let query = sqlx::query(insert).bind(repo.0).bind(kind.as_str()).bind(by.map(Login::as_str));
             query.bind(storable(why)).bind(micros(now)).execute(db).await?.rows_affected()
         });
@@ -77,7 +77,7 @@ impl Store {
 
     /// Lifts a brake; `by` is `None` for whoever works on the database itself. `false` says that it was not in force.
     pub async fn lift_brake(
-        &self,
+        self,
         repo: RepoId,
         kind: BrakeKind,
         by: Option<&Login>,
@@ -85,7 +85,7 @@ impl Store {
     ) -> Result<bool, StoreError> {
         let lift = "UPDATE brakes SET lifted_by = $3, lifted_at = $4
             WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";
-        let lifted = on_pool!(&self.pool, |db| {
+        let lifted = on_pool!(self.pool, |db| {
             let query = sqlx::query(lift).bind(repo.0).bind(kind.as_str()).bind(by.map(Login::as_str));
             query.bind(micros(now)).execute(db).await?.rows_affected()
         });
@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// Lifts every brake, as `resume` does; `false` says that none was in force.
-    pub async fn lift_brakes(&self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
+    pub async fn lift_brakes(self, repo: RepoId, by: Option<&Login>, now: Timestamp) -> Result<bool, StoreError> {
         let mut lifted = false;
         for kind in BrakeKind::ALL {
             lifted |= self.lift_brake(repo, kind, by, now).await?;
@@ -101,25 +101,25 @@ impl Store {
         Ok(lifted)
     }
 
-    pub async fn brake_in_force(&self, repo: RepoId, kind: BrakeKind) -> Result<Option<Brake>, StoreError> {
+    pub async fn brake_in_force(self, repo: RepoId, kind: BrakeKind) -> Result<Option<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND kind = $2 AND lifted_at IS NULL";
-        let row: Option<Row> = on_pool!(&self.pool, |db| {
+        let row: Option<Row> = on_pool!(self.pool, |db| {
             sqlx::query_as(query).bind(repo.0).bind(kind.as_str()).fetch_optional(db).await?
         });
         row.map(Row::read).transpose()
     }
 
     /// Every brake that was ever pulled, the newest first.
-    pub async fn brakes(&self, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
+    pub async fn brakes(self, repo: RepoId) -> Result<Vec<Brake>, StoreError> {
         self.brake_pages(repo, None, u32::MAX).await
     }
 
     /// The brakes that were ever pulled, the newest first, behind the one with that key.
-    pub async fn brake_pages(&self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
+    pub async fn brake_pages(self, repo: RepoId, before: Option<i64>, limit: u32) -> Result<Vec<Brake>, StoreError> {
         let query = "SELECT id, kind, set_by, why, set_at, lifted_by, lifted_at FROM brakes
             WHERE repo_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3";
-        let rows: Vec<Row> = on_pool!(&self.pool, |db| {
+        let rows: Vec<Row> = on_pool!(self.pool, |db| {
             let query = sqlx::query_as(query).bind(repo.0).bind(before.unwrap_or(i64::MAX));
             query.bind(i64::from(limit)).fetch_all(db).await?
         });

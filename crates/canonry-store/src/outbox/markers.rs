@@ -2,18 +2,18 @@
 
 use jiff::Timestamp;
 
-use crate::engine::open::Store;
+use crate::engine::facets::OutboxStore;
 use crate::engine::row_values::micros;
 use crate::engine::transaction::{StoreError, on_pool, on_tx};
 
-impl Store {
+impl OutboxStore<'_> {
     /// The secret that signs markers. The first caller's `fresh` bytes become it for good; they must be
     /// random.
-    pub async fn marker_secret(&self, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], StoreError> {
+    pub async fn marker_secret(self, fresh: [u8; 32], now: Timestamp) -> Result<[u8; 32], StoreError> {
         let insert =
             "INSERT INTO secrets (name, value, created_at) VALUES ('marker', $1, $2) ON CONFLICT (name) DO NOTHING";
         let select = "SELECT value FROM secrets WHERE name = 'marker'";
-        let kept: Vec<u8> = on_pool!(&self.pool, |db| {
+        let kept: Vec<u8> = on_pool!(self.pool, |db| {
             sqlx::query(insert).bind(fresh.as_slice()).bind(micros(now)).execute(db).await?;
             sqlx::query_scalar(select).fetch_one(db).await?
         });
@@ -21,16 +21,16 @@ impl Store {
     }
 
     /// The digests of markers that secrets signed which are not kept here.
-    pub async fn issued_markers(&self) -> Result<Vec<[u8; 32]>, StoreError> {
+    pub async fn issued_markers(self) -> Result<Vec<[u8; 32]>, StoreError> {
         let digests: Vec<Vec<u8>> =
-            on_pool!(&self.pool, |db| { sqlx::query_scalar("SELECT digest FROM issued_markers").fetch_all(db).await? });
+            on_pool!(self.pool, |db| { sqlx::query_scalar("SELECT digest FROM issued_markers").fetch_all(db).await? });
         let whole = |digest: Vec<u8>| digest.try_into();
         let digests: Result<Vec<[u8; 32]>, Vec<u8>> = digests.into_iter().map(whole).collect();
         digests.map_err(|_| StoreError::damaged("the digest of a marker does not have 32 bytes"))
     }
 
     /// Notes the digests of markers that are about to be written.
-    pub async fn note_issued_markers(&self, digests: &[[u8; 32]], now: Timestamp) -> Result<(), StoreError> {
+    pub async fn record_issued_markers(self, digests: &[[u8; 32]], now: Timestamp) -> Result<(), StoreError> {
         let insert = "INSERT INTO issued_markers (digest, issued_at) VALUES ($1, $2) ON CONFLICT (digest) DO NOTHING";
         let mut tx = self.pool.begin().await?;
         for digest in digests {
@@ -42,8 +42,8 @@ impl Store {
     }
 
     /// Forgets the secret that signs markers, because it is kept elsewhere.
-    pub async fn forget_marker_secret(&self) -> Result<(), StoreError> {
-        on_pool!(&self.pool, |db| {
+    pub async fn delete_marker_secret(self) -> Result<(), StoreError> {
+        on_pool!(self.pool, |db| {
             sqlx::query("DELETE FROM secrets WHERE name = 'marker'").execute(db).await?;
         });
         Ok(())
