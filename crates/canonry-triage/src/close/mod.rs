@@ -27,6 +27,6 @@ pub use objections::{Objections, ObjectionsReport};
 pub use plan_close::{PlanError, PlanOptions, PlanReport, PlannedRow, plan_close, plan_rules};
 pub use plan_export::{plan_csv, plan_json, plan_markdown, row_document};
 pub use row_evidence::{RowEvidence, evidence_text, shared_evidence};
-pub use stored_plan::{StoredPlan, stored_plan};
+pub use stored_plan::{StoredPlan, set_rows_approved, stored_plan};
 pub use undo_close::{UndoError, UndoOptions, undo_close};
 pub use undo_last_close::{UndoneLast, undo_last_close};

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use canonry_domain::{ItemNumber, ItemType};
+use canonry_domain::{ItemNumber, ItemType, Login};
 use canonry_store::{CloseMode, CloseRun, CloseRunId, CloseRunRow, Repo, Store, StoreError};
+use jiff::Timestamp;
 
 use crate::close::plan_close::PlannedRow;
 
@@ -62,6 +63,26 @@ pub async fn stored_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Result<O
         })
         .collect();
     Ok(Some(StoredPlan { run, rows }))
+}
+
+/// Notes what a person says of rows; how many took it.
+pub async fn set_rows_approved(
+    store: &Store,
+    plan: CloseRunId,
+    rows: impl Iterator<Item = (ItemType, ItemNumber)>,
+    approved: Option<bool>,
+    by: Option<&Login>,
+    now: Timestamp,
+) -> Result<usize, StoreError> {
+    let mut by_type: BTreeMap<ItemType, Vec<ItemNumber>> = BTreeMap::new();
+    for (item_type, number) in rows {
+        by_type.entry(item_type).or_default().push(number);
+    }
+    let mut noted = 0;
+    for (item_type, numbers) in by_type {
+        noted += store.plans().set_approved(plan, item_type, &numbers, approved, by, now).await?;
+    }
+    Ok(noted)
 }
 
 fn result_of(row: &CloseRunRow) -> Option<String> {

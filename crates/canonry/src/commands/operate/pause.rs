@@ -1,8 +1,9 @@
 //! `pause`: holds back everything that Canonry writes in a repository.
 
 use anyhow::Result;
-use canonry_store::{Brake, BrakeKind, Store};
-use serde_json::{Value, json};
+use canonry_store::BrakeKind;
+use canonry_triage::{brake_document, brakes_in_force};
+use serde_json::json;
 
 use crate::output::printable::one_line;
 use crate::output::report::Report;
@@ -32,7 +33,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
     let paused = store.close().set_brake(repo.id, BrakeKind::Pause, None, &args.reason, context.now).await?;
-    let brakes = in_force(&store, repo.id).await?;
+    let brakes = brakes_in_force(&store, repo.id).await?;
     store.disconnect().await;
     let text = match brakes.iter().find(|brake| brake.kind == BrakeKind::Pause) {
         Some(brake) if !paused => {
@@ -41,21 +42,5 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         _ => format!("Nothing more is written to {name}.\n\nNext: canonry resume --repo {name}\n", name = repo.name),
     };
     let stats = json!({ "paused": u8::from(paused) });
-    Ok(Report::new(stats, text).of(&repo.name).with("brakes", brakes.iter().map(document).collect::<Vec<_>>()))
-}
-
-/// The brakes that hold a repository back now.
-pub(crate) async fn in_force(store: &Store, repo: canonry_store::RepoId) -> Result<Vec<Brake>> {
-    let mut brakes = store.close().brakes(repo).await?;
-    brakes.retain(|brake| brake.lifted_at.is_none());
-    Ok(brakes)
-}
-
-pub(crate) fn document(brake: &Brake) -> Value {
-    json!({
-        "kind": brake.kind.as_str(),
-        "set_by": brake.set_by,
-        "why": brake.why,
-        "set_at": brake.set_at,
-    })
+    Ok(Report::new(stats, text).of(&repo.name).with("brakes", brakes.iter().map(brake_document).collect::<Vec<_>>()))
 }

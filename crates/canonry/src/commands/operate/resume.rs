@@ -1,9 +1,9 @@
 //! `resume`: lets Canonry write to a repository again.
 
 use anyhow::Result;
+use canonry_triage::{brake_document, brakes_in_force};
 use serde_json::json;
 
-use crate::commands::operate::pause::{document, in_force};
 use crate::output::report::Report;
 use crate::session::context::Context;
 use crate::session::database::DatabaseOption;
@@ -26,7 +26,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let store = args.database.open_known(context).await?;
     let repo = args.repo.find(&store).await?;
-    let lifted = in_force(&store, repo.id).await?;
+    let lifted = brakes_in_force(&store, repo.id).await?;
     store.close().lift_brakes(repo.id, None, context.now).await?;
     store.disconnect().await;
     let text = match lifted.is_empty() {
@@ -34,5 +34,5 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         false => format!("Canonry writes to {} again.\n", repo.name),
     };
     let stats = json!({ "lifted": lifted.len() });
-    Ok(Report::new(stats, text).of(&repo.name).with("lifted", lifted.iter().map(document).collect::<Vec<_>>()))
+    Ok(Report::new(stats, text).of(&repo.name).with("lifted", lifted.iter().map(brake_document).collect::<Vec<_>>()))
 }

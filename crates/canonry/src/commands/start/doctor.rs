@@ -8,11 +8,10 @@ use canonry_domain::clock_trouble;
 use canonry_github::{GitHub, GitHubError};
 use canonry_models::{Embedder as _, LocalEmbedder};
 use canonry_store::{DatabaseUrl, NEWEST_SCHEMA, OpenError, Repo, Representation, Store};
-use canonry_triage::is_judge_proven;
+use canonry_triage::{brakes_in_force, is_judge_proven};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::commands::operate::pause::in_force;
 use crate::commands::start::config::read;
 use crate::commands::triage::show::grace::brake_in_words;
 use crate::output::error_message::error_message;
@@ -222,7 +221,7 @@ async fn check_brakes(url: &DatabaseUrl) -> Result<Vec<Check>> {
     let store = Store::open_existing(url).await?;
     let mut checks = Vec::new();
     for repo in store.repos().list().await? {
-        for brake in in_force(&store, repo.id).await? {
+        for brake in brakes_in_force(&store, repo.id).await? {
             let advice = format!("lift it with `canonry resume --repo {}`", repo.name);
             checks.push(Check::warn(brake.kind.as_str(), brake_in_words(&repo.name, &brake), advice));
         }

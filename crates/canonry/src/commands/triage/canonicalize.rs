@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 use canonry_domain::ItemType;
-use canonry_triage::{CanonicalizeReport, ClusterLine, canonicalize};
-use serde_json::{Value, json};
+use canonry_triage::{CanonicalizeReport, canonicalize, cluster_document};
+use serde_json::json;
 
 use crate::options::item_filter::{OneOrAll, one_or_all};
 use crate::options::retrieval::SourceOptions;
@@ -44,17 +44,6 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     Ok(Report::new(stats, text(&done, &repo.name.to_string()))
         .of(&repo.name)
         .with("clusters", done.clusters.iter().map(cluster_document).collect::<Vec<_>>()))
-}
-
-pub(crate) fn cluster_document(cluster: &ClusterLine) -> Value {
-    let details = |member: &canonry_triage::ClusterMember| json!({ "number": member.number, "state": member.state, "title": member.title });
-    json!({
-        "type": cluster.item_type,
-        "canonical": cluster.canonical,
-        "because": cluster.because,
-        "members": cluster.members.iter().map(|member| member.number).collect::<Vec<_>>(),
-        "items": cluster.members.iter().map(details).collect::<Vec<_>>(),
-    })
 }
 
 fn text(done: &CanonicalizeReport, repo: &str) -> String {

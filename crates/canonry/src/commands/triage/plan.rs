@@ -7,7 +7,9 @@ use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE, SkipReason};
 use canonry_server::is_word_taken_now;
 use canonry_store::{CloseRunId, Repo, Store};
-use canonry_triage::{PlannedRow, StoredPlan, plan_csv, plan_json, plan_markdown, row_document, stored_plan};
+use canonry_triage::{
+    PlannedRow, StoredPlan, plan_csv, plan_json, plan_markdown, row_document, set_rows_approved, stored_plan,
+};
 use serde_json::{Value, json};
 
 use crate::commands::triage::plan_close::rows_table;
@@ -158,16 +160,8 @@ async fn rule(args: &RowArgs, approved: bool, context: &Context) -> Result<Repor
     let noted = if only_undecided {
         store.plans().set_all_approved(args.plan.run, args.item_type, word, None, context.now).await?
     } else {
-        let mut noted = 0;
-        for item_type in ItemType::ALL {
-            let of_type = rows.iter().filter(|row| row.item_type == *item_type);
-            let numbers: Vec<ItemNumber> = of_type.map(|row| row.number).collect();
-            if !numbers.is_empty() {
-                noted +=
-                    store.plans().set_approved(args.plan.run, *item_type, &numbers, word, None, context.now).await?;
-            }
-        }
-        noted
+        let rows = rows.iter().map(|row| (row.item_type, row.number));
+        set_rows_approved(&store, args.plan.run, rows, word, None, context.now).await?
     };
     let said = if approved { "Approved" } else { "Excluded" };
     let mut text = format!("{said} {} of plan {}.\n", counted(noted as u64, "row"), args.plan.run);

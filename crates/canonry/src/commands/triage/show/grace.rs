@@ -1,23 +1,9 @@
 //! What `show` tells about a close that was announced, and about what holds Canonry back.
 
 use canonry_domain::{GraceEnd, RepoName};
-use canonry_store::{Brake, BrakeKind, CloseRunId, Grace, GraceState};
-use serde_json::{Value, json};
+use canonry_store::{Brake, BrakeKind, Grace, GraceState};
 
 use crate::output::printable::one_line;
-
-pub(crate) fn grace_document(grace: &Grace) -> Value {
-    json!({
-        "state": grace.state.as_str(),
-        "target": grace.target,
-        "approved_by": grace.approved_by,
-        "began_at": grace.began_at,
-        "due_at": grace.due_at,
-        "reason": grace.reason,
-        "ended_at": grace.ended_at,
-        "plan": grace.plan.map(CloseRunId::get),
-    })
-}
 
 /// One that led to a close is told by the close.
 pub(crate) fn graces_in_words(graces: &[Grace]) -> String {

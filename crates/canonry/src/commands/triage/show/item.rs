@@ -3,20 +3,15 @@
 use anyhow::{Result, bail};
 use canonry_domain::{Item, ItemNumber, ItemType, ordered_scores, render_intent_card};
 use canonry_retrieval::ranked_by;
-use canonry_store::{AppliedClose, CandidateSet, CardOutcome, Repo, Representation, Store, StoredCard};
-use canonry_triage::{ClusterLine, cluster_of};
-use serde_json::{Value, json};
+use canonry_store::{CandidateSet, CardOutcome, Repo, Store, StoredCard};
+use canonry_triage::ItemReport;
+use serde_json::json;
 
-use crate::commands::operate::pause::{document as brake_document, in_force};
-use crate::commands::triage::canonicalize::cluster_document;
-use crate::commands::triage::show::grace::{brakes_in_words, grace_document, graces_in_words};
+use crate::commands::triage::show::grace::{brakes_in_words, graces_in_words};
 use crate::commands::triage::show::judgement::{
-    close_document, closes_in_words, cluster_in_words, decision_document, decisions_in_words, triage_document,
-    triage_in_words,
+    closes_in_words, cluster_in_words, decisions_in_words, triage_in_words,
 };
-use crate::commands::triage::show::learning::{
-    event_document, events_in_words, outcome_document, outcome_in_words, write_document, writes_in_words,
-};
+use crate::commands::triage::show::learning::{events_in_words, outcome_in_words, writes_in_words};
 use crate::output::printable::{block, one_line};
 use crate::output::report::Report;
 use crate::output::tables::table;
@@ -46,61 +41,20 @@ pub(crate) async fn run(args: Args, _context: &Context) -> Result<Report> {
     let store = args.database.open_existing().await?;
     let repo = args.repo.find(&store).await?;
     let item = find(&store, &repo, args.item_type, args.number).await?;
-    let sets = store.duplicates().candidate_sets(repo.id, item.item_type, item.number).await?;
-    let cards = store.corpus().intent_cards(repo.id, item.item_type, item.number).await?;
-    let (events, outcome) = match item.item_type {
-        ItemType::Issue => (
-            store.learning().outcome_events(repo.id, item.number).await?,
-            store.learning().issue_outcome(repo.id, item.number).await?,
-        ),
-        ItemType::Pr => (Vec::new(), None),
-    };
-    let decisions = store.judge().decisions_of(repo.id, item.item_type, item.number).await?;
-    let triage = store.duplicates().triage_records_of(repo.id, item.item_type, item.number).await?;
-    let actions = store.duplicates().triage_actions_of(repo.id, item.item_type, item.number).await?;
-    let writes = store.outbox().of_item(repo.id, item.number).await?;
-    let cluster = cluster(&store, &repo, &item).await?;
-    let closes = store.plans().applied_closes(repo.id, item.item_type).await?;
-    let closes: Vec<AppliedClose> = closes.into_iter().filter(|close| close.number == item.number).collect();
-    let graces = store.close().graces_of_item(repo.id, item.item_type, item.number).await?;
-    let brakes = in_force(&store, repo.id).await?;
-    let text = story(&repo, &item, &cards, &sets)
-        + &decisions_in_words(&decisions)
-        + &cluster_in_words(cluster.as_ref())
-        + &triage_in_words(&triage, &actions)
-        + &graces_in_words(&graces)
-        + &closes_in_words(&closes)
-        + &brakes_in_words(&repo.name, &brakes)
-        + &writes_in_words(&writes)
-        + &events_in_words(&events)
-        + &outcome_in_words(outcome.as_ref());
-    let triage: Vec<Value> = triage.iter().map(|record| triage_document(record, &actions)).collect();
-    Ok(Report::new(json!({}), text)
-        .of(&repo.name)
-        .with("item", item_document(&item))
-        .with("candidate_sets", sets.iter().map(set_document).collect::<Vec<_>>())
-        .with("intent_cards", cards.iter().map(card_document).collect::<Vec<_>>())
-        .with("decisions", decisions.iter().map(decision_document).collect::<Vec<_>>())
-        .with("triage", triage.first().cloned().unwrap_or_default())
-        .with("triage_records", triage)
-        .with("writes", writes.iter().map(write_document).collect::<Vec<_>>())
-        .with("graces", graces.iter().map(grace_document).collect::<Vec<_>>())
-        .with("closes", closes.iter().map(close_document).collect::<Vec<_>>())
-        .with("brakes", brakes.iter().map(brake_document).collect::<Vec<_>>())
-        .with("outcome", outcome.as_ref().map_or(Value::Null, |outcome| outcome_document(outcome, &events)))
-        .with("outcome_events", events.iter().map(event_document).collect::<Vec<_>>())
-        .with("cluster", cluster.as_ref().map_or(Value::Null, cluster_document)))
-}
-
-/// The cluster that an item is in, by whichever text its items were compared by.
-async fn cluster(store: &Store, repo: &Repo, item: &Item) -> Result<Option<ClusterLine>> {
-    for representation in [Representation::Raw, Representation::Intent] {
-        let found = cluster_of(store, repo, item.item_type, item.number, representation).await?;
-        if found.is_some() {
-            return Ok(found);
-        }
-    }
-    Ok(None)
+    let report = ItemReport::load(&store, &repo, item).await?;
+    let history = &report.history;
+    let text = item_in_words(&repo, &history.item, &report.intent_cards, &history.candidate_sets)
+        + &decisions_in_words(&history.decisions)
+        + &cluster_in_words(report.cluster.as_ref())
+        + &triage_in_words(&history.triage_records, &history.triage_actions)
+        + &graces_in_words(&history.graces)
+        + &closes_in_words(&report.closes)
+        + &brakes_in_words(&repo.name, &report.brakes)
+        + &writes_in_words(&history.writes)
+        + &events_in_words(&history.outcome_events)
+        + &outcome_in_words(history.outcome.as_ref());
+    let documents = report.documents().into_iter();
+    Ok(documents.fold(Report::new(json!({}), text).of(&repo.name), |report, (key, value)| report.with(key, value)))
 }
 
 /// GitHub numbers issues and pull requests together, so that the type may be left out; files of
@@ -122,57 +76,7 @@ pub(crate) async fn find(store: &Store, repo: &Repo, item_type: Option<ItemType>
     }
 }
 
-pub(crate) fn item_document(item: &Item) -> Value {
-    json!({
-        "type": item.item_type,
-        "number": item.number,
-        "github_id": item.github_id,
-        "title": item.title,
-        "body": item.body,
-        "state": item.state,
-        "state_reason": item.state_reason,
-        "merged": item.merged,
-        "draft": item.draft,
-        "author": item.author,
-        "assignees": item.assignees,
-        "labels": item.labels,
-        "comments": item.comments,
-        "review_comments": item.review_comments,
-        "created_at": item.created_at,
-        "updated_at": item.updated_at,
-        "closed_at": item.closed_at,
-        "url": item.url,
-        "duplicate_of": item.duplicate_of,
-        "files": item.changes.as_ref().map(|changes| &changes.files),
-        "diff": item.changes.as_ref().map(|changes| &changes.diff),
-        "content_hash": item.content_hash.as_str(),
-        "content_version": item.content_version,
-        "last_synced_at": item.last_synced_at,
-        "gone": item.gone,
-    })
-}
-
-fn set_document(set: &CandidateSet) -> Value {
-    let members: Vec<Value> = (1..)
-        .zip(&set.members)
-        .zip(scores(set))
-        .map(|((rank, member), score)| {
-            json!({
-                "number": member.number, "rank": rank, "score": score, "similarity": member.score, "parts": member.parts,
-            })
-        })
-        .collect();
-    json!({
-        "representation": set.representation.as_str(),
-        "status": set.status.as_str(),
-        "content_version": set.content_version,
-        "model": set.model,
-        "created_at": set.created_at,
-        "members": members,
-    })
-}
-
-fn story(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet]) -> String {
+fn item_in_words(repo: &Repo, item: &Item, cards: &[StoredCard], sets: &[CandidateSet]) -> String {
     let bold = anstyle::Style::new().bold();
     let mut text = format!(
         "{} {} #{}\n{bold}{}{bold:#}\n\n",
@@ -259,23 +163,6 @@ fn card_in_words(card: &StoredCard) -> String {
             text
         }
     }
-}
-
-fn card_document(card: &StoredCard) -> Value {
-    let (ready, failure) = match &card.outcome {
-        CardOutcome::Ready(ready) => (json!(ready), Value::Null),
-        CardOutcome::Failed(reason) => (Value::Null, json!(reason)),
-    };
-    json!({
-        "extractor": card.maker.extractor,
-        "model": card.maker.model,
-        "status": card.outcome.status(),
-        "fresh": card.fresh,
-        "content_version": card.source_version,
-        "card": ready,
-        "failure": failure,
-        "created_at": card.created_at,
-    })
 }
 
 fn scores(set: &CandidateSet) -> Vec<f64> {

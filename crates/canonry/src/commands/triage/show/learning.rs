@@ -1,24 +1,9 @@
 //! What `show` tells about learning: what the service did with each record, what became of the issue, and the lesson.
 
-use canonry_domain::{EventBy, IssueOutcome, Lesson, Outcome, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction};
+use canonry_domain::{EventBy, Lesson, Outcome, OutcomeEvent, OutcomeEvidence, OutcomeKind, Prediction};
 use canonry_store::{OutboxEntry, StoredOutcome, StoredTriageAction, TriageActionKind};
-use serde_json::{Value, json};
 
 use crate::output::printable::one_line;
-
-pub(crate) fn action_document(stored: &StoredTriageAction) -> Value {
-    let action = &stored.action;
-    json!({
-        "mode": action.mode.as_str(),
-        "component": action.component,
-        "threshold": action.threshold,
-        "source": action.source,
-        "action": action.action.as_str(),
-        "reason": action.reason,
-        "comment_key": action.comment_key,
-        "created_at": stored.created_at,
-    })
-}
 
 /// What the service made of a record, and why, on one line. Whether it came to GitHub, the writes tell.
 pub(crate) fn action_in_words(stored: &StoredTriageAction) -> String {
@@ -53,17 +38,6 @@ fn why_silent(reason: &str) -> String {
     }
 }
 
-pub(crate) fn write_document(entry: &OutboxEntry) -> Value {
-    json!({
-        "kind": entry.kind,
-        "key": entry.key,
-        "state": entry.state.as_str(),
-        "reason": entry.reason,
-        "created_at": entry.created_at,
-        "updated_at": entry.updated_at,
-    })
-}
-
 /// What went to GitHub about the item, or did not.
 pub(crate) fn writes_in_words(entries: &[OutboxEntry]) -> String {
     let mut text = if entries.is_empty() { String::new() } else { "\nWhat Canonry wrote:\n".to_owned() };
@@ -73,29 +47,6 @@ pub(crate) fn writes_in_words(entries: &[OutboxEntry]) -> String {
         text += &format!("  {}  {}: {}{reason}\n", entry.updated_at, one_line(&kind), entry.state.as_str());
     }
     text
-}
-
-pub(crate) fn outcome_document(stored: &StoredOutcome, events: &[OutcomeEvent]) -> Value {
-    let IssueOutcome { outcome, evidence, decided_by, at, component, cluster } = &stored.outcome;
-    let duplicate_of = match outcome {
-        Outcome::Duplicate { of } => *of,
-        _ => None,
-    };
-    let decisive = events.iter().find(|event| Some(&event.delivery_id) == decided_by.as_ref());
-    json!({
-        "kind": outcome.as_str(),
-        "duplicate_of": duplicate_of,
-        "state_reason": decisive.and_then(|event| event.state_reason),
-        "actor": decisive.and_then(|event| event.actor.as_ref()),
-        "evidence": evidence.as_str(),
-        "decided_by": decided_by,
-        "at": at,
-        "component": component,
-        "cluster": cluster,
-        "lesson": stored.lesson,
-        "triage_id": stored.triage_id,
-        "updated_at": stored.updated_at,
-    })
 }
 
 /// What became of the issue, and what that taught.
@@ -153,21 +104,6 @@ fn lesson_in_words(stored: &StoredOutcome) -> String {
         Some(id) => format!("  What it taught about triage record {id}: {taught}{source}.\n"),
         None => "  It taught nothing: no triage record was made before it.\n".to_owned(),
     }
-}
-
-pub(crate) fn event_document(event: &OutcomeEvent) -> Value {
-    json!({
-        "kind": event.kind,
-        "state_reason": event.state_reason,
-        "duplicate_of": event.duplicate_of,
-        "in_body": event.in_body,
-        "comment": event.comment,
-        "labels": event.labels,
-        "actor": event.actor,
-        "by": event.by.as_str(),
-        "occurred_at": event.occurred_at,
-        "delivery_id": event.delivery_id,
-    })
 }
 
 /// Every event, and which of them are no evidence by themselves.
