@@ -1,22 +1,21 @@
 //! What people did about a repository in the console, and who.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_store::{ConsoleAction, RepoId};
 use jiff::Timestamp;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{self, TimeLabel, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, holds, number, sift, word};
+use crate::layout::paging::{PAGE, Pager, contains_words, filter_rows, number, word};
 use crate::sign_in::visit::ReaderOf;
 
 /// Rows that one page of a search looks at.
@@ -37,7 +36,6 @@ struct ActivityPage {
     pager: Pager,
 }
 
-/// Something that somebody did.
 pub(crate) struct ActivityLine {
     pub(crate) who: String,
     pub(crate) action: String,
@@ -57,28 +55,24 @@ pub(crate) async fn latest(console: &Console, repo: RepoId, count: u32) -> Resul
     Ok(activity.into_iter().map(|action| line(action, console.now())).collect())
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let (by, text) = (word(&query, "by").trim_start_matches('@'), word(&query, "text"));
     let before = number(&query, "before");
     let looked_at = if by.is_empty() && text.is_empty() { PAGE } else { LOOKED_AT };
-    let activity = console.store.console().action_pages(at.repo.id, before, looked_at + 1).await?;
+    let activity = at.console.store.console().action_pages(at.repo.id, before, looked_at + 1).await?;
     let fits = |action: &ConsoleAction| {
-        (by.is_empty() || is_by(action, by)) && holds(&format!("{} {}", action.action, action.subject), text)
+        (by.is_empty() || is_by(action, by)) && contains_words(&format!("{} {}", action.action, action.subject), text)
     };
-    let found = sift(activity, looked_at, PAGE, fits, |action| action.id);
+    let found = filter_rows(activity, looked_at, PAGE, fits, |action| action.id);
     let path = format!("{}/deeds", repo_path(&at.repo));
     let next = found.next.map(|id| ("before", id.to_string()));
     html(&ActivityPage {
-        page: at.page(&console, "Done in the console", NavSection::Settings),
+        page: at.page("Done in the console", NavSection::Settings),
         pager: Pager::new("Pages of deeds", &path, &[("by", by), ("text", text)], before.is_none(), next)
             .stopped(found.stopped_after),
         by: by.to_owned(),
         text: text.to_owned(),
-        activity: found.rows.into_iter().map(|action| line(action, console.now())).collect(),
+        activity: found.rows.into_iter().map(|action| line(action, at.console.now())).collect(),
         path,
     })
 }

@@ -1,12 +1,10 @@
 //! Webhooks as they came, what became of each, and doing one again.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use canonry_domain::{GithubId, ItemNumber, RepoName};
 use canonry_server::{ReplayError, replay, repo_id_of};
@@ -18,12 +16,12 @@ use crate::admin::jobs::of_whose;
 use crate::admin::work_lists::{WorkList, WorkListKind};
 use crate::console::Console;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
-use crate::layout::form::Form;
+use crate::layout::form::{Form, QueryFields};
 use crate::layout::formatting::{Badge, TimeLabel, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, in_path, place, place_in};
+use crate::layout::paging::{PAGE, Pager, cut_page, in_path, place, place_in};
 use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
 /// A body is shown up to here: GitHub's largest are 25 MB.
@@ -101,23 +99,15 @@ enum DeliveryBody {
     Gone,
 }
 
-async fn of_all(
-    State(console): State<Arc<Console>>,
-    OperatorOnly(visit): OperatorOnly,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    list(&console, WorkList::of_all(&DELIVERIES, &console, &visit, &query), None).await
+async fn of_all(OperatorOnly(visit): OperatorOnly, Query(query): QueryFields) -> PageResult {
+    list(&visit.console, WorkList::of_all(&DELIVERIES, &visit, &query), None).await
 }
 
-async fn of_repo(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    list(&console, WorkList::of_repo(&DELIVERIES, &console, &at, &query), Some(&at)).await
+async fn of_repo(MaintainerOf(at): MaintainerOf, Query(query): QueryFields) -> PageResult {
+    list(&at.console, WorkList::of_repo(&DELIVERIES, &at, &query), Some(&at)).await
 }
 
-async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> Result<Response, PageError> {
+async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> PageResult {
     let before: Option<(Timestamp, String)> = place_in(list.word("before"));
     let state: Option<DeliveryState> = list.word("state").parse().ok();
     let is_first = before.is_none();
@@ -128,10 +118,9 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&RepoVisit>) -> 
         before,
     };
     let mut deliveries = console.store.deliveries().list(&filter, PAGE + 1).await?;
-    let more = cut(&mut deliveries, PAGE);
-    let last = deliveries.last().filter(|_| more).map(|last| place(last.received_at, &last.id));
+    let last = cut_page(&mut deliveries, PAGE, |last| place(last.received_at, &last.id));
     if let Some(at) = of {
-        deliveries = about(console, at, deliveries).await?;
+        deliveries = about(at, deliveries).await?;
     }
     html(&DeliveriesPage {
         state: state.map(DeliveryState::as_str).unwrap_or_default().to_owned(),
@@ -158,13 +147,13 @@ fn row(console: &Console, delivery: Delivery) -> DeliveryRow {
 }
 
 /// Those that are about the repository itself: its name may have been another's when they came.
-async fn about(console: &Console, at: &RepoVisit, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
+async fn about(at: &RepoVisit, deliveries: Vec<Delivery>) -> Result<Vec<Delivery>, PageError> {
     if at.visit.session.is_operator {
         return Ok(deliveries);
     }
     let mut own = Vec::new();
     for delivery in deliveries {
-        if is_told_of(&at.repo, repo_id(console, &delivery.id).await?) {
+        if is_told_of(&at.repo, repo_id(&at.console, &delivery.id).await?) {
             own.push(delivery);
         }
     }
@@ -200,14 +189,9 @@ struct PayloadRepository {
 }
 
 /// The repository that a delivery is about, if this person may look after it.
-async fn whose(
-    console: &Console,
-    visit: &Visit,
-    delivery: &Delivery,
-    is_action: bool,
-) -> Result<Option<RepoVisit>, PageError> {
-    let id = repo_id(console, &delivery.id).await?;
-    let at = of_whose(console, visit, id, delivery.repo.as_ref(), is_action).await?;
+async fn whose(visit: &Visit, delivery: &Delivery, is_action: bool) -> Result<Option<RepoVisit>, PageError> {
+    let id = repo_id(&visit.console, &delivery.id).await?;
+    let at = of_whose(visit, id, delivery.repo.as_ref(), is_action).await?;
     match at {
         Some(at) if !visit.session.is_operator && !is_told_of(&at.repo, id) => Err(PageError::NotFound),
         at => Ok(at),
@@ -226,23 +210,18 @@ fn event(delivery: &Delivery) -> String {
     }
 }
 
-async fn one(
-    State(console): State<Arc<Console>>,
-    SignedIn(visit): SignedIn,
-    Path(id): Path<String>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let delivery = console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
-    let at = whose(&console, &visit, &delivery, false).await?;
-    let (now, is_operator) = (console.now(), visit.session.is_operator);
+async fn one(SignedIn(visit): SignedIn, Path(id): Path<String>, Query(query): QueryFields) -> PageResult {
+    let delivery = visit.console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
+    let at = whose(&visit, &delivery, false).await?;
+    let (now, is_operator) = (visit.console.now(), visit.session.is_operator);
     let page = match &at {
-        Some(at) => at.page(&console, "Delivery", NavSection::Deliveries),
-        None => visit.page(&console, "Delivery", NavSection::Deliveries),
+        Some(at) => at.page("Delivery", NavSection::Deliveries),
+        None => visit.page("Delivery", NavSection::Deliveries),
     };
     let filter = JobFilter { delivery: Some(id.clone()), ..JobFilter::default() };
-    let jobs = console.store.jobs().list(&filter, 9).await?;
+    let jobs = visit.console.store.jobs().list(&filter, 9).await?;
     let body = match is_operator && query.contains_key("body") {
-        true => Some(body(console.store.deliveries().payload(&id).await?)),
+        true => Some(body(visit.console.store.deliveries().payload(&id).await?)),
         false => None,
     };
     html(&DeliveryPage {
@@ -275,19 +254,14 @@ fn body(stored: Option<String>) -> DeliveryBody {
     }
 }
 
-async fn again(
-    State(console): State<Arc<Console>>,
-    SignedIn(visit): SignedIn,
-    Path(id): Path<String>,
-    _: Form,
-) -> Result<Response, PageError> {
-    let delivery = console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
-    let at = whose(&console, &visit, &delivery, true).await?;
-    visit.record(&console, at.map(|at| at.repo.id), "replay delivery", &id).await?;
+async fn again(SignedIn(visit): SignedIn, Path(id): Path<String>, _: Form) -> PageResult {
+    let delivery = visit.console.store.deliveries().get(&id).await?.ok_or(PageError::NotFound)?;
+    let at = whose(&visit, &delivery, true).await?;
+    visit.record(at.map(|at| at.repo.id), "replay delivery", &id).await?;
     let here = delivery_path(&id);
-    match replay(&console.store, &id, console.now()).await {
+    match replay(&visit.console.store, &id, visit.console.now()).await {
         Ok(()) => {
-            console.wake_worker.notify_one();
+            visit.console.wake_worker.notify_one();
             Ok(back_to(&here, "The delivery is queued again."))
         }
         Err(ReplayError::Store(error)) => Err(error.into()),

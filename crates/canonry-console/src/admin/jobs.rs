@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use axum::routing::{get, post};
 use canonry_domain::{GithubId, ItemNumber, ItemType, RepoName};
 use canonry_server::{ClosingDeed, Retried, closing_deed, is_order, ordered_plan, repo_id_of, retry_job, retry_jobs};
@@ -16,12 +15,12 @@ use crate::admin::deliveries::delivery_path;
 use crate::admin::work_lists::{WorkList, WorkListKind};
 use crate::console::Console;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
-use crate::layout::form::Form;
+use crate::layout::form::{Form, PathFields, QueryFields};
 use crate::layout::formatting::{Badge, TimeLabel, counted, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, number_in};
+use crate::layout::paging::{PAGE, Pager, cut_page, number_in};
 use crate::sign_in::roles::Role;
 use crate::sign_in::visit::{MaintainerOf, OperatorOnly, RepoVisit, SignedIn, Visit};
 
@@ -105,23 +104,15 @@ struct JobPage {
     plan: Option<String>,
 }
 
-async fn of_all(
-    State(console): State<Arc<Console>>,
-    OperatorOnly(visit): OperatorOnly,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    list(&console, WorkList::of_all(&JOBS, &console, &visit, &query), None).await
+async fn of_all(OperatorOnly(visit): OperatorOnly, Query(query): QueryFields) -> PageResult {
+    list(&visit.console, WorkList::of_all(&JOBS, &visit, &query), None).await
 }
 
-async fn of_repo(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    list(&console, WorkList::of_repo(&JOBS, &console, &at, &query), Some(&at.repo)).await
+async fn of_repo(MaintainerOf(at): MaintainerOf, Query(query): QueryFields) -> PageResult {
+    list(&at.console, WorkList::of_repo(&JOBS, &at, &query), Some(&at.repo)).await
 }
 
-async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> Result<Response, PageError> {
+async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> PageResult {
     let before = list.word("before").parse().ok().map(JobId::new);
     let state: Option<JobState> = list.word("state").parse().ok();
     let filter = JobFilter {
@@ -132,8 +123,7 @@ async fn list(console: &Console, list: WorkList<'_>, of: Option<&Repo>) -> Resul
         ..JobFilter::default()
     };
     let mut jobs = console.store.jobs().list(&filter, PAGE + 1).await?;
-    let more = cut(&mut jobs, PAGE);
-    let last = jobs.last().filter(|_| more).map(|last| last.id.to_string());
+    let last = cut_page(&mut jobs, PAGE, |last| last.id.to_string());
     jobs.retain(|job| of.is_none_or(|of| is_about(job, of)));
     html(&JobsPage {
         state: state.map(JobState::as_str).unwrap_or_default().to_owned(),
@@ -162,17 +152,13 @@ fn row(console: &Console, job: &Job) -> JobRow {
     }
 }
 
-async fn one(
-    State(console): State<Arc<Console>>,
-    SignedIn(visit): SignedIn,
-    Path(path): Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let job = find(&console, &path).await?;
-    let at = of_whose(&console, &visit, repo_id_of(&job), job.repo.as_ref(), false).await?;
-    let (now, title) = (console.now(), format!("Job {}", job.id));
+async fn one(SignedIn(visit): SignedIn, Path(path): PathFields) -> PageResult {
+    let job = find(&visit.console, &path).await?;
+    let at = of_whose(&visit, repo_id_of(&job), job.repo.as_ref(), false).await?;
+    let (now, title) = (visit.console.now(), format!("Job {}", job.id));
     let page = match &at {
-        Some(at) => at.page(&console, &title, NavSection::Jobs),
-        None => visit.page(&console, &title, NavSection::Jobs),
+        Some(at) => at.page(&title, NavSection::Jobs),
+        None => visit.page(&title, NavSection::Jobs),
     };
     let is_over = matches!(job.state, JobState::Done | JobState::Dead);
     html(&JobPage {
@@ -204,21 +190,16 @@ async fn one(
 
 /// Tries one job again. An order to close or to open again is given anew on its plan's page: it was for what its words said
 /// on that day.
-async fn retry(
-    State(console): State<Arc<Console>>,
-    SignedIn(visit): SignedIn,
-    Path(path): Path<HashMap<String, String>>,
-    _: Form,
-) -> Result<Response, PageError> {
-    let job = find(&console, &path).await?;
-    let at = of_whose(&console, &visit, repo_id_of(&job), job.repo.as_ref(), true).await?;
+async fn retry(SignedIn(visit): SignedIn, Path(path): PathFields, _: Form) -> PageResult {
+    let job = find(&visit.console, &path).await?;
+    let at = of_whose(&visit, repo_id_of(&job), job.repo.as_ref(), true).await?;
     let here = format!("/jobs/{}", job.id);
     if !is_order(&job) {
-        visit.record(&console, at.as_ref().map(|at| at.repo.id), "retry job", &job.id.to_string()).await?;
+        visit.record(at.as_ref().map(|at| at.repo.id), "retry job", &job.id.to_string()).await?;
     }
-    Ok(match retry_job(&console.store, &job, console.now()).await? {
+    Ok(match retry_job(&visit.console.store, &job, visit.console.now()).await? {
         Retried::Queued => {
-            console.wake_worker.notify_one();
+            visit.console.wake_worker.notify_one();
             back_to(&here, &format!("Job {} is queued again.", job.id))
         }
         Retried::LeftAlone => back_to(&here, &format!("Job {} runs or is done, so that it is left alone.", job.id)),
@@ -234,36 +215,23 @@ async fn retry(
     })
 }
 
-async fn retry_dead(
-    State(console): State<Arc<Console>>,
-    OperatorOnly(visit): OperatorOnly,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn retry_dead(OperatorOnly(visit): OperatorOnly, form: Form) -> PageResult {
     let repo = match form.one("repo") {
         Some(name) => Some(name.parse::<RepoName>().map_err(|error| PageError::BadForm(error.to_string()))?),
         None => None,
     };
-    visit.record(&console, None, "retry given up jobs", form.one("repo").unwrap_or("all repositories")).await?;
-    retry_all(&console, repo, None, "/jobs").await
+    visit.record(None, "retry given up jobs", form.one("repo").unwrap_or("all repositories")).await?;
+    retry_all(&visit.console, repo, None, "/jobs").await
 }
 
-async fn retry_dead_of_repo(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    _: Form,
-) -> Result<Response, PageError> {
-    at.record(&console, "retry given up jobs", &at.repo.name.to_string()).await?;
+async fn retry_dead_of_repo(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
+    at.record("retry given up jobs", &at.repo.name.to_string()).await?;
     let back = format!("{}/jobs", repo_path(&at.repo));
-    retry_all(&console, Some(at.repo.name.clone()), Some(&at.repo), &back).await
+    retry_all(&at.console, Some(at.repo.name.clone()), Some(&at.repo), &back).await
 }
 
 /// Queues what was given up again, of `only` alone where the name may have been another repository's; orders are left.
-async fn retry_all(
-    console: &Console,
-    repo: Option<RepoName>,
-    only: Option<&Repo>,
-    back: &str,
-) -> Result<Response, PageError> {
+async fn retry_all(console: &Console, repo: Option<RepoName>, only: Option<&Repo>, back: &str) -> PageResult {
     let filter = JobFilter { state: Some(JobState::Dead), repo, ..JobFilter::default() };
     let is_wanted = |job: &Job| only.is_none_or(|only| is_about(job, only));
     let retried = retry_jobs(&console.store, filter, is_wanted, RETRIED_AT_ONCE, console.now()).await?;
@@ -300,24 +268,25 @@ async fn find(console: &Console, path: &HashMap<String, String>) -> Result<Job, 
 /// with that id, and only without one the one of that name, as for the work itself. What is about no known repository is
 /// the operators'.
 pub(crate) async fn of_whose(
-    console: &Console,
     visit: &Visit,
     id: Option<GithubId>,
     name: Option<&RepoName>,
     is_action: bool,
 ) -> Result<Option<RepoVisit>, PageError> {
     let repo = match (id, name) {
-        (Some(id), _) => console.store.repos().by_github_id(id).await?,
-        (None, Some(name)) => console.store.repos().find(name).await?,
+        (Some(id), _) => visit.console.store.repos().by_github_id(id).await?,
+        (None, Some(name)) => visit.console.store.repos().find(name).await?,
         (None, None) => None,
     };
     let Some(repo) = repo else {
         return if visit.session.is_operator { Ok(None) } else { Err(PageError::NotFound) };
     };
-    let role = console.roles.of(console, &visit.session, &repo, is_action).await?;
+    let role = visit.console.roles.of(&visit.console, &visit.session, &repo, is_action).await?;
     match role {
         Role::Reader => Err(PageError::Forbidden("maintainers of this repository")),
-        Role::Maintainer | Role::Operator => Ok(Some(RepoVisit { repo, role, visit: visit.clone() })),
+        Role::Maintainer | Role::Operator => {
+            Ok(Some(RepoVisit { console: visit.console.clone(), repo, role, visit: visit.clone() }))
+        }
     }
 }
 

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_config::{SETTINGS_FILE, to_yaml};
 use canonry_domain::{BREAKER_WINDOW, ItemNumber, ItemType, Override, OverrideKind, month_of};
@@ -17,11 +16,12 @@ use crate::admin::activity;
 use crate::admin::activity::ActivityLine;
 use crate::console::Console;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::PageResult;
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, dollars, item_path, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, number, sift, word};
+use crate::layout::paging::{PAGE, Pager, cut_page, filter_rows, number, word};
 use crate::sign_in::visit::ReaderOf;
 
 /// What people did and pulled, newest first: so many of each.
@@ -128,12 +128,8 @@ struct MaintainersView {
     at: TimeLabel,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let (store, repo, now) = (&console.store, at.repo.id, console.now());
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
+    let (store, repo, now) = (&at.console.store, at.repo.id, at.console.now());
     let path = repo_path(&at.repo);
     let stored = store.repos().settings(repo).await?;
     let text = stored.as_ref().and_then(|stored| stored.text.clone()).unwrap_or_default();
@@ -142,15 +138,14 @@ async fn show(
     let (asked, before) = (RulingQuery::of(&query), number(&query, "rulings"));
     let looked_at = if asked.is_filtered() { RULINGS_LOOKED_AT } else { PAGE };
     let rulings = store.duplicates().override_pages(repo, before, looked_at + 1).await?;
-    let rulings = sift(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
+    let rulings = filter_rows(rulings, looked_at, PAGE, |ruling| asked.fits(ruling), |ruling| ruling.id);
     let kind = asked.kind.map(OverrideKind::as_str).unwrap_or_default();
     let kept = [("kind", kind), ("by", asked.by.as_str()), ("item", asked.item.as_str())];
     let next = rulings.next.map(|id| ("rulings", id.to_string()));
     let pager = Pager::new("Pages of rulings", &here, &kept, before.is_none(), next).in_section("rulings");
     let before = number(&query, "brakes");
     let mut brakes = store.close().brake_pages(repo, before, LATEST + 1).await?;
-    let more = cut(&mut brakes, LATEST);
-    let next = brakes.last().filter(|_| more).map(|brake| ("brakes", brake.id.to_string()));
+    let next = cut_page(&mut brakes, LATEST, |brake| ("brakes", brake.id.to_string()));
     let list = if at.can_maintain() { store.repos().maintainers(repo).await? } else { None };
     let maintainers = list.map(|list| MaintainersView {
         source: badge::maintainers(list.source),
@@ -159,7 +154,7 @@ async fn show(
         at: when(list.written_at, now),
     });
     html(&SettingsPage {
-        page: at.page(&console, "Settings", NavSection::Settings),
+        page: at.page("Settings", NavSection::Settings),
         can_maintain: at.can_maintain(),
         file: SETTINGS_FILE,
         fetched: match &stored {
@@ -189,7 +184,7 @@ async fn show(
             }
             _ => "0, which sets no limit of its own".to_owned(),
         },
-        activity: activity::latest(&console, repo, LATEST).await?,
+        activity: activity::latest(&at.console, repo, LATEST).await?,
         path,
     })
 }

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
+use axum::extract::Query;
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_SECURITY_POLICY, SET_COOKIE};
-use axum::response::Response;
 use axum::routing::get;
 use canonry_domain::Login;
 use canonry_github::{GitHub, app_manifest, created_app, web_address};
@@ -15,7 +14,7 @@ use serde::Deserialize;
 use subtle::ConstantTimeEq as _;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::headers::policy_with_forms_to;
 use crate::layout::page::{NavSection, PageFrame, html};
@@ -57,19 +56,15 @@ struct SetupQuery {
     organization: Option<String>,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    OperatorOnly(visit): OperatorOnly,
-    Query(asked): Query<SetupQuery>,
-) -> Result<Response, PageError> {
+async fn show(OperatorOnly(visit): OperatorOnly, Query(asked): Query<SetupQuery>) -> PageResult {
     let state = random_text();
-    let web = web_address(&console.github_api);
+    let web = web_address(&visit.console.github_api);
     let organization = asked.organization.as_deref().map(str::trim).filter(|name| !name.is_empty());
     let organization = match organization {
         Some(name) => Some(name.parse::<Login>().map_err(|error| PageError::BadForm(error.to_string()))?),
         None => None,
     };
-    let offer = console.public_url.as_ref().map(|public| {
+    let offer = visit.console.public_url.as_ref().map(|public| {
         let manifest = app_manifest(public);
         let mut action = web.clone();
         if let Ok(mut path) = action.path_segments_mut() {
@@ -84,14 +79,15 @@ async fn show(
         ManifestForm { action: action.to_string(), manifest: manifest.to_string(), readable }
     });
     let mut answer = html(&SetupPage {
-        page: visit.page(&console, "Make the GitHub App", NavSection::None),
-        is_app: console.github.as_ref().is_some_and(GitHub::is_app),
+        page: visit.page("Make the GitHub App", NavSection::None),
+        is_app: visit.console.github.as_ref().is_some_and(GitHub::is_app),
         organization: organization.map(|name| name.to_string()).unwrap_or_default(),
         offer,
     })?;
-    let pending = GithubRoundTrip { state, verifier: String::new(), then: "/setup".to_owned(), at: console.now() };
+    let pending =
+        GithubRoundTrip { state, verifier: String::new(), then: "/setup".to_owned(), at: visit.console.now() };
     let headers = answer.headers_mut();
-    headers.append(SET_COOKIE, keep(&console, &pending));
+    headers.append(SET_COOKIE, keep(&visit.console, &pending));
     // The one page whose form goes elsewhere.
     let policy = policy_with_forms_to(&web.origin().ascii_serialization());
     if let Ok(policy) = HeaderValue::from_str(&policy) {
@@ -108,21 +104,21 @@ struct AppCreatedQuery {
 
 /// Takes the browser back from GitHub, which made the App: its secrets are fetched, shown, and kept nowhere.
 async fn created(
-    State(console): State<Arc<Console>>,
     OperatorOnly(visit): OperatorOnly,
     headers: axum::http::HeaderMap,
     Query(made): Query<AppCreatedQuery>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let told = made.state.as_deref().unwrap_or_default();
-    let pending = pending_of(&headers, &console);
+    let pending = pending_of(&headers, &visit.console);
     if !pending.is_some_and(|pending| pending.state.as_bytes().ct_eq(told.as_bytes()).into()) {
         let problem = "this was not begun in this browser, or more than ten minutes ago; go to /setup and begin again";
         return Err(PageError::BadForm(problem.to_owned()));
     }
     let code =
         made.code.ok_or_else(|| PageError::BadForm("GitHub sent no code; go to /setup and begin again".to_owned()))?;
-    let app = created_app(&console.github_api, &code).await.map_err(|error| PageError::Github(error.to_string()))?;
-    visit.record(&console, None, "make the GitHub App", &app.slug).await?;
+    let app =
+        created_app(&visit.console.github_api, &code).await.map_err(|error| PageError::Github(error.to_string()))?;
+    visit.record(None, "make the GitHub App", &app.slug).await?;
     let webhook_secret = app.webhook_secret();
     let variables = [
         ("CANONRY_APP_ID", app.id.to_string()),
@@ -132,13 +128,13 @@ async fn created(
         ("CANONRY_APP_PRIVATE_KEY_PATH", "canonry.pem".to_owned()),
     ];
     let mut answer = html(&AppCreatedPage {
-        page: visit.page(&console, "The App is made", NavSection::None),
-        install: install_address(&console, &app.slug),
+        page: visit.page("The App is made", NavSection::None),
+        install: install_address(&visit.console, &app.slug),
         slug: app.slug.clone(),
         variables: variables.map(|(name, value)| format!("{name}={value}")).join("\n"),
         key: app.private_key().expose().to_owned(),
     })?;
-    answer.headers_mut().append(SET_COOKIE, forget(&console));
+    answer.headers_mut().append(SET_COOKIE, forget(&visit.console));
     Ok(answer)
 }
 

@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::console::Console;
 use crate::layout::formatting::is_plain;
 use crate::layout::page::{NavSection, PageFrame, repo_path};
 use crate::layout::paging::{Pager, word};
@@ -31,24 +30,14 @@ pub(crate) struct WorkList<'a> {
 }
 
 impl<'a> WorkList<'a> {
-    pub(crate) fn of_all(
-        work: &'static WorkListKind,
-        console: &Console,
-        visit: &Visit,
-        query: &'a HashMap<String, String>,
-    ) -> Self {
-        let (page, path) = (visit.page(console, work.title, work.section), work.tail.to_owned());
+    pub(crate) fn of_all(work: &'static WorkListKind, visit: &Visit, query: &'a HashMap<String, String>) -> Self {
+        let (page, path) = (visit.page(work.title, work.section), work.tail.to_owned());
         Self::new(work, page, path, word(query, "repo").to_owned(), false, query)
     }
 
-    pub(crate) fn of_repo(
-        work: &'static WorkListKind,
-        console: &Console,
-        at: &RepoVisit,
-        query: &'a HashMap<String, String>,
-    ) -> Self {
+    pub(crate) fn of_repo(work: &'static WorkListKind, at: &RepoVisit, query: &'a HashMap<String, String>) -> Self {
         let path = format!("{}{}", repo_path(&at.repo), work.tail);
-        Self::new(work, at.page(console, work.title, work.section), path, at.repo.name.to_string(), true, query)
+        Self::new(work, at.page(work.title, work.section), path, at.repo.name.to_string(), true, query)
     }
 
     fn new(

@@ -19,7 +19,7 @@ pub(crate) struct GraphNode {
     pub(crate) is_open: bool,
 }
 
-/// An edge from one member to another, by their places in the list.
+/// From one node to another, by their places in the list.
 #[derive(Debug, Clone)]
 pub(crate) struct GraphEdge {
     pub(crate) from: usize,

@@ -16,7 +16,6 @@ const HEIGHT: usize = 122;
 /// Where the line is.
 const LEVEL: usize = 60;
 
-/// What one review of the subject had to do with the finding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LifePoint {
     /// What became of the finding; `None` when the review said nothing about it.

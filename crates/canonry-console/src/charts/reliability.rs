@@ -5,7 +5,6 @@ use canonry_domain::LevelShare;
 
 use crate::charts::{Svg, nothing_to_draw};
 
-/// Predictions by score, and the thresholds they are cut at.
 pub(crate) struct ReliabilityPlot<'a> {
     /// Levels of scores, lowest first.
     pub(crate) levels: &'a [LevelShare],

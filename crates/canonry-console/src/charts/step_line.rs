@@ -6,7 +6,6 @@ use jiff::{SignedDuration, Timestamp};
 use crate::charts::{Svg, nothing_to_draw};
 use crate::layout::formatting::percent;
 
-/// What held from a moment on, and what it rested on.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StepPoint {
     pub(crate) at: Timestamp,
@@ -18,7 +17,6 @@ pub(crate) struct StepPoint {
     pub(crate) high: f64,
 }
 
-/// A threshold over time.
 pub(crate) struct StepLine<'a> {
     /// When it began.
     pub(crate) from: Timestamp,

@@ -1,11 +1,10 @@
 //! One cluster: its members, the edges that join them, and why its canonical is the one that stays open.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use askama::Template;
-use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::extract::{Path, Query};
+use axum::response::{IntoResponse as _, Redirect};
 use canonry_domain::{
     Cluster, Edge, Item, ItemNumber, ItemState, ItemType, Maintainers, Override, OverrideKind, PlanInput, PlanItem,
     clusters,
@@ -16,9 +15,9 @@ use jiff::Timestamp;
 use crate::charts::Svg;
 use crate::charts::edge_graph::{GraphEdge, GraphNode, edge_graph};
 use crate::clusters::map::{PlanLink, canonicalize_command, cluster_link};
-use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, counted, item_path, score, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, word};
@@ -96,27 +95,23 @@ struct ClusterData {
     maintainers: Maintainers,
 }
 
-pub(crate) async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(parts): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(parts): PathFields, Query(query): QueryFields) -> PageResult {
     let part = |name: &str| parts.get(name).map(String::as_str).unwrap_or_default();
     let item_type: ItemType = part("type").parse().map_err(|_| PageError::NotFound)?;
     let canonical: ItemNumber = part("canonical").parse().map_err(|_| PageError::NotFound)?;
     let source: Option<Representation> = word(&query, "source").parse().ok();
     let representation = source.unwrap_or(Representation::Raw);
     if let Some(mut row) =
-        console.store.duplicates().cluster_row(at.repo.id, item_type, representation, canonical).await?
+        at.console.store.duplicates().cluster_row(at.repo.id, item_type, representation, canonical).await?
     {
-        at.hide_titles(&console, std::iter::once((row.canonical, &mut row.title))).await?;
-        return page(&console, &at, &row, representation, word(&query, "after").parse().ok()).await;
+        at.hide_titles(std::iter::once((row.canonical, &mut row.title))).await?;
+        return page(&at, &row, representation, word(&query, "after").parse().ok()).await;
     }
     // It may be a member of another one's cluster, or only its cards are.
     let others = source.map_or(vec![Representation::Raw, Representation::Intent], |source| vec![source]);
     for representation in others {
-        let of = console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[canonical]).await?;
+        let of =
+            at.console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[canonical]).await?;
         if let Some(canonical) = of.get(&canonical) {
             let href = cluster_link(&repo_path(&at.repo), item_type, *canonical, representation);
             return Ok(Redirect::to(&href).into_response());
@@ -126,13 +121,12 @@ pub(crate) async fn show(
 }
 
 async fn page(
-    console: &Console,
     at: &RepoVisit,
     row: &ClusterRow,
     representation: Representation,
     after: Option<ItemNumber>,
-) -> Result<Response, PageError> {
-    let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
+) -> PageResult {
+    let (store, repo, now, path) = (&at.console.store, at.repo.id, at.console.now(), repo_path(&at.repo));
     let (item_type, canonical) = (row.item_type, row.canonical);
     let mut listed =
         store.duplicates().cluster_members(repo, item_type, representation, canonical, after, PAGE + 1).await?;
@@ -147,7 +141,7 @@ async fn page(
         false => listed.clone(),
     };
     let numbers: BTreeSet<ItemNumber> = all.iter().map(|(number, _)| *number).collect();
-    let known = ClusterData::load(console, at, item_type, representation, canonical, &numbers, is_whole).await?;
+    let known = ClusterData::load(at, item_type, representation, canonical, &numbers, is_whole).await?;
     let (today, ranked) = match is_whole {
         true => (known.clusters(item_type, true), known.clusters(item_type, false)),
         false => (Vec::new(), Vec::new()),
@@ -158,7 +152,7 @@ async fn page(
     let pager = Pager::new("Pages of members", &cluster_path, &[("source", source)], after.is_none(), next.flatten());
     let command = canonicalize_command(at, Some(item_type), representation);
     html(&ClusterPage {
-        page: at.page(console, &format!("Cluster of #{canonical}"), NavSection::Clusters).cli(command),
+        page: at.page(&format!("Cluster of #{canonical}"), NavSection::Clusters).cli(command),
         type_word: item_type.as_str(),
         canonical,
         title: row.title.clone(),
@@ -184,7 +178,6 @@ impl ClusterData {
     /// What is known of some members. Of a whole cluster, what leads out of it does not count; of a part of one, what the
     /// part leads to is known too.
     async fn load(
-        console: &Console,
         at: &RepoVisit,
         item_type: ItemType,
         representation: Representation,
@@ -192,7 +185,7 @@ impl ClusterData {
         numbers: &BTreeSet<ItemNumber>,
         is_whole: bool,
     ) -> Result<Self, PageError> {
-        let (store, repo) = (&console.store, at.repo.id);
+        let (store, repo) = (&at.console.store, at.repo.id);
         let members: Vec<ItemNumber> = numbers.iter().copied().collect();
         let mut edges = store.duplicates().edges_from(repo, item_type, representation, &members).await?;
         let mut overrides = store.duplicates().overrides_naming(repo, item_type, &members).await?;
@@ -204,7 +197,7 @@ impl ClusterData {
         }
         let mut named: BTreeSet<ItemNumber> = numbers.clone();
         named.extend(edges.iter().map(|edge| edge.target));
-        let items = at.items(console, item_type, &named.into_iter().collect::<Vec<_>>()).await?;
+        let items = at.items(item_type, &named.into_iter().collect::<Vec<_>>()).await?;
         let list = store.repos().maintainers(repo).await?;
         Ok(Self {
             items: items.into_iter().map(|item| (item.number, item)).collect(),

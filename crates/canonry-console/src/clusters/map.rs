@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::{get, post};
 use canonry_domain::{ItemNumber, ItemState, ItemType, is_too_old};
 use canonry_server::queue_canonicalize;
@@ -17,12 +16,12 @@ use crate::charts::Svg;
 use crate::charts::treemap::{TreemapRest, TreemapTile, treemap};
 use crate::clusters::cluster_page;
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::PageResult;
 use crate::layout::filters;
-use crate::layout::form::Form;
+use crate::layout::form::{Form, QueryFields};
 use crate::layout::formatting::{TimeLabel, counted, item_path, score, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, link};
+use crate::layout::paging::{PAGE, Pager, cut_page, link};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Tiles of the map: more of them are too small to be read.
@@ -35,7 +34,6 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
         .route("/r/{owner}/{name}/clusters/{type}/{canonical}", get(cluster_page::show))
 }
 
-/// What is asked for, as it stands in the address.
 struct ClusterQuery {
     is_list: bool,
     filter: ClusterFilter,
@@ -64,7 +62,6 @@ struct ClustersPage {
     list_link: String,
 }
 
-/// A cluster as it is shown in lists.
 pub(crate) struct ClusterTileLine {
     pub(crate) href: String,
     pub(crate) is_pull: bool,
@@ -80,7 +77,6 @@ pub(crate) struct ClusterTileLine {
     pub(crate) plan: Option<PlanLink>,
 }
 
-/// The plan that a cluster's duplicates stand in.
 pub(crate) struct PlanLink {
     pub(crate) id: i64,
     /// Its row for the cluster, where that can still be carried out; else the plan.
@@ -208,12 +204,8 @@ fn written_key(key: ClusterKey) -> String {
     format!("{}.{}.{}", key.members, key.canonical, key.item_type)
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let (store, repo, now) = (&console.store, at.repo.id, console.now());
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
+    let (store, repo, now) = (&at.console.store, at.repo.id, at.console.now());
     let mut asked = ClusterQuery::read(&query);
     let mut totals =
         store.duplicates().cluster_totals(repo, asked.filter.item_type, asked.filter.representation).await?;
@@ -228,20 +220,19 @@ async fn show(
     let limit = if asked.is_list { PAGE } else { TILES };
     let after = asked.after.filter(|_| asked.is_list);
     let mut found = store.duplicates().cluster_pages(repo, asked.filter, after, limit + 1).await?;
-    let has_more = cut(&mut found, limit);
-    let next = found.last().filter(|_| has_more).map(ClusterRow::key);
-    at.hide_titles(&console, found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
+    let next = cut_page(&mut found, limit, ClusterRow::key);
+    at.hide_titles(found.iter_mut().map(|row| (row.canonical, &mut row.title))).await?;
     let lines: Vec<ClusterTileLine> =
         found.iter().map(|row| ClusterTileLine::of(&path, row, asked.filter.representation, now)).collect();
     let (map_link, list_link) = (asked.link(&path, "map"), asked.link(&path, "list"));
-    let rest = has_more.then(|| rest_of(&asked, totals.clusters, found.len(), &list_link));
+    let rest = next.is_some().then(|| rest_of(&asked, totals.clusters, found.len(), &list_link));
     let chart = (!asked.is_list && !found.is_empty()).then(|| {
         let tiles: Vec<TreemapTile> = found.iter().zip(&lines).map(|(row, line)| tile(row, line)).collect();
         treemap("Clusters of duplicates, the largest first", &tiles, rest.as_ref())
     });
     let command = canonicalize_command(&at, asked.filter.item_type, asked.filter.representation);
     html(&ClustersPage {
-        page: at.page(&console, "Duplicates", NavSection::Clusters).cli(command),
+        page: at.page("Duplicates", NavSection::Clusters).cli(command),
         can_maintain: at.can_maintain(),
         knows_maintainers: totals.clusters > 0 || store.repos().maintainers(repo).await?.is_some(),
         lacking: store.duplicates().edges_not_in_clusters(repo, asked.filter.representation).await?,
@@ -308,15 +299,11 @@ fn tile(row: &ClusterRow, line: &ClusterTileLine) -> TreemapTile {
     }
 }
 
-async fn recompute(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    _form: Form,
-) -> Result<Response, PageError> {
-    let now = console.now();
-    at.record(&console, "canonicalize", "all clusters").await?;
-    queue_canonicalize(&console.store, &at.repo, None, at.visit.login(), now).await?;
-    console.wake_worker.notify_one();
+async fn recompute(MaintainerOf(at): MaintainerOf, _form: Form) -> PageResult {
+    let now = at.console.now();
+    at.record("canonicalize", "all clusters").await?;
+    queue_canonicalize(&at.console.store, &at.repo, None, at.visit.login(), now).await?;
+    at.console.wake_worker.notify_one();
     let path = format!("{}/clusters", repo_path(&at.repo));
     Ok(back_to(&path, "The clusters are worked out anew; reload in a moment."))
 }

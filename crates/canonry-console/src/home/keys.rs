@@ -4,13 +4,11 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::State;
 use axum::http::HeaderMap;
-use axum::response::Response;
 use axum::routing::get;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::page::{NavSection, PageFrame, html};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::theme_of;
@@ -96,13 +94,9 @@ const GROUPS: &[KeyGroup] = &[
     KeyGroup { heading: "Simulating gates", keys: &[(&["r"], "all gates as they were")] },
 ];
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    headers: HeaderMap,
-    visit: Result<SignedIn, PageError>,
-) -> Result<Response, PageError> {
+async fn show(headers: HeaderMap, visit: Result<SignedIn, PageError>) -> PageResult {
     let page = match visit {
-        Ok(SignedIn(visit)) => visit.page(&console, "Keys", NavSection::None),
+        Ok(SignedIn(visit)) => visit.page("Keys", NavSection::None),
         // Anybody may read them.
         Err(_) => PageFrame { theme: Theme::of(theme_of(&headers).as_deref()), ..PageFrame::bare("Keys") },
     };

@@ -1,12 +1,10 @@
 //! All repositories that somebody may see, each in a line.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_domain::clock_trouble;
 use canonry_github::GitHub;
@@ -15,8 +13,9 @@ use futures_util::{StreamExt as _, stream};
 
 use crate::console::Console;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, counted, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, word};
@@ -73,7 +72,6 @@ impl RepositoryRow {
     }
 }
 
-/// How the service itself is, for whoever runs it.
 struct ServiceSummary {
     queued: String,
     running: String,
@@ -87,53 +85,50 @@ impl OverviewPage {
     }
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    SignedIn(visit): SignedIn,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(SignedIn(visit): SignedIn, Query(query): QueryFields) -> PageResult {
     let after = number(&query, "after");
     let (text, in_trouble) = (word(&query, "text"), word(&query, "trouble") == "1");
     let filter = RepoPageFilter { text, in_trouble };
-    let mut lines = console.store.console().repo_pages(filter, after, PAGE + 1).await?;
+    let mut lines = visit.console.store.console().repo_pages(filter, after, PAGE + 1).await?;
     let more = cut(&mut lines, PAGE);
     // The last one may be hidden from whoever asks: its name must not stand in a link.
     let next = lines.last().filter(|_| more).map(|line| ("after", line.repo.id.get().to_string()));
     let kept = [("text", text), ("trouble", if in_trouble { "1" } else { "" })];
-    let (lines, unknown) = visible(&console, &visit, lines).await?;
+    let (lines, unknown) = visible(&visit, lines).await?;
     let mut rows = Vec::with_capacity(lines.len());
     for (line, role) in lines {
-        rows.push(row(&console, line, role).await?);
+        rows.push(row(&visit.console, line, role).await?);
     }
     let service = match visit.session.is_operator {
-        true => Some(service(&console.store.jobs().status(console.now()).await?, &console)),
+        true => Some(service(&visit.console.store.jobs().status(visit.console.now()).await?, &visit.console)),
         false => None,
     };
     html(&OverviewPage {
-        page: visit.page(&console, "Overview", NavSection::Overview),
+        page: visit.page("Overview", NavSection::Overview),
         rows,
         unknown,
-        is_enough: console.roles.is_enough(&visit.session, console.now()),
+        is_enough: visit.console.roles.is_enough(&visit.session, visit.console.now()),
         text: text.to_owned(),
         in_trouble,
         pager: Pager::new("Pages of repositories", "/", &kept, after.is_none(), next),
         service,
-        clock_trouble: console.github.as_ref().and_then(GitHub::github_time).and_then(|time| clock_trouble(time.skew)),
-        is_app: console.github.as_ref().is_some_and(GitHub::is_app),
+        clock_trouble: visit
+            .console
+            .github
+            .as_ref()
+            .and_then(GitHub::github_time)
+            .and_then(|time| clock_trouble(time.skew)),
+        is_app: visit.console.github.as_ref().is_some_and(GitHub::is_app),
     })
 }
 
 /// Those that this person may see. A page looks at so many repositories at most, whoever asks: what is left is on the next.
-async fn visible(
-    console: &Console,
-    visit: &Visit,
-    lines: Vec<RepoOverview>,
-) -> Result<(Vec<(RepoOverview, Role)>, usize), PageError> {
+async fn visible(visit: &Visit, lines: Vec<RepoOverview>) -> Result<(Vec<(RepoOverview, Role)>, usize), PageError> {
     if visit.session.is_operator {
         return Ok((lines.into_iter().map(|line| (line, Role::Operator)).collect(), 0));
     }
     let asked = lines.into_iter().map(|line| async move {
-        let role = console.roles.of(console, &visit.session, &line.repo, false).await;
+        let role = visit.console.roles.of(&visit.console, &visit.session, &line.repo, false).await;
         (line, role)
     });
     let answers: Vec<_> = stream::iter(asked).buffered(ASKED_AT_ONCE).collect().await;

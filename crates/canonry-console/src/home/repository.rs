@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::State;
-use axum::response::Response;
 use axum::routing::{get, post};
 use canonry_config::{Parsed, TriageMode};
 use canonry_domain::{ItemNumber, ItemType, PlanAge, Verdict};
@@ -19,7 +17,7 @@ use crate::console::Console;
 use crate::items::announced_closes;
 use crate::items::announced_closes::AnnouncedCloseLine;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
 use crate::layout::form::Form;
 use crate::layout::formatting::{Badge, TimeLabel, counted, item_path, score, thousands, when};
@@ -69,7 +67,6 @@ struct BrakeLine {
     since: TimeLabel,
 }
 
-/// Something that waits for a person.
 struct AttentionLine {
     words: String,
     href: Option<String>,
@@ -94,19 +91,19 @@ struct RecentReviewLine {
     at: TimeLabel,
 }
 
-async fn show(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Result<Response, PageError> {
-    let (store, repo, now) = (&console.store, at.repo.id, console.now());
+async fn show(ReaderOf(at): ReaderOf) -> PageResult {
+    let (store, repo, now) = (&at.console.store, at.repo.id, at.console.now());
     let overview = store.console().repo_overview(repo).await?;
     let settings = canonry_config::parse(overview.settings.as_deref().unwrap_or_default());
     let threshold = store.learning().thresholds(repo).await?.repository;
     let path = repo_path(&at.repo);
-    let brakes = brakes(&console, &at).await?;
+    let brakes = brakes(&at).await?;
     html(&RepositoryPage {
-        needs: needs(&console, &at, &overview, &settings).await?,
-        graces: announced_closes::first(&console, &at, FEW).await?,
-        told: told(&console, &at).await?,
-        reviews: reviews(&console, &at).await?,
-        activity: activity::latest(&console, repo, FEW).await?,
+        needs: needs(&at, &overview, &settings).await?,
+        graces: announced_closes::first(&at, FEW).await?,
+        told: told(&at).await?,
+        reviews: reviews(&at).await?,
+        activity: activity::latest(&at.console, repo, FEW).await?,
         can_maintain: at.can_maintain(),
         access: badge::access(overview.access),
         mode: badge::mode(settings.config.triage.mode),
@@ -119,21 +116,17 @@ async fn show(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Re
         synced: overview.synced_at.map(|at| when(at, now)),
         is_paused: overview.paused,
         brakes,
-        page: at.page(&console, "Summary", NavSection::Repository),
+        page: at.page("Summary", NavSection::Repository),
         path,
     })
 }
 
 /// Holds back everything that Canonry writes there.
-async fn pause(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    form: Form,
-) -> Result<Response, PageError> {
-    let now = console.now();
+async fn pause(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
+    let now = at.console.now();
     let why = form.one("reason").unwrap_or("asked for in the console");
-    at.record(&console, "pause", why).await?;
-    let paused = console.store.close().set_brake(at.repo.id, BrakeKind::Pause, at.visit.login(), why, now).await?;
+    at.record("pause", why).await?;
+    let paused = at.console.store.close().set_brake(at.repo.id, BrakeKind::Pause, at.visit.login(), why, now).await?;
     let told = match paused {
         true => format!("Paused. Nothing more is written to {} until somebody resumes it.", at.repo.name),
         false => format!("{} was paused already.", at.repo.name),
@@ -142,15 +135,11 @@ async fn pause(
 }
 
 /// Lifts both brakes, as the command does.
-async fn resume(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    _: Form,
-) -> Result<Response, PageError> {
-    let now = console.now();
-    at.record(&console, "resume", &at.repo.name.to_string()).await?;
-    let lifted = console.store.close().lift_brakes(at.repo.id, at.visit.login(), now).await?;
-    console.wake_publisher.notify_one();
+async fn resume(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
+    let now = at.console.now();
+    at.record("resume", &at.repo.name.to_string()).await?;
+    let lifted = at.console.store.close().lift_brakes(at.repo.id, at.visit.login(), now).await?;
+    at.console.wake_publisher.notify_one();
     let told = match lifted {
         true => format!("Canonry writes to {} again.", at.repo.name),
         false => format!("Nothing held Canonry back in {}.", at.repo.name),
@@ -158,20 +147,16 @@ async fn resume(
     Ok(back_to(&repo_path(&at.repo), &told))
 }
 
-async fn sync(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    _: Form,
-) -> Result<Response, PageError> {
+async fn sync(MaintainerOf(at): MaintainerOf, _: Form) -> PageResult {
     if at.repo.github_id.is_none() {
         return Err(PageError::BadForm(format!(
             "the repository was only imported, so that there is nothing to read; run `canonry sync --repo {}` once with credentials",
             at.repo.name
         )));
     }
-    at.record(&console, "sync", &at.repo.name.to_string()).await?;
-    let queued = queue_sync(&console.store, &at.repo, console.now()).await?;
-    console.wake_worker.notify_one();
+    at.record("sync", &at.repo.name.to_string()).await?;
+    let queued = queue_sync(&at.console.store, &at.repo, at.console.now()).await?;
+    at.console.wake_worker.notify_one();
     let told = match queued {
         Some(_) => "A sync is queued; what changed on GitHub is here in a moment.",
         None => "A sync waits already.",
@@ -179,26 +164,21 @@ async fn sync(
     Ok(back_to(&repo_path(&at.repo), told))
 }
 
-async fn brakes(console: &Console, at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
+async fn brakes(at: &RepoVisit) -> Result<Vec<BrakeLine>, PageError> {
     let mut lines = Vec::new();
     for kind in BrakeKind::ALL {
-        let Some(brake) = console.store.close().brake_in_force(at.repo.id, kind).await? else { continue };
+        let Some(brake) = at.console.store.close().brake_in_force(at.repo.id, kind).await? else { continue };
         let (heading, consequence) = match kind {
             BrakeKind::Pause => ("Paused", "Nothing is written; what is found meanwhile is kept."),
             BrakeKind::Breaker => ("The breaker is out", "Nothing is closed without a maintainer's word."),
         };
         let by = brake.set_by.map_or_else(|| "Canonry or an operator".to_owned(), |login| format!("@{login}"));
-        lines.push(BrakeLine { heading, consequence, by, why: brake.why, since: when(brake.set_at, console.now()) });
+        lines.push(BrakeLine { heading, consequence, by, why: brake.why, since: when(brake.set_at, at.console.now()) });
     }
     Ok(lines)
 }
 
-async fn needs(
-    console: &Console,
-    at: &RepoVisit,
-    overview: &RepoOverview,
-    settings: &Parsed,
-) -> Result<Vec<AttentionLine>, PageError> {
+async fn needs(at: &RepoVisit, overview: &RepoOverview, settings: &Parsed) -> Result<Vec<AttentionLine>, PageError> {
     let path = repo_path(&at.repo);
     let mut needs = Vec::new();
     let mut need = |words: String, href: Option<String>, link| needs.push(AttentionLine { words, href, link });
@@ -211,12 +191,12 @@ async fn needs(
         let words = format!("{} given up", counted(overview.dead_jobs, "job"));
         need(words, Some(format!("{path}/jobs?state=dead")), "look at them");
     }
-    if let Some(plan) = console.store.plans().list(at.repo.id, PlanOrigin::Person, None, 1).await?.into_iter().next()
+    if let Some(plan) = at.console.store.plans().list(at.repo.id, PlanOrigin::Person, None, 1).await?.into_iter().next()
         && plan.apply.is_none()
         && plan.totals.undecided() > 0
     {
         let id = plan.run.id.get();
-        match age_of_plan(&console.store, &plan.run, console.now()).await? {
+        match age_of_plan(&at.console.store, &plan.run, at.console.now()).await? {
             PlanAge::Good { .. } => {
                 let words = format!("plan {id} has {} that nobody looked at", counted(plan.totals.undecided(), "row"));
                 need(words, Some(format!("{path}/plans/{id}")), "review it");
@@ -230,7 +210,7 @@ async fn needs(
         }
     }
     if at.can_maintain() {
-        let totals = console.store.judge().adjudication_totals(at.repo.id).await?;
+        let totals = at.console.store.judge().adjudication_totals(at.repo.id).await?;
         let waiting: u64 = totals.iter().filter(|answers| answers.word.is_none()).map(|answers| answers.times).sum();
         if waiting > 0 {
             let words = format!("{} drawn for a person's answer", counted(waiting, "case"));
@@ -248,8 +228,8 @@ async fn needs(
 }
 
 /// The issues that were last said to be duplicates, surely or perhaps: Canonry speaks of both.
-async fn told(console: &Console, at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
-    let (store, path) = (&console.store, repo_path(&at.repo));
+async fn told(at: &RepoVisit) -> Result<Vec<SuggestionLine>, PageError> {
+    let (store, path) = (&at.console.store, repo_path(&at.repo));
     let mut lines = Vec::new();
     for verdict in [Verdict::Duplicate, Verdict::MaybeDuplicate] {
         let filter =
@@ -269,14 +249,14 @@ async fn told(console: &Console, at: &RepoVisit) -> Result<Vec<SuggestionLine>, 
         target: said.target.map(|target| (target, item_path(&path, line.item_type, target))),
         verdict: badge::verdict(said.verdict),
         score: said.target_score.map(|similar| score(similar.get())).unwrap_or_default(),
-        at: when(said.created_at, console.now()),
+        at: when(said.created_at, at.console.now()),
     });
     Ok(told.collect())
 }
 
-async fn reviews(console: &Console, at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
+async fn reviews(at: &RepoVisit) -> Result<Vec<RecentReviewLine>, PageError> {
     let path = repo_path(&at.repo);
-    let reviews = console.store.review().list(at.repo.id, None, FEW).await?;
+    let reviews = at.console.store.review().list(at.repo.id, None, FEW).await?;
     let line = |review: canonry_store::StoredReview| RecentReviewLine {
         subject: match review.subject.pull() {
             Some(number) => format!("#{number}"),
@@ -285,7 +265,7 @@ async fn reviews(console: &Console, at: &RepoVisit) -> Result<Vec<RecentReviewLi
         href: format!("{path}/reviews/{}", review.id),
         shown: review.shown,
         fixed: review.fixed,
-        at: when(review.completed_at, console.now()),
+        at: when(review.completed_at, at.console.now()),
     };
     Ok(reviews.into_iter().map(line).collect())
 }

@@ -1,23 +1,23 @@
 //! Closes that were announced and wait for the end of their grace.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_store::Grace;
 use jiff::Timestamp;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{TimeLabel, item_path, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, place, place_in, sift, word};
+use crate::layout::paging::{PAGE, Pager, filter_rows, place, place_in, word};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
 /// Announced closes that one page of a search looks at.
@@ -40,7 +40,6 @@ struct AnnouncedClosesPage {
     pager: Pager,
 }
 
-/// An announced close in a line.
 pub(crate) struct AnnouncedCloseLine {
     pub(crate) id: i64,
     pub(crate) number: ItemNumber,
@@ -59,33 +58,29 @@ impl AnnouncedClosesPage {
 }
 
 /// The first that are due, for a page that has more to tell.
-pub(crate) async fn first(console: &Console, at: &RepoVisit, count: u32) -> Result<Vec<AnnouncedCloseLine>, PageError> {
-    lines(console, at, console.store.close().next_graces(at.repo.id, None, count).await?).await
+pub(crate) async fn first(at: &RepoVisit, count: u32) -> Result<Vec<AnnouncedCloseLine>, PageError> {
+    lines(at, at.console.store.close().next_graces(at.repo.id, None, count).await?).await
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let kind: Option<ItemType> = word(&query, "type").parse().ok();
     let only_late = word(&query, "late") == "1";
     let after: Option<(Timestamp, i64)> = place_in(word(&query, "after"));
     let looked_at = if kind.is_none() && !only_late { PAGE } else { LOOKED_AT };
-    let graces = console.store.close().next_graces(at.repo.id, after, looked_at + 1).await?;
+    let graces = at.console.store.close().next_graces(at.repo.id, after, looked_at + 1).await?;
     let fits =
         |grace: &Grace| kind.is_none_or(|kind| grace.item_type == kind) && (!only_late || grace.reason.is_some());
-    let found = sift(graces, looked_at, PAGE, fits, |grace| place(grace.due_at, grace.id));
+    let found = filter_rows(graces, looked_at, PAGE, fits, |grace| place(grace.due_at, grace.id));
     let path = repo_path(&at.repo);
     let here = format!("{path}/announced");
     let kind = kind.map(ItemType::as_str).unwrap_or_default();
     let kept = [("type", kind), ("late", if only_late { "1" } else { "" })];
     let next = found.next.map(|place| ("after", place));
     html(&AnnouncedClosesPage {
-        page: at.page(&console, "Announced closes", NavSection::Repository),
+        page: at.page("Announced closes", NavSection::Repository),
         pager: Pager::new("Pages of announced closes", &here, &kept, after.is_none(), next)
             .stopped(found.stopped_after),
-        graces: lines(&console, &at, found.rows).await?,
+        graces: lines(&at, found.rows).await?,
         can_maintain: at.can_maintain(),
         kind: kind.to_owned(),
         only_late,
@@ -94,13 +89,13 @@ async fn show(
     })
 }
 
-async fn lines(console: &Console, at: &RepoVisit, graces: Vec<Grace>) -> Result<Vec<AnnouncedCloseLine>, PageError> {
+async fn lines(at: &RepoVisit, graces: Vec<Grace>) -> Result<Vec<AnnouncedCloseLine>, PageError> {
     let (mut titles, path) = (BTreeMap::new(), repo_path(&at.repo));
     for item_type in [ItemType::Issue, ItemType::Pr] {
         let of_type = graces.iter().filter(|grace| grace.item_type == item_type);
         let numbers: Vec<ItemNumber> = of_type.map(|grace| grace.number).collect();
         if !numbers.is_empty() {
-            let items = at.items(console, item_type, &numbers).await?;
+            let items = at.items(item_type, &numbers).await?;
             titles.extend(items.into_iter().map(|item| ((item_type, item.number), item.title)));
         }
     }
@@ -111,7 +106,7 @@ async fn lines(console: &Console, at: &RepoVisit, graces: Vec<Grace>) -> Result<
         href: item_path(&path, grace.item_type, grace.number),
         target: grace.target,
         target_href: item_path(&path, grace.item_type, grace.target),
-        due: when(grace.due_at, console.now()),
+        due: when(grace.due_at, at.console.now()),
         reason: grace.reason,
     };
     Ok(graces.into_iter().map(line).collect())

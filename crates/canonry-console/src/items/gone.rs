@@ -2,7 +2,6 @@
 
 use canonry_domain::{Item, ItemNumber, ItemType};
 
-use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::sign_in::visit::RepoVisit;
 
@@ -17,13 +16,8 @@ impl RepoVisit {
     }
 
     /// The stored items with these numbers, without the texts that are hidden.
-    pub(crate) async fn items(
-        &self,
-        console: &Console,
-        item_type: ItemType,
-        numbers: &[ItemNumber],
-    ) -> Result<Vec<Item>, PageError> {
-        let mut items = console.store.corpus().items_by_number(self.repo.id, item_type, numbers).await?;
+    pub(crate) async fn items(&self, item_type: ItemType, numbers: &[ItemNumber]) -> Result<Vec<Item>, PageError> {
+        let mut items = self.console.store.corpus().items_by_number(self.repo.id, item_type, numbers).await?;
         for item in items.iter_mut().filter(|item| self.hides(item)) {
             GONE.clone_into(&mut item.title);
             item.body.clear();
@@ -34,14 +28,13 @@ impl RepoVisit {
     /// Takes the titles away that are hidden from whoever asks.
     pub(crate) async fn hide_titles<'a>(
         &self,
-        console: &Console,
         titles: impl Iterator<Item = (ItemNumber, &'a mut String)>,
     ) -> Result<(), PageError> {
         if self.can_maintain() {
             return Ok(());
         }
         // Issues and pull requests have no number in common.
-        let gone = console.store.corpus().gone_numbers(self.repo.id).await?;
+        let gone = self.console.store.corpus().gone_numbers(self.repo.id).await?;
         for (_, title) in titles.filter(|(number, _)| gone.binary_search(number).is_ok()) {
             GONE.clone_into(title);
         }

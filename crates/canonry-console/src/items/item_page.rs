@@ -5,16 +5,11 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, State};
-use axum::response::Response;
 use axum::routing::{get, post};
 use canonry_domain::printable::one_line;
 use canonry_domain::{DecisionOrigin, DecisionStatus, Item, ItemNumber, ItemState, ItemType, Override, redact};
-use canonry_store::{
-    BrakeKind, CandidateSet, Grace, ItemClose, OutboxEntry, Representation, StoredDecision, StoredTriageRecord,
-};
-use canonry_triage::{evidence_text, shared_evidence, stored_boilerplate};
-use jiff::Timestamp;
+use canonry_store::{BrakeKind, ItemClose, Representation, StoredDecision};
+use canonry_triage::{ItemHistory, evidence_text, shared_evidence, stored_boilerplate};
 
 use crate::admin::repo_settings::settings_of;
 use crate::clusters::map::cluster_link;
@@ -22,10 +17,11 @@ use crate::console::Console;
 use crate::items::rulings;
 use crate::items::state::Sentence;
 use crate::items::timeline::{self as timeline, CloseLine, GraceEventLine, RulingEventLine, TimelineEvent, WriteLine};
-use crate::items::triage_run::{TriageRunContext, TriageRunView, of_decision, of_record};
+use crate::items::triage_run::{TriageRunContext, TriageRunView, view_decision, view_record};
 use crate::items::verdict::{ItemFacts, verdict};
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::PathFields;
 use crate::layout::formatting::{TimeLabel, capital, item_path, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::cut;
@@ -37,7 +33,7 @@ const LONG_LINES: usize = 40;
 const LONG_TEXT: usize = 3_000;
 /// How much of each list is shown: more than ever happens to one item, unless something goes wrong.
 const MOST_CLOSES: u32 = 40;
-const MOST_LOOKS: usize = 30;
+const MOST_RUNS: usize = 30;
 const MOST_WRITES: usize = 60;
 const MEMBERS_SHOWN: u32 = 13;
 /// Facts that both texts share: a person reads a few.
@@ -84,7 +80,7 @@ struct ItemPage {
     had_closes: bool,
     writes: Vec<WriteLine>,
     had_writes: bool,
-    had_looks: bool,
+    had_more_runs: bool,
     events: Vec<TimelineEvent>,
     outcome: Option<(String, String)>,
     rulings: Vec<RulingEventLine>,
@@ -109,48 +105,29 @@ struct ClusterMemberLink {
     is_canonical: bool,
 }
 
-async fn issue(
-    console: State<Arc<Console>>,
-    at: ReaderOf,
-    path: Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    show(&console, &at.0, &path, ItemType::Issue).await
+async fn issue(ReaderOf(at): ReaderOf, path: PathFields) -> PageResult {
+    show(&at, &path, ItemType::Issue).await
 }
 
-async fn pull(
-    console: State<Arc<Console>>,
-    at: ReaderOf,
-    path: Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    show(&console, &at.0, &path, ItemType::Pr).await
+async fn pull(ReaderOf(at): ReaderOf, path: PathFields) -> PageResult {
+    show(&at, &path, ItemType::Pr).await
 }
 
-/// Everything that is stored about one item.
-struct ItemHistory {
-    item: Item,
-    records: Vec<StoredTriageRecord>,
-    decisions: Vec<StoredDecision>,
-    sets: Vec<CandidateSet>,
-    graces: Vec<Grace>,
+/// An item's history, with what only the page shows.
+struct ItemPageData {
+    history: ItemHistory,
     closes: Vec<ItemClose>,
     had_closes: bool,
-    writes: Vec<OutboxEntry>,
-    rulings: Vec<(Override, Option<Timestamp>)>,
     cluster: Option<(Representation, ItemNumber, u64)>,
 }
 
-async fn show(
-    console: &Console,
-    at: &RepoVisit,
-    path: &HashMap<String, String>,
-    item_type: ItemType,
-) -> Result<Response, PageError> {
+async fn show(at: &RepoVisit, path: &HashMap<String, String>, item_type: ItemType) -> PageResult {
     let number = path.get("number").and_then(|number| number.parse::<ItemNumber>().ok()).ok_or(PageError::NotFound)?;
-    let known = load(console, at, item_type, number).await?;
-    let (store, repo, now, path) = (&console.store, at.repo.id, console.now(), repo_path(&at.repo));
-    let others = others(console, at, &known).await?;
-    let config = settings_of(console, repo).await?.config;
-    let world = TriageRunContext {
+    let data = load(at, item_type, number).await?;
+    let (store, repo, now, path) = (&at.console.store, at.repo.id, at.console.now(), repo_path(&at.repo));
+    let others = others(at, &data).await?;
+    let config = settings_of(&at.console, repo).await?.config;
+    let context = TriageRunContext {
         path: &path,
         item_type,
         others: &others,
@@ -158,38 +135,31 @@ async fn show(
         min_edge: config.close.min_edge,
         now,
     };
-    let (main, earlier) = looks(&known, &world);
+    let (main, earlier) = triage_runs(&data, &context);
     let in_force: Vec<Override> =
-        known.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();
-    let (events, outcome) = match item_type {
-        ItemType::Issue => {
-            (store.learning().outcome_events(repo, number).await?, store.learning().issue_outcome(repo, number).await?)
-        }
-        ItemType::Pr => (Vec::new(), None),
-    };
-    let (state, state_class) = state_of(&known.item);
+        data.history.rulings.iter().filter(|(_, removed)| removed.is_none()).map(|(ruled, _)| ruled.clone()).collect();
+    let (state, state_class) = state_of(&data.history.item);
     let verdict = verdict(&ItemFacts {
-        item: &known.item,
+        item: &data.history.item,
         state,
         others: &others,
-        events: &events,
+        events: &data.history.outcome_events,
         rulings: &in_force,
-        closes: &known.closes,
-        graces: &known.graces,
-        decisions: &known.decisions,
-        records: &known.records,
-        cluster: known.cluster.map(|(_, canonical, members)| (canonical, members)),
+        closes: &data.closes,
+        graces: &data.history.graces,
+        decisions: &data.history.decisions,
+        records: &data.history.triage_records,
+        cluster: data.cluster.map(|(_, canonical, members)| (canonical, members)),
         now,
     });
     let target = verdict.target.and_then(|target| others.get(&target));
     let boilerplate = stored_boilerplate(store, &at.repo, item_type).await?;
     let own = |item: &Item| evidence_text(&boilerplate.own(item));
-    let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&known.item), &own(target)));
-    let actions = store.duplicates().triage_actions_of(repo, item_type, number).await?;
-    let item = &known.item;
+    let facts = target.map(|target| shared_evidence(&at.repo.name, &own(&data.history.item), &own(target)));
+    let item = &data.history.item;
     let command = format!("canonry show --repo {} --type {item_type} --number {number}", at.repo.name);
     html(&ItemPage {
-        page: at.page(console, &format!("#{number} {}", one_line(&item.title)), NavSection::Items).cli(command),
+        page: at.page(&format!("#{number} {}", one_line(&item.title)), NavSection::Items).cli(command),
         kind: item_type.in_words(),
         type_word: item_type.as_str(),
         number,
@@ -203,7 +173,7 @@ async fn show(
         url: item
             .url
             .clone()
-            .filter(|url| web(console).is_some() && (url.starts_with("https://") || url.starts_with("http://"))),
+            .filter(|url| web(&at.console).is_some() && (url.starts_with("https://") || url.starts_with("http://"))),
         is_long: item.body.lines().count() > LONG_LINES || item.body.chars().count() > LONG_TEXT,
         body: item.body.clone(),
         is_paused: store.close().brake_in_force(repo, BrakeKind::Pause).await?.is_some(),
@@ -213,29 +183,31 @@ async fn show(
         verdict,
         main,
         earlier,
-        cluster: cluster_box(console, at, &known).await?,
-        said: actions.iter().map(|action| timeline::said(action, now)).collect(),
-        graces: known.graces.iter().map(|grace| timeline::grace(grace, now)).collect(),
-        closes: known.closes.iter().map(|close| timeline::close(close, now)).collect(),
-        had_closes: known.had_closes,
-        writes: known.writes.iter().rev().take(MOST_WRITES).map(|entry| timeline::write(entry, now)).collect(),
-        had_writes: known.writes.len() > MOST_WRITES,
-        had_looks: known.records.len() > MOST_LOOKS || known.decisions.len() > MOST_LOOKS,
-        events: timeline::events(&events, now),
-        outcome: outcome.as_ref().map(timeline::outcome),
-        rulings: known.rulings.iter().rev().map(|ruled| timeline::ruling(ruled, number, now)).collect(),
+        cluster: cluster_box(at, &data).await?,
+        said: data.history.triage_actions.iter().map(|action| timeline::action_event(action, now)).collect(),
+        graces: data.history.graces.iter().map(|grace| timeline::grace_event(grace, now)).collect(),
+        closes: data.closes.iter().map(|close| timeline::close_event(close, now)).collect(),
+        had_closes: data.had_closes,
+        writes: data
+            .history
+            .writes
+            .iter()
+            .rev()
+            .take(MOST_WRITES)
+            .map(|entry| timeline::write_line(entry, now))
+            .collect(),
+        had_writes: data.history.writes.len() > MOST_WRITES,
+        had_more_runs: data.history.triage_records.len() > MOST_RUNS || data.history.decisions.len() > MOST_RUNS,
+        events: timeline::people_events(&data.history.outcome_events, now),
+        outcome: data.history.outcome.as_ref().map(timeline::outcome_sentences),
+        rulings: data.history.rulings.iter().rev().map(|ruled| timeline::ruling_event(ruled, number, now)).collect(),
         can_maintain: at.can_maintain(),
         path,
     })
 }
 
-async fn load(
-    console: &Console,
-    at: &RepoVisit,
-    item_type: ItemType,
-    number: ItemNumber,
-) -> Result<ItemHistory, PageError> {
-    let (store, repo) = (&console.store, at.repo.id);
+async fn load(at: &RepoVisit, item_type: ItemType, number: ItemNumber) -> Result<ItemPageData, PageError> {
+    let (store, repo) = (&at.console.store, at.repo.id);
     let item = store
         .corpus()
         .item(repo, item_type, number)
@@ -253,59 +225,47 @@ async fn load(
     }
     let mut closes = store.close().closes_of_item(repo, item_type, number, MOST_CLOSES + 1).await?;
     let had_closes = cut(&mut closes, MOST_CLOSES);
-    Ok(ItemHistory {
-        records: store.duplicates().triage_records_of(repo, item_type, number).await?,
-        decisions: store.judge().decisions_of(repo, item_type, number).await?,
-        sets: store.duplicates().candidate_sets(repo, item_type, number).await?,
-        graces: store.close().graces_of_item(repo, item_type, number).await?,
-        closes,
-        had_closes,
-        writes: store.outbox().of_item(repo, number).await?,
-        rulings: store.duplicates().overrides_ever(repo, item_type, number).await?,
-        cluster,
-        item,
-    })
+    Ok(ItemPageData { history: ItemHistory::load(store, repo, item).await?, closes, had_closes, cluster })
 }
 
 /// The items that the page names, as they are now.
-async fn others(
-    console: &Console,
-    at: &RepoVisit,
-    known: &ItemHistory,
-) -> Result<BTreeMap<ItemNumber, Item>, PageError> {
-    let records = known.records.iter().take(MOST_LOOKS);
-    let decisions = known.decisions.iter().take(MOST_LOOKS);
-    let shown = |decision: &StoredDecision| known.sets.iter().find(|set| decision.candidate_set == Some(set.id));
+async fn others(at: &RepoVisit, data: &ItemPageData) -> Result<BTreeMap<ItemNumber, Item>, PageError> {
+    let records = data.history.triage_records.iter().take(MOST_RUNS);
+    let decisions = data.history.decisions.iter().take(MOST_RUNS);
+    let shown = |decision: &StoredDecision| {
+        data.history.candidate_sets.iter().find(|set| decision.candidate_set == Some(set.id))
+    };
     let mut numbers: Vec<ItemNumber> = records
         .flat_map(|stored| stored.record.candidates.iter().map(|one| one.number).chain(stored.record.target))
         .chain(decisions.clone().flat_map(|one| one.candidates.iter().map(|one| one.number).chain(one.target)))
-        .chain(known.decisions.iter().filter(|one| is_edge(one)).filter_map(|one| one.target))
+        .chain(data.history.decisions.iter().filter(|one| is_edge(one)).filter_map(|one| one.target))
         .chain(decisions.filter_map(shown).flat_map(|set| set.members.iter().map(|member| member.number)))
-        .chain(known.graces.iter().map(|grace| grace.target))
-        .chain(known.closes.iter().filter_map(|close| close.row.target))
-        .chain(known.rulings.iter().flat_map(|(ruled, _)| std::iter::once(ruled.item).chain(ruled.other)))
-        .chain(known.cluster.map(|(_, canonical, _)| canonical))
+        .chain(data.history.graces.iter().map(|grace| grace.target))
+        .chain(data.closes.iter().filter_map(|close| close.row.target))
+        .chain(data.history.rulings.iter().flat_map(|(ruled, _)| std::iter::once(ruled.item).chain(ruled.other)))
+        .chain(data.cluster.map(|(_, canonical, _)| canonical))
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
-    let items = at.items(console, known.item.item_type, &numbers).await?;
+    let items = at.items(data.history.item.item_type, &numbers).await?;
     Ok(items.into_iter().map(|item| (item.number, item)).collect())
 }
 
 /// The looks that count, in the order of time, and the others, newest first. An edge in force counts more than what was
 /// looked at since; one that a grace led to is told together with what announced it.
-fn looks(known: &ItemHistory, world: &TriageRunContext<'_>) -> (Vec<TriageRunView>, Vec<TriageRunView>) {
-    let edge = known.decisions.iter().find(|one| is_edge(one));
-    let newest = known.records.first().map(|stored| stored.id);
+fn triage_runs(data: &ItemPageData, context: &TriageRunContext<'_>) -> (Vec<TriageRunView>, Vec<TriageRunView>) {
+    let edge = data.history.decisions.iter().find(|one| is_edge(one));
+    let newest = data.history.triage_records.first().map(|stored| stored.id);
     let announced = newest.filter(|_| edge.is_some_and(|edge| edge.origin == DecisionOrigin::Online));
-    let first = known.records.len().saturating_sub(1);
-    let records = known.records.iter().enumerate().take(MOST_LOOKS);
-    let records = records.map(|(at, stored)| (Some(stored.id) == announced, of_record(stored, at == first, world)));
-    let decisions = known.decisions.iter().take(MOST_LOOKS);
-    let decisions =
-        decisions.map(|one| (edge.is_some_and(|edge| edge.id == one.id), of_decision(one, &known.sets, world)));
+    let first = data.history.triage_records.len().saturating_sub(1);
+    let records = data.history.triage_records.iter().enumerate().take(MOST_RUNS);
+    let records = records.map(|(at, stored)| (Some(stored.id) == announced, view_record(stored, at == first, context)));
+    let decisions = data.history.decisions.iter().take(MOST_RUNS);
+    let decisions = decisions.map(|one| {
+        (edge.is_some_and(|edge| edge.id == one.id), view_decision(one, &data.history.candidate_sets, context))
+    });
     let mut all: Vec<(bool, TriageRunView)> = records.chain(decisions).collect();
-    all.sort_by_key(|(_, look)| std::cmp::Reverse(look.at));
+    all.sort_by_key(|(_, run)| std::cmp::Reverse(run.at));
     if edge.is_none()
         && let Some((counts, _)) = all.first_mut()
     {
@@ -313,23 +273,23 @@ fn looks(known: &ItemHistory, world: &TriageRunContext<'_>) -> (Vec<TriageRunVie
     }
     let (mut main, earlier): (Vec<_>, Vec<_>) = all.into_iter().partition(|(counts, _)| *counts);
     main.reverse();
-    let looks = |all: Vec<(bool, TriageRunView)>| all.into_iter().map(|(_, look)| look).collect();
-    (looks(main), looks(earlier))
+    let triage_runs = |all: Vec<(bool, TriageRunView)>| all.into_iter().map(|(_, run)| run).collect();
+    (triage_runs(main), triage_runs(earlier))
 }
 
 fn is_edge(decision: &StoredDecision) -> bool {
     decision.status == DecisionStatus::Accepted && decision.superseded_at.is_none()
 }
 
-async fn cluster_box(console: &Console, at: &RepoVisit, known: &ItemHistory) -> Result<Option<ClusterBox>, PageError> {
-    let Some((representation, canonical, members)) = known.cluster else { return Ok(None) };
-    let (store, repo, path) = (&console.store, at.repo.id, repo_path(&at.repo));
-    let item_type = known.item.item_type;
+async fn cluster_box(at: &RepoVisit, data: &ItemPageData) -> Result<Option<ClusterBox>, PageError> {
+    let Some((representation, canonical, members)) = data.cluster else { return Ok(None) };
+    let (store, repo, path) = (&at.console.store, at.repo.id, repo_path(&at.repo));
+    let item_type = data.history.item.item_type;
     let first =
         store.duplicates().cluster_members(repo, item_type, representation, canonical, None, MEMBERS_SHOWN).await?;
     let numbers: Vec<ItemNumber> =
-        first.into_iter().map(|(number, _)| number).filter(|number| *number != known.item.number).collect();
-    let items = at.items(console, item_type, &numbers).await?;
+        first.into_iter().map(|(number, _)| number).filter(|number| *number != data.history.item.number).collect();
+    let items = at.items(item_type, &numbers).await?;
     let shown: Vec<ClusterMemberLink> = items
         .into_iter()
         .map(|item| ClusterMemberLink {
@@ -343,8 +303,8 @@ async fn cluster_box(console: &Console, at: &RepoVisit, known: &ItemHistory) -> 
     Ok(Some(ClusterBox {
         href: cluster_link(&path, item_type, canonical, representation),
         canonical,
-        is_canonical: canonical == known.item.number,
-        is_open: known.item.state == ItemState::Open,
+        is_canonical: canonical == data.history.item.number,
+        is_open: data.history.item.state == ItemState::Open,
         members,
         left_out: members.saturating_sub(1 + shown.len() as u64),
         shown,

@@ -3,7 +3,6 @@
 use canonry_domain::{Gate, OnlineGate};
 use canonry_store::{StoredDecision, StoredTriageRecord};
 
-/// Whether the judge answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum JudgePart {
     /// It gave an answer that the gates could look at.

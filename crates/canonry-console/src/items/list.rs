@@ -1,12 +1,12 @@
 //! Issues and pull requests, newest first, with what was said about each.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::extract::Query;
+use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::get;
 use canonry_domain::{ItemNumber, ItemState, ItemType, Lesson, Outcome, Verdict};
 use canonry_store::{ItemLine, ItemPageFilter, ItemPlace, LatestTriage, Representation, StoredOutcome};
@@ -14,8 +14,9 @@ use canonry_store::{ItemLine, ItemPageFilter, ItemPlace, LatestTriage, Represent
 use crate::clusters::map::cluster_link;
 use crate::console::Console;
 use crate::layout::badge;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{Badge, TimeLabel, item_path, score, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, word};
@@ -75,15 +76,11 @@ impl ItemsPage<'_> {
     }
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let path = repo_path(&at.repo);
     let number = Some(word(&query, "number").trim_start_matches('#')).filter(|told| !told.is_empty());
     if let Some(told) = number
-        && let Some(found) = find(&console, &at, told).await?
+        && let Some(found) = find(&at, told).await?
     {
         return Ok(Redirect::to(&found).into_response());
     }
@@ -103,16 +100,16 @@ async fn show(
         author: word("author").trim_start_matches('@'),
     };
     let before: Option<ItemPlace> = word("before").parse().ok();
-    let found = console.store.console().item_pages(at.repo.id, filter, before, PAGE).await?;
+    let found = at.console.store.console().item_pages(at.repo.id, filter, before, PAGE).await?;
     let kept = ["type", "state", "verdict", "cluster", "title", "label", "author"].map(|name| (name, word(name)));
     let next = found.next.map(|place| ("before", place.to_string()));
     html(&ItemsPage {
-        rows: rows(&console, &at, found.lines).await?,
+        rows: rows(&at, found.lines).await?,
         missing: number.map(str::to_owned),
         filter,
         pager: Pager::new("Pages of items", &format!("{path}/items"), &kept, before.is_none(), next)
             .stopped(found.stopped_after),
-        page: at.page(&console, "Items", NavSection::Items).cli(command(&at, filter)),
+        page: at.page("Items", NavSection::Items).cli(command(&at, filter)),
         path,
     })
 }
@@ -125,10 +122,10 @@ fn command(at: &RepoVisit, filter: ItemPageFilter<'_>) -> String {
     format!("canonry export --repo {}{item_type}{state}", at.repo.name)
 }
 
-async fn find(console: &Console, at: &RepoVisit, told: &str) -> Result<Option<String>, PageError> {
+async fn find(at: &RepoVisit, told: &str) -> Result<Option<String>, PageError> {
     let Ok(number) = told.parse::<ItemNumber>() else { return Ok(None) };
     for item_type in [ItemType::Issue, ItemType::Pr] {
-        if console.store.corpus().item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
+        if at.console.store.corpus().item(at.repo.id, item_type, number).await?.is_some_and(|item| !at.hides(&item)) {
             return Ok(Some(item_path(&repo_path(&at.repo), item_type, number)));
         }
     }
@@ -143,9 +140,8 @@ struct LineContext {
     outcomes: BTreeMap<ItemNumber, StoredOutcome>,
 }
 
-async fn rows(console: &Console, at: &RepoVisit, lines: Vec<ItemLine>) -> Result<Vec<ItemRow>, PageError> {
-    let (issues, pulls) =
-        (known(console, at, ItemType::Issue, &lines).await?, known(console, at, ItemType::Pr, &lines).await?);
+async fn rows(at: &RepoVisit, lines: Vec<ItemLine>) -> Result<Vec<ItemRow>, PageError> {
+    let (issues, pulls) = (known(at, ItemType::Issue, &lines).await?, known(at, ItemType::Pr, &lines).await?);
     let path = repo_path(&at.repo);
     let row = |line: ItemLine| {
         let known = if line.item_type == ItemType::Issue { &issues } else { &pulls };
@@ -164,7 +160,7 @@ async fn rows(console: &Console, at: &RepoVisit, lines: Vec<ItemLine>) -> Result
                 .get(&line.number)
                 .map(|canonical| (*canonical, cluster_link(&path, line.item_type, *canonical, Representation::Raw))),
             outcome: known.outcomes.get(&line.number).and_then(outcome_words),
-            updated: line.updated_at.or(line.created_at).map(|at| when(at, console.now())),
+            updated: line.updated_at.or(line.created_at).map(|updated| when(updated, at.console.now())),
             number: line.number,
             title: line.title,
             labels: line.labels,
@@ -173,18 +169,13 @@ async fn rows(console: &Console, at: &RepoVisit, lines: Vec<ItemLine>) -> Result
     Ok(lines.into_iter().map(row).collect())
 }
 
-async fn known(
-    console: &Console,
-    at: &RepoVisit,
-    item_type: ItemType,
-    lines: &[ItemLine],
-) -> Result<LineContext, PageError> {
+async fn known(at: &RepoVisit, item_type: ItemType, lines: &[ItemLine]) -> Result<LineContext, PageError> {
     let of_type = lines.iter().filter(|line| line.item_type == item_type);
     let numbers: Vec<ItemNumber> = of_type.map(|line| line.number).collect();
     if numbers.is_empty() {
         return Ok(LineContext::default());
     }
-    let (store, repo) = (&console.store, at.repo.id);
+    let (store, repo) = (&at.console.store, at.repo.id);
     Ok(LineContext {
         triage: store.duplicates().latest_triage(repo, item_type, &numbers).await?,
         canonicals: store.duplicates().canonicals_of(repo, item_type, Representation::Raw, &numbers).await?,

@@ -1,18 +1,13 @@
 //! What maintainers rule about items, and graces that they call off.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
-use axum::response::Response;
+use axum::extract::Path;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{GraceState, NewOverride, Representation, StoreError};
 use canonry_triage::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate};
 
-use crate::console::Console;
-use crate::layout::errors::PageError;
-use crate::layout::form::Form;
+use crate::layout::errors::{PageError, PageResult};
+use crate::layout::form::{Form, PathFields};
 use crate::layout::formatting::item_path;
 use crate::layout::page::{back_to, repo_path};
 use crate::layout::paging::{number_in, own_path, part_in};
@@ -22,18 +17,13 @@ use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 const NOTE_LIMIT: usize = 500;
 
 /// Rules that an item is a duplicate, is none, or is the one to stay open.
-pub(crate) async fn rule(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
+pub(crate) async fn rule(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let (item_type, number): (ItemType, ItemNumber) = (part_in(&path, "type")?, part_in(&path, "number")?);
     // A cluster's page lets its members be chosen from.
     let number = match form.one("item") {
         Some(chosen) => {
             let chosen: ItemNumber = chosen.parse().map_err(PageError::BadForm)?;
-            in_cluster(&console, &at, item_type, number, chosen).await?;
+            in_cluster(&at, item_type, number, chosen).await?;
             chosen
         }
         None => number,
@@ -50,8 +40,8 @@ pub(crate) async fn rule(
         OverrideKind::Canonical => RulingForm::Canonical,
         OverrideKind::Excluded => RulingForm::Excluded(other()?),
     };
-    at.record(&console, "rule", &format!("{item_type}/{number} {kind}")).await?;
-    let said = ruled(&console, &at, item_type, number, ruling, note.as_deref()).await?;
+    at.record("rule", &format!("{item_type}/{number} {kind}")).await?;
+    let said = ruled(&at, item_type, number, ruling, note.as_deref()).await?;
     let href = item_path(&repo_path(&at.repo), item_type, number);
     let then = form.one("then").map_or(href.as_str(), |then| own_path(Some(then)));
     Ok(back_to(then, &said))
@@ -60,7 +50,6 @@ pub(crate) async fn rule(
 /// Refuses an item that is no member of the cluster whose page the form is on: where that has many pages its number is
 /// typed, and the page would say that this cluster changed when another one did.
 async fn in_cluster(
-    console: &Console,
     at: &RepoVisit,
     item_type: ItemType,
     canonical: ItemNumber,
@@ -70,7 +59,7 @@ async fn in_cluster(
         return Ok(());
     }
     for representation in [Representation::Raw, Representation::Intent] {
-        let of = console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
+        let of = at.console.store.duplicates().canonicals_of(at.repo.id, item_type, representation, &[chosen]).await?;
         if of.get(&chosen) == Some(&canonical) {
             return Ok(());
         }
@@ -87,14 +76,13 @@ enum RulingForm {
 }
 
 async fn ruled(
-    console: &Console,
     at: &RepoVisit,
     item_type: ItemType,
     number: ItemNumber,
     ruling: RulingForm,
     note: Option<&str>,
 ) -> Result<String, PageError> {
-    let (store, now) = (&console.store, console.now());
+    let (store, now) = (&at.console.store, at.console.now());
     let statement = Statement { note, by: at.visit.login() };
     Ok(match ruling {
         RulingForm::Duplicate(other) => {
@@ -131,18 +119,13 @@ fn refused(error: RulingError) -> PageError {
     }
 }
 
-pub(crate) async fn remove(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
+pub(crate) async fn remove(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let id = number_in(&path, "id")?;
     // The id may be another repository's: nothing is done there, and nothing is written down.
-    let newest = console.store.duplicates().override_pages(at.repo.id, id.checked_add(1), 1).await?;
+    let newest = at.console.store.duplicates().override_pages(at.repo.id, id.checked_add(1), 1).await?;
     let is_removed = newest.first().is_some_and(|ruling| ruling.id == id) && {
-        at.record(&console, "remove ruling", &id.to_string()).await?;
-        console.store.duplicates().remove_override(at.repo.id, id, console.now()).await?
+        at.record("remove ruling", &id.to_string()).await?;
+        at.console.store.duplicates().remove_override(at.repo.id, id, at.console.now()).await?
     };
     let said = if is_removed { "The ruling no longer holds." } else { "There is no such ruling in force." };
     let settings = format!("{}/settings", repo_path(&at.repo));
@@ -150,13 +133,8 @@ pub(crate) async fn remove(
 }
 
 /// Has the close called off that an item waits for. The service does it, and edits the comment that announced it, if any.
-pub(crate) async fn cancel_grace(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let found = console.store.close().grace(number_in(&path, "id")?).await?;
+pub(crate) async fn cancel_grace(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let found = at.console.store.close().grace(number_in(&path, "id")?).await?;
     let grace = found.filter(|grace| grace.repo.id == at.repo.id).ok_or(PageError::NotFound)?;
     let href = item_path(&repo_path(&at.repo), grace.item_type, grace.number);
     let list = form.one("then").map(|then| own_path(Some(then)));
@@ -164,10 +142,10 @@ pub(crate) async fn cancel_grace(
     if grace.state != GraceState::Waiting {
         return Ok(back_to(back, "Nothing waits to be closed any more."));
     }
-    at.record(&console, "cancel grace", &format!("{}/{}", grace.item_type, grace.number)).await?;
-    queue_cancel_grace(&console.store, &at.repo, grace.item_type, grace.number, at.visit.login(), console.now())
+    at.record("cancel grace", &format!("{}/{}", grace.item_type, grace.number)).await?;
+    queue_cancel_grace(&at.console.store, &at.repo, grace.item_type, grace.number, at.visit.login(), at.console.now())
         .await?;
-    console.wake_worker.notify_one();
+    at.console.wake_worker.notify_one();
     let said = match list {
         Some(_) => format!("The close of #{} is to be called off; it leaves the list when it was.", grace.number),
         None => "The close is to be called off; this page tells when it was.".to_owned(),

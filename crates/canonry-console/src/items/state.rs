@@ -120,7 +120,6 @@ pub(crate) struct GraceSummary<'a> {
     pub(crate) reason: &'a str,
 }
 
-/// An edge that nothing has superseded.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct JudgedEdge {
     pub(crate) target: ItemNumber,

@@ -13,7 +13,6 @@ use serde_json::Value;
 
 use crate::layout::formatting::{TimeLabel, by, capital, when};
 
-/// Something that happened, in words.
 pub(crate) struct TimelineEvent {
     pub(crate) when: TimeLabel,
     pub(crate) badge: &'static str,
@@ -62,7 +61,7 @@ pub(crate) struct RulingEventLine {
 }
 
 /// What a look led to on GitHub, and by which threshold.
-pub(crate) fn said(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
+pub(crate) fn action_event(stored: &StoredTriageAction, now: Timestamp) -> TimelineEvent {
     let action = &stored.action;
     let (badge, class) = match action.action {
         TriageActionKind::Recorded => ("said nothing", "mute"),
@@ -136,7 +135,7 @@ pub(crate) fn why_it_ended(reason: &str) -> String {
     }
 }
 
-pub(crate) fn grace(grace: &Grace, now: Timestamp) -> GraceEventLine {
+pub(crate) fn grace_event(grace: &Grace, now: Timestamp) -> GraceEventLine {
     let (badge, class) = match grace.state {
         GraceState::Waiting => ("waiting", "warn"),
         GraceState::Cancelled => ("called off", "good"),
@@ -163,7 +162,7 @@ pub(crate) fn grace(grace: &Grace, now: Timestamp) -> GraceEventLine {
     }
 }
 
-pub(crate) fn close(close: &ItemClose, now: Timestamp) -> CloseLine {
+pub(crate) fn close_event(close: &ItemClose, now: Timestamp) -> CloseLine {
     let row = &close.row;
     let target = row.target.map(|target| format!("#{target}")).unwrap_or_default();
     let reason = |result: Option<&str>| result.map(|why| format!(": {why}")).unwrap_or_default();
@@ -206,7 +205,7 @@ pub(crate) fn close(close: &ItemClose, now: Timestamp) -> CloseLine {
     CloseLine { when: when(at, now), badge, class, words, plan: close.plan.get() }
 }
 
-pub(crate) fn write(entry: &OutboxEntry, now: Timestamp) -> WriteLine {
+pub(crate) fn write_line(entry: &OutboxEntry, now: Timestamp) -> WriteLine {
     let (badge, class) = match entry.state {
         OutboxState::Pending => ("owed", "warn"),
         OutboxState::Sent => ("on GitHub", "good"),
@@ -251,7 +250,7 @@ fn written_text(payload: &Value) -> Option<&str> {
 pub(crate) const ECHO: SignedDuration = SignedDuration::from_mins(10);
 
 /// What happened, each thing once: Canonry notes what it does itself, and hears of it from GitHub as well.
-pub(crate) fn events(all: &[OutcomeEvent], now: Timestamp) -> Vec<TimelineEvent> {
+pub(crate) fn people_events(all: &[OutcomeEvent], now: Timestamp) -> Vec<TimelineEvent> {
     let is_own = |event: &OutcomeEvent| matches!(event.by, EventBy::Canonry | EventBy::Approved);
     let mut told: Vec<&OutcomeEvent> = Vec::new();
     for event in all {
@@ -302,7 +301,7 @@ fn event(event: &OutcomeEvent, now: Timestamp) -> TimelineEvent {
 }
 
 /// What became of the issue, and what that taught.
-pub(crate) fn outcome(stored: &StoredOutcome) -> (String, String) {
+pub(crate) fn outcome_sentences(stored: &StoredOutcome) -> (String, String) {
     let became = match stored.outcome.outcome {
         Outcome::Duplicate { of: Some(target) } => format!("It was closed as a duplicate of #{target}."),
         Outcome::Duplicate { of: None } => "It was closed as a duplicate; Canonry was not told of what.".to_owned(),
@@ -331,7 +330,7 @@ pub(crate) fn outcome(stored: &StoredOutcome) -> (String, String) {
     (became, taught)
 }
 
-pub(crate) fn ruling(
+pub(crate) fn ruling_event(
     (ruled, removed_at): &(Override, Option<Timestamp>),
     number: ItemNumber,
     now: Timestamp,

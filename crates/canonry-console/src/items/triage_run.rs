@@ -33,7 +33,6 @@ impl TriageRunContext<'_> {
     }
 }
 
-/// A look, ready for the page.
 pub(crate) struct TriageRunView {
     pub(crate) at: Timestamp,
     pub(crate) when: TimeLabel,
@@ -92,7 +91,11 @@ const PARTS: [(&str, &str); 6] = [
 const SIMILARITY: &str = "similarity";
 
 /// What was found when the item was new, or looked at anew.
-pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &TriageRunContext<'_>) -> TriageRunView {
+pub(crate) fn view_record(
+    stored: &StoredTriageRecord,
+    is_first: bool,
+    context: &TriageRunContext<'_>,
+) -> TriageRunView {
     let record = &stored.record;
     let (badge, class) = match record.verdict {
         Verdict::Duplicate => ("duplicate", "info"),
@@ -116,7 +119,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Tri
                 (false, ItemState::Open) => Some("not near enough to be judged"),
             };
             candidate(
-                world,
+                context,
                 (one.number, shown, one.score.get()),
                 &one.parts,
                 Some(one.state),
@@ -126,7 +129,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Tri
             )
         })
         .collect();
-    let hides = world.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
+    let hides = context.hides_any(record.candidates.iter().map(|one| one.number).chain(record.target));
     let heard = JudgePart::of_record(stored);
     let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
         said: said(record.is_duplicate, record.target),
@@ -143,7 +146,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Tri
         scores: &scores,
         nearest: record.candidates.first().map(|one| (one.number, one.score.get())),
         structure: None,
-        min_edge: world.min_edge,
+        min_edge: context.min_edge,
     };
     let fallback = record
         .source_fallback_reason
@@ -151,7 +154,7 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Tri
         .map(|why| format!(", as the intent card could not be used ({})", why.replace('_', " ")));
     TriageRunView {
         at: stored.created_at,
-        when: when(stored.created_at, world.now),
+        when: when(stored.created_at, context.now),
         occasion: if is_first { "When it was new" } else { "Looked at anew" },
         badge,
         class,
@@ -171,10 +174,10 @@ pub(crate) fn of_record(stored: &StoredTriageRecord, is_first: bool, world: &Tri
 }
 
 /// What was decided about the item among its candidates.
-pub(crate) fn of_decision(
+pub(crate) fn view_decision(
     decision: &StoredDecision,
     sets: &[CandidateSet],
-    world: &TriageRunContext<'_>,
+    context: &TriageRunContext<'_>,
 ) -> TriageRunView {
     let (badge, class) = match decision.status {
         DecisionStatus::Accepted => ("taken for a duplicate", "info"),
@@ -208,10 +211,10 @@ pub(crate) fn of_decision(
         .zip(in_order)
         .map(|((number, alike), score)| {
             let scores = (*number, score, *alike);
-            candidate(world, scores, parts_of(*number), None, decision.target, unseen, &part_names)
+            candidate(context, scores, parts_of(*number), None, decision.target, unseen, &part_names)
         })
         .collect();
-    let hides = world.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
+    let hides = context.hides_any(shown.iter().map(|(number, _)| *number).chain(decision.target));
     let heard = JudgePart::of_decision(decision);
     let is_duplicate = decision.model_is_duplicate.unwrap_or(decision.status == DecisionStatus::Accepted);
     let judge = (heard == JudgePart::Answer).then(|| JudgeLine {
@@ -229,15 +232,15 @@ pub(crate) fn of_decision(
         scores: &scores,
         nearest: shown.first().copied(),
         structure: decision.structure.as_ref(),
-        min_edge: world.min_edge,
+        min_edge: context.min_edge,
     };
     TriageRunView {
         at: decision.created_at,
-        when: when(decision.created_at, world.now),
+        when: when(decision.created_at, context.now),
         occasion,
         badge,
         class,
-        superseded: decision.superseded_at.map(|at| when(at, world.now)),
+        superseded: decision.superseded_at.map(|at| when(at, context.now)),
         compared: by(decision.representation).to_owned(),
         part_names: part_names.iter().map(|(_, word)| *word).collect(),
         candidates,
@@ -262,7 +265,7 @@ fn names_of(all: &[&BTreeMap<String, f64>], with_similarity: bool) -> Vec<(&'sta
 }
 
 fn candidate(
-    world: &TriageRunContext<'_>,
+    context: &TriageRunContext<'_>,
     (number, shown, alike): (ItemNumber, f64, f64),
     parts: &BTreeMap<String, f64>,
     state_then: Option<ItemState>,
@@ -270,7 +273,7 @@ fn candidate(
     unseen: Option<&'static str>,
     part_names: &[(&'static str, &'static str)],
 ) -> CandidateLine {
-    let item = world.others.get(&number);
+    let item = context.others.get(&number);
     let state = match (state_then, item.map(|item| item.state)) {
         (Some(then), Some(now)) if then != now => format!("{then} then, {now} now"),
         (Some(state), _) | (None, Some(state)) => state.to_string(),
@@ -283,7 +286,7 @@ fn candidate(
     };
     CandidateLine {
         number,
-        href: item_path(world.path, world.item_type, number),
+        href: item_path(context.path, context.item_type, number),
         title: item.map(|item| item.title.clone()).unwrap_or_default(),
         state,
         score: score(shown),

@@ -5,12 +5,12 @@ use std::sync::{Arc, LazyLock};
 use axum::Router;
 use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use axum::routing::get;
 use sha2::{Digest as _, Sha256};
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 
 struct Asset {
     path: LazyLock<String>,
@@ -59,7 +59,7 @@ pub(crate) fn routes() -> Router<Arc<Console>> {
     Router::new().route("/assets/{file}", get(show))
 }
 
-async fn show(Path(file): Path<String>) -> Result<Response, PageError> {
+async fn show(Path(file): Path<String>) -> PageResult {
     let asked = format!("/assets/{file}");
     let asset = [&CSS, &JS, &HTMX, &ICON].into_iter().find(|asset| *asset.path == asked).ok_or(PageError::NotFound)?;
     let headers = [(CONTENT_TYPE, asset.kind), (CACHE_CONTROL, "public, max-age=31536000, immutable")];

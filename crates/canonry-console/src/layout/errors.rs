@@ -16,6 +16,8 @@ use crate::layout::theme::Theme;
 use crate::sign_in::cookies::theme_of;
 use crate::sign_in::visit::SignedIn;
 
+pub(crate) type PageResult = Result<Response, PageError>;
+
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
@@ -74,7 +76,7 @@ pub(crate) async fn in_their_frame(State(console): State<Arc<Console>>, request:
     let theme = Theme::of(theme_of(&asked.headers).as_deref());
     let page = match SignedIn::from_request_parts(&mut asked, &console).await {
         // What a deed left to be said is for the next page that is one.
-        Ok(SignedIn(visit)) => PageFrame { flash: None, ..visit.page(&console, told.heading, NavSection::None) },
+        Ok(SignedIn(visit)) => PageFrame { flash: None, ..visit.page(told.heading, NavSection::None) },
         Err(_) => PageFrame { theme, ..PageFrame::bare(told.heading) },
     };
     let Ok(mut framed) = html_with(answer.status(), &ErrorPage { page, told: &told }) else { return answer };

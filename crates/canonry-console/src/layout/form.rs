@@ -1,10 +1,11 @@
 //! Forms that people send: small, from a page of ours, and for their own session.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::to_bytes;
-use axum::extract::{FromRequest, Request};
+use axum::extract::{FromRequest, Path, Query, Request};
 use url::form_urlencoded;
 
 use crate::console::Console;
@@ -17,6 +18,10 @@ const LARGEST: usize = 64 * 1024;
 /// How long it may take to arrive: signing in is open to strangers, who must not hold connections open with it. By the
 /// machine's own clock: it is about the network, not about Canonry's time.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// The parts of an address that a page reads by name.
+pub(crate) type QueryFields = Query<HashMap<String, String>>;
+pub(crate) type PathFields = Path<HashMap<String, String>>;
 
 /// A form of somebody who is signed in. The last argument of a handler that changes something.
 pub(crate) struct Form(Vec<(String, String)>);

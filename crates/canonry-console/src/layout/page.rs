@@ -10,7 +10,7 @@ use axum::response::{IntoResponse as _, Redirect, Response};
 use canonry_store::Repo;
 
 use crate::layout::assets;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::theme::Theme;
 use crate::sign_in::cookies::keep_flash;
 
@@ -193,7 +193,7 @@ impl fmt::Display for CsrfField<'_> {
 impl HtmlSafe for CsrfField<'_> {}
 
 /// The answer with a page, or a part of one.
-pub(crate) fn html(template: &impl Template) -> Result<Response, PageError> {
+pub(crate) fn html(template: &impl Template) -> PageResult {
     html_with(StatusCode::OK, template).map_err(PageError::Render)
 }
 

@@ -33,6 +33,11 @@ pub(crate) fn cut<T>(rows: &mut Vec<T>, most: u32) -> bool {
     follow
 }
 
+/// Keeps what fits on a page, and says where the next one begins, if others follow.
+pub(crate) fn cut_page<T, K>(rows: &mut Vec<T>, most: u32, key: impl FnOnce(&T) -> K) -> Option<K> {
+    if cut(rows, most) { rows.last().map(key) } else { None }
+}
+
 /// The way through a list of which a page is shown: `parts/pager.html` writes it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Pager {
@@ -87,7 +92,6 @@ impl Pager {
     }
 }
 
-/// A page of rows that were looked at one by one.
 pub(crate) struct FilteredPage<T, P> {
     pub(crate) rows: Vec<T>,
     /// The row behind which the next page begins.
@@ -97,15 +101,14 @@ pub(crate) struct FilteredPage<T, P> {
 }
 
 /// Keeps of rows those that fit, as many as a page has. One row more than `looked_at` says that there are others behind.
-pub(crate) fn sift<T, P>(
+pub(crate) fn filter_rows<T, P>(
     mut rows: Vec<T>,
     looked_at: u32,
     page: u32,
     fits: impl FnMut(&T) -> bool,
     place: impl Fn(&T) -> P,
 ) -> FilteredPage<T, P> {
-    let follow = cut(&mut rows, looked_at);
-    let last = rows.last().filter(|_| follow).map(&place);
+    let last = cut_page(&mut rows, looked_at, &place);
     rows.retain(fits);
     if cut(&mut rows, page) {
         return FilteredPage { next: rows.last().map(place), rows, stopped_after: None };
@@ -116,7 +119,7 @@ pub(crate) fn sift<T, P>(
 }
 
 /// Whether a text holds each word of a search, in capitals or not.
-pub(crate) fn holds(text: &str, search: &str) -> bool {
+pub(crate) fn contains_words(text: &str, search: &str) -> bool {
     let text = text.to_lowercase();
     search.split_whitespace().take(MOST_WORDS).all(|word| text.contains(&word.to_lowercase()))
 }
@@ -174,12 +177,12 @@ mod tests {
 
     use jiff::Timestamp;
 
-    use super::{Pager, cut, holds, link, own_path, place, place_in, sift, word};
+    use super::{Pager, contains_words, cut, filter_rows, link, own_path, place, place_in, word};
 
     #[test]
     fn a_search_says_where_it_goes_on_and_whether_it_stopped() {
         let sifted = |rows: i64, divisor: i64| {
-            let sifted = sift((1..=rows).collect(), 6, 2, |row| row % divisor == 0, |row| *row);
+            let sifted = filter_rows((1..=rows).collect(), 6, 2, |row| row % divisor == 0, |row| *row);
             (sifted.rows, sifted.next, sifted.stopped_after)
         };
         assert_eq!(sifted(7, 1), (vec![1, 2], Some(2), None), "the page is full");
@@ -187,16 +190,20 @@ mod tests {
         assert_eq!(sifted(7, 9), (vec![], Some(6), Some(6)));
         assert_eq!(sifted(6, 5), (vec![5], None, None), "all were looked at");
         assert_eq!(sifted(6, 3), (vec![3, 6], None, None));
-        let plain = sift(vec![1, 2, 3], 2, 2, |_| true, |row| *row);
+        let plain = filter_rows(vec![1, 2, 3], 2, 2, |_| true, |row| *row);
         assert_eq!((plain.rows, plain.next, plain.stopped_after), (vec![1, 2], Some(2), None), "that was no search");
     }
 
     #[test]
     fn a_text_holds_every_word_in_any_case() {
-        assert!(holds("one two", "one two one two one two one two nothing"), "eight words count");
+        assert!(contains_words("one two", "one two one two one two one two nothing"), "eight words count");
         let query = HashMap::from([("text".to_owned(), format!(" a{}", "ä".repeat(900)))]);
         assert_eq!(word(&query, "text").len(), 499);
-        assert!(holds("Über den CRASH", "crash über") && holds("anything", " ") && !holds("crash", "crash reader"));
+        assert!(
+            contains_words("Über den CRASH", "crash über")
+                && contains_words("anything", " ")
+                && !contains_words("crash", "crash reader")
+        );
     }
 
     #[test]

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::extract::{Path, Query};
+use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::{get, post};
 use canonry_domain::{AdjudicationWord, Item, ItemNumber, ItemState, PeoplesWord, Verdict, VerdictShare};
 use canonry_store::{Adjudication, AdjudicationFilter, AdjudicationId, AdjudicationKind, SampleProgress};
 use jiff::Timestamp;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
-use crate::layout::form::Form;
+use crate::layout::form::{Form, PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, by, counted, item_path, percent, score, share, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
-use crate::layout::paging::{Pager, cut, link, number, number_in};
+use crate::layout::paging::{Pager, cut_page, link, number, number_in};
 use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 
 /// Cases of a sample, unless somebody asks for more or fewer.
@@ -121,7 +121,6 @@ struct AdjudicationCase {
     seed: i64,
 }
 
-/// One of the two items.
 struct AdjudicationSide {
     href: String,
     number: ItemNumber,
@@ -131,7 +130,6 @@ struct AdjudicationSide {
     is_stored: bool,
 }
 
-/// What Canonry had said about a case, and what a person said.
 struct AdjudicationAnswer {
     href: String,
     number: ItemNumber,
@@ -150,12 +148,8 @@ struct SampleRow {
     answered: u64,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let (store, queue) = (&console.store, AdjudicationQueue::from_query(&query));
+async fn show(MaintainerOf(at): MaintainerOf, Query(query): QueryFields) -> PageResult {
+    let (store, queue) = (&at.console.store, AdjudicationQueue::from_query(&query));
     let after = number(&query, "after");
     let case = store.judge().next_adjudication_of(at.repo.id, queue.filter, after.map(AdjudicationId::of)).await?;
     let answered = match number(&query, "answered") {
@@ -165,25 +159,18 @@ async fn show(
         None => None,
     };
     let samples = number(&query, "samples").map(AdjudicationId::of);
-    page(&console, &at, AdjudicationSelection { case, answered, is_blind: !queue.shows_verdict, after, queue, samples })
-        .await
+    page(&at, AdjudicationSelection { case, answered, is_blind: !queue.shows_verdict, after, queue, samples }).await
 }
 
-async fn show_one(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show_one(MaintainerOf(at): MaintainerOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
     let queue = AdjudicationQueue::from_query(&query);
-    let case = console.store.judge().adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
+    let case = at.console.store.judge().adjudication(at.repo.id, id_of(&path)?).await?.ok_or(PageError::NotFound)?;
     // What was answered is shown with its verdict: the person has seen it already.
     let is_blind = !queue.shows_verdict && case.answer.is_none();
     let shown = AdjudicationSelection { case: Some(case), answered: None, is_blind, after: None, queue, samples: None };
-    page(&console, &at, shown).await
+    page(&at, shown).await
 }
 
-/// What the page is to show.
 struct AdjudicationSelection {
     case: Option<Adjudication>,
     answered: Option<Adjudication>,
@@ -194,24 +181,23 @@ struct AdjudicationSelection {
     samples: Option<AdjudicationId>,
 }
 
-async fn page(console: &Console, at: &RepoVisit, shown: AdjudicationSelection) -> Result<Response, PageError> {
+async fn page(at: &RepoVisit, shown: AdjudicationSelection) -> PageResult {
     let AdjudicationSelection { case, answered, is_blind, after, queue, samples: before } = shown;
-    let (path, now) = (repo_path(&at.repo), console.now());
+    let (path, now) = (repo_path(&at.repo), at.console.now());
     let here = format!("{path}/adjudicate");
-    let totals = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
-    let newest = console.store.judge().adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
+    let totals = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
+    let newest = at.console.store.judge().adjudication_samples(at.repo.id, None, SAMPLES + 1).await?;
     let next_seed = newest.iter().map(|sample| sample.seed).max().unwrap_or(0).saturating_add(1);
     let mut samples = match before {
         None => newest,
-        Some(_) => console.store.judge().adjudication_samples(at.repo.id, before, SAMPLES + 1).await?,
+        Some(_) => at.console.store.judge().adjudication_samples(at.repo.id, before, SAMPLES + 1).await?,
     };
-    let has_more = cut(&mut samples, SAMPLES);
-    let next = samples.last().filter(|_| has_more).map(|last| ("samples", last.newest.get().to_string()));
+    let next = cut_page(&mut samples, SAMPLES, |last| ("samples", last.newest.get().to_string()));
     let kept = queue.fields();
     let kept = kept.each_ref().map(|(name, value)| (*name, value.as_str()));
     let pager = Pager::new("Pages of samples", &here, &kept, before.is_none(), next).of_section("samples");
     let case = match case {
-        Some(case) => Some(side_by_side(console, at, case, is_blind, queue).await?),
+        Some(case) => Some(side_by_side(at, case, is_blind, queue).await?),
         None => None,
     };
     let other = AdjudicationQueue { shows_verdict: is_blind, ..queue };
@@ -219,7 +205,7 @@ async fn page(console: &Console, at: &RepoVisit, shown: AdjudicationSelection) -
     let precision = totals.precision();
     html(&AdjudicationPage {
         page: at
-            .page(console, "Adjudicate", NavSection::Adjudicate)
+            .page("Adjudicate", NavSection::Adjudicate)
             .cli(format!("canonry report-audit --repo {}", at.repo.name)),
         shows_verdict: queue.shows_verdict,
         other_mode: other.link(&here, &[]),
@@ -247,7 +233,6 @@ async fn page(console: &Console, at: &RepoVisit, shown: AdjudicationSelection) -
 }
 
 async fn side_by_side(
-    console: &Console,
     at: &RepoVisit,
     one: Adjudication,
     is_blind: bool,
@@ -255,10 +240,10 @@ async fn side_by_side(
 ) -> Result<AdjudicationCase, PageError> {
     let path = repo_path(&at.repo);
     let numbers = [one.case.number, one.case.target];
-    let items = console.store.corpus().items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
+    let items = at.console.store.corpus().items_by_number(at.repo.id, one.case.item_type, &numbers).await?;
     let side = |number: ItemNumber| {
         let item = items.iter().find(|item| item.number == number);
-        side(item, number, item_path(&path, one.case.item_type, number), is_blind, console.now())
+        side(item, number, item_path(&path, one.case.item_type, number), is_blind, at.console.now())
     };
     let id = one.id.get();
     Ok(AdjudicationCase {
@@ -328,11 +313,7 @@ fn sample_row(sample: &SampleProgress, here: &str, now: Timestamp) -> SampleRow 
     SampleRow { seed, href: link(here, &[("seed", &seed.to_string())]), drawn: when(drawn_at, now), cases, answered }
 }
 
-async fn draw(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn draw(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let number = |name: &str, what: &str| {
         form.needed(name)?.parse::<i64>().map_err(|_| PageError::BadForm(format!("{what} must be a whole number")))
     };
@@ -344,8 +325,8 @@ async fn draw(
         _ => (AdjudicationKind::Triage, "verdicts"),
     };
     let subject = format!("{size} {from}, seed {seed}");
-    at.record(&console, "draw-sample", &subject).await?;
-    let drawn = console.store.judge().draw_adjudications(at.repo.id, kind, seed, size, console.now()).await?;
+    at.record("draw-sample", &subject).await?;
+    let drawn = at.console.store.judge().draw_adjudications(at.repo.id, kind, seed, size, at.console.now()).await?;
     let flash = match (drawn, kind) {
         (0, AdjudicationKind::Triage) => {
             "Nothing new was drawn: this sample is drawn already, or no new item was triaged yet.".to_owned()
@@ -358,12 +339,7 @@ async fn draw(
     Ok(back_to(&format!("{}/adjudicate", repo_path(&at.repo)), &flash))
 }
 
-async fn answer(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn answer(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
     let id = id_of(&path)?;
     let word: AdjudicationWord = form
         .needed("word")?
@@ -371,9 +347,9 @@ async fn answer(
         .map_err(|_| PageError::BadForm("the answer must be same, different or unsure".to_owned()))?;
     let here = format!("{}/adjudicate", repo_path(&at.repo));
     let queue = AdjudicationQueue::of(|name| form.one(name));
-    console.store.judge().adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
-    at.record(&console, "adjudicate", &format!("case {}: {word}", id.get())).await?;
-    if !console.store.judge().adjudicate(at.repo.id, id, word, at.visit.login(), console.now()).await? {
+    at.console.store.judge().adjudication(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    at.record("adjudicate", &format!("case {}: {word}", id.get())).await?;
+    if !at.console.store.judge().adjudicate(at.repo.id, id, word, at.visit.login(), at.console.now()).await? {
         return Ok(back_to(
             &queue.link(&here, &[]),
             "Somebody else has answered this case; their answer stays. Here is the next one.",
@@ -398,7 +374,6 @@ pub(crate) struct PeoplesLane {
     pub(crate) rows: Vec<PeoplesRow>,
 }
 
-/// One verdict, or one level of it.
 pub(crate) struct PeoplesRow {
     pub(crate) words: String,
     pub(crate) is_level: bool,

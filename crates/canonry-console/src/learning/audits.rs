@@ -1,12 +1,10 @@
 //! Audits: how a cheap judge compares with a strong one and with people, and what tighter gates would change.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use axum::routing::get;
 use canonry_domain::{AuditTally, Extractor, PeoplesWord, RepoName};
 use canonry_store::{AuditFilter, AuditRun, Representation};
@@ -14,8 +12,9 @@ use jiff::Timestamp;
 
 use crate::charts::sweep::{precision_of, recall_of};
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, judge_in_words, score, share, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
 use crate::layout::paging::{PAGE, Pager, cut, number, number_in, word};
@@ -53,19 +52,15 @@ struct AuditRow {
     recall: String,
 }
 
-async fn list(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     // What cannot be understood is not asked for.
     let judge: Option<Extractor> = word(&query, "judge").parse().ok();
     let representation: Option<Representation> = word(&query, "source").parse().ok();
     let before = number(&query, "before");
     let filter = AuditFilter { judge: judge.map(Extractor::as_str), representation };
-    let mut audits = console.store.judge().audits(at.repo.id, filter, before, PAGE + 1).await?;
+    let mut audits = at.console.store.judge().audits(at.repo.id, filter, before, PAGE + 1).await?;
     let has_more = cut(&mut audits, PAGE);
-    let people = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
+    let people = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     let path = repo_path(&at.repo);
     let here = format!("{path}/audits");
     let next = audits.last().filter(|_| has_more).map(|(run, _)| ("before", run.id.to_string()));
@@ -74,10 +69,8 @@ async fn list(
         ("source", representation.map(Representation::as_str).unwrap_or_default()),
     ];
     html(&AuditsPage {
-        page: at
-            .page(&console, "Audits", NavSection::Audits)
-            .cli(format!("canonry report-audit --repo {}", at.repo.name)),
-        rows: audits.iter().map(|(run, tally)| audit_row(run, tally, &here, console.now())).collect(),
+        page: at.page("Audits", NavSection::Audits).cli(format!("canonry report-audit --repo {}", at.repo.name)),
+        rows: audits.iter().map(|(run, tally)| audit_row(run, tally, &here, at.console.now())).collect(),
         judges: choices(Extractor::ALL, judge, |one| (one.as_str(), one.as_str())),
         sources: choices(&[Representation::Raw, Representation::Intent], representation, |one| match one {
             Representation::Raw => ("raw", "title and body"),
@@ -126,35 +119,35 @@ struct AuditPage {
     simulation: GateSimulationView,
 }
 
-/// The part of the page that the sliders change.
 #[derive(Template)]
 #[template(path = "learning/gate_simulation.html")]
 struct SimulationPart {
     simulation: GateSimulationView,
 }
 
-async fn one(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(segments): Path<HashMap<String, String>>,
-    Query(sliders): Query<GateSliders>,
-) -> Result<Response, PageError> {
+async fn one(ReaderOf(at): ReaderOf, Path(segments): PathFields, Query(sliders): Query<GateSliders>) -> PageResult {
     let id = number_in(&segments, "id")?;
-    let run =
-        console.store.judge().audit_run(id).await?.filter(|run| run.repo == at.repo.id).ok_or(PageError::NotFound)?;
-    let audited = console.store.judge().audit_items(id).await?;
+    let run = at
+        .console
+        .store
+        .judge()
+        .audit_run(id)
+        .await?
+        .filter(|run| run.repo == at.repo.id)
+        .ok_or(PageError::NotFound)?;
+    let audited = at.console.store.judge().audit_items(id).await?;
     let path = repo_path(&at.repo);
     let last_rank = last_rank(&audited);
     let simulation = simulated(&audited, &sliders, last_rank, &path, &at.repo.name, id);
     if at.visit.is_htmx {
         return html(&SimulationPart { simulation });
     }
-    let people = PeoplesWord::of(&console.store.judge().adjudication_totals(at.repo.id).await?);
+    let people = PeoplesWord::of(&at.console.store.judge().adjudication_totals(at.repo.id).await?);
     html(&AuditPage {
-        page: at.page(&console, &format!("Audit {id}"), NavSection::Audits).cli(simulation.command.clone()),
+        page: at.page(&format!("Audit {id}"), NavSection::Audits).cli(simulation.command.clone()),
         here: format!("{path}/audits/{id}"),
         id,
-        made: when(run.created_at, console.now()),
+        made: when(run.created_at, at.console.now()),
         cheap: judge_in_words(&run.audit.cheap_provider, &run.audit.cheap_model),
         strong: judge_in_words(&run.audit.strong_provider, &run.audit.strong_model),
         proof: (run.audit.cheap_provider != Extractor::Local.as_str())

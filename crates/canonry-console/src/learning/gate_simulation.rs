@@ -61,7 +61,6 @@ fn moved(number: &Option<String>, slider: &Option<String>, was: &Option<String>)
     if number.is_some() && (number != was || slider.is_none()) { number } else { slider.or(number) }
 }
 
-/// An audit with some gates, in words.
 pub(crate) struct GateSimulationView {
     pub(crate) is_tighter: bool,
     pub(crate) score: f64,
@@ -81,7 +80,6 @@ pub(crate) struct GateSimulationView {
     pub(crate) command: String,
 }
 
-/// How often one class occurs.
 pub(crate) struct ClassRow {
     pub(crate) words: &'static str,
     pub(crate) stored: u64,
@@ -89,14 +87,12 @@ pub(crate) struct ClassRow {
     pub(crate) change: String,
 }
 
-/// The audit with usual gates.
 pub(crate) struct PointRow {
     pub(crate) gates: String,
     pub(crate) precision: String,
     pub(crate) recall: String,
 }
 
-/// An item whose class changes.
 pub(crate) struct ChangeRow {
     pub(crate) href: String,
     pub(crate) number: i64,

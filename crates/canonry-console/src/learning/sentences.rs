@@ -99,7 +99,6 @@ pub(crate) fn what_would_move(
     words
 }
 
-/// An outcome in words.
 pub(crate) struct LatestRow {
     pub(crate) href: String,
     pub(crate) number: i64,

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_domain::{
     Component, CountedLessons, CurrentThreshold, LessonKind, LessonPeriod, ThresholdRule, ThresholdSettings,
@@ -20,11 +19,12 @@ use crate::charts::bars::{Bar, Bars, bars};
 use crate::charts::reliability::{ReliabilityPlot, reliability_plot};
 use crate::charts::step_line::{StepLine, StepPoint, step_line};
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{TimeLabel, counted, percent, share, thousands, when};
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{Pager, cut, link, number, place, place_in, word};
+use crate::layout::paging::{Pager, cut, cut_page, link, number, place, place_in, word};
 use crate::learning::sentences::{LatestRow, holds, latest_row, rests_on, sentence, step_words, what_would_move};
 use crate::sign_in::visit::{ReaderOf, RepoVisit};
 
@@ -122,17 +122,13 @@ struct ThresholdCheck {
     older_rules: bool,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     // To check is to read every event of every issue.
     let checks = query.contains_key("check");
     if checks && !at.can_maintain() {
         return Err(PageError::Forbidden("maintainers of this repository"));
     }
-    let store = &console.store;
+    let store = &at.console.store;
     let settings = store.learning().threshold_settings(at.repo.id).await?;
     let thresholds = store.learning().thresholds(at.repo.id).await?;
     let adjustments = store.learning().threshold_adjustments(at.repo.id, ADJUSTMENTS).await?;
@@ -149,15 +145,14 @@ async fn show(
         }
         false => None,
     };
-    let lessons = LessonsPage::read(&console, &at, component.as_ref(), &query).await?;
+    let lessons = LessonsPage::read(&at, component.as_ref(), &query).await?;
     // A component that has no threshold of its own follows the repository's, whose moves are shown then.
     let own = component.as_ref().filter(|component| thresholds.components.contains_key(component));
-    let moves = ThresholdMoves::read(&console, &at, own, component.as_ref(), &query).await?;
+    let moves = ThresholdMoves::read(&at, own, component.as_ref(), &query).await?;
     let known = ThresholdPageData { settings, thresholds, component, log, adjustments, moves, lessons, checked };
-    html(&known.page(&at, &console))
+    html(&known.page(&at, &at.console))
 }
 
-/// A page of what was learned.
 struct LessonsPage {
     rows: Vec<LearnedOutcome>,
     kind: Option<LessonKind>,
@@ -166,7 +161,6 @@ struct LessonsPage {
 
 impl LessonsPage {
     async fn read(
-        console: &Console,
         at: &RepoVisit,
         component: Option<&Component>,
         query: &HashMap<String, String>,
@@ -174,9 +168,9 @@ impl LessonsPage {
         let kind: Option<LessonKind> = word(query, "taught").parse().ok();
         let before: Option<(Timestamp, i64)> = place_in(word(query, "lessons"));
         let filter = LessonFilter { component, kind };
-        let mut rows = console.store.learning().latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
+        let mut rows = at.console.store.learning().latest_lessons(at.repo.id, filter, before, LATEST + 1).await?;
         let more = cut(&mut rows, LATEST);
-        at.hide_titles(console, rows.iter_mut().map(|one| (one.number, &mut one.title))).await?;
+        at.hide_titles(rows.iter_mut().map(|one| (one.number, &mut one.title))).await?;
         let next = rows.last().filter(|_| more).map(|last| ("lessons", place(last.at, last.id)));
         let here = format!("{}/learning", repo_path(&at.repo));
         let component = component.map_or("", Component::as_str);
@@ -195,7 +189,6 @@ struct ThresholdMoves {
 
 impl ThresholdMoves {
     async fn read(
-        console: &Console,
         at: &RepoVisit,
         of: Option<&Component>,
         chosen: Option<&Component>,
@@ -203,9 +196,8 @@ impl ThresholdMoves {
     ) -> Result<Self, PageError> {
         let before = number(query, "moves");
         let mut rows =
-            console.store.learning().threshold_adjustment_pages(at.repo.id, of, before, ADJUSTMENTS + 1).await?;
-        let more = cut(&mut rows, ADJUSTMENTS);
-        let next = rows.last().filter(|_| more).map(|last| ("moves", last.id.to_string()));
+            at.console.store.learning().threshold_adjustment_pages(at.repo.id, of, before, ADJUSTMENTS + 1).await?;
+        let next = cut_page(&mut rows, ADJUSTMENTS, |last| ("moves", last.id.to_string()));
         let here = format!("{}/learning", repo_path(&at.repo));
         let component = chosen.map_or("", Component::as_str);
         let kept = [("component", component), ("taught", word(query, "taught")), ("lessons", word(query, "lessons"))];
@@ -253,7 +245,7 @@ impl ThresholdPageData {
         let check = if self.checked.is_some() { " --check" } else { "" };
         let command = format!("canonry thresholds --repo {}{check}", at.repo.name);
         LearningPage {
-            page: at.page(console, "Learning", NavSection::Learning).cli(command),
+            page: at.page("Learning", NavSection::Learning).cli(command),
             chosen: component.map(|component| component.as_str().to_owned()),
             components: self.choices(component),
             own_bucket,

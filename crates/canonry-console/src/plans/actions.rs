@@ -1,22 +1,19 @@
 //! What maintainers do with plans: have one made, say yes or no to its rows, have it applied or undone.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
-
-use axum::extract::{Path, State};
+use axum::extract::Path;
 use axum::http::{HeaderName, HeaderValue};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use canonry_domain::{ApplyForecast, ItemNumber, ItemType, ONLY_EXCLUDE, Probability, TargetPolicy, UndoReason};
 use canonry_server::{
     ApplyOrder, PlanOrder, UndoOrder, is_being_applied, is_word_taken_now, queue_apply, queue_plan, queue_undo,
 };
 use canonry_store::PlanSummary;
-use canonry_triage::{age_of_plan, forecast_apply, has_close_begun};
+use canonry_triage::{age_of_plan, forecast_apply, has_close_begun, set_rows_approved};
 
 use crate::admin::repo_settings::settings_of;
 use crate::console::Console;
-use crate::layout::errors::PageError;
-use crate::layout::form::Form;
+use crate::layout::errors::{PageError, PageResult};
+use crate::layout::form::{Form, PathFields};
 use crate::layout::formatting::counted;
 use crate::layout::page::{NavSection, back_to, html, repo_path};
 use crate::plans::plan_page::{PlanBodyPart, PlanPageRequest, plan_of, plan_path, refused, refused_at, review};
@@ -28,11 +25,7 @@ use crate::sign_in::visit::{MaintainerOf, RepoVisit};
 /// Characters of a note that goes under an item.
 const LONGEST_NOTE: usize = 2_000;
 
-pub(crate) async fn make(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    form: Form,
-) -> Result<Response, PageError> {
+pub(crate) async fn make(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let item_type: Option<ItemType> = read(&form, "type")?;
     let policy: Option<TargetPolicy> = read(&form, "policy")?;
     let min_close = match form.one("min_close") {
@@ -42,10 +35,10 @@ pub(crate) async fn make(
         }
         None => None,
     };
-    note(&console, &at, "plan", "a new plan").await?;
+    note(&at, "plan", "a new plan").await?;
     let order = PlanOrder { item_type, min_close, policy, by: at.visit.login().cloned() };
-    queue_plan(&console.store, &at.repo, &order, console.now()).await?;
-    console.wake_worker.notify_one();
+    queue_plan(&at.console.store, &at.repo, &order, at.console.now()).await?;
+    at.console.wake_worker.notify_one();
     Ok(back_to(
         &format!("{}/plans", repo_path(&at.repo)),
         "A plan is being made; it appears below in a moment. It keeps exclusions, and approvals of what did not change.",
@@ -53,14 +46,9 @@ pub(crate) async fn make(
 }
 
 /// Notes a person's word on rows: one, many, or all that have none.
-pub(crate) async fn say(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let look = PlanSelection::of(|name| form.one(name));
+pub(crate) async fn say(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let selection = PlanSelection::of(|name| form.one(name));
     let word = form.needed("word")?;
     let (approved, done) = match word {
         "approve" => (Some(true), "Approved"),
@@ -69,25 +57,21 @@ pub(crate) async fn say(
         other => return Err(PageError::BadForm(format!("“{other}” is nothing that can be said of a row"))),
     };
     let items = items_of(&form)?;
-    if !is_word_taken_now(&console.store, &at.repo, plan.run.id, approved, console.now()).await? {
+    if !is_word_taken_now(&at.console.store, &at.repo, plan.run.id, approved, at.console.now()).await? {
         // The row stays the current one: the next key is meant for it.
         let row = if let [row] = items[..] { Some(row) } else { None };
-        return refused_at(&console, &at, &plan, look, row, format!("Nothing was changed. {ONLY_EXCLUDE}")).await;
+        return refused_at(&at, &plan, selection, row, format!("Nothing was changed. {ONLY_EXCLUDE}")).await;
     }
-    let (by, now, id) = (at.visit.login(), console.now(), plan.run.id);
+    let (by, now, id) = (at.visit.login(), at.console.now(), plan.run.id);
     let noted = if form.one("all").is_some() {
-        note(&console, &at, word, &format!("all rows of plan {id}")).await?;
-        console.store.plans().set_all_approved(id, None, approved, by, now).await?
+        note(&at, word, &format!("all rows of plan {id}")).await?;
+        at.console.store.plans().set_all_approved(id, None, approved, by, now).await?
     } else {
         if items.is_empty() {
-            return refused(&console, &at, &plan, look, "Choose at least one row first.".to_owned()).await;
+            return refused(&at, &plan, selection, "Choose at least one row first.").await;
         }
-        note(&console, &at, word, &format!("{} of plan {id}", named(&items))).await?;
-        let mut noted = 0;
-        for (item_type, numbers) in by_type(&items) {
-            noted += console.store.plans().set_approved(id, item_type, &numbers, approved, by, now).await?;
-        }
-        noted
+        note(&at, word, &format!("{} of plan {id}", named(&items))).await?;
+        set_rows_approved(&at.console.store, id, items.iter().copied(), approved, by, now).await?
     };
     let words = match (noted, items.as_slice()) {
         (0, _) => {
@@ -98,27 +82,27 @@ pub(crate) async fn say(
         (noted, _) => format!("{done} {}.", counted(noted as u64, "row")),
     };
     let words = match approved {
-        Some(false) if noted > 0 && may_be_late(&console, &at, &plan, &items).await? => {
+        Some(false) if noted > 0 && may_be_late(&at, &plan, &items).await? => {
             format!("{words} A close had begun by then: what GitHub has already can be opened again here.")
         }
         _ => words,
     };
     // The word may have moved the row out of what is listed; the next one is looked for from its place.
     let row = match (form.one("move"), items.as_slice()) {
-        (Some(_), [row]) => next_row(&console, &plan, &look, *row).await?.or(Some(*row)),
+        (Some(_), [row]) => next_row(&at.console, &plan, &selection, *row).await?.or(Some(*row)),
         _ => None,
     };
     let to = plan_path(&at, id);
     let to =
         row.map_or_else(|| to.clone(), |(item_type, number)| format!("{to}/rows/{}", write_item(item_type, number)));
-    let to = look.link(&to);
+    let to = selection.link(&to);
     if !at.visit.is_htmx {
         return Ok(back_to(&to, &words));
     }
-    let plan = plan_of(&console, &at, &path).await?;
+    let plan = plan_of(&at, &path).await?;
     let said = Some(PlanBanner { class: if noted == 0 { "warn" } else { "good" }, words });
-    let review = review(&console, &at, &plan, PlanPageRequest { look, row, said, focus: true }).await?;
-    let mut answer = html(&PlanBodyPart { page: at.page(&console, "Plan", NavSection::Plans), review })?;
+    let review = review(&at, &plan, PlanPageRequest { selection, row, said, focus: true }).await?;
+    let mut answer = html(&PlanBodyPart { page: at.page("Plan", NavSection::Plans), review })?;
     if let Ok(to) = HeaderValue::try_from(to) {
         answer.headers_mut().insert(HeaderName::from_static("hx-replace-url"), to);
     }
@@ -126,14 +110,9 @@ pub(crate) async fn say(
 }
 
 /// Has a plan applied, after its confirmation was typed.
-pub(crate) async fn apply(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let look = PlanSelection::of(|name| form.one(name));
+pub(crate) async fn apply(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let selection = PlanSelection::of(|name| form.one(name));
     // Never guessed: whoever meant the approved ones must not close the others.
     let approved_only = match form.one("approved_only") {
         Some("0") => false,
@@ -141,18 +120,18 @@ pub(crate) async fn apply(
         _ => {
             let words =
                 "Nothing was applied: choose what is closed, the approved rows or everything that nobody excluded.";
-            return refused(&console, &at, &plan, look, words.to_owned()).await;
+            return refused(&at, &plan, selection, words).await;
         }
     };
-    let settings = settings_of(&console, at.repo.id).await?;
-    let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
-    let progress = progress_view(&console, &at, &plan).await?;
-    let why_not = why_not_applied(&console, &at, &plan, &settings, &age, progress.as_ref()).await?;
+    let settings = settings_of(&at.console, at.repo.id).await?;
+    let age = age_of_plan(&at.console.store, &plan.run, at.console.now()).await?;
+    let progress = progress_view(&at, &plan).await?;
+    let why_not = why_not_applied(&at, &plan, &settings, &age, progress.as_ref()).await?;
     if let Some(words) = why_not {
-        return refused(&console, &at, &plan, look, format!("Nothing was applied: {words}.")).await;
+        return refused(&at, &plan, selection, format!("Nothing was applied: {words}.")).await;
     }
     let most = settings.config.close.max_per_day;
-    let forecast = forecast_apply(&console.store, &at.repo, plan.run.id, most, console.now()).await?;
+    let forecast = forecast_apply(&at.console.store, &at.repo, plan.run.id, most, at.console.now()).await?;
     let ApplyForecast { closes: count, kept_back } = if approved_only { forecast.approved_only } else { forecast.all };
     if count == 0 {
         let words = if approved_only {
@@ -160,82 +139,67 @@ pub(crate) async fn apply(
         } else {
             "Nothing was applied: today's limit of closes that nobody approved is reached. Approve rows to close them now."
         };
-        return refused(&console, &at, &plan, look, words.to_owned()).await;
+        return refused(&at, &plan, selection, words).await;
     }
     let phrase = apply_phrase(&at, count);
     if form.one("confirm") != Some(phrase.as_str()) {
         let words = format!("Nothing was applied: to close {}, type “{phrase}”.", counted(count, "item"));
-        return refused(&console, &at, &plan, look, words).await;
+        return refused(&at, &plan, selection, words).await;
     }
     let id = plan.run.id;
     let of = if approved_only { "approved rows of plan" } else { "plan" };
-    note(&console, &at, "apply", &format!("{of} {id}: {}", counted(count, "row"))).await?;
+    note(&at, "apply", &format!("{of} {id}: {}", counted(count, "row"))).await?;
     let order = ApplyOrder { plan: id, approved_only, only_takes_back: false, by: at.visit.login().cloned() };
-    if queue_apply(&console.store, &at.repo, &order, console.now()).await?.is_none() {
-        return refused(&console, &at, &plan, look, format!("Nothing was applied: {WORKED_ON}.")).await;
+    if queue_apply(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
+        return refused(&at, &plan, selection, format!("Nothing was applied: {WORKED_ON}.")).await;
     }
-    console.wake_worker.notify_one();
+    at.console.wake_worker.notify_one();
     let more = if kept_back > 0 { format!(" The daily limit keeps {kept_back} back.") } else { String::new() };
     let words = format!("Closing {} has begun; you can leave this page.{more}", counted(count, "item"));
     Ok(back_to(&plan_path(&at, id), &words))
 }
 
 /// Stops an apply before its next row. What is closed stays closed until it is undone.
-pub(crate) async fn stop(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
+pub(crate) async fn stop(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
     let id = plan.run.id;
-    if !is_being_applied(&console.store, &at.repo, id).await? {
-        let look = PlanSelection::of(|name| form.one(name));
-        return refused(&console, &at, &plan, look, "Nothing was stopped: no apply is under way.".to_owned()).await;
+    if !is_being_applied(&at.console.store, &at.repo, id).await? {
+        let selection = PlanSelection::of(|name| form.one(name));
+        return refused(&at, &plan, selection, "Nothing was stopped: no apply is under way.").await;
     }
-    note(&console, &at, "stop", &format!("the apply of plan {id}")).await?;
-    console.store.plans().stop_apply(id, at.visit.login(), console.now()).await?;
-    console.wake_worker.notify_one();
+    note(&at, "stop", &format!("the apply of plan {id}")).await?;
+    at.console.store.plans().stop_apply(id, at.visit.login(), at.console.now()).await?;
+    at.console.wake_worker.notify_one();
     Ok(back_to(&plan_path(&at, id), "The apply stops before the next row. Nothing more is closed."))
 }
 
 /// Has closes taken back that were begun and that no apply will go on with. Their comments, if any, are corrected.
-pub(crate) async fn withdraw(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let look = PlanSelection::of(|name| form.one(name));
-    let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
-    let progress = progress_view(&console, &at, &plan).await?;
-    let begun = begun_in_vain(&console, &at, &plan, &age, progress.as_ref()).await?;
+pub(crate) async fn withdraw(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let selection = PlanSelection::of(|name| form.one(name));
+    let age = age_of_plan(&at.console.store, &plan.run, at.console.now()).await?;
+    let progress = progress_view(&at, &plan).await?;
+    let begun = begun_in_vain(&at, &plan, &age, progress.as_ref()).await?;
     if begun == 0 {
         let words = "Nothing was taken back: no close of this plan waits that could not be carried out.";
-        return refused(&console, &at, &plan, look, words.to_owned()).await;
+        return refused(&at, &plan, selection, words).await;
     }
     let id = plan.run.id;
-    note(&console, &at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
+    note(&at, "withdraw", &format!("{} of plan {id}", counted(begun as u64, "begun close"))).await?;
     // An apply that is refused, or that finds its rows left out, takes back what it had begun. It closes nothing: an old
     // plan never gets good again, and while this waits no exclusion can be taken back.
     let order = ApplyOrder { plan: id, approved_only: true, only_takes_back: true, by: at.visit.login().cloned() };
-    if queue_apply(&console.store, &at.repo, &order, console.now()).await?.is_none() {
-        return refused(&console, &at, &plan, look, format!("Nothing was taken back: {WORKED_ON}.")).await;
+    if queue_apply(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
+        return refused(&at, &plan, selection, format!("Nothing was taken back: {WORKED_ON}.")).await;
     }
-    console.wake_worker.notify_one();
+    at.console.wake_worker.notify_one();
     Ok(back_to(&plan_path(&at, id), "What was begun is being taken back; nothing more is closed."))
 }
 
 /// Has an item, or everything that the plan closed, opened again.
-pub(crate) async fn undo(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-    form: Form,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let look = PlanSelection::of(|name| form.one(name));
+pub(crate) async fn undo(MaintainerOf(at): MaintainerOf, Path(path): PathFields, form: Form) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let selection = PlanSelection::of(|name| form.one(name));
     let item = match form.one("item") {
         Some(text) => Some(read_item(text).ok_or_else(|| unknown_item(text))?),
         None => None,
@@ -252,34 +216,29 @@ pub(crate) async fn undo(
     };
     if plan.totals.can_be_undone() == 0 {
         let words = "Nothing was undone: nothing that this plan closed is left to be opened again.";
-        return refused(&console, &at, &plan, look, words.to_owned()).await;
+        return refused(&at, &plan, selection, words).await;
     }
     if form.one("confirm") != Some(phrase.as_str()) {
-        return refused(&console, &at, &plan, look, format!("Nothing was undone: to do it, type “{phrase}”.")).await;
+        return refused(&at, &plan, selection, format!("Nothing was undone: to do it, type “{phrase}”.")).await;
     }
     let id = plan.run.id;
     let what = item.map_or_else(|| "everything".to_owned(), |item| named(&[item]));
-    note(&console, &at, "undo", &format!("{what} of plan {id}: {reason}")).await?;
+    note(&at, "undo", &format!("{what} of plan {id}: {reason}")).await?;
     let order = UndoOrder { plan: id, item, reason, note: said, by: at.visit.login().cloned() };
-    if queue_undo(&console.store, &at.repo, &order, console.now()).await?.is_none() {
-        return refused(&console, &at, &plan, look, format!("Nothing more was undone: {WORKED_ON}.")).await;
+    if queue_undo(&at.console.store, &at.repo, &order, at.console.now()).await?.is_none() {
+        return refused(&at, &plan, selection, format!("Nothing more was undone: {WORKED_ON}.")).await;
     }
-    console.wake_worker.notify_one();
+    at.console.wake_worker.notify_one();
     Ok(back_to(&plan_path(&at, id), "It is being undone; you can leave this page."))
 }
 
 /// Whether a row was left out when its close had begun: the checks before each write end it unless GitHub has it already.
-async fn may_be_late(
-    console: &Console,
-    at: &RepoVisit,
-    plan: &PlanSummary,
-    items: &[(ItemType, ItemNumber)],
-) -> Result<bool, PageError> {
+async fn may_be_late(at: &RepoVisit, plan: &PlanSummary, items: &[(ItemType, ItemNumber)]) -> Result<bool, PageError> {
     if items.is_empty() {
-        return Ok(is_being_applied(&console.store, &at.repo, plan.run.id).await?);
+        return Ok(is_being_applied(&at.console.store, &at.repo, plan.run.id).await?);
     }
     for (item_type, number) in items {
-        if has_close_begun(&console.store, plan.run.id, *item_type, *number).await? {
+        if has_close_begun(&at.console.store, plan.run.id, *item_type, *number).await? {
             return Ok(true);
         }
     }
@@ -290,17 +249,17 @@ async fn may_be_late(
 async fn next_row(
     console: &Console,
     plan: &PlanSummary,
-    look: &PlanSelection,
+    selection: &PlanSelection,
     row: (ItemType, ItemNumber),
 ) -> Result<Option<(ItemType, ItemNumber)>, PageError> {
-    let rows = console.store.plans().rows_page(plan, look.filter(), Some(row), 1).await?;
+    let rows = console.store.plans().rows_page(plan, selection.filter(), Some(row), 1).await?;
     Ok(rows.first().map(|next| (next.row.item_type, next.row.number)))
 }
 
 /// Every deed is written down before it is done.
-async fn note(console: &Console, at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
+async fn note(at: &RepoVisit, action: &str, subject: &str) -> Result<(), PageError> {
     let action = format!("plan: {}", if action == "clear" { "take back" } else { action });
-    at.record(console, &action, subject).await
+    at.record(&action, subject).await
 }
 
 fn items_of(form: &Form) -> Result<Vec<(ItemType, ItemNumber)>, PageError> {
@@ -309,14 +268,6 @@ fn items_of(form: &Form) -> Result<Vec<(ItemType, ItemNumber)>, PageError> {
 
 fn unknown_item(text: &str) -> PageError {
     PageError::BadForm(format!("“{}” is no item of this plan", text.chars().take(40).collect::<String>()))
-}
-
-fn by_type(items: &[(ItemType, ItemNumber)]) -> BTreeMap<ItemType, Vec<ItemNumber>> {
-    let mut by_type: BTreeMap<ItemType, Vec<ItemNumber>> = BTreeMap::new();
-    for (item_type, number) in items {
-        by_type.entry(*item_type).or_default().push(*number);
-    }
-    by_type
 }
 
 /// Items in a few words, for whoever reads later what was done.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::HeaderValue;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse as _, Redirect, Response};
@@ -16,7 +16,8 @@ use canonry_store::{CloseRunId, Job, PlanOrigin, PlanSummary};
 use canonry_triage::{StoredPlan, age_of_plan, plan_csv, plan_json, plan_markdown, stored_plan};
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{TimeLabel, thousands, when};
 use crate::layout::htmx::load_again;
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
@@ -66,7 +67,6 @@ struct MakingPart {
     making: MakingView,
 }
 
-/// A plan that is being made, or was not.
 struct MakingView {
     is_active: bool,
     words: String,
@@ -86,24 +86,20 @@ struct PlanLine {
     undone: Option<TimeLabel>,
 }
 
-async fn list(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn list(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let of_graces = word(&query, "of") == "graces";
     let origin = if of_graces { PlanOrigin::Grace } else { PlanOrigin::Person };
     let before = number(&query, "before").map(CloseRunId::new);
-    let mut plans = console.store.plans().list(at.repo.id, origin, before, PLANS + 1).await?;
+    let mut plans = at.console.store.plans().list(at.repo.id, origin, before, PLANS + 1).await?;
     let has_more = cut(&mut plans, PLANS);
     let path = format!("{}/plans", repo_path(&at.repo));
     let next = plans.last().filter(|_| has_more).map(|plan| ("before", plan.run.id.to_string()));
     let mut lines = Vec::with_capacity(plans.len());
     for plan in &plans {
-        lines.push(line(&console, &path, plan).await?);
+        lines.push(line(&at.console, &path, plan).await?);
     }
-    let making = making_view(&console, &at).await?;
-    let mut page = at.page(&console, "Plans", NavSection::Plans);
+    let making = making_view(&at).await?;
+    let mut page = at.page("Plans", NavSection::Plans);
     page.refresh = making.as_ref().filter(|making| making.is_active).map(|_| LOOK_AGAIN);
     html(&PlansPage {
         pager: Pager::new(
@@ -124,17 +120,17 @@ async fn list(
 }
 
 /// Whether a plan is still being made; when it is there the whole page is loaded again.
-async fn making(State(console): State<Arc<Console>>, ReaderOf(at): ReaderOf) -> Result<Response, PageError> {
+async fn making(ReaderOf(at): ReaderOf) -> PageResult {
     let path = format!("{}/plans", repo_path(&at.repo));
-    match making_view(&console, &at).await?.filter(|making| making.is_active) {
+    match making_view(&at).await?.filter(|making| making.is_active) {
         Some(making) if at.visit.is_htmx => html(&MakingPart { path, making }),
         _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(Redirect::to(&path).into_response()),
     }
 }
 
-async fn making_view(console: &Console, at: &RepoVisit) -> Result<Option<MakingView>, PageError> {
-    let job = last_closing_job(&console.store, &at.repo).await?;
+async fn making_view(at: &RepoVisit) -> Result<Option<MakingView>, PageError> {
+    let job = last_closing_job(&at.console.store, &at.repo).await?;
     let Some(job) = job.filter(|job| matches!(closing_deed(job), Some(ClosingDeed::Plan(_)))) else { return Ok(None) };
     Ok(said_of(&job))
 }
@@ -193,41 +189,25 @@ async fn line(console: &Console, path: &str, plan: &PlanSummary) -> Result<PlanL
     })
 }
 
-async fn export_markdown(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = whole_plan(&console, &at, &path).await?;
+async fn export_markdown(MaintainerOf(at): MaintainerOf, Path(path): PathFields) -> PageResult {
+    let plan = whole_plan(&at, &path).await?;
     Ok(file("text/markdown; charset=utf-8", "md", &plan, plan_markdown(&plan)))
 }
 
-async fn export_json(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = whole_plan(&console, &at, &path).await?;
+async fn export_json(MaintainerOf(at): MaintainerOf, Path(path): PathFields) -> PageResult {
+    let plan = whole_plan(&at, &path).await?;
     Ok(file("application/json", "json", &plan, plan_json(&plan)))
 }
 
-async fn export_csv(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    Path(path): Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = whole_plan(&console, &at, &path).await?;
+async fn export_csv(MaintainerOf(at): MaintainerOf, Path(path): PathFields) -> PageResult {
+    let plan = whole_plan(&at, &path).await?;
     Ok(file("text/csv; charset=utf-8", "csv", &plan, plan_csv(&plan)))
 }
 
 /// Every row with both of its items: more than a page of it ever reads, so it is not for every reader.
-async fn whole_plan(
-    console: &Console,
-    at: &RepoVisit,
-    path: &HashMap<String, String>,
-) -> Result<StoredPlan, PageError> {
+async fn whole_plan(at: &RepoVisit, path: &HashMap<String, String>) -> Result<StoredPlan, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
-    stored_plan(&console.store, &at.repo, id).await?.ok_or(PageError::NotFound)
+    stored_plan(&at.console.store, &at.repo, id).await?.ok_or(PageError::NotFound)
 }
 
 /// A file to be kept, never one to be shown: its text is of strangers.

@@ -9,7 +9,6 @@ use canonry_server::is_being_applied;
 use canonry_store::{CloseOutcome, PlanSummary, ReviewedRow};
 use canonry_triage::{RowEvidence, shared_evidence, stored_boilerplate};
 
-use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::formatting::{TimeLabel, by, counted, item_path, score, when};
 use crate::layout::marked_text::{MarkedText, colour, marked_text};
@@ -23,7 +22,6 @@ const FACTS_MARKED: usize = 6;
 /// Characters of a body that are shown; the rest is on GitHub.
 const BODY_SHOWN: usize = 20_000;
 
-/// A row as the page shows it.
 pub(crate) struct PairView {
     pub(crate) plan_path: String,
     /// `issue/12`, as forms name it.
@@ -58,7 +56,6 @@ pub(crate) struct PairView {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-/// One of the two items.
 pub(crate) struct PairSideView {
     pub(crate) number: ItemNumber,
     pub(crate) role: &'static str,
@@ -77,13 +74,11 @@ pub(crate) struct PairSideView {
     pub(crate) is_edited: bool,
 }
 
-/// One shared fact, for the legend.
 pub(crate) struct FactView {
     pub(crate) class: &'static str,
     pub(crate) words: String,
 }
 
-/// A person's word.
 pub(crate) struct ApprovalView {
     pub(crate) class: &'static str,
     pub(crate) words: &'static str,
@@ -91,7 +86,6 @@ pub(crate) struct ApprovalView {
     pub(crate) when: Option<TimeLabel>,
 }
 
-/// What became of a row.
 pub(crate) struct ResultView {
     pub(crate) class: &'static str,
     pub(crate) words: String,
@@ -105,20 +99,19 @@ pub(crate) struct DiffLineView {
 }
 
 pub(crate) async fn pair_view(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
     reviewed: ReviewedRow,
-    look: &PlanSelection,
+    selection: &PlanSelection,
 ) -> Result<PairView, PageError> {
-    let (repo, now) = (&at.repo, console.now());
+    let (repo, now) = (&at.repo, at.console.now());
     let word = word_view(&reviewed, now);
     let result = result_view(&reviewed, now);
     let can_undo = at.can_maintain() && can_be_undone(&reviewed);
     let ReviewedRow { row, undone_at } = reviewed;
     let numbers: Vec<ItemNumber> = std::iter::once(row.number).chain(row.target).collect();
-    let items = at.items(console, row.item_type, &numbers).await?;
+    let items = at.items(row.item_type, &numbers).await?;
     let item = |number: ItemNumber| items.iter().find(|item| item.number == number);
     let source = item(row.number).ok_or(PageError::NotFound)?;
     let target = row.target.and_then(item);
@@ -127,7 +120,7 @@ pub(crate) async fn pair_view(
     let (own, others) = (texts(source), target.map(texts));
     let facts: Vec<SharedFact> = match &others {
         Some(others) => {
-            let boilerplate = stored_boilerplate(&console.store, repo, row.item_type).await?;
+            let boilerplate = stored_boilerplate(&at.console.store, repo, row.item_type).await?;
             let own_text =
                 |texts: &(String, String)| joined(&(boilerplate.own_title(&texts.0), boilerplate.own_body(&texts.1)));
             let mut facts = shared_evidence(&repo.name, &own_text(&own), &own_text(others));
@@ -143,7 +136,7 @@ pub(crate) async fn pair_view(
     let is_open_row = row.skip.is_none() && row.result.is_none();
     let drifted = match snapshot.as_ref().filter(|_| is_open_row) {
         Some(snapshot) => {
-            let list = console.store.repos().maintainers(repo.id).await?;
+            let list = at.console.store.repos().maintainers(repo.id).await?;
             let maintainers: Maintainers = list.iter().flat_map(|list| &list.logins).collect();
             let protected = &settings.config.close.protected_labels;
             let live = target.filter(|target| target.gone.is_none()).map(LiveItem::as_stored);
@@ -152,12 +145,12 @@ pub(crate) async fn pair_view(
         }
         None => None,
     };
-    let only_exclude = is_being_applied(&console.store, repo, plan.run.id).await?.then_some(ONLY_EXCLUDE);
+    let only_exclude = is_being_applied(&at.console.store, repo, plan.run.id).await?.then_some(ONLY_EXCLUDE);
     let edited = |item: &Item, of: fn(&RowSnapshot) -> &canonry_domain::ItemSnapshot| {
         snapshot.as_ref().is_some_and(|snapshot| of(snapshot).content_hash != item.content_hash)
     };
     let base = crate::layout::page::repo_path(repo);
-    let leads_somewhere = web(console).is_some();
+    let leads_somewhere = web(&at.console).is_some();
     let text_view = |item: &Item, text: &(String, String), role, is_edited| {
         let joined = joined(text);
         let spans = marked(&joined, &facts);
@@ -181,9 +174,9 @@ pub(crate) async fn pair_view(
     };
     let plan_path = format!("{base}/plans/{}", plan.run.id);
     let item_name = write_item(row.item_type, row.number);
-    let other_look = PlanSelection { by_line: !look.by_line, ..look.clone() };
+    let other_look = PlanSelection { by_line: !selection.by_line, ..selection.clone() };
     let lines = match &others {
-        Some(others) if look.by_line => compared_lines(&own.1, &others.1),
+        Some(others) if selection.by_line => compared_lines(&own.1, &others.1),
         _ => None,
     };
     let kind = row.item_type.in_words();
@@ -232,10 +225,10 @@ pub(crate) async fn pair_view(
         word,
         result,
         undone: undone_at.map(|at| when(at, now)),
-        by_line: look.by_line,
+        by_line: selection.by_line,
         lines: lines.map(|lines| lines.into_iter().map(line_view).collect()),
         other_view: other_look.link(&format!("{plan_path}/rows/{item_name}")),
-        fields: look.fields(),
+        fields: selection.fields(),
         number: row.number,
         item: item_name,
         plan_path,

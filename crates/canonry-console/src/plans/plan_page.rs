@@ -1,21 +1,20 @@
 //! One plan as a person reviews it: its rows by what stays open, the chosen one as a pair, and what may be done with it.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use askama::Template;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, Query};
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Response};
+use axum::response::IntoResponse as _;
 use canonry_domain::{ItemNumber, ItemType, ONLY_EXCLUDE};
 use canonry_server::is_being_applied;
 use canonry_store::{CloseRunId, PlanSummary, PlanTotals};
 use canonry_triage::age_of_plan;
 
 use crate::admin::repo_settings::settings_of;
-use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{counted, thousands};
 use crate::layout::htmx::load_again;
 use crate::layout::page::{NavSection, PageFrame, html, html_with, repo_path};
@@ -37,7 +36,6 @@ pub(crate) struct PlanPage {
     pub(crate) review: PlanView,
 }
 
-/// What of it is swapped after a word.
 #[derive(Template)]
 #[template(path = "plans/plan_body.html")]
 pub(crate) struct PlanBodyPart {
@@ -86,7 +84,6 @@ pub(crate) struct PlanView {
     pub(crate) fields: Vec<(&'static str, String)>,
 }
 
-/// One way to choose rows.
 pub(crate) struct PlanTab {
     pub(crate) words: &'static str,
     pub(crate) count: String,
@@ -94,7 +91,6 @@ pub(crate) struct PlanTab {
     pub(crate) is_here: bool,
 }
 
-/// One reason among those that rows have.
 pub(crate) struct ReasonChoice {
     pub(crate) value: &'static str,
     pub(crate) words: String,
@@ -104,63 +100,54 @@ pub(crate) struct ReasonChoice {
 /// What a page was asked for, besides the plan.
 #[derive(Default)]
 pub(crate) struct PlanPageRequest {
-    pub(crate) look: PlanSelection,
+    pub(crate) selection: PlanSelection,
     pub(crate) row: Option<(ItemType, ItemNumber)>,
     pub(crate) said: Option<PlanBanner>,
     pub(crate) focus: bool,
 }
 
-pub(crate) async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(path): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let asked = PlanPageRequest { look: look_of(&query), ..PlanPageRequest::default() };
-    html(&page(&console, &at, &plan, asked).await?)
+pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let asked = PlanPageRequest { selection: look_of(&query), ..PlanPageRequest::default() };
+    html(&page(&at, &plan, asked).await?)
 }
 
 /// A row: the pair alone for htmx, or the list too where it asks for that, else the page with it.
 pub(crate) async fn row(
-    State(console): State<Arc<Console>>,
     ReaderOf(at): ReaderOf,
     headers: HeaderMap,
-    Path(path): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
+    Path(path): PathFields,
+    Query(query): QueryFields,
+) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
     let (Some(item_type), Some(number)) = (path.get("type"), path.get("number")) else {
         return Err(PageError::NotFound);
     };
     let (item_type, number) = read_item(&format!("{item_type}/{number}")).ok_or(PageError::NotFound)?;
-    let reviewed = console.store.plans().row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
-    let look = look_of(&query);
-    let asked = PlanPageRequest { look: look.clone(), row: Some((item_type, number)), ..PlanPageRequest::default() };
+    let reviewed = at.console.store.plans().row(&plan, item_type, number).await?.ok_or(PageError::NotFound)?;
+    let selection = look_of(&query);
+    let asked =
+        PlanPageRequest { selection: selection.clone(), row: Some((item_type, number)), ..PlanPageRequest::default() };
     // The links of the list say how the texts are shown, so they follow when that changes.
     if at.visit.is_htmx && headers.get("hx-target").is_some_and(|target| target == "review") {
-        let review = PlanView { keeps_ticks: true, ..review(&console, &at, &plan, asked).await? };
-        return html(&PlanBodyPart { page: at.page(&console, "Plan", NavSection::Plans), review });
+        let review = PlanView { keeps_ticks: true, ..review(&at, &plan, asked).await? };
+        return html(&PlanBodyPart { page: at.page("Plan", NavSection::Plans), review });
     }
     if at.visit.is_htmx {
-        let settings = settings_of(&console, at.repo.id).await?;
-        let pair = pair_view(&console, &at, &plan, &settings, reviewed, &look).await?;
-        return html(&PairPart { page: at.page(&console, "Plan", NavSection::Plans), pair });
+        let settings = settings_of(&at.console, at.repo.id).await?;
+        let pair = pair_view(&at, &plan, &settings, reviewed, &selection).await?;
+        return html(&PairPart { page: at.page("Plan", NavSection::Plans), pair });
     }
-    html(&page(&console, &at, &plan, PlanPageRequest { focus: true, ..asked }).await?)
+    html(&page(&at, &plan, PlanPageRequest { focus: true, ..asked }).await?)
 }
 
 /// How far an apply or an undo has come. When it has ended the whole page is loaded again.
-pub(crate) async fn progress(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(path): Path<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let plan = plan_of(&console, &at, &path).await?;
-    let progress = progress_view(&console, &at, &plan).await?;
+pub(crate) async fn progress(ReaderOf(at): ReaderOf, Path(path): PathFields) -> PageResult {
+    let plan = plan_of(&at, &path).await?;
+    let progress = progress_view(&at, &plan).await?;
     match progress.filter(|progress| progress.is_active) {
         Some(progress) if at.visit.is_htmx => {
-            html(&ProgressPart { page: at.page(&console, "Plan", NavSection::Plans), progress })
+            html(&ProgressPart { page: at.page("Plan", NavSection::Plans), progress })
         }
         _ if at.visit.is_htmx => Ok(load_again()),
         _ => Ok(axum::response::Redirect::to(&plan_path(&at, plan.run.id)).into_response()),
@@ -168,13 +155,9 @@ pub(crate) async fn progress(
 }
 
 /// The plan that a path names, if it is one of the repository.
-pub(crate) async fn plan_of(
-    console: &Console,
-    at: &RepoVisit,
-    path: &HashMap<String, String>,
-) -> Result<PlanSummary, PageError> {
+pub(crate) async fn plan_of(at: &RepoVisit, path: &HashMap<String, String>) -> Result<PlanSummary, PageError> {
     let id = CloseRunId::new(number_in(path, "id")?);
-    console.store.plans().summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
+    at.console.store.plans().summary(at.repo.id, id).await?.ok_or(PageError::NotFound)
 }
 
 pub(crate) fn plan_path(at: &RepoVisit, id: CloseRunId) -> String {
@@ -183,102 +166,93 @@ pub(crate) fn plan_path(at: &RepoVisit, id: CloseRunId) -> String {
 
 /// The page with a sentence about why something was not done.
 pub(crate) async fn refused(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
-    look: PlanSelection,
-    words: String,
-) -> Result<Response, PageError> {
-    refused_at(console, at, plan, look, None, words).await
+    selection: PlanSelection,
+    words: impl Into<String>,
+) -> PageResult {
+    refused_at(at, plan, selection, None, words.into()).await
 }
 
 /// The same beside the row that it was about.
 pub(crate) async fn refused_at(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
-    look: PlanSelection,
+    selection: PlanSelection,
     row: Option<(ItemType, ItemNumber)>,
     words: String,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let said = Some(PlanBanner { class: "bad", words });
-    let asked = PlanPageRequest { look, said, row, focus: at.visit.is_htmx };
+    let asked = PlanPageRequest { selection, said, row, focus: at.visit.is_htmx };
     if at.visit.is_htmx {
         // With another status htmx would show nothing of it.
-        let review = review(console, at, plan, asked).await?;
-        return html(&PlanBodyPart { page: at.page(console, "Plan", NavSection::Plans), review });
+        let review = review(at, plan, asked).await?;
+        return html(&PlanBodyPart { page: at.page("Plan", NavSection::Plans), review });
     }
-    let page = page(console, at, plan, asked).await?;
+    let page = page(at, plan, asked).await?;
     html_with(StatusCode::UNPROCESSABLE_ENTITY, &page).map_err(PageError::Render)
 }
 
-pub(crate) async fn page(
-    console: &Console,
-    at: &RepoVisit,
-    plan: &PlanSummary,
-    asked: PlanPageRequest,
-) -> Result<PlanPage, PageError> {
-    let review = review(console, at, plan, asked).await?;
+pub(crate) async fn page(at: &RepoVisit, plan: &PlanSummary, asked: PlanPageRequest) -> Result<PlanPage, PageError> {
+    let review = review(at, plan, asked).await?;
     let (id, name) = (plan.run.id, &at.repo.name);
-    let mut page = at
-        .page(console, &format!("Plan {id}"), NavSection::Plans)
-        .cli(format!("canonry plan show --repo {name} --run {id}"));
+    let mut page =
+        at.page(&format!("Plan {id}"), NavSection::Plans).cli(format!("canonry plan show --repo {name} --run {id}"));
     page.refresh = review.progress.as_ref().filter(|progress| progress.is_active).map(|_| LOOK_AGAIN);
     Ok(PlanPage { page, review })
 }
 
 pub(crate) async fn review(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
-    PlanPageRequest { look, row, said, focus }: PlanPageRequest,
+    PlanPageRequest { selection, row, said, focus }: PlanPageRequest,
 ) -> Result<PlanView, PageError> {
-    let settings = settings_of(console, at.repo.id).await?;
+    let settings = settings_of(&at.console, at.repo.id).await?;
     let path = plan_path(at, plan.run.id);
-    let (look, mut rows) = rows_of(console, plan, look, row).await?;
-    let next = (rows.len() > PAGE as usize)
-        .then(|| rows.truncate(PAGE as usize))
-        .and_then(|()| rows.last())
-        .map(|last| PlanSelection { after: Some((last.row.item_type, last.row.number)), ..look.clone() }.link(&path));
+    let (selection, mut rows) = rows_of(&at.console, plan, selection, row).await?;
+    let next =
+        (rows.len() > PAGE as usize).then(|| rows.truncate(PAGE as usize)).and_then(|()| rows.last()).map(|last| {
+            PlanSelection { after: Some((last.row.item_type, last.row.number)), ..selection.clone() }.link(&path)
+        });
     let chosen = match row {
-        Some((item_type, number)) => console.store.plans().row(plan, item_type, number).await?,
+        Some((item_type, number)) => at.console.store.plans().row(plan, item_type, number).await?,
         None => rows.first().cloned(),
     };
     let current = chosen.as_ref().map(|chosen| (chosen.row.item_type, chosen.row.number));
     let pair = match chosen {
-        Some(chosen) => Some(pair_view(console, at, plan, &settings, chosen, &look).await?),
+        Some(chosen) => Some(pair_view(at, plan, &settings, chosen, &selection).await?),
         None => None,
     };
     let tab = |show: RowFilter| PlanTab {
         words: show.in_words(),
         count: thousands(show.count(&plan.totals)),
-        href: PlanSelection { show, by_line: look.by_line, ..PlanSelection::default() }.link(&path),
-        is_here: look.show == show,
+        href: PlanSelection { show, by_line: selection.by_line, ..PlanSelection::default() }.link(&path),
+        is_here: selection.show == show,
     };
     let reasons = plan.totals.skips.iter().map(|(reason, count)| ReasonChoice {
         value: reason.as_str(),
         words: format!("{} ({})", reason.in_words(), thousands(*count)),
-        is_here: look.reason == Some(*reason),
+        is_here: selection.reason == Some(*reason),
     });
-    let progress = progress_view(console, at, plan).await?;
-    let age = age_of_plan(&console.store, &plan.run, console.now()).await?;
-    let apply = apply_view(console, at, plan, &settings, &age, progress.as_ref()).await?;
+    let progress = progress_view(at, plan).await?;
+    let age = age_of_plan(&at.console.store, &plan.run, at.console.now()).await?;
+    let apply = apply_view(at, plan, &settings, &age, progress.as_ref()).await?;
     let undone = plan.totals.can_be_undone();
     Ok(PlanView {
-        banners: banners(console, at, plan, &age).await?,
+        banners: banners(at, plan, &age).await?,
         tabs: RowFilter::EACH.into_iter().map(tab).collect(),
-        reasons: if look.show == RowFilter::Skips { reasons.collect() } else { Vec::new() },
-        groups: groups(console, at, &path, rows, &look, current).await?,
-        first: look.after.map(|_| PlanSelection { after: None, ..look.clone() }.link(&path)),
+        reasons: if selection.show == RowFilter::Skips { reasons.collect() } else { Vec::new() },
+        groups: groups(at, &path, rows, &selection, current).await?,
+        first: selection.after.map(|_| PlanSelection { after: None, ..selection.clone() }.link(&path)),
         undo: (undone > 0 && at.can_maintain())
             .then(|| UndoView { count: counted(undone, "item"), phrase: undo_phrase(at, undone) }),
         plans: format!("{}/plans", repo_path(&at.repo)),
         id: plan.run.id,
         totals: plan.totals.clone(),
         can_maintain: at.can_maintain(),
-        only_exclude: is_being_applied(&console.store, &at.repo, plan.run.id).await?.then_some(ONLY_EXCLUDE),
+        only_exclude: is_being_applied(&at.console.store, &at.repo, plan.run.id).await?.then_some(ONLY_EXCLUDE),
         keeps_ticks: false,
-        fields: look.fields(),
+        fields: selection.fields(),
         path,
         said,
         pair,

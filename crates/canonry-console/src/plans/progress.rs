@@ -4,12 +4,10 @@ use canonry_domain::ItemNumber;
 use canonry_server::{ClosingDeed, closing_deed, closing_jobs_of};
 use canonry_store::{Job, JobState, PlanSummary};
 
-use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::formatting::{TimeLabel, counted, thousands, when};
 use crate::sign_in::visit::RepoVisit;
 
-/// The latest work on a plan.
 pub(crate) struct ProgressView {
     pub(crate) path: String,
     pub(crate) is_active: bool,
@@ -27,21 +25,17 @@ pub(crate) struct ProgressView {
 }
 
 /// The latest apply or undo of a plan; `None` when nobody ever asked for one here.
-pub(crate) async fn progress_view(
-    console: &Console,
-    at: &RepoVisit,
-    plan: &PlanSummary,
-) -> Result<Option<ProgressView>, PageError> {
-    let jobs = closing_jobs_of(&console.store, &at.repo, plan.run.id).await?;
+pub(crate) async fn progress_view(at: &RepoVisit, plan: &PlanSummary) -> Result<Option<ProgressView>, PageError> {
+    let jobs = closing_jobs_of(&at.console.store, &at.repo, plan.run.id).await?;
     // What goes on is told before what came after it and is over.
     let job = jobs.iter().find(|job| job.state.is_active()).or(jobs.first());
     let Some(job) = job else { return Ok(None) };
-    let stop = console.store.plans().stop_of_apply(plan.run.id).await?;
+    let stop = at.console.store.plans().stop_of_apply(plan.run.id).await?;
     let is_stopping = job.state.is_active() && stop.is_some_and(|(asked_at, _)| asked_at >= job.created_at);
-    Ok(view(console, at, plan, job, is_stopping))
+    Ok(view(at, plan, job, is_stopping))
 }
 
-fn view(console: &Console, at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
+fn view(at: &RepoVisit, plan: &PlanSummary, job: &Job, is_stopping: bool) -> Option<ProgressView> {
     let totals = &plan.totals;
     let mut can_stop = false;
     let (deed, by, words, done, all) = match closing_deed(job)? {
@@ -89,7 +83,7 @@ fn view(console: &Console, at: &RepoVisit, plan: &PlanSummary, job: &Job, is_sto
         all,
         note: job.error.clone(),
         by: crate::layout::formatting::by(by.as_ref()),
-        since: when(job.created_at, console.now()),
+        since: when(job.created_at, at.console.now()),
         job: job.id.to_string(),
         stop: can_stop.then(|| format!("{base}/plans/{}/stop", plan.run.id)),
     })

@@ -14,13 +14,11 @@ use crate::plans::pair::{ApprovalView, ResultView, can_be_undone, result_view, w
 use crate::plans::selection::{PlanSelection, write_item};
 use crate::sign_in::visit::RepoVisit;
 
-/// Rows with what stays open.
 pub(crate) struct TargetGroup {
     pub(crate) target: Option<TargetLine>,
     pub(crate) rows: Vec<RowLine>,
 }
 
-/// The item that stays open.
 pub(crate) struct TargetLine {
     pub(crate) number: ItemNumber,
     pub(crate) title: String,
@@ -49,34 +47,33 @@ pub(crate) struct RowLine {
 pub(crate) async fn rows_of(
     console: &Console,
     plan: &PlanSummary,
-    look: PlanSelection,
+    selection: PlanSelection,
     row: Option<(ItemType, ItemNumber)>,
 ) -> Result<(PlanSelection, Vec<ReviewedRow>), PageError> {
-    let rows = console.store.plans().rows_page(plan, look.filter(), look.after, PAGE + 1).await?;
-    let Some(row) = row else { return Ok((look, rows)) };
+    let rows = console.store.plans().rows_page(plan, selection.filter(), selection.after, PAGE + 1).await?;
+    let Some(row) = row else { return Ok((selection, rows)) };
     let is_chosen = |reviewed: &ReviewedRow| (reviewed.row.item_type, reviewed.row.number) == row;
     if rows.iter().take(PAGE as usize).any(is_chosen) {
-        return Ok((look, rows));
+        return Ok((selection, rows));
     }
-    let before = console.store.plans().row_before(plan, look.filter(), row.0, row.1).await?;
-    let from = console.store.plans().rows_page(plan, look.filter(), before, PAGE + 1).await?;
+    let before = console.store.plans().row_before(plan, selection.filter(), row.0, row.1).await?;
+    let from = console.store.plans().rows_page(plan, selection.filter(), before, PAGE + 1).await?;
     // What the filter does not let through, such as a row that was just decided, is on no page of the list.
     if from.first().is_some_and(is_chosen) {
-        return Ok((PlanSelection { after: before, ..look }, from));
+        return Ok((PlanSelection { after: before, ..selection }, from));
     }
-    Ok((look, rows))
+    Ok((selection, rows))
 }
 
 /// The rows under what stays open, with their titles.
 pub(crate) async fn groups(
-    console: &Console,
     at: &RepoVisit,
     path: &str,
     rows: Vec<ReviewedRow>,
-    look: &PlanSelection,
+    selection: &PlanSelection,
     current: Option<(ItemType, ItemNumber)>,
 ) -> Result<Vec<TargetGroup>, PageError> {
-    let (base, now) = (repo_path(&at.repo), console.now());
+    let (base, now) = (repo_path(&at.repo), at.console.now());
     let mut items = BTreeMap::new();
     for &item_type in ItemType::ALL {
         let of_type = rows.iter().filter(|row| row.row.item_type == item_type);
@@ -84,7 +81,7 @@ pub(crate) async fn groups(
             of_type.flat_map(|row| std::iter::once(row.row.number).chain(row.row.target)).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let found = at.items(console, item_type, &numbers).await?;
+        let found = at.items(item_type, &numbers).await?;
         items.extend(found.into_iter().map(|item| ((item_type, item.number), (item.title, item.state))));
     }
     let mut groups: Vec<TargetGroup> = Vec::new();
@@ -104,7 +101,7 @@ pub(crate) async fn groups(
         let item = write_item(row.item_type, row.number);
         let line = RowLine {
             id: format!("row-{}-{}", row.item_type, row.number),
-            href: look.link(&format!("{path}/rows/{item}")),
+            href: selection.link(&format!("{path}/rows/{item}")),
             number: row.number,
             title: items.get(&(row.item_type, row.number)).map(|(title, _)| title.clone()).unwrap_or_default(),
             confidence: row.confidence.map(|confidence| score(confidence.get())),
@@ -114,7 +111,7 @@ pub(crate) async fn groups(
             is_current: current == Some((row.item_type, row.number)),
             is_left: row.skip.is_none_or(|skip| skip == SkipReason::Excluded) && row.result.is_none(),
             undo: (at.can_maintain() && can_be_undone(&reviewed))
-                .then(|| format!("{}#undo-row", look.link(&format!("{path}/rows/{item}")))),
+                .then(|| format!("{}#undo-row", selection.link(&format!("{path}/rows/{item}")))),
             item,
         };
         if let Some(group) = groups.last_mut() {

@@ -137,14 +137,14 @@ mod tests {
     fn links_keep_what_is_looked_at() {
         let number = ItemNumber::new(12).expect("valid");
         for show in RowFilter::EACH {
-            let look = PlanSelection {
+            let selection = PlanSelection {
                 show,
                 reason: Some(SkipReason::Pinned),
                 after: Some((ItemType::Pr, number)),
                 by_line: true,
             };
-            let fields: BTreeMap<&str, String> = look.fields().into_iter().collect();
-            assert_eq!(PlanSelection::of(|name| fields.get(name).map(String::as_str)), look);
+            let fields: BTreeMap<&str, String> = selection.fields().into_iter().collect();
+            assert_eq!(PlanSelection::of(|name| fields.get(name).map(String::as_str)), selection);
         }
         assert_eq!(PlanSelection::default().link("/p"), "/p");
         assert_eq!(PlanSelection::of(|_| Some("nonsense")), PlanSelection::default());

@@ -6,7 +6,6 @@ use canonry_store::{BrakeKind, CloseRunId, GraceState, PlanSummary};
 use canonry_triage::{PlanForecast, closes_begun, forecast_apply};
 use jiff::Timestamp;
 
-use crate::console::Console;
 use crate::layout::errors::PageError;
 use crate::layout::formatting::{counted, length, thousands, when};
 use crate::plans::progress::ProgressView;
@@ -15,13 +14,11 @@ use crate::sign_in::visit::RepoVisit;
 /// Why a plan is not begun again.
 pub(crate) const WORKED_ON: &str = "it is being worked on already; wait until that has ended";
 
-/// A sentence in its colour.
 pub(crate) struct PlanBanner {
     pub(crate) class: &'static str,
     pub(crate) words: String,
 }
 
-/// What applying would do, and why it may not be done.
 pub(crate) struct ApplyView {
     /// With the approved rows alone, and with every row that nobody excluded.
     pub(crate) approved: ApplyForecast,
@@ -38,7 +35,6 @@ pub(crate) struct ApplyView {
     pub(crate) begun: Option<String>,
 }
 
-/// What undoing the whole plan would do.
 pub(crate) struct UndoView {
     pub(crate) count: String,
     pub(crate) phrase: String,
@@ -56,14 +52,13 @@ pub(crate) fn undo_phrase(at: &RepoVisit, count: u64) -> String {
 
 /// Why a plan may not be applied now; `None` when it may.
 pub(crate) async fn why_not_applied(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
     age: &PlanAge<CloseRunId>,
     progress: Option<&ProgressView>,
 ) -> Result<Option<String>, PageError> {
-    let store = &console.store;
+    let store = &at.console.store;
     if plan.totals.left == 0 {
         return Ok(Some("nothing of this plan is left to close".to_owned()));
     }
@@ -98,13 +93,12 @@ pub(crate) async fn why_not_applied(
 /// How many closes were begun, and not ended, that no apply will go on with: the plan never gets good again, or they
 /// were excluded since. Those that a pause or a mistake in the settings keeps can still be carried out.
 pub(crate) async fn begun_in_vain(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
     age: &PlanAge<CloseRunId>,
     progress: Option<&ProgressView>,
 ) -> Result<usize, PageError> {
-    let store = &console.store;
+    let store = &at.console.store;
     let is_over = plan.totals.left == 0 || age.refusal(plan.run.id).is_some();
     if !is_over
         || progress.is_some_and(|progress| progress.is_active)
@@ -121,12 +115,11 @@ pub(crate) async fn begun_in_vain(
 
 /// How the plan stands, and what holds Canonry back.
 pub(crate) async fn banners(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
     age: &PlanAge<CloseRunId>,
 ) -> Result<Vec<PlanBanner>, PageError> {
-    let (store, now) = (&console.store, console.now());
+    let (store, now) = (&at.console.store, at.console.now());
     let mut banners = Vec::new();
     if plan.totals.left > 0 {
         banners.push(match (age, age.refusal(plan.run.id)) {
@@ -169,7 +162,6 @@ fn left(until: Timestamp, now: Timestamp) -> String {
 }
 
 pub(crate) async fn apply_view(
-    console: &Console,
     at: &RepoVisit,
     plan: &PlanSummary,
     settings: &Parsed,
@@ -177,9 +169,9 @@ pub(crate) async fn apply_view(
     progress: Option<&ProgressView>,
 ) -> Result<ApplyView, PageError> {
     let totals = &plan.totals;
-    let refused = why_not_applied(console, at, plan, settings, age, progress).await?;
+    let refused = why_not_applied(at, plan, settings, age, progress).await?;
     let most = settings.config.close.max_per_day;
-    let forecast = forecast_apply(&console.store, &at.repo, plan.run.id, most, console.now()).await?;
+    let forecast = forecast_apply(&at.console.store, &at.repo, plan.run.id, most, at.console.now()).await?;
     let PlanForecast { approved_only: approved, all, left, closed_today } = forecast;
     // The breaker says nothing here: it holds back what Canonry closes by itself, and not what a person applies.
     let waits = (all.kept_back > 0).then(|| {
@@ -198,7 +190,7 @@ pub(crate) async fn apply_view(
             counted(left.ruled_since, "row")
         )
     });
-    let begun = begun_in_vain(console, at, plan, age, progress).await?;
+    let begun = begun_in_vain(at, plan, age, progress).await?;
     let is_stale = totals.left > 0 && matches!(age, PlanAge::TooOld | PlanAge::RuledSince { .. });
     Ok(ApplyView {
         phrase: apply_phrase(at, all.closes),

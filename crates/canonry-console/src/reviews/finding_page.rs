@@ -1,11 +1,9 @@
 //! A finding's life across pushes: what each review said, what people answered, and why it is or is not repeated.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use askama::Template;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use canonry_domain::RepoName;
 use canonry_domain::review::{
     CommitSha, ConfidenceParts, DismissalKind, Finding, FindingStatus, ShownAs, history_in_words,
@@ -20,15 +18,15 @@ use url::Url;
 use crate::admin::repo_settings::settings_of;
 use crate::charts::Svg;
 use crate::charts::lifeline::{LifePoint, MOST, lifeline};
-use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{
     Badge, TimeLabel, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge, subject_in_words,
     when,
 };
 use crate::layout::page::{NavSection, PageFrame, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, link, number, number_in};
+use crate::layout::paging::{PAGE, Pager, cut_page, link, number, number_in};
 use crate::reviews::finding_verdict::{FindingFacts, FindingVerdict, note, said_in, verdict};
 use crate::reviews::list::subject_value;
 use crate::reviews::review_page::{place, subject_option, web};
@@ -65,7 +63,6 @@ struct FindingPage {
     last_seen: TimeLabel,
 }
 
-/// What one review said.
 struct SightingRow {
     review: ReviewId,
     href: String,
@@ -79,7 +76,6 @@ struct SightingRow {
     notes: String,
 }
 
-/// What one sign adds to the confidence or takes from it.
 struct ConfidencePartRow {
     points: String,
     why: String,
@@ -107,13 +103,8 @@ struct ReactionLine {
     state: &'static str,
 }
 
-pub(crate) async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(path): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let (store, now) = (&console.store, console.now());
+pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
+    let (store, now) = (&at.console.store, at.console.now());
     let id = FindingId::new(number_in(&path, "id")?);
     let found = store.findings().get(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     let key = found.finding.key().clone();
@@ -125,7 +116,7 @@ pub(crate) async fn show(
     let history = store.findings().pattern_history(at.repo.id, &[key.clone()].into()).await?;
     let subject = &life.found().subject;
     let reviews = store.review().list_before(at.repo.id, Some(subject), None, REVIEWS_READ).await?;
-    let settings = settings_of(&console, at.repo.id).await?.config;
+    let settings = settings_of(&at.console, at.repo.id).await?.config;
 
     let found = life.found();
     let facts = FindingFacts {
@@ -139,11 +130,11 @@ pub(crate) async fn show(
     let verdict = verdict(&facts);
     let points = points(&reviews, life.sightings(), &posted);
     let heads: BTreeMap<ReviewId, &CommitSha> = reviews.iter().map(|review| (review.id, &review.head)).collect();
-    let web = web(&console);
+    let web = web(&at.console);
     let base = repo_path(&at.repo);
     let row = |sighting: &StoredSighting| row(sighting, &posted, &heads, web.as_ref(), &at.repo.name, &base, now);
     let title = format!("Finding {id}");
-    let page = at.page(&console, &title, NavSection::Findings).cli(format!(
+    let page = at.page(&title, NavSection::Findings).cli(format!(
         "canonry why {} --repo {}{}",
         typed(&found.finding),
         at.repo.name,
@@ -152,8 +143,7 @@ pub(crate) async fn show(
     let before = number(&query, "before").map(ReviewId::new);
     let earlier = life.sightings().iter().rev().filter(|one| before.is_none_or(|before| one.review < before));
     let mut told: Vec<&StoredSighting> = earlier.take(PAGE as usize + 1).collect();
-    let has_more = cut(&mut told, PAGE);
-    let next = told.last().filter(|_| has_more).map(|last| ("before", last.review.to_string()));
+    let next = cut_page(&mut told, PAGE, |last| ("before", last.review.to_string()));
     let pager = Pager::new("Pages of reviews", &format!("{base}/findings/{id}"), &[], before.is_none(), next);
     html(&FindingPage {
         page,

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_domain::review::{Category, FindingStatus, Fingerprint, ReviewSubject, Severity, ShownAs};
 use canonry_store::{FindingEntry, FindingFilter, FindingId};
 use jiff::Timestamp;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{
     Badge, TimeLabel, hidden_by_in_words, severity_badge, shown_in_words, status_badge, subject_in_words, when,
 };
@@ -44,7 +44,6 @@ struct FindingQuery {
     before: Option<FindingId>,
 }
 
-/// One of the words that a filter can be set to.
 pub(crate) struct FilterChoice {
     pub(crate) value: &'static str,
     pub(crate) words: &'static str,
@@ -85,29 +84,22 @@ struct FindingsPage {
     rows: FindingRows,
 }
 
-/// The list alone, as htmx asks for it.
 #[derive(Template)]
 #[template(path = "reviews/finding_rows.html")]
 struct FindingRowsPart {
     rows: FindingRows,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let asked = match asked(&query) {
         Err(PageError::BadForm(words)) if at.visit.is_htmx => return html(&FilterMistake { words }),
         asked => asked?,
     };
-    let rows = rows(&console, &at, &asked).await?;
+    let rows = rows(&at, &asked).await?;
     if at.visit.is_htmx {
         return html(&FindingRowsPart { rows });
     }
-    let page = at
-        .page(&console, "Findings", NavSection::Findings)
-        .cli(format!("canonry why PATH:LINE --repo {}", at.repo.name));
+    let page = at.page("Findings", NavSection::Findings).cli(format!("canonry why PATH:LINE --repo {}", at.repo.name));
     html(&FindingsPage {
         page,
         pull: subject_value(asked.subject.as_ref()),
@@ -188,13 +180,13 @@ impl FindingQuery {
     }
 }
 
-async fn rows(console: &Console, at: &RepoVisit, asked: &FindingQuery) -> Result<FindingRows, PageError> {
-    let mut found = console.store.findings().pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
+async fn rows(at: &RepoVisit, asked: &FindingQuery) -> Result<FindingRows, PageError> {
+    let mut found = at.console.store.findings().pages(at.repo.id, asked.filter(), asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
     let path = format!("{base}/findings");
     let next = found.last().filter(|_| has_more).map(|entry| entry.found.id);
-    let now = console.now();
+    let now = at.console.now();
     Ok(FindingRows {
         pager: asked.pager(&path, next),
         findings: found.into_iter().map(|entry| line(&entry, &base, now)).collect(),

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::get;
 use canonry_domain::review::{ReviewSubject, Severity};
 use canonry_domain::{ItemNumber, redact};
@@ -20,8 +19,9 @@ use jiff::{Timestamp, ToSpan as _};
 use crate::charts::Svg;
 use crate::charts::days::days;
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::QueryFields;
 use crate::layout::formatting::{
     Badge, TimeLabel, counted, percent, severity_badge, subject_in_words, thousands, when,
 };
@@ -48,7 +48,6 @@ struct ReviewQuery {
     before: Option<ReviewId>,
 }
 
-/// A run of the list, by what it came to.
 struct RunLine {
     id: i64,
     subject: String,
@@ -65,7 +64,6 @@ struct WithoutReview {
     why: String,
 }
 
-/// The review that a run ended in.
 struct ReviewLine {
     href: String,
     mode: &'static str,
@@ -76,14 +74,12 @@ struct ReviewLine {
     cost: String,
 }
 
-/// A way to end, as the filter offers it.
 struct EndChoice {
     value: &'static str,
     words: &'static str,
     is_chosen: bool,
 }
 
-/// A severity with the findings of a period.
 struct SeverityLine {
     badge: Badge,
     href: String,
@@ -120,7 +116,6 @@ struct ReviewsPage {
     chosen_days: u32,
 }
 
-/// The list alone, as htmx asks for it.
 #[derive(Template)]
 #[template(path = "reviews/list_rows.html")]
 struct ReviewRowsPart {
@@ -143,29 +138,25 @@ pub(crate) struct FilterMistake {
     pub(crate) words: String,
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
     let asked = match asked(&query) {
         Err(PageError::BadForm(words)) if at.visit.is_htmx => return html(&FilterMistake { words }),
         asked => asked?,
     };
-    let rows = rows(&console, &at, &asked, &query).await?;
+    let rows = rows(&at, &asked, &query).await?;
     if at.visit.is_htmx {
         return html(&ReviewRowsPart { rows });
     }
-    let now = console.now();
+    let now = at.console.now();
     let today = now.to_zoned(TimeZone::UTC).date();
     let from = today.saturating_sub((i64::from(asked.days) - 1).days());
     // From the first day's midnight, so that figures and bars are about the same reviews.
     let since = from.to_zoned(TimeZone::UTC).map(|midnight| midnight.timestamp()).ok();
-    let statistics = console.store.review().statistics(at.repo.id, since).await?;
-    let each_day = console.store.review().days(at.repo.id, from, asked.days).await?;
+    let statistics = at.console.store.review().statistics(at.repo.id, since).await?;
+    let each_day = at.console.store.review().days(at.repo.id, from, asked.days).await?;
     let base = repo_path(&at.repo);
     let page = at
-        .page(&console, "Reviews", NavSection::Reviews)
+        .page("Reviews", NavSection::Reviews)
         .cli(format!("canonry trends --repo {} --days {}", at.repo.name, asked.days));
     html(&ReviewsPage {
         page,
@@ -216,14 +207,9 @@ pub(crate) fn subject_value(subject: Option<&ReviewSubject>) -> String {
     }
 }
 
-async fn rows(
-    console: &Console,
-    at: &RepoVisit,
-    asked: &ReviewQuery,
-    query: &HashMap<String, String>,
-) -> Result<ReviewRows, PageError> {
+async fn rows(at: &RepoVisit, asked: &ReviewQuery, query: &HashMap<String, String>) -> Result<ReviewRows, PageError> {
     let filter = EndedRunFilter { subject: asked.subject.as_ref(), end: asked.end };
-    let mut found = console.store.review().ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
+    let mut found = at.console.store.review().ended_runs(at.repo.id, filter, asked.before, PAGE + 1).await?;
     let has_more = cut(&mut found, PAGE);
     let base = repo_path(&at.repo);
     let path = format!("{base}/reviews");
@@ -233,7 +219,7 @@ async fn rows(
     let next = found.last().filter(|_| has_more).map(|ended| ("before", ended.run.id.to_string()));
     let pager = Pager::new("Pages of reviews", &path, &kept, asked.before.is_none(), next);
     let pager = pager.in_section("all");
-    let now = console.now();
+    let now = at.console.now();
     let runs = found.into_iter().map(|ended| line(ended, &base, now)).collect();
     let choice = |(value, words)| EndChoice { value, words, is_chosen: value == end };
     let ends = [("", "however they ended")].into_iter().chain(RunEnd::ALL.map(|end| (end_value(end), end_value(end))));

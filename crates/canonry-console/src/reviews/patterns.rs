@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use askama::Template;
 use axum::Router;
-use axum::extract::{Query, State};
-use axum::response::Response;
+use axum::extract::Query;
 use axum::routing::{get, post};
 use canonry_domain::review::{Fingerprint, HiddenBy};
 use canonry_domain::{GithubId, Login};
@@ -16,12 +15,12 @@ use jiff::Timestamp;
 
 use crate::admin::repo_settings::settings_of;
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
-use crate::layout::form::Form;
+use crate::layout::form::{Form, QueryFields};
 use crate::layout::formatting::{Badge, TimeLabel, by, counted, hidden_by_in_words, when};
 use crate::layout::page::{NavSection, PageFrame, back_to, html, repo_path};
-use crate::layout::paging::{PAGE, Pager, cut, holds, link, number, sift, word};
+use crate::layout::paging::{PAGE, Pager, contains_words, cut_page, filter_rows, link, number, word};
 use crate::sign_in::visit::{MaintainerOf, ReaderOf, RepoVisit};
 
 /// Clearings on one page of them.
@@ -93,7 +92,6 @@ struct PatternsPage {
     hidden_pager: Pager,
 }
 
-/// The filters of both lists.
 struct PatternQuery {
     /// Words in a pattern's title, and the word of its state.
     title: String,
@@ -119,11 +117,11 @@ impl PatternQuery {
 
     fn fits(&self, line: &PatternLine) -> bool {
         let words = format!("{} {} {}", line.title, line.fingerprint, line.key);
-        holds(&words, &self.title) && (self.state.is_empty() || line.state.words == self.state)
+        contains_words(&words, &self.title) && (self.state.is_empty() || line.state.words == self.state)
     }
 
     fn fits_hidden(&self, one: &Suppression) -> bool {
-        holds(&one.title, &self.hidden_title)
+        contains_words(&one.title, &self.hidden_title)
             && (self.why.is_empty() || one.hidden_by.as_ref().is_some_and(|by| kind_of(by) == self.why))
     }
 }
@@ -148,22 +146,18 @@ const fn kind_of(by: &HiddenBy) -> &'static str {
     }
 }
 
-async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
-    let (store, now, asked) = (&console.store, console.now(), PatternQuery::of(&query));
+async fn show(ReaderOf(at): ReaderOf, Query(query): QueryFields) -> PageResult {
+    let (store, now, asked) = (&at.console.store, at.console.now(), PatternQuery::of(&query));
     let base = repo_path(&at.repo);
     let path = format!("{base}/patterns");
-    let auto_suppress = settings_of(&console, at.repo.id).await?.config.feedback.auto_suppress;
+    let auto_suppress = settings_of(&at.console, at.repo.id).await?.config.feedback.auto_suppress;
 
     let after = number(&query, "after").map(GithubId);
     let looked_at = if asked.is_filtered() { PATTERNS_LOOKED_AT } else { PAGE };
     let entries = store.findings().pattern_pages(at.repo.id, after, looked_at + 1).await?;
     let report = FeedbackReport::rated(&auto_suppress, entries.iter().map(|entry| entry.pattern.clone()).collect());
     let lines = entries.iter().zip(&report.patterns).map(|(entry, rated)| line(entry, rated, &base, now)).collect();
-    let patterns = sift(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
+    let patterns = filter_rows(lines, looked_at, PAGE, |line| asked.fits(line), |line| line.newest.0.to_string());
     // A list goes on while the others stay where they are.
     let others = |own: &str| -> Vec<(&str, &str)> {
         let all = ["title", "state", "after", "cleared", "hidden_title", "why", "hidden"];
@@ -175,8 +169,7 @@ async fn show(
 
     let before = number(&query, "cleared");
     let mut clears = store.findings().feedback_clears(at.repo.id, before, CLEARS + 1).await?;
-    let more = cut(&mut clears, CLEARS);
-    let next = clears.last().filter(|_| more).map(|one| ("cleared", one.id.to_string()));
+    let next = cut_page(&mut clears, CLEARS, |one| ("cleared", one.id.to_string()));
     let clear_pager =
         Pager::new("Pages of clearings", &path, &others("cleared"), before.is_none(), next).of_section("cleared");
 
@@ -186,16 +179,14 @@ async fn show(
     let looked_at = if asked.hides_some() { HIDDEN_LOOKED_AT } else { SUPPRESSIONS };
     let hidden = store.findings().suppressions(at.repo.id, before, looked_at + 1).await?;
     let place = |one: &Suppression| format!("{}-{}", one.review, one.finding);
-    let hidden = sift(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
+    let hidden = filter_rows(hidden, looked_at, SUPPRESSIONS, |one| asked.fits_hidden(one), place);
     let kept = others("hidden");
     let next = hidden.next.map(|place| ("hidden", place));
     let hidden_pager = Pager::new("Pages of what was hidden", &path, &kept, before.is_none(), next)
         .of_section("hidden")
         .stopped(hidden.stopped_after);
 
-    let page = at
-        .page(&console, "Patterns", NavSection::Patterns)
-        .cli(format!("canonry feedback list --repo {}", at.repo.name));
+    let page = at.page("Patterns", NavSection::Patterns).cli(format!("canonry feedback list --repo {}", at.repo.name));
     html(&PatternsPage {
         page,
         rule: report.rule_in_words().replace('`', ""),
@@ -213,11 +204,7 @@ async fn show(
 }
 
 /// Lets the reactions so far count no more, for one pattern or for all.
-async fn clear(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn clear(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let pattern: Option<Fingerprint> = match (form.one("fingerprint"), form.one("all")) {
         (Some(text), _) => {
             Some(text.parse().map_err(|error| PageError::BadForm(format!("no pattern was named: {error}")))?)
@@ -229,11 +216,11 @@ async fn clear(
     if pattern.is_none() && form.one("confirm") != Some(phrase.as_str()) {
         return Err(PageError::BadForm(format!("nothing was cleared: to clear all patterns, type “{phrase}”")));
     }
-    let now = console.now();
+    let now = at.console.now();
     let subject = pattern.as_ref().map_or("all patterns", Fingerprint::as_str);
     let by = who(&at);
-    at.record(&console, "clear reactions", subject).await?;
-    let cleared = console.store.findings().clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
+    at.record("clear reactions", subject).await?;
+    let cleared = at.console.store.findings().clear_feedback(at.repo.id, pattern.as_ref(), &by, now).await?;
     let words = match cleared {
         0 => "No reaction counted: there was nothing to clear.".to_owned(),
         count => {
@@ -246,16 +233,12 @@ async fn clear(
     Ok(back_to(&format!("{}/patterns", repo_path(&at.repo)), &words))
 }
 
-async fn restore(
-    State(console): State<Arc<Console>>,
-    MaintainerOf(at): MaintainerOf,
-    form: Form,
-) -> Result<Response, PageError> {
+async fn restore(MaintainerOf(at): MaintainerOf, form: Form) -> PageResult {
     let id = form.needed("id")?;
     let id: i64 = id.parse().map_err(|_| PageError::BadForm("no clear was named".to_owned()))?;
-    let now = console.now();
-    at.record(&console, "undo a clear of reactions", &id.to_string()).await?;
-    let undone = console.store.findings().undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
+    let now = at.console.now();
+    at.record("undo a clear of reactions", &id.to_string()).await?;
+    let undone = at.console.store.findings().undo_feedback_clear(at.repo.id, Some(id), &who(&at), now, now).await?;
     let words = match undone {
         None => "That clear is undone already.".to_owned(),
         Some(undone) => format!("Undone: the reactions to {} count again.", counted(undone.patterns, "pattern")),

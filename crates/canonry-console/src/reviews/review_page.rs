@@ -1,11 +1,7 @@
 //! One review: why it read what it read, who reviewed, and what it said about each finding.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use askama::Template;
-use axum::extract::{Path, Query, State};
-use axum::response::Response;
+use axum::extract::{Path, Query};
 use canonry_domain::review::{
     CheckConclusion, CommitSha, Finding, FindingStatus, HiddenBy, ReviewSubject, ShownAs, coverage_in_words,
 };
@@ -18,8 +14,9 @@ use canonry_store::{FindingId, ReviewId, SightingCount, StoredReview, StoredSigh
 use url::{Host, Url};
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::filters;
+use crate::layout::form::{PathFields, QueryFields};
 use crate::layout::formatting::{
     Badge, TimeLabel, check_badge, counted, hidden_by_in_words, is_plain, severity_badge, shown_in_words, status_badge,
     subject_in_words, when,
@@ -53,7 +50,6 @@ struct ReviewPage {
     pager: Pager,
 }
 
-/// How the check run of the commit stands.
 struct ReviewCheckLine {
     badge: Badge,
     words: String,
@@ -67,7 +63,6 @@ struct ReviewerLine {
     notes: Vec<String>,
 }
 
-/// Findings that were shown in one place, or hidden by one thing.
 struct FindingGroup {
     title: String,
     /// How many of them the review told of; the page may list some of them.
@@ -86,28 +81,23 @@ struct ReviewedFindingLine {
     note: String,
 }
 
-pub(crate) async fn show(
-    State(console): State<Arc<Console>>,
-    ReaderOf(at): ReaderOf,
-    Path(path): Path<HashMap<String, String>>,
-    Query(query): Query<HashMap<String, String>>,
-) -> Result<Response, PageError> {
+pub(crate) async fn show(ReaderOf(at): ReaderOf, Path(path): PathFields, Query(query): QueryFields) -> PageResult {
     let id = ReviewId::new(number_in(&path, "id")?);
-    let review = console.store.review().get_of_repo(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
+    let review = at.console.store.review().get_of_repo(at.repo.id, id).await?.ok_or(PageError::NotFound)?;
     let (after, files) = (number(&query, "after"), number(&query, "files"));
-    let mut sightings = console.store.review().sightings_page(id, after.map(FindingId::new), PAGE + 1).await?;
+    let mut sightings = at.console.store.review().sightings_page(id, after.map(FindingId::new), PAGE + 1).await?;
     let has_more = cut(&mut sightings, PAGE);
-    let counts = console.store.review().sighting_counts(id).await?;
+    let counts = at.console.store.review().sighting_counts(id).await?;
     let details = StoredDetails::of(&review, &counts);
     let written = match review.subject.pull() {
-        Some(pull) => written_check(&console.store, &at.repo, pull, id).await?,
+        Some(pull) => written_check(&at.console.store, &at.repo, pull, id).await?,
         None => None,
     };
     let base = repo_path(&at.repo);
     let title = format!("Review {id} of {}", subject_in_words(&review.subject));
     let command = format!("canonry why PATH --repo {}{}", at.repo.name, subject_option(&review.subject));
-    let page = at.page(&console, &title, NavSection::Reviews).cli(command);
-    let web = web(&console);
+    let page = at.page(&title, NavSection::Reviews).cli(command);
+    let web = web(&at.console);
     let check = check(written.as_ref(), details.as_ref(), review.subject.pull());
     let (coverage, reviewers, hidden_patterns, mut skipped, model) = match details.as_ref() {
         Some(details) => {
@@ -139,7 +129,7 @@ pub(crate) async fn show(
         subject: subject_in_words(&review.subject),
         subject_href: link(&format!("{base}/reviews"), &[("pull", &subject_value(Some(&review.subject)))]),
         github: web.and_then(|web| commit_address(web, &at.repo.name, &review.subject, &review.head)),
-        at: when(review.completed_at, console.now()),
+        at: when(review.completed_at, at.console.now()),
         scope: details.and_then(|details| details.scope).unwrap_or_else(|| review.reason.clone()),
         coverage,
         check,

@@ -41,7 +41,6 @@ pub(crate) enum Role {
     Operator,
 }
 
-/// What came of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RoleAnswer {
     Said(Option<Role>),

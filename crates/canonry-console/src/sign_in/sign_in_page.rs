@@ -7,7 +7,7 @@ use askama::Template;
 use axum::extract::{ConnectInfo, Path, Query, State};
 use axum::http::header::SET_COOKIE;
 use axum::http::{HeaderMap, StatusCode};
-use axum::response::{IntoResponse as _, Redirect, Response};
+use axum::response::{IntoResponse as _, Redirect};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use canonry_domain::{GithubId, Login};
@@ -18,7 +18,7 @@ use subtle::ConstantTimeEq as _;
 use url::Url;
 
 use crate::console::Console;
-use crate::layout::errors::PageError;
+use crate::layout::errors::{PageError, PageResult};
 use crate::layout::form::{Form, OpenForm};
 use crate::layout::page::{PageFrame, back_to, html, html_with};
 use crate::layout::paging::{link, own_path};
@@ -55,7 +55,7 @@ async fn ask(
     headers: HeaderMap,
     Query(query): Query<ReturnQuery>,
     visit: Result<SignedIn, PageError>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let then = own_path(query.then.as_deref());
     match visit {
         Ok(_) => Ok(Redirect::to(then).into_response()),
@@ -68,7 +68,7 @@ async fn with_token(
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     form: OpenForm,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let then = own_path(form.one("then"));
     let refused = |status, problem| {
         html_with(status, &sign_in_page(&console, &headers, then, Some(problem))).map_err(PageError::Render)
@@ -92,7 +92,7 @@ async fn with_one_time_code(
     peer: Option<Extension<ConnectInfo<SocketAddr>>>,
     headers: HeaderMap,
     Path(code): Path<String>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let Some(codes) = &console.one_time_codes else { return Err(PageError::NotFound) };
     let is_local = peer.is_some_and(|Extension(ConnectInfo(peer))| peer.ip().to_canonical().is_loopback());
     if is_local && codes.redeem(&code, console.now()) {
@@ -107,7 +107,7 @@ async fn sign_out(
     SignedIn(_): SignedIn,
     headers: HeaderMap,
     _: Form,
-) -> Result<Response, PageError> {
+) -> PageResult {
     if let Some(id) = session_of(&headers, &console) {
         console.store.console().end_session(&stored_key(&id)).await?;
     }
@@ -121,7 +121,7 @@ async fn to_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
     Query(query): Query<ReturnQuery>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let (client, callback) = github(&console, &headers)?;
     let pending = GithubRoundTrip {
         state: random_text(),
@@ -147,7 +147,7 @@ async fn from_github(
     State(console): State<Arc<Console>>,
     headers: HeaderMap,
     Query(back): Query<OauthCallback>,
-) -> Result<Response, PageError> {
+) -> PageResult {
     let (client, callback) = github(&console, &headers)?;
     let again = |problem| {
         html_with(StatusCode::FORBIDDEN, &sign_in_page(&console, &headers, "/", Some(problem)))
@@ -181,12 +181,7 @@ async fn from_github(
 }
 
 /// Begins a session and leads to where somebody wanted to go. A session that the browser had before is over.
-async fn begin(
-    console: &Console,
-    headers: &HeaderMap,
-    account: Option<(GithubId, Login)>,
-    then: &str,
-) -> Result<Response, PageError> {
+async fn begin(console: &Console, headers: &HeaderMap, account: Option<(GithubId, Login)>, then: &str) -> PageResult {
     let (now, id) = (console.now(), random_text());
     if let Some(earlier) = session_of(headers, console) {
         console.store.console().end_session(&stored_key(&earlier)).await?;

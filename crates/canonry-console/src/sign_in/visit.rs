@@ -25,12 +25,13 @@ pub(crate) struct OperatorOnly(pub(crate) Visit);
 /// Somebody who may read about the repository in the path.
 pub(crate) struct ReaderOf(pub(crate) RepoVisit);
 
-/// Somebody who may change what Canonry does in the repository in the path. Before a deed GitHub is asked again.
+/// Somebody who may change what Canonry does in the repository in the path. Before an action GitHub is asked again.
 pub(crate) struct MaintainerOf(pub(crate) RepoVisit);
 
 /// One request of somebody who is signed in.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Visit {
+    pub(crate) console: Arc<Console>,
     pub(crate) session: ConsoleSession,
     pub(crate) theme: Theme,
     pub(crate) flash: Option<String>,
@@ -41,8 +42,9 @@ pub(crate) struct Visit {
 }
 
 /// One request about a repository.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct RepoVisit {
+    pub(crate) console: Arc<Console>,
     pub(crate) repo: Repo,
     pub(crate) role: Role,
     pub(crate) visit: Visit,
@@ -59,20 +61,14 @@ impl Visit {
     }
 
     /// Writes down what they are about to do.
-    pub(crate) async fn record(
-        &self,
-        console: &Console,
-        repo: Option<RepoId>,
-        action: &str,
-        subject: &str,
-    ) -> Result<(), PageError> {
+    pub(crate) async fn record(&self, repo: Option<RepoId>, action: &str, subject: &str) -> Result<(), PageError> {
         let (by, is_operator) = (self.login(), self.session.is_operator);
         let action = NewConsoleAction { by, is_operator, repo, action, subject };
-        Ok(console.store.console().record_action(&action, console.now()).await?)
+        Ok(self.console.store.console().record_action(&action, self.console.now()).await?)
     }
 
     /// The frame of a page that is about no repository.
-    pub(crate) fn page(&self, console: &Console, title: &str, section: NavSection) -> PageFrame {
+    pub(crate) fn page(&self, title: &str, section: NavSection) -> PageFrame {
         PageFrame {
             title: title.to_owned(),
             section,
@@ -83,7 +79,7 @@ impl Visit {
             flash: self.flash.clone(),
             command: None,
             refresh: None,
-            version: console.version,
+            version: self.console.version,
             here: self.here.clone(),
             csrf: self.csrf.clone(),
         }
@@ -96,13 +92,13 @@ impl RepoVisit {
     }
 
     /// Writes down what they are about to do in the repository.
-    pub(crate) async fn record(&self, console: &Console, action: &str, subject: &str) -> Result<(), PageError> {
-        self.visit.record(console, Some(self.repo.id), action, subject).await
+    pub(crate) async fn record(&self, action: &str, subject: &str) -> Result<(), PageError> {
+        self.visit.record(Some(self.repo.id), action, subject).await
     }
 
     /// The frame of a page about the repository.
-    pub(crate) fn page(&self, console: &Console, title: &str, section: NavSection) -> PageFrame {
-        let mut page = self.visit.page(console, title, section);
+    pub(crate) fn page(&self, title: &str, section: NavSection) -> PageFrame {
+        let mut page = self.visit.page(title, section);
         page.repo = Some(RepoHead::new(&self.repo, self.can_maintain()));
         page
     }
@@ -148,7 +144,7 @@ impl FromRequestParts<Arc<Console>> for MaintainerOf {
     }
 }
 
-async fn visit(parts: &Parts, console: &Console) -> Result<Visit, PageError> {
+async fn visit(parts: &Parts, console: &Arc<Console>) -> Result<Visit, PageError> {
     let headers = &parts.headers;
     let here = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
     let is_read = parts.method == Method::GET || parts.method == Method::HEAD;
@@ -161,6 +157,7 @@ async fn visit(parts: &Parts, console: &Console) -> Result<Visit, PageError> {
     let (key, seal) = (stored_key(&id), console.admin_token.seal(&id));
     let session = console.store.console().session(&key, &seal, console.now()).await?.ok_or_else(signed_out)?;
     Ok(Visit {
+        console: Arc::clone(console),
         session,
         theme: Theme::of(theme_of(headers).as_deref()),
         flash: flash_of(headers),
@@ -181,7 +178,7 @@ async fn at(parts: &mut Parts, console: &Arc<Console>) -> Result<RepoVisit, Page
     // A name that cannot be one of GitHub's is nobody's.
     let name: RepoName = format!("{owner}/{name}").parse().map_err(|_| PageError::NotFound)?;
     let repo = console.store.repos().find(&name).await?.ok_or(PageError::NotFound)?;
-    let is_deed = parts.method != Method::GET && parts.method != Method::HEAD;
-    let role = console.roles.of(console, &visit.session, &repo, is_deed).await?;
-    Ok(RepoVisit { repo, role, visit })
+    let is_action = parts.method != Method::GET && parts.method != Method::HEAD;
+    let role = console.roles.of(console, &visit.session, &repo, is_action).await?;
+    Ok(RepoVisit { console: Arc::clone(console), repo, role, visit })
 }
