@@ -11,8 +11,8 @@ mod local;
 mod model_file;
 mod provider;
 mod remote;
-mod remote_client;
 mod remote_failure;
+mod remote_service;
 mod retry;
 mod word_piece;
 

@@ -5,16 +5,15 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{StreamExt, TryStreamExt, stream};
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
-use url::Url;
+use reqwest::header::HeaderMap;
 
 use crate::api_key::ApiKey;
 use crate::calibration::Calibration;
 use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
-use crate::remote_client::{checked_base, client, shown_address};
 use crate::remote_failure::RemoteFailure;
-use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
+use crate::remote_service::{RemoteService, SendingRules, ServiceAccess};
+use crate::retry::{Clock, SystemClock};
 
 /// Texts in one request. Gemini takes 100 at most, the others more.
 const BATCH_TEXTS: usize = 96;
@@ -22,8 +21,6 @@ const BATCH_TEXTS: usize = 96;
 const BATCH_CHARACTERS: usize = 100_000;
 /// An answer has some 25 bytes per component; 96 vectors of 4,096 components have 10 MB.
 const LARGEST_ANSWER: usize = 32 << 20;
-/// What is quoted of a provider's explanation.
-const QUOTED_CHARACTERS: usize = 200;
 /// A text that any model has a vector for: it tells the dimension when all other texts are blank.
 const PROBE: &str = "text";
 
@@ -67,9 +64,7 @@ impl RemoteSettings {
 pub struct RemoteEmbedder {
     settings: RemoteSettings,
     model_id: String,
-    endpoint: Url,
-    client: reqwest::Client,
-    clock: Arc<dyn Clock>,
+    service: RemoteService,
     dimension: OnceLock<usize>,
 }
 
@@ -82,20 +77,25 @@ impl RemoteEmbedder {
     pub fn with_clock(settings: RemoteSettings, clock: Arc<dyn Clock>) -> Result<Self, EmbedError> {
         let provider = settings.provider;
         let wrong = |problem: String| EmbedError::Settings { provider: provider.name(), problem };
-        if settings.key.is_none() && settings.base_url == provider.default_base_url() {
-            return Err(wrong(format!("no key in {}", provider.key_variable())));
-        }
-        if settings.model.trim().is_empty() {
-            return Err(wrong("the model has no name".to_owned()));
-        }
-        let base = checked_base(&settings.base_url, provider.key_variable()).map_err(wrong)?;
-        let endpoint = provider
-            .endpoint(&base, &settings.model)
-            .ok_or_else(|| wrong("the base URL: it cannot have a path".to_owned()))?;
-        let headers = headers(provider, settings.key.as_ref()).map_err(wrong)?;
-        let client = client(headers, &base, settings.timeout).map_err(wrong)?;
+        let access = ServiceAccess {
+            base_url: &settings.base_url,
+            default_base_url: provider.default_base_url(),
+            model: &settings.model,
+            key: settings.key.as_ref(),
+            key_variable: provider.key_variable(),
+            key_header: provider.key_header(),
+        };
+        let rules = SendingRules {
+            provider: provider.name(),
+            attempts: settings.attempts,
+            timeout: settings.timeout,
+            largest_answer: LARGEST_ANSWER,
+            is_sent_again,
+        };
+        let endpoint = |base: &_| provider.endpoint(base, &settings.model);
+        let service = RemoteService::new(&access, endpoint, HeaderMap::new(), rules, clock).map_err(wrong)?;
         let model_id = format!("{}:{}", provider.name(), settings.model);
-        Ok(Self { settings, model_id, endpoint, client, clock, dimension: OnceLock::new() })
+        Ok(Self { settings, model_id, service, dimension: OnceLock::new() })
     }
 
     /// The vectors of texts that are not blank, a batch at a time, several batches at once.
@@ -140,79 +140,9 @@ impl RemoteEmbedder {
         };
         let texts: Vec<&str> = batch.iter().map(|(_, text)| *text).collect();
         let body = provider.request(&self.settings.model, &texts, input).to_string();
-        let answer = self.send_until_answered(body).await.map_err(|failure| failed(None, failure))?;
+        let answer = self.service.post(body).await.map_err(|failure| failed(None, failure))?;
         let vectors = provider.read_answer(&answer, batch.len(), &self.dimension);
         vectors.map_err(|(place, failure)| failed(place, failure))
-    }
-
-    /// Sends again after 429, 5xx, a timeout or a broken connection: asking twice for a vector harms nobody.
-    async fn send_until_answered(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let refusal = match self.send_once(body.clone(), attempts).await {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => refusal,
-            };
-            let pause = match refusal.pause {
-                Pause::Never => return Err(refusal.failure),
-                Pause::Asked(pause) if pause > PATIENCE => return Err(refusal.failure),
-                Pause::Asked(pause) => pause,
-                Pause::Usual => back_off(attempts, rand::random()),
-            };
-            if attempts >= self.settings.attempts.max(1) {
-                return Err(refusal.failure);
-            }
-            let provider = self.settings.provider.name();
-            tracing::debug!(provider, attempts, ?pause, failure = %refusal.failure, "embedding request is sent again");
-            self.clock.sleep(pause).await;
-        }
-    }
-
-    async fn send_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, RequestFailure> {
-        let broken = |error: reqwest::Error| {
-            let failure = if error.is_timeout() {
-                RemoteFailure::TimedOut { seconds: self.settings.timeout.as_secs(), attempts }
-            } else {
-                RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }
-            };
-            RequestFailure { failure, pause: Pause::Usual }
-        };
-        let request = self.client.post(self.endpoint.clone()).body(body);
-        let mut answer = request.send().await.map_err(broken)?;
-        let status = answer.status();
-        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
-        let mut bytes = Vec::new();
-        while let Some(part) = answer.chunk().await.map_err(broken)? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > LARGEST_ANSWER {
-                return Err(RequestFailure {
-                    failure: RemoteFailure::TooLarge { limit: LARGEST_ANSWER },
-                    pause: Pause::Never,
-                });
-            }
-        }
-        if status.is_success() {
-            return Ok(bytes);
-        }
-        let again = status.is_server_error() || status.as_u16() == 429;
-        let pause = if again { asked.map_or(Pause::Usual, Pause::Asked) } else { Pause::Never };
-        let said = self.explanation(&bytes);
-        Err(RequestFailure { failure: RemoteFailure::Status { status: status.as_u16(), said, attempts }, pause })
-    }
-
-    /// The first words of an error answer, on one line and without the key.
-    fn explanation(&self, body: &[u8]) -> String {
-        let text = String::from_utf8_lossy(body);
-        let told = serde_json::from_slice::<serde_json::Value>(body).ok();
-        let message = told.as_ref().and_then(|told| {
-            ["/error/message", "/message", "/detail"].iter().find_map(|at| told.pointer(at)?.as_str())
-        });
-        let message = message.unwrap_or(&text);
-        let message = self.settings.key.as_ref().map_or_else(|| message.to_owned(), |key| key.hidden_in(message));
-        let line = message.split_whitespace().collect::<Vec<_>>().join(" ");
-        line.chars().filter(|character| !character.is_control()).take(QUOTED_CHARACTERS).collect()
     }
 }
 
@@ -261,16 +191,13 @@ impl std::fmt::Debug for RemoteEmbedder {
 
 type NumberedText<'a> = (usize, &'a str);
 
-/// Why one request failed, and whether to send it again.
-struct RequestFailure {
-    failure: RemoteFailure,
-    pause: Pause,
-}
-
-enum Pause {
-    Never,
-    Usual,
-    Asked(Duration),
+/// After 429, 5xx, a timeout or a broken connection: asking twice for a vector harms nobody.
+fn is_sent_again(failure: &RemoteFailure) -> bool {
+    match failure {
+        RemoteFailure::TimedOut { .. } | RemoteFailure::Unreachable { .. } => true,
+        RemoteFailure::Status { status, .. } => matches!(status, 429 | 500..=599),
+        _ => false,
+    }
 }
 
 fn is_blank(text: &str) -> bool {
@@ -292,19 +219,6 @@ fn batches<'a, 'b>(texts: &'a [NumberedText<'b>]) -> Vec<&'a [NumberedText<'b>]>
         batches.push(&texts[start..]);
     }
     batches
-}
-
-fn headers(provider: Provider, key: Option<&ApiKey>) -> Result<HeaderMap, String> {
-    let mut headers = HeaderMap::new();
-    headers.insert("content-type", HeaderValue::from_static("application/json"));
-    if let Some(key) = key {
-        let (name, prefix) = provider.key_header();
-        let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
-        let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    Ok(headers)
 }
 
 #[cfg(test)]

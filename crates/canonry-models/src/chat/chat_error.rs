@@ -50,10 +50,3 @@ impl ChatError {
         }
     }
 }
-
-/// The first words of what somebody else wrote, on one line and harmless for a terminal.
-pub(super) fn quoted(text: &str) -> String {
-    const QUOTED_CHARACTERS: usize = 200;
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().filter(|character| !character.is_control()).take(QUOTED_CHARACTERS).collect()
-}

@@ -7,9 +7,10 @@ use futures_util::future::BoxFuture;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::process::Command;
 
-use crate::chat::chat_error::{ChatError, quoted};
+use crate::chat::chat_error::ChatError;
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::confined_program::spawn_confined;
+use crate::remote_service::quoted;
 
 /// What a program may write; the rest is not read.
 const LARGEST_ANSWER: u64 = 4 << 20;

@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use reqwest::header::{HeaderMap, HeaderValue};
 use serde_json::Value;
 use url::Url;
 
 use crate::api_key::ApiKey;
-use crate::chat::chat_error::{ChatError, quoted};
+use crate::chat::chat_error::ChatError;
 use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
-use crate::remote_client::{checked_base, client, shown_address};
 use crate::remote_failure::RemoteFailure;
-use crate::retry::{Clock, PATIENCE, SystemClock, asked_pause, back_off};
+use crate::remote_service::{RemoteService, SendingRules, ServiceAccess};
+use crate::retry::{Clock, SystemClock};
 
 /// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
 const LARGEST_ANSWER: usize = 4 << 20;
@@ -79,23 +79,12 @@ impl ChatProvider {
         Some(url)
     }
 
-    fn headers(self, key: Option<&ApiKey>) -> Result<HeaderMap, String> {
-        let mut headers = HeaderMap::new();
-        headers.insert("content-type", HeaderValue::from_static("application/json"));
-        if self == Self::Anthropic {
-            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
-        }
-        let Some(key) = key else { return Ok(headers) };
-        let (name, prefix) = match self {
+    const fn key_header(self) -> (&'static str, &'static str) {
+        match self {
             Self::OpenAi => ("authorization", "Bearer "),
             Self::Anthropic => ("x-api-key", ""),
             Self::Gemini => ("x-goog-api-key", ""),
-        };
-        let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
-        let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-        Ok(headers)
+        }
     }
 }
 
@@ -139,9 +128,7 @@ impl ChatSettings {
 pub struct RemoteChat {
     settings: ChatSettings,
     model_id: String,
-    endpoint: Url,
-    client: reqwest::Client,
-    clock: Arc<dyn Clock>,
+    service: RemoteService,
 }
 
 /// What a provider's answer says, in one form for all of them.
@@ -163,23 +150,33 @@ impl RemoteChat {
     pub fn with_clock(settings: ChatSettings, clock: Arc<dyn Clock>) -> Result<Self, ChatError> {
         let provider = settings.provider;
         let wrong = |problem: String| ChatError::Settings { provider: provider.name(), problem };
-        if settings.key.is_none() && settings.base_url == provider.default_base_url() {
-            return Err(wrong(format!("no key in {}", provider.key_variable())));
+        let access = ServiceAccess {
+            base_url: &settings.base_url,
+            default_base_url: provider.default_base_url(),
+            model: &settings.model,
+            key: settings.key.as_ref(),
+            key_variable: provider.key_variable(),
+            key_header: provider.key_header(),
+        };
+        let rules = SendingRules {
+            provider: provider.name(),
+            attempts: settings.attempts,
+            timeout: settings.timeout,
+            largest_answer: LARGEST_ANSWER,
+            is_sent_again,
+        };
+        let mut headers = HeaderMap::new();
+        if provider == ChatProvider::Anthropic {
+            headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
         }
-        if settings.model.trim().is_empty() {
-            return Err(wrong("the model has no name".to_owned()));
-        }
-        let base = checked_base(&settings.base_url, provider.key_variable()).map_err(wrong)?;
-        let endpoint = provider.endpoint(&base, &settings.model);
-        let endpoint = endpoint.ok_or_else(|| wrong("the base URL: it cannot have a path".to_owned()))?;
-        let headers = provider.headers(settings.key.as_ref()).map_err(wrong)?;
-        let client = client(headers, &base, settings.timeout).map_err(wrong)?;
+        let endpoint = |base: &Url| provider.endpoint(base, &settings.model);
+        let service = RemoteService::new(&access, endpoint, headers, rules, clock).map_err(wrong)?;
         // Another effort gives other answers, which must not be taken for one another.
         let model_id = match settings.thinking {
             Some(thinking) => format!("{} thinking {thinking}", settings.model),
             None => settings.model.clone(),
         };
-        Ok(Self { settings, model_id, endpoint, client, clock })
+        Ok(Self { settings, model_id, service })
     }
 
     fn body(&self, request: &ChatRequest) -> Value {
@@ -196,9 +193,9 @@ impl RemoteChat {
 
     async fn ask(&self, request: &ChatRequest) -> Result<ChatAnswer, ChatError> {
         let provider = self.settings.provider.name();
-        let began = self.clock.now();
+        let began = self.service.clock.now();
         let failed = |failure| ChatError::Remote { provider, failure };
-        let body = self.send_until_answered(self.body(request).to_string()).await.map_err(failed)?;
+        let body = self.service.post(self.body(request).to_string()).await.map_err(failed)?;
         let reply = match self.settings.provider {
             ChatProvider::OpenAi => openai::read(&body),
             ChatProvider::Anthropic => anthropic::read(&body),
@@ -207,82 +204,15 @@ impl RemoteChat {
         let reply = reply.map_err(|error| failed(RemoteFailure::Malformed(error.to_string())))?;
         let (input_tokens, output_tokens) = (reply.input_tokens, reply.output_tokens);
         if let Some(said) = reply.refusal {
-            let said = quoted(&self.without_key(&said));
+            let said = self.service.quoted(&said);
             return Err(ChatError::Refused { provider, said, input_tokens, output_tokens });
         }
         if reply.is_cut_off {
             let max_tokens = request.max_tokens;
             return Err(ChatError::CutOff { provider, max_tokens, input_tokens, output_tokens });
         }
-        let latency = Duration::try_from(self.clock.now().duration_since(began)).unwrap_or_default();
+        let latency = Duration::try_from(self.service.clock.now().duration_since(began)).unwrap_or_default();
         Ok(ChatAnswer { text: reply.text, input_tokens, output_tokens, latency })
-    }
-
-    /// Sends again after 429, 5xx and timeouts only: any other failure would be paid for and fail again.
-    async fn send_until_answered(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
-        let mut attempts = 0;
-        loop {
-            attempts += 1;
-            let (failure, again) = match self.send_once(body.clone(), attempts).await {
-                Ok(answer) => return Ok(answer),
-                Err(refusal) => refusal,
-            };
-            let pause = match again {
-                Again::Never => return Err(failure),
-                Again::After(pause) => pause,
-                Again::AfterBackOff => back_off(attempts, rand::random()),
-            };
-            if attempts >= self.settings.attempts.max(1) || pause > PATIENCE {
-                return Err(failure);
-            }
-            let provider = self.settings.provider.name();
-            tracing::debug!(provider, attempts, ?pause, %failure, "a question is sent again");
-            self.clock.sleep(pause).await;
-        }
-    }
-
-    async fn send_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Again)> {
-        let broken = |error: reqwest::Error| {
-            if error.is_timeout() {
-                let seconds = self.settings.timeout.as_secs();
-                (RemoteFailure::TimedOut { seconds, attempts }, Again::AfterBackOff)
-            } else {
-                (RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }, Again::Never)
-            }
-        };
-        let mut answer = self.client.post(self.endpoint.clone()).body(body).send().await.map_err(broken)?;
-        let status = answer.status();
-        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
-        let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
-        let mut bytes = Vec::new();
-        while let Some(part) = answer.chunk().await.map_err(broken)? {
-            bytes.extend_from_slice(&part);
-            if bytes.len() > LARGEST_ANSWER {
-                return Err((RemoteFailure::TooLarge { limit: LARGEST_ANSWER }, Again::Never));
-            }
-        }
-        if status.is_success() {
-            return Ok(bytes);
-        }
-        let again = match status.as_u16() {
-            408 | 429 | 500..=599 => asked.map_or(Again::AfterBackOff, Again::After),
-            _ => Again::Never,
-        };
-        Err((RemoteFailure::Status { status: status.as_u16(), said: self.explanation(&bytes), attempts }, again))
-    }
-
-    /// The first words of an error answer, on one line and without the key.
-    fn explanation(&self, body: &[u8]) -> String {
-        let text = String::from_utf8_lossy(body);
-        let told = serde_json::from_slice::<Value>(body).ok();
-        let message = told.as_ref().and_then(|told| {
-            ["/error/message", "/message", "/detail"].iter().find_map(|at| told.pointer(at)?.as_str())
-        });
-        quoted(&self.without_key(message.unwrap_or(&text)))
-    }
-
-    fn without_key(&self, text: &str) -> String {
-        self.settings.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hidden_in(text))
     }
 }
 
@@ -302,9 +232,11 @@ impl std::fmt::Debug for RemoteChat {
     }
 }
 
-/// Whether, and when, to send a question again.
-enum Again {
-    Never,
-    AfterBackOff,
-    After(Duration),
+/// After 429, 5xx and timeouts only: any other failure would be paid for and fail again.
+fn is_sent_again(failure: &RemoteFailure) -> bool {
+    match failure {
+        RemoteFailure::TimedOut { .. } => true,
+        RemoteFailure::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
+        _ => false,
+    }
 }

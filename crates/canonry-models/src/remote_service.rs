@@ -1,0 +1,190 @@
+//! A model behind an HTTP interface: how it is reached, and when it is asked again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{HeaderMap, HeaderValue, RETRY_AFTER};
+use serde_json::Value;
+use url::{Host, Url};
+
+use crate::api_key::ApiKey;
+use crate::remote_failure::RemoteFailure;
+use crate::retry::{Clock, PATIENCE, asked_pause, back_off};
+
+/// Where a service is, and what opens it.
+pub(crate) struct ServiceAccess<'a> {
+    pub(crate) base_url: &'a str,
+    pub(crate) default_base_url: &'static str,
+    pub(crate) model: &'a str,
+    /// A server of one's own may need none.
+    pub(crate) key: Option<&'a ApiKey>,
+    pub(crate) key_variable: &'static str,
+    /// The header of the key, and what stands before it there.
+    pub(crate) key_header: (&'static str, &'static str),
+}
+
+/// How a service is asked.
+pub(crate) struct SendingRules {
+    pub(crate) provider: &'static str,
+    pub(crate) attempts: u32,
+    pub(crate) timeout: Duration,
+    pub(crate) largest_answer: usize,
+    pub(crate) is_sent_again: fn(&RemoteFailure) -> bool,
+}
+
+pub(crate) struct RemoteService {
+    endpoint: Url,
+    client: reqwest::Client,
+    key: Option<ApiKey>,
+    rules: SendingRules,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+impl RemoteService {
+    /// Checks the settings; nothing is sent yet.
+    pub(crate) fn new(
+        access: &ServiceAccess<'_>,
+        endpoint: impl FnOnce(&Url) -> Option<Url>,
+        mut headers: HeaderMap,
+        rules: SendingRules,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        if access.key.is_none() && access.base_url == access.default_base_url {
+            return Err(format!("no key in {}", access.key_variable));
+        }
+        if access.model.trim().is_empty() {
+            return Err("the model has no name".to_owned());
+        }
+        let base = checked_base(access.base_url, access.key_variable)?;
+        let endpoint = endpoint(&base).ok_or_else(|| "the base URL: it cannot have a path".to_owned())?;
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        if let Some(key) = access.key {
+            let (name, prefix) = access.key_header;
+            let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
+            let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        let client = client(headers, &base, rules.timeout)?;
+        Ok(Self { endpoint, client, key: access.key.cloned(), rules, clock })
+    }
+
+    /// Sends until there is an answer, or sending again would not help.
+    pub(crate) async fn post(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
+        let SendingRules { provider, attempts: most, is_sent_again, .. } = self.rules;
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            let (failure, asked) = match self.post_once(body.clone(), attempts).await {
+                Ok(answer) => return Ok(answer),
+                Err(failed) => failed,
+            };
+            let pause = asked.unwrap_or_else(|| back_off(attempts, rand::random()));
+            if !is_sent_again(&failure) || attempts >= most.max(1) || pause > PATIENCE {
+                return Err(failure);
+            }
+            tracing::debug!(provider, attempts, ?pause, %failure, "a request to a model is sent again");
+            self.clock.sleep(pause).await;
+        }
+    }
+
+    /// An answer, or why there is none and how long the service asks to wait.
+    async fn post_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Option<Duration>)> {
+        let broken = |error: reqwest::Error| {
+            if error.is_timeout() {
+                (RemoteFailure::TimedOut { seconds: self.rules.timeout.as_secs(), attempts }, None)
+            } else {
+                (RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }, None)
+            }
+        };
+        let mut answer = self.client.post(self.endpoint.clone()).body(body).send().await.map_err(broken)?;
+        let status = answer.status();
+        let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+        let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
+        let (mut bytes, limit) = (Vec::new(), self.rules.largest_answer);
+        while let Some(part) = answer.chunk().await.map_err(broken)? {
+            bytes.extend_from_slice(&part);
+            if bytes.len() > limit {
+                return Err((RemoteFailure::TooLarge { limit }, None));
+            }
+        }
+        if status.is_success() {
+            return Ok(bytes);
+        }
+        let said = self.explanation(&bytes);
+        Err((RemoteFailure::Status { status: status.as_u16(), said, attempts }, asked))
+    }
+
+    /// The first words of an error answer, on one line and without the key.
+    fn explanation(&self, body: &[u8]) -> String {
+        let text = String::from_utf8_lossy(body);
+        let told = serde_json::from_slice::<Value>(body).ok();
+        let message = told.as_ref().and_then(|told| {
+            ["/error/message", "/message", "/detail"].iter().find_map(|at| told.pointer(at)?.as_str())
+        });
+        self.quoted(message.unwrap_or(&text))
+    }
+
+    /// What the service wrote, as it may be shown.
+    pub(crate) fn quoted(&self, text: &str) -> String {
+        match &self.key {
+            Some(key) => quoted(&key.hidden_in(text)),
+            None => quoted(text),
+        }
+    }
+}
+
+/// The first words of what somebody else wrote, on one line and harmless for a terminal.
+pub(crate) fn quoted(text: &str) -> String {
+    const QUOTED_CHARACTERS: usize = 200;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().filter(|character| !character.is_control()).take(QUOTED_CHARACTERS).collect()
+}
+
+/// Where a service is; an address that cannot work, or that holds a password, is refused in words.
+fn checked_base(text: &str, key_variable: &str) -> Result<Url, String> {
+    let base = Url::parse(text).map_err(|error| format!("the base URL: {error}"))?;
+    if !matches!(base.scheme(), "http" | "https") {
+        return Err(format!("the base URL: {} is neither http nor https", base.scheme()));
+    }
+    // An address is shown and logged, a key never is.
+    if !base.username().is_empty() || base.password().is_some() {
+        return Err(format!("the base URL holds a password; a key belongs in {key_variable}"));
+    }
+    Ok(base)
+}
+
+/// A client that sends these headers to that address alone.
+fn client(headers: HeaderMap, base: &Url, timeout: Duration) -> Result<reqwest::Client, String> {
+    // A redirect could carry a key in a header of its own to another host.
+    let mut builder = reqwest::Client::builder()
+        .default_headers(headers)
+        .redirect(reqwest::redirect::Policy::none())
+        .connect_timeout(timeout.min(Duration::from_secs(10)))
+        .timeout(timeout);
+    if is_loopback(base) {
+        builder = builder.no_proxy();
+    }
+    // Without TLS nobody asks for the machine's certificates, and reading them is most of what a client takes.
+    if base.scheme() == "http" {
+        builder = builder.tls_certs_only([]);
+    }
+    builder.build().map_err(|error| format!("no HTTP client: {error}"))
+}
+
+/// An address as it may be shown: keys stand behind a `?` with some services.
+fn shown_address(url: &Url) -> String {
+    let mut shown = url.clone();
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.to_string()
+}
+
+fn is_loopback(base: &Url) -> bool {
+    match base.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(address)) => address.is_loopback(),
+        Some(Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
+    }
+}
