@@ -1,95 +1,27 @@
 //! Chat models against small scripted servers on loopback, and programs as chat models.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
 use canonry_models::chat::{
     ChatError, ChatModel, ChatProvider, ChatRequest, ChatSettings, CommandChat, CommandSettings, RemoteChat,
 };
 use canonry_models::{ApiKey, Clock, RemoteFailure};
-use futures_util::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 
-const KEY: &str = "sk-test-very-secret";
-const ALL: [ChatProvider; 3] = [ChatProvider::OpenAi, ChatProvider::Anthropic, ChatProvider::Gemini];
+use crate::scripted_server::{KEY, Server, Step, Waits};
 
-enum Step {
-    Answer(u16, Option<&'static str>, String),
-    Hang,
-}
+const ALL: [ChatProvider; 3] = [ChatProvider::OpenAi, ChatProvider::Anthropic, ChatProvider::Gemini];
 
 fn answers(body: &Value) -> Step {
     Step::Answer(200, None, body.to_string())
 }
 
-#[derive(Default)]
-struct Server {
-    script: Mutex<VecDeque<Step>>,
-    requests: Mutex<Vec<(String, HeaderMap, Value)>>,
-}
-
-impl Server {
-    async fn start(provider: ChatProvider, script: impl IntoIterator<Item = Step>) -> (Arc<Self>, ChatSettings) {
-        let server = Arc::new(Self { script: Mutex::new(script.into_iter().collect()), ..Self::default() });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base_url = format!("http://{}/base/", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        let (model, key) = ("m1".to_owned(), Some(ApiKey::new(KEY)));
-        (server, ChatSettings { base_url, model, key, ..ChatSettings::new(provider) })
-    }
-
-    fn count(&self) -> usize {
-        self.requests.lock().unwrap().len()
-    }
-}
-
-async fn answer(State(server): State<Arc<Server>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let request: Value = serde_json::from_slice(&body).unwrap();
-    server.requests.lock().unwrap().push((uri.path().to_owned(), headers, request));
-    let step = server.script.lock().unwrap().pop_front().expect("the script has a step for each request");
-    match step {
-        Step::Answer(status, retry_after, body) => {
-            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
-            if let Some(value) = retry_after {
-                response.headers_mut().insert("retry-after", value.parse().unwrap());
-            }
-            response
-        }
-        Step::Hang => std::future::pending().await,
-    }
-}
-
-/// A clock that only its own waiting moves.
-struct Waits {
-    began: Timestamp,
-    waits: Mutex<Vec<Duration>>,
-}
-
-impl Default for Waits {
-    fn default() -> Self {
-        Self { began: "2026-01-01T00:00:00Z".parse().unwrap(), waits: Mutex::default() }
-    }
-}
-
-impl Clock for Waits {
-    fn now(&self) -> Timestamp {
-        let waited: Duration = self.waits.lock().unwrap().iter().sum();
-        self.began + SignedDuration::try_from(waited).unwrap()
-    }
-
-    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
-        self.waits.lock().unwrap().push(pause);
-        Box::pin(std::future::ready(()))
-    }
+async fn start(provider: ChatProvider, script: impl IntoIterator<Item = Step>) -> (Arc<Server>, ChatSettings) {
+    let (server, address) = Server::start(script, |_| panic!("the script has a step for each request")).await;
+    let (base_url, model, key) = (format!("{address}/base/"), "m1".to_owned(), Some(ApiKey::new(KEY)));
+    (server, ChatSettings { base_url, model, key, ..ChatSettings::new(provider) })
 }
 
 fn request() -> ChatRequest {
@@ -120,7 +52,7 @@ fn good(provider: ChatProvider) -> Value {
 }
 
 async fn fails(provider: ChatProvider, script: Vec<Step>) -> (ChatError, usize, Vec<Duration>) {
-    let (server, settings) = Server::start(provider, script).await;
+    let (server, settings) = start(provider, script).await;
     let waits = Arc::new(Waits::default());
     let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
     let error = model.complete(&request()).await.expect_err("the script fails");
@@ -132,7 +64,7 @@ async fn fails(provider: ChatProvider, script: Vec<Step>) -> (ChatError, usize, 
 #[tokio::test]
 async fn every_provider_answers_in_one_form() {
     for provider in ALL {
-        let (_server, settings) = Server::start(provider, [answers(&good(provider))]).await;
+        let (_server, settings) = start(provider, [answers(&good(provider))]).await;
         let model: Box<dyn ChatModel> = Box::new(RemoteChat::new(settings).unwrap());
         let answer = model.complete(&request()).await.unwrap();
         assert_eq!(answer.text, "{\"n\":3}", "{provider:?}");
@@ -145,7 +77,7 @@ async fn every_provider_answers_in_one_form() {
 async fn every_provider_is_asked_in_its_own_form() {
     let mut asked = Vec::new();
     for provider in ALL {
-        let (server, settings) = Server::start(provider, [answers(&good(provider))]).await;
+        let (server, settings) = start(provider, [answers(&good(provider))]).await;
         RemoteChat::new(settings).unwrap().complete(&request()).await.unwrap();
         let (path, headers, body) = server.requests.lock().unwrap().pop().unwrap();
         let names = ["authorization", "x-api-key", "x-goog-api-key", "anthropic-version"];
@@ -162,7 +94,7 @@ async fn waits_as_long_as_it_is_told_and_counts_the_waiting() {
     let refusal = |status, retry_after| Step::Answer(status, retry_after, "slow down".to_owned());
     for provider in ALL {
         let script = [refusal(429, Some("7")), refusal(529, Some("Thu, 01 Jan 2026 00:00:09 GMT")), refusal(408, None)];
-        let (server, settings) = Server::start(provider, script.into_iter().chain([answers(&good(provider))])).await;
+        let (server, settings) = start(provider, script.into_iter().chain([answers(&good(provider))])).await;
         let waits = Arc::new(Waits::default());
         let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
         let answer = model.complete(&request()).await.unwrap();
@@ -251,7 +183,7 @@ async fn answers_in_no_known_form_are_refused_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_a_timeout_and_then_a_failure() {
-    let (server, settings) = Server::start(ChatProvider::OpenAi, [Step::Hang, Step::Hang]).await;
+    let (server, settings) = start(ChatProvider::OpenAi, [Step::Hang, Step::Hang]).await;
     let settings = ChatSettings { attempts: 2, timeout: Duration::from_secs(5), ..settings };
     let waits = Arc::new(Waits::default());
     let model = RemoteChat::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
@@ -340,7 +272,7 @@ async fn thinking_is_asked_for_in_each_providers_words() {
         (ChatProvider::Anthropic, "/thinking", json!({"type": "enabled", "budget_tokens": 16_384})),
         (ChatProvider::Gemini, "/generationConfig/thinkingConfig", json!({"thinkingBudget": 16_384})),
     ] {
-        let (server, settings) = Server::start(provider, [answers(&json!({}))]).await;
+        let (server, settings) = start(provider, [answers(&json!({}))]).await;
         let settings = ChatSettings { thinking: Some("high".parse().unwrap()), ..settings };
         let model = RemoteChat::new(settings).unwrap();
         assert_eq!(model.model_id(), "m1 thinking high");

@@ -3,3 +3,4 @@
 mod chat;
 mod local;
 mod remote;
+mod scripted_server;

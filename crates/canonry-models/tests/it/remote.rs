@@ -1,79 +1,30 @@
 //! Remote embedders against small scripted servers on loopback.
 #![expect(clippy::unwrap_used, reason = "a test stops where something is not as it set it up")]
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Bytes;
-use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, Uri};
-use axum::response::{IntoResponse, Response};
 use canonry_models::{
     ApiKey, Clock, EmbedError, Embedder, InputType, Provider, RemoteEmbedder, RemoteFailure, RemoteSettings,
 };
-use futures_util::future::BoxFuture;
-use jiff::Timestamp;
 use serde_json::{Value, json};
 
-const KEY: &str = "sk-test-very-secret";
+use crate::scripted_server::{KEY, Server, Step, Waits};
 
-/// What the server does with one request.
-enum Step {
-    /// Answers every text with a vector made from its length.
-    Good,
-    Answer(u16, Option<&'static str>, String),
-    /// Never answers.
-    Hang,
+/// The server, and settings that reach it.
+async fn start(provider: Provider, script: impl IntoIterator<Item = Step>) -> (Arc<Server>, RemoteSettings) {
+    let (server, address) = Server::start(script, good).await;
+    let settings = RemoteSettings {
+        base_url: format!("{address}/v1"),
+        model: "m1".to_owned(),
+        key: Some(ApiKey::new(KEY)),
+        workers: 2,
+        ..RemoteSettings::new(provider)
+    };
+    (server, settings)
 }
 
-#[derive(Default)]
-struct Server {
-    script: Mutex<VecDeque<Step>>,
-    requests: Mutex<Vec<(String, HeaderMap, Value)>>,
-}
-
-impl Server {
-    /// The server, and settings that reach it; steps after the script's end are good ones.
-    async fn start(provider: Provider, script: impl IntoIterator<Item = Step>) -> (Arc<Self>, RemoteSettings) {
-        let server = Arc::new(Self { script: Mutex::new(script.into_iter().collect()), ..Self::default() });
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let base_url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let router = Router::new().fallback(answer).with_state(Arc::clone(&server));
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        let settings = RemoteSettings {
-            base_url,
-            model: "m1".to_owned(),
-            key: Some(ApiKey::new(KEY)),
-            workers: 2,
-            ..RemoteSettings::new(provider)
-        };
-        (server, settings)
-    }
-
-    fn count(&self) -> usize {
-        self.requests.lock().unwrap().len()
-    }
-}
-
-async fn answer(State(server): State<Arc<Server>>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let request: Value = serde_json::from_slice(&body).unwrap();
-    server.requests.lock().unwrap().push((uri.path().to_owned(), headers, request.clone()));
-    let step = server.script.lock().unwrap().pop_front().unwrap_or(Step::Good);
-    match step {
-        Step::Good => good(&request).to_string().into_response(),
-        Step::Answer(status, retry_after, body) => {
-            let mut response = (StatusCode::from_u16(status).unwrap(), body).into_response();
-            if let Some(value) = retry_after {
-                response.headers_mut().insert("retry-after", value.parse().unwrap());
-            }
-            response
-        }
-        Step::Hang => std::future::pending().await,
-    }
-}
-
+/// Answers every text with a vector made from its length.
 fn good(request: &Value) -> Value {
     let vector = |text: &Value| json!([text.as_str().unwrap().chars().count(), 1, 0]);
     match request["requests"].as_array() {
@@ -86,21 +37,6 @@ fn good(request: &Value) -> Value {
             let entry = |(index, text)| json!({"index": index, "embedding": vector(text), "object": "embedding"});
             json!({"object": "list", "data": texts.map(entry).collect::<Vec<_>>()})
         }
-    }
-}
-
-/// A clock that does not wait, and remembers what it was asked to wait.
-#[derive(Default)]
-struct Waits(Mutex<Vec<Duration>>);
-
-impl Clock for Waits {
-    fn now(&self) -> Timestamp {
-        "2026-01-01T00:00:00Z".parse().unwrap()
-    }
-
-    fn sleep(&self, pause: Duration) -> BoxFuture<'_, ()> {
-        self.0.lock().unwrap().push(pause);
-        Box::pin(std::future::ready(()))
     }
 }
 
@@ -120,12 +56,12 @@ fn close(left: &[Vec<f32>], right: &[Vec<f32>]) -> bool {
 
 /// The failure of one call, with the index range it names, and how long was waited before it.
 async fn fails(provider: Provider, script: Vec<Step>, texts: &[String]) -> (EmbedError, usize, Vec<Duration>) {
-    let (server, settings) = Server::start(provider, script).await;
+    let (server, settings) = start(provider, script).await;
     let waits = Arc::new(Waits::default());
     let embedder = RemoteEmbedder::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
     let error = embedder.embed(texts, InputType::Document).await.expect_err("the script fails");
     assert!(!format!("{error} {error:?}").contains("very-secret"));
-    (error, server.count(), waits.0.lock().unwrap().clone())
+    (error, server.count(), waits.waits.lock().unwrap().clone())
 }
 
 fn failure(error: &EmbedError) -> &RemoteFailure {
@@ -138,7 +74,7 @@ fn failure(error: &EmbedError) -> &RemoteFailure {
 #[tokio::test]
 async fn texts_come_back_in_order_whatever_the_batches() {
     for provider in [Provider::OpenAi, Provider::Voyage, Provider::Gemini] {
-        let (server, settings) = Server::start(provider, []).await;
+        let (server, settings) = start(provider, []).await;
         let embedder = RemoteEmbedder::new(settings).unwrap();
         assert_eq!((embedder.dimension(), embedder.model_id()), (None, format!("{}:m1", provider.name()).as_str()));
         let lengths: Vec<usize> = (1..=250).collect();
@@ -165,7 +101,7 @@ async fn each_provider_gets_its_own_path_key_and_input_type() {
         ),
     ];
     for (provider, path, header, key, pointer, value) in cases {
-        let (server, settings) = Server::start(provider, []).await;
+        let (server, settings) = start(provider, []).await;
         RemoteEmbedder::new(settings).unwrap().embed(&texts([3]), InputType::Query).await.unwrap();
         let requests = server.requests.lock().unwrap();
         let (asked, headers, body) = &requests[0];
@@ -176,7 +112,7 @@ async fn each_provider_gets_its_own_path_key_and_input_type() {
 
 #[tokio::test]
 async fn blank_texts_are_not_sent_and_get_zeros() {
-    let (server, settings) = Server::start(Provider::OpenAi, []).await;
+    let (server, settings) = start(Provider::OpenAi, []).await;
     let embedder = RemoteEmbedder::new(settings).unwrap();
     let blank = vec![String::new(), "\n\t\0".to_owned()];
     assert_eq!(embedder.embed(&blank, InputType::Document).await.unwrap(), vec![vec![0.0; 3]; 2]);
@@ -185,28 +121,6 @@ async fn blank_texts_are_not_sent_and_get_zeros() {
     assert!(close(&vectors, &[vec![0.0; 3], expected(2)]));
     let sent = server.requests.lock().unwrap().iter().map(|(_, _, body)| body["input"].clone()).collect::<Vec<_>>();
     assert_eq!(sent, [json!(["text"]), json!(["xx"])]);
-}
-
-#[tokio::test]
-async fn waits_as_long_as_it_is_told_and_asks_again() {
-    let refusal = |retry_after| Step::Answer(429, retry_after, "slow down".to_owned());
-    let script = [refusal(Some("7")), refusal(Some("Thu, 01 Jan 2026 00:00:09 GMT")), refusal(None)];
-    let (server, settings) = Server::start(Provider::Voyage, script).await;
-    let waits = Arc::new(Waits::default());
-    let embedder = RemoteEmbedder::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
-    let vectors = embedder.embed(&texts([5]), InputType::Document).await.unwrap();
-    assert!(close(&vectors, &[expected(5)]));
-    let waits = waits.0.lock().unwrap();
-    assert_eq!((server.count(), &waits[..2]), (4, &[Duration::from_secs(7), Duration::from_secs(9)][..]));
-    assert!((Duration::from_secs(2)..=Duration::from_secs(4)).contains(&waits[2]), "{waits:?}");
-}
-
-#[tokio::test]
-async fn a_wait_beyond_all_patience_is_a_failure() {
-    let script = vec![Step::Answer(429, Some("3600"), String::new())];
-    let (error, requests, waits) = fails(Provider::OpenAi, script, &texts([1])).await;
-    assert_eq!((requests, waits.len()), (1, 0));
-    assert_eq!(error.to_string(), "embed text 0 with openai: status 429, asked once");
 }
 
 #[tokio::test]
@@ -265,8 +179,7 @@ async fn answers_that_are_not_what_was_asked_for_are_refused_at_once() {
 #[tokio::test]
 async fn the_dimension_may_not_change_between_calls() {
     let other = r#"{"data":[{"index":0,"embedding":[1,2,3,4]}]}"#;
-    let (_server, settings) =
-        Server::start(Provider::OpenAi, [Step::Good, Step::Answer(200, None, other.to_owned())]).await;
+    let (_server, settings) = start(Provider::OpenAi, [Step::Good, Step::Answer(200, None, other.to_owned())]).await;
     let embedder = RemoteEmbedder::new(settings).unwrap();
     embedder.embed(&texts([1]), InputType::Document).await.unwrap();
     let error = embedder.embed(&texts([1]), InputType::Document).await.expect_err("four are not three");
@@ -275,14 +188,14 @@ async fn the_dimension_may_not_change_between_calls() {
 
 #[tokio::test(start_paused = true)]
 async fn silence_is_a_timeout_and_then_a_failure() {
-    let (server, settings) = Server::start(Provider::OpenAi, [Step::Hang, Step::Hang]).await;
+    let (server, settings) = start(Provider::OpenAi, [Step::Hang, Step::Hang]).await;
     let settings = RemoteSettings { attempts: 2, timeout: Duration::from_secs(5), ..settings };
     let waits = Arc::new(Waits::default());
     let embedder = RemoteEmbedder::with_clock(settings, Arc::clone(&waits) as Arc<dyn Clock>).unwrap();
     let error = embedder.embed(&texts([1]), InputType::Document).await.expect_err("nobody answers");
     assert_eq!(error.to_string(), "embed text 0 with openai: no answer within 5 s, asked 2 times");
     assert!(server.count() <= 2);
-    assert_eq!(waits.0.lock().unwrap().len(), 1);
+    assert_eq!(waits.waits.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]
