@@ -53,9 +53,7 @@ pub(super) struct SarifComponent<'a> {
 pub(super) struct SarifRule<'a> {
     #[serde(default, deserialize_with = "or_default")]
     pub(super) id: String,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) short_description: Option<SarifMessage>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) default_configuration: Option<SarifConfiguration>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) message_strings: BTreeMap<String, SarifMessage>,
@@ -64,24 +62,13 @@ pub(super) struct SarifRule<'a> {
     pub(super) properties: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize, Default)]
-pub(super) struct SarifConfiguration {
-    #[serde(default, deserialize_with = "or_default")]
-    pub(super) level: Option<String>,
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SarifResult<'a> {
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) rule_id: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) rule_index: Option<i64>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) rule: Option<RuleReference>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) level: Option<String>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) kind: Option<String>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) message: SarifMessage,
@@ -95,81 +82,36 @@ pub(super) struct SarifResult<'a> {
     pub(super) suppressions: Vec<SarifSuppression>,
     #[serde(default, deserialize_with = "or_default")]
     pub(super) fixes: Vec<Fix>,
-    #[serde(default, deserialize_with = "or_default")]
     pub(super) baseline_state: Option<String>,
     /// Read when it is asked for: it may hold anything, in any amount.
     #[serde(default, borrow)]
     pub(super) properties: Option<&'a RawValue>,
 }
 
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct RuleReference {
-    pub(super) id: Option<String>,
-    pub(super) index: Option<i64>,
-    pub(super) tool_component: Option<ComponentReference>,
+/// Objects of which everything may be absent.
+macro_rules! sarif_objects {
+    ($($name:ident { $($field:ident: $type:ty),* })*) => {$(
+        #[derive(Deserialize, Default)]
+        #[serde(rename_all = "camelCase", default)]
+        pub(super) struct $name {
+            $(pub(super) $field: $type),*
+        }
+    )*};
 }
 
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct ComponentReference {
-    pub(super) index: Option<i64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct SarifMessage {
-    pub(super) text: Option<String>,
-    pub(super) id: Option<String>,
-    pub(super) arguments: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SarifLocation {
-    pub(super) physical_location: Option<PhysicalLocation>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct PhysicalLocation {
-    pub(super) artifact_location: Option<ArtifactLocation>,
-    pub(super) region: Option<SarifRegion>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct ArtifactLocation {
-    pub(super) uri: Option<String>,
-    pub(super) uri_base_id: Option<String>,
-    pub(super) index: Option<i64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SarifRegion {
-    pub(super) start_line: Option<i64>,
-    pub(super) end_line: Option<i64>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct SarifArtifact {
-    pub(super) location: Option<ArtifactLocation>,
-    pub(super) roles: Vec<String>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(rename_all = "camelCase", default)]
-pub(super) struct SarifInvocation {
-    pub(super) execution_successful: Option<bool>,
-    pub(super) working_directory: Option<ArtifactLocation>,
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct Fix {
-    pub(super) description: Option<SarifMessage>,
+sarif_objects! {
+    RuleReference { id: Option<String>, index: Option<i64>, tool_component: Option<ComponentReference> }
+    ComponentReference { index: Option<i64> }
+    SarifMessage { text: Option<String>, id: Option<String>, arguments: Vec<String> }
+    SarifLocation { physical_location: Option<PhysicalLocation> }
+    PhysicalLocation { artifact_location: Option<ArtifactLocation>, region: Option<SarifRegion> }
+    ArtifactLocation { uri: Option<String>, uri_base_id: Option<String>, index: Option<i64> }
+    SarifRegion { start_line: Option<i64>, end_line: Option<i64> }
+    SarifArtifact { location: Option<ArtifactLocation>, roles: Vec<String> }
+    SarifInvocation { execution_successful: Option<bool>, working_directory: Option<ArtifactLocation> }
+    Fix { description: Option<SarifMessage> }
+    SarifSuppression { status: Option<String> }
+    SarifConfiguration { level: Option<String> }
 }
 
 #[derive(Deserialize, Default)]
@@ -183,12 +125,6 @@ impl Properties {
     pub(super) fn of(raw: Option<&RawValue>) -> Self {
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
     }
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default)]
-pub(super) struct SarifSuppression {
-    pub(super) status: Option<String>,
 }
 
 /// Null where SARIF wants a value: tools write it all the same.

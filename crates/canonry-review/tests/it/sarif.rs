@@ -276,9 +276,3 @@ fn what_is_no_sarif_is_told_in_words() {
     let deep = "[".repeat(100_000);
     assert_eq!(read_sarif("r", deep.as_bytes(), None).problems.len(), 1);
 }
-
-#[test]
-fn five_thousand_results() {
-    let results: Vec<Value> = (0..5_000).map(|line| result(json!({"ruleId": format!("r{}", line % 40)}))).collect();
-    assert_eq!(read(&log(&json!(results), &json!([]))).reported.len(), 5_000);
-}

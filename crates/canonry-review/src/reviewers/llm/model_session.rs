@@ -203,8 +203,6 @@ fn describe_error(error: &ChatError) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use canonry_models::chat::{ChatError, ChatRequest, TokenPrices};
     use futures_util::FutureExt as _;
     use futures_util::future::join_all;
@@ -350,18 +348,6 @@ mod tests {
         assert!(session.model_use().cost_usd.is_some());
         assert!(ask(&session, QuestionPurpose::Reading).await.is_err());
         assert_eq!((session.model_use().input_tokens, session.model_use().cost_usd), (107, None));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn time_ends_a_question_and_all_further_ones() {
-        let chat = ScriptedModel::always(ScriptedAnswer::Nothing);
-        let session =
-            ModelSession::new(&chat, LlmReviewBudget { time: Duration::from_secs(60), ..LlmReviewBudget::default() });
-        for _ in 0..2 {
-            let why = ask(&session, QuestionPurpose::Reading).await;
-            assert_eq!(why, Err("the time of 60 s for the model was over".to_owned()));
-        }
-        assert_eq!(chat.asked().len(), 1);
     }
 
     #[tokio::test]

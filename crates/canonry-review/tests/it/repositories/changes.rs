@@ -161,21 +161,6 @@ async fn nothing_that_is_configured_changes_what_is_read() {
 }
 
 #[tokio::test]
-async fn three_thousand_files() {
-    let repository = TestRepository::new();
-    repository.commit("base");
-    repository.branch("topic");
-    for file in 0..3_000 {
-        repository.write(format!("files/{:02}/{file}.txt", file % 50), format!("{file}\n"));
-    }
-    repository.commit("many");
-    let changes = changes(&repository).await;
-    assert_eq!(changes.len(), 3_000);
-    let ids: Vec<&str> = changes.iter().filter_map(|change| change.blob.as_deref()).collect();
-    assert_eq!(repository.git().texts(&ids).await.expect("read").len(), 3_000);
-}
-
-#[tokio::test]
 async fn five_megabytes() {
     let repository = TestRepository::new();
     repository.commit("base");

@@ -4,5 +4,4 @@ mod changes;
 mod excerpts;
 mod fetches;
 mod scopes;
-mod story;
 pub(crate) mod test_repository;
