@@ -132,7 +132,7 @@ async fn differences_since(
 impl ReviewScope {
     /// Adds what a review before did not see because it compared its head with another base: files and lines that were no
     /// part of the change then and are now, though they did not differ since.
-    pub(crate) async fn add_what_another_base_hid(&mut self, git: &Git, base: &CommitSha, head: &CommitSha) {
+    pub(crate) async fn add_changes_hidden_by_base(&mut self, git: &Git, base: &CommitSha, head: &CommitSha) {
         let Some(since) = &self.since else { return };
         let touched: BTreeSet<&RepoPath> = since.iter().map(|change| &change.path).collect();
         let from = git.merge_base(base, head).await.ok().flatten().unwrap_or_else(|| base.clone());

@@ -9,6 +9,5 @@ pub use feedback_report::{FeedbackReport, RatedPattern, cleared_markdown, feedba
 pub use finding_reactions::{FindingReactionsReport, poll_finding_reactions, poll_reactions_of_pull};
 pub use maintainership::{MaintainershipError, is_maintainer};
 pub use thread_dismissals::{
-    FindingDismissal, FindingThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread,
-    take_back_wont_fix,
+    FindingDismissal, FindingThread, dismiss_by_mention, dismiss_in_thread, dismisser, reopen_thread, withdraw_wont_fix,
 };

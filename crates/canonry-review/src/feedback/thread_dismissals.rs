@@ -89,7 +89,7 @@ pub async fn reopen_thread(store: &Store, at: FindingThread, now: Timestamp) -> 
 
 /// Takes back a person's "won't fix" in the thread, as they deleted it; `false` when there was none, or no finding of
 /// ours began it.
-pub async fn take_back_wont_fix(
+pub async fn withdraw_wont_fix(
     store: &Store,
     at: FindingThread,
     by: &Login,

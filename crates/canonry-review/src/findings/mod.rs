@@ -10,5 +10,5 @@ pub(crate) mod severity_floors;
 
 pub use configured_filters::ConfiguredFilters;
 pub use explain_finding::{FindingLife, explain_finding};
-pub use reviewer_answer::{RawFinding, ReviewerAnswer, findings_of, who_read};
+pub use reviewer_answer::{RawFinding, ReviewerAnswer, merge_findings, reviewers_by_file};
 pub use severity_floors::SeverityFloors;

@@ -105,12 +105,12 @@ impl RawFinding {
 }
 
 /// The findings of what all reviewers say: with the code that they are about, and those of several reviewers made one.
-pub fn findings_of(heard: Vec<ReviewerAnswer>, texts: &HeadTexts) -> Vec<Finding> {
-    raised_findings_of(heard, texts, &SeverityFloors::default())
+pub fn merge_findings(heard: Vec<ReviewerAnswer>, texts: &HeadTexts) -> Vec<Finding> {
+    merge_raised_findings(heard, texts, &SeverityFloors::default())
 }
 
 /// The same with floors under what each reviewer says: once findings are one, only the words of the first are left.
-pub(crate) fn raised_findings_of(
+pub(crate) fn merge_raised_findings(
     heard: Vec<ReviewerAnswer>,
     texts: &HeadTexts,
     floors: &SeverityFloors,
@@ -127,7 +127,7 @@ pub(crate) fn raised_findings_of(
     merge_witnesses(reported.into_iter().map(finding).collect())
 }
 
-pub fn who_read(heard: &[ReviewerAnswer], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
+pub fn reviewers_by_file(heard: &[ReviewerAnswer], files: &BTreeSet<RepoPath>) -> BTreeSet<(ReviewerName, RepoPath)> {
     let mut read = BTreeSet::new();
     for (reviewer, paths) in heard.iter().flat_map(|heard| &heard.read) {
         let paths = paths.as_ref().unwrap_or(files);

@@ -42,9 +42,9 @@ fn any_finding() -> impl Strategy<Value = ReportedFinding> {
         })
 }
 
-type FindingFacts = (String, Option<LineRange>, String, String, Severity);
+type ReadBackFinding = (String, Option<LineRange>, String, String, Severity);
 
-fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity) -> Vec<FindingFacts> {
+fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity) -> Vec<ReadBackFinding> {
     let seen = report.findings.iter().map(|one| &one.sighting.finding).map(|one| {
         let severity = held(one.severity, one.category);
         (one.path.to_string(), one.lines, one.title.clone(), one.message.clone(), severity)
@@ -52,7 +52,7 @@ fn written(report: &ReviewReport, held: impl Fn(Severity, Category) -> Severity)
     seen.collect()
 }
 
-fn read(reported: Vec<RawFinding>) -> Vec<FindingFacts> {
+fn read(reported: Vec<RawFinding>) -> Vec<ReadBackFinding> {
     let seen = |one: RawFinding| (one.path.to_string(), one.lines, one.title, one.message, one.severity);
     reported.into_iter().map(seen).collect()
 }

@@ -16,7 +16,7 @@ use crate::findings::reviewer_answer::ReviewerAnswer;
 use crate::reviewers::llm::{LlmInput, LlmReviewer};
 use crate::reviewers::tool_reads::{ToolAnswer, bound_reads};
 use crate::reviewers::{CommandReviewer, FileToRead, read_rdjson, read_report, read_sarif, read_with_rules};
-use crate::run::read_so_far::{Assignment, HasRead};
+use crate::run::reading_progress::{Assignment, ReviewerReads};
 use crate::run::report::{ModelUse, ReviewerRun, SkippedFile};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
@@ -44,7 +44,7 @@ pub(crate) struct CollectedAnswers {
     pub(crate) skipped: Vec<SkippedFile>,
     pub(crate) read: BTreeSet<RepoPath>,
     /// How much those who were asked have read, by what they are called.
-    pub(crate) has_read: Vec<(String, HasRead)>,
+    pub(crate) has_read: Vec<(String, ReviewerReads)>,
     /// Whether anybody read a file, reports something, or had nothing to read and no trouble.
     pub(crate) is_heard: bool,
 }
@@ -59,7 +59,7 @@ struct NamedAnswer {
 }
 
 /// Asks every reviewer of the request that has something to read.
-pub(crate) async fn collect(question: &ReviewTask<'_>) -> CollectedAnswers {
+pub(crate) async fn collect_answers(question: &ReviewTask<'_>) -> CollectedAnswers {
     let asked: Vec<(&ReviewerChoice, &Assignment)> =
         question.request.reviewers.iter().zip(question.assigned).filter(|(_, assigned)| assigned.is_asked).collect();
     let mut answers = join_all(asked.iter().map(|(choice, assigned)| question.ask(choice, assigned))).await;
@@ -119,7 +119,7 @@ impl<'a> ReviewTask<'a> {
     }
 
     /// How much of the change a reviewer has read after its answer.
-    fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &NamedAnswer) -> HasRead {
+    fn has_read(&self, choice: &ReviewerChoice, assigned: &Assignment, answer: &NamedAnswer) -> ReviewerReads {
         let gaps: BTreeSet<&RepoPath> = answer.skipped.iter().filter(|one| one.gap).map(|one| &one.path).collect();
         let (mut left_out, is_whole) = (BTreeSet::new(), choice.is_heard_whole());
         for file in self.files_of(assigned).into_iter().filter(|file| !is_whole && file.change.is_readable()) {
@@ -129,7 +129,7 @@ impl<'a> ReviewTask<'a> {
                 left_out.insert(path.clone());
             }
         }
-        HasRead::of(&answer.heard.problems, !answer.heard.read.is_empty(), left_out)
+        ReviewerReads::of(&answer.heard.problems, !answer.heard.read.is_empty(), left_out)
     }
 
     /// Bounds what reports and programs say they read.

@@ -31,7 +31,7 @@ pub(crate) enum RunClaim<'a> {
     Outdated { by: ReviewId },
 }
 
-pub(crate) async fn claim<'a>(
+pub(crate) async fn claim_run<'a>(
     store: &'a Store,
     request: &ReviewRequest<'a>,
     clock: Clock<'a>,

@@ -2,7 +2,7 @@
 
 pub(crate) mod claim;
 pub(crate) mod coverage;
-pub(crate) mod read_so_far;
+pub(crate) mod reading_progress;
 pub(crate) mod record;
 pub(crate) mod report;
 pub(crate) mod request;

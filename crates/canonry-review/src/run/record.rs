@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::findings::earlier_outcomes::EarlierOutcomes;
-use crate::run::read_so_far::ReadingProgress;
+use crate::run::reading_progress::ReadingProgress;
 use crate::run::report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 use crate::run::request::ReviewRequest;
 use crate::run::review::ReviewError;
@@ -57,7 +57,7 @@ pub(crate) async fn last_review(
 }
 
 /// Stores a review, all of it or nothing, and gives its findings their ids; `false` when the run is not ours any more.
-pub(crate) async fn record(
+pub(crate) async fn record_review(
     store: &Store,
     owner: &str,
     run: ReviewId,

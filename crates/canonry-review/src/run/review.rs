@@ -17,15 +17,15 @@ use crate::findings::configured_filters::ConfiguredFilters;
 use crate::findings::earlier_outcomes::EarlierOutcomes;
 use crate::findings::judge_findings::{FindingJudge, follow, hidden_patterns};
 use crate::findings::memory::{Memory, remember};
-use crate::findings::reviewer_answer::{raised_findings_of, who_read};
+use crate::findings::reviewer_answer::{merge_raised_findings, reviewers_by_file};
 use crate::findings::severity_floors::SeverityFloors;
 use crate::reviewers::FileToRead;
-use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect};
+use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect_answers};
 use crate::reviewers::llm::LlmReviewer;
-use crate::run::claim::{Clock, HeldRun, RunClaim, claim};
+use crate::run::claim::{Clock, HeldRun, RunClaim, claim_run};
 use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
-use crate::run::read_so_far::ReadingProgress;
-use crate::run::record::{last_review, read_back, record};
+use crate::run::reading_progress::ReadingProgress;
+use crate::run::record::{last_review, read_back, record_review};
 use crate::run::report::{ReportedFinding, ReviewReport};
 use crate::run::request::{ReviewRequest, ReviewerChoice};
 
@@ -74,7 +74,7 @@ pub async fn review(
     embedder: Option<&dyn Embedder>,
     clock: Clock<'_>,
 ) -> Result<ReviewOutcome, ReviewError> {
-    let held = match claim(store, request, clock).await? {
+    let held = match claim_run(store, request, clock).await? {
         RunClaim::Held(held) => held,
         RunClaim::Completed(review) => {
             return Ok(ReviewOutcome::AlreadyReviewed(Box::new(read_back(store, request, review).await?)));
@@ -82,7 +82,7 @@ pub async fn review(
         RunClaim::Busy { until } => return Ok(ReviewOutcome::Busy { until }),
         RunClaim::Outdated { by } => return Ok(ReviewOutcome::Superseded { by: Some(by) }),
     };
-    let running = ReviewRun { store, request, llm, embedder, clock, held: &held };
+    let running = ReviewInProgress { store, request, llm, embedder, clock, held: &held };
     let ended = running.run().await;
     if let Err(error) = &ended {
         held.fail(&error.to_string()).await;
@@ -90,7 +90,7 @@ pub async fn review(
     ended
 }
 
-struct ReviewRun<'a> {
+struct ReviewInProgress<'a> {
     store: &'a Store,
     request: &'a ReviewRequest<'a>,
     llm: Option<&'a LlmReviewer>,
@@ -99,7 +99,7 @@ struct ReviewRun<'a> {
     held: &'a HeldRun<'a>,
 }
 
-impl ReviewRun<'_> {
+impl ReviewInProgress<'_> {
     async fn run(&self) -> Result<ReviewOutcome, ReviewError> {
         // A run that lost its place ends at once, whatever it waits for. Storing is left out of that: a run that was
         // just completed is not to be held any more, and must not look like a lost one.
@@ -113,7 +113,7 @@ impl ReviewRun<'_> {
             return Ok(ReviewOutcome::Superseded { by: None });
         }
         let (owner, run) = (self.request.owner, self.held.run.id);
-        if !record(self.store, owner, run, &mut report, read, (self.clock)()).await? {
+        if !record_review(self.store, owner, run, &mut report, read, (self.clock)()).await? {
             return Ok(ReviewOutcome::Superseded { by: None });
         }
         tracing::info!(
@@ -137,7 +137,7 @@ impl ReviewRun<'_> {
             && base != request.base
             && scope.reason.mode() == ReviewMode::Incremental
         {
-            scope.add_what_another_base_hid(git, base, head).await;
+            scope.add_changes_hidden_by_base(git, base, head).await;
         }
         let mut notes: Vec<String> = request.notes.iter().cloned().chain(std::mem::take(&mut scope.notes)).collect();
         let skipped = leave_out_skipped(&mut scope, &filters);
@@ -168,7 +168,7 @@ impl ReviewRun<'_> {
             memory: &recalled,
             llm: self.llm,
         };
-        let collected = collect(&question).await;
+        let collected = collect_answers(&question).await;
         refuse_unread(&scope, request, &collected)?;
         if !self.held.is_current().await? {
             return Ok(None);
@@ -182,10 +182,11 @@ impl ReviewRun<'_> {
         texts.read_more(git, request.head, &spoken_of).await?;
         let changed = scope.changes.iter().map(|change| change.path.clone()).filter(|path| !filters.skips(path));
         let all: BTreeSet<RepoPath> = changed.chain(spoken_of).collect();
-        let maps = scope.file_maps(git, request.head, &earlier_paths, who_read(&collected.heard, &all)).await?;
+        let maps =
+            scope.file_maps(git, request.head, &earlier_paths, reviewers_by_file(&collected.heard, &all)).await?;
         let maps = FileMaps { was_pushed: request.subject.pull().is_some(), ..maps };
         let floors = SeverityFloors::new(&settings.severity_floors);
-        let now = raised_findings_of(collected.heard, &texts, &floors);
+        let now = merge_raised_findings(collected.heard, &texts, &floors);
         let sightings = follow(earlier, now, &floors, &maps, &texts);
         let findings = self.judge(sightings, &scope, &filters, &ledger, memory.as_ref(), &mut notes).await;
         let report = ReviewReport {

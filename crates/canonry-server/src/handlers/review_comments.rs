@@ -4,7 +4,7 @@ use canonry_domain::review::{DismissalKind, says_no};
 use canonry_domain::{GithubId, ItemNumber, ItemType};
 use canonry_github::outbox::{ReactTo, ReactionContent, Write};
 use canonry_github::webhook::{PullRequestReviewCommentEvent, RestReviewComment};
-use canonry_review::{FindingThread, dismiss_in_thread, dismisser, take_back_wont_fix};
+use canonry_review::{FindingThread, dismiss_in_thread, dismisser, withdraw_wont_fix};
 use canonry_store::{MentionPlace, Repo};
 
 use super::graces::on_review;
@@ -95,7 +95,7 @@ async fn deleted(
             return Ok(Handled::ignored("they say no to the finding elsewhere in the thread"));
         }
     }
-    let withdrawn = take_back_wont_fix(store, at, &by, hook.service.now()).await?;
+    let withdrawn = withdraw_wont_fix(store, at, &by, hook.service.now()).await?;
     Ok(if withdrawn { Handled::Done } else { Handled::ignored("nobody's no to the finding hung on it") })
 }
 

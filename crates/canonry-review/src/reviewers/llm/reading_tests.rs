@@ -168,7 +168,7 @@ async fn a_file_of_another_question_was_not_shown_in_this_one() {
     assert_eq!(told, [("In a", true), ("In b", false), ("In a", false), ("In b", true)]);
     assert_eq!(heard.model_use.calls, 2);
     // Said where its file was shown, each has its place.
-    let findings = crate::findings::reviewer_answer::findings_of(vec![heard.heard], &crate::HeadTexts::default());
+    let findings = crate::findings::reviewer_answer::merge_findings(vec![heard.heard], &crate::HeadTexts::default());
     assert!(findings.len() == 2 && findings.iter().all(|one| one.tags.is_empty()), "{findings:?}");
     assert!(chat.asked()[0].user.contains("| - src/b.rs\n") && !chat.asked()[0].user.contains("| path: src/b.rs\n"));
 }

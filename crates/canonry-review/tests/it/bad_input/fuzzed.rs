@@ -4,7 +4,7 @@ use std::path::Path;
 
 use canonry_domain::review::{RepoPath, ReviewerName, grounding};
 use canonry_review::reviewers::{read_findings, read_rdjson, read_sarif};
-use canonry_review::{FileChange, HeadTexts, ReviewerAnswer, findings_of, parse_diff};
+use canonry_review::{FileChange, HeadTexts, ReviewerAnswer, merge_findings, parse_diff};
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_oneof, proptest};
 use proptest::test_runner::TestCaseError;
 use serde_json::json;
@@ -154,7 +154,7 @@ fn check_heard(heard: ReviewerAnswer, changes: &[FileChange]) -> Result<(), Test
     prop_assert!(heard.read.iter().flat_map(|(_, paths)| paths.iter().flatten()).all(stays_inside));
     prop_assert!(heard.problems.iter().all(|problem| problem.chars().count() < 1_000), "{:?}", heard.problems);
     let reported = heard.reported.len();
-    prop_assert!(findings_of(vec![heard], &HeadTexts::default()).len() <= reported);
+    prop_assert!(merge_findings(vec![heard], &HeadTexts::default()).len() <= reported);
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use canonry_domain::review::{CodeIndex, Earlier, FileMaps, LineRange, RepoPath, track};
 use canonry_review::reviewers::{read_rdjson, read_report, read_sarif};
-use canonry_review::{HeadTexts, RawFinding, ReviewerAnswer, findings_of};
+use canonry_review::{HeadTexts, RawFinding, ReviewerAnswer, merge_findings};
 use serde_json::{Value, json};
 
 use crate::bad_input::reviewed::lint;
@@ -254,7 +254,7 @@ fn thousands_of_results_on_one_line() {
     let results: Vec<Value> = (0..4_000).map(|at| result(at % 2_000)).collect();
     let log = json!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "T"}}, "results": results}]});
     let began = Instant::now();
-    let findings = findings_of(vec![sarif(log.to_string().as_bytes())], &HeadTexts::default());
+    let findings = merge_findings(vec![sarif(log.to_string().as_bytes())], &HeadTexts::default());
     // The same remark twice is one finding; another remark on the same line is another.
     assert_eq!(findings.len(), 2_000);
     let earlier: Vec<Earlier> =
@@ -286,7 +286,7 @@ fn one_fingerprint_for_everything() {
         let results: Vec<Value> = (1..=4_000).map(result).collect();
         json!({"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "T"}}, "results": results}]}).to_string()
     };
-    let findings = |shift| findings_of(vec![sarif(log(shift).as_bytes())], &HeadTexts::default());
+    let findings = |shift| merge_findings(vec![sarif(log(shift).as_bytes())], &HeadTexts::default());
     let earlier: Vec<Earlier> =
         (findings(0).into_iter()).map(|finding| Earlier { finding, fixed: false, dismissals: Vec::new() }).collect();
     let began = Instant::now();

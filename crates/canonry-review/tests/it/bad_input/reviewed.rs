@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use canonry_domain::review::{CommitSha, Finding, RepoPath};
 use canonry_review::reviewers::{read_sarif, read_with_rules};
 use canonry_review::{
-    HeadTexts, Repository, ReviewScope, ReviewerAnswer, ScopeRequest, find_scope, findings_of, who_read,
+    HeadTexts, Repository, ReviewScope, ReviewerAnswer, ScopeRequest, find_scope, merge_findings, reviewers_by_file,
 };
 
 pub(crate) struct Reviewed {
@@ -44,8 +44,8 @@ pub(crate) async fn reviewed(
     let heard: Vec<ReviewerAnswer> = vec![read_with_rules(&files), linted];
     let problems = heard.iter().flat_map(|heard| heard.problems.clone()).collect();
     let all: BTreeSet<RepoPath> = scope.changes.iter().map(|change| change.path.clone()).chain(spoken_of).collect();
-    scope.file_maps(repository.git(), head, &all, who_read(&heard, &all)).await.expect("maps");
-    Reviewed { findings: findings_of(heard, &texts), scope, texts, problems }
+    scope.file_maps(repository.git(), head, &all, reviewers_by_file(&heard, &all)).await.expect("maps");
+    Reviewed { findings: merge_findings(heard, &texts), scope, texts, problems }
 }
 
 /// A report of one tool with these results: rule, path, line.

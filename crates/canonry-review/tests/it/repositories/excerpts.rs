@@ -6,7 +6,7 @@ use canonry_domain::review::{
 use canonry_review::output::{Excerpts, text};
 use canonry_review::reviewers::read_with_rules;
 use canonry_review::{
-    Coverage, HeadTexts, ReportedFinding, ReviewReport, ReviewerRun, ScopeRequest, find_scope, findings_of,
+    Coverage, HeadTexts, ReportedFinding, ReviewReport, ReviewerRun, ScopeRequest, find_scope, merge_findings,
 };
 
 use crate::repositories::test_repository::TestRepository;
@@ -24,7 +24,7 @@ async fn the_code_is_that_of_the_commit_and_not_of_the_work_tree() {
     let scope = find_scope(&local, request).await.expect("a scope");
     let texts = HeadTexts::read(local.git(), &head, &scope.changes, &Default::default()).await.expect("texts");
     let files: Vec<_> = scope.files_read().map(|change| texts.file(change)).collect();
-    let found = findings_of(vec![read_with_rules(&files)], &texts);
+    let found = merge_findings(vec![read_with_rules(&files)], &texts);
     let findings = found.into_iter().map(|finding| {
         let (severity, category) = (finding.severity, finding.category);
         let signs = ConfidenceSigns { severity, category, confirmed: false, feedback: PatternFeedback::default() };

@@ -14,7 +14,7 @@ use crate::run::request::{ReviewRequest, ReviewerChoice};
 /// How much of the change as it was at a head a reviewer has read by then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum HasRead {
+pub(crate) enum ReviewerReads {
     All,
     /// Everything but these.
     AllBut(BTreeSet<RepoPath>),
@@ -25,7 +25,7 @@ pub(crate) enum HasRead {
 /// How much each reviewer has read, by what it is called; who is not here never was asked.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub(crate) struct ReadingProgress(BTreeMap<String, HasRead>);
+pub(crate) struct ReadingProgress(BTreeMap<String, ReviewerReads>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Assignment {
@@ -55,10 +55,10 @@ impl ReadingProgress {
             let is_told = (idle || !choice.is_heard_whole()) && !all.is_empty() && !choice.is_missing();
             let (paths, is_behind) = match self.0.get(&name) {
                 before if scope.reason.mode() == ReviewMode::Full => {
-                    (scope.read.clone(), before == Some(&HasRead::Unknown))
+                    (scope.read.clone(), before == Some(&ReviewerReads::Unknown))
                 }
-                Some(HasRead::All) => (scope.read.clone(), false),
-                Some(HasRead::AllBut(unread)) => {
+                Some(ReviewerReads::All) => (scope.read.clone(), false),
+                Some(ReviewerReads::AllBut(unread)) => {
                     let more: BTreeSet<RepoPath> =
                         unread.intersection(&all).filter(|path| !scope.read.contains(path)).cloned().collect();
                     if !more.is_empty() {
@@ -67,7 +67,7 @@ impl ReadingProgress {
                     }
                     (scope.read.union(&more).cloned().collect(), false)
                 }
-                Some(HasRead::Unknown) => {
+                Some(ReviewerReads::Unknown) => {
                     if is_told {
                         notes.push(format!("{name} reads everything: it did not complete the last review"));
                     }
@@ -91,22 +91,23 @@ impl ReadingProgress {
     }
 
     /// The same after a run. Who was not asked though there was something to read has missed it.
-    pub(crate) fn after(&self, idle: bool, read: impl IntoIterator<Item = (String, HasRead)>) -> Self {
-        let missed =
-            |(name, before): (&String, &HasRead)| (name.clone(), if idle { before.clone() } else { HasRead::Unknown });
-        let mut now: BTreeMap<String, HasRead> = BTreeMap::new();
+    pub(crate) fn after(&self, idle: bool, read: impl IntoIterator<Item = (String, ReviewerReads)>) -> Self {
+        let missed = |(name, before): (&String, &ReviewerReads)| {
+            (name.clone(), if idle { before.clone() } else { ReviewerReads::Unknown })
+        };
+        let mut now: BTreeMap<String, ReviewerReads> = BTreeMap::new();
         for (name, read) in read {
             // Of two that are called the same, nobody knows which is which.
-            let read = if now.get(&name).is_some_and(|other| *other != read) { HasRead::Unknown } else { read };
+            let read = if now.get(&name).is_some_and(|other| *other != read) { ReviewerReads::Unknown } else { read };
             now.insert(name, read);
         }
-        let mut after: BTreeMap<String, HasRead> = self.0.iter().map(missed).collect();
+        let mut after: BTreeMap<String, ReviewerReads> = self.0.iter().map(missed).collect();
         after.extend(now);
         Self(after)
     }
 }
 
-impl HasRead {
+impl ReviewerReads {
     /// What a reviewer that was asked has read, by its problems and the files that it left out.
     pub(crate) fn of(problems: &[String], has_read_any: bool, left_out: BTreeSet<RepoPath>) -> Self {
         match (problems.is_empty(), left_out.is_empty()) {
@@ -122,30 +123,33 @@ impl HasRead {
 mod tests {
     use std::collections::BTreeSet;
 
-    use super::{HasRead, ReadingProgress};
+    use super::{ReadingProgress, ReviewerReads};
 
     #[test]
     fn trouble_leaves_everything_open_unless_it_is_known_where() {
         let problem = ["no answer".to_owned()];
         let some = || BTreeSet::from(["a.js".parse().expect("a path")]);
-        assert_eq!(HasRead::of(&[], true, BTreeSet::new()), HasRead::All);
-        assert_eq!(HasRead::of(&[], false, some()), HasRead::AllBut(some()));
-        assert_eq!(HasRead::of(&problem, true, some()), HasRead::AllBut(some()));
-        assert_eq!(HasRead::of(&problem, false, some()), HasRead::Unknown);
-        assert_eq!(HasRead::of(&problem, true, BTreeSet::new()), HasRead::Unknown);
+        assert_eq!(ReviewerReads::of(&[], true, BTreeSet::new()), ReviewerReads::All);
+        assert_eq!(ReviewerReads::of(&[], false, some()), ReviewerReads::AllBut(some()));
+        assert_eq!(ReviewerReads::of(&problem, true, some()), ReviewerReads::AllBut(some()));
+        assert_eq!(ReviewerReads::of(&problem, false, some()), ReviewerReads::Unknown);
+        assert_eq!(ReviewerReads::of(&problem, true, BTreeSet::new()), ReviewerReads::Unknown);
     }
 
     #[test]
     fn who_is_not_asked_misses_what_came() {
         let named = |name: &str, read| (name.to_owned(), read);
-        let both = [named("builtin", HasRead::All), named("llm", HasRead::All)];
+        let both = [named("builtin", ReviewerReads::All), named("llm", ReviewerReads::All)];
         let before = ReadingProgress::default().after(false, both.clone());
         assert_eq!(before.after(true, []), before);
-        let missed = before.after(false, [named("builtin", HasRead::All)]);
-        assert_eq!(missed, ReadingProgress::default().after(false, [both[0].clone(), named("llm", HasRead::Unknown)]));
-        let twins = [named("lint", HasRead::Unknown), named("lint", HasRead::All)];
+        let missed = before.after(false, [named("builtin", ReviewerReads::All)]);
+        assert_eq!(
+            missed,
+            ReadingProgress::default().after(false, [both[0].clone(), named("llm", ReviewerReads::Unknown)])
+        );
+        let twins = [named("lint", ReviewerReads::Unknown), named("lint", ReviewerReads::All)];
         let lint = ReadingProgress::default().after(false, twins);
-        assert_eq!(lint, ReadingProgress::default().after(false, [named("lint", HasRead::Unknown)]));
+        assert_eq!(lint, ReadingProgress::default().after(false, [named("lint", ReviewerReads::Unknown)]));
         let stored = serde_json::to_value(&missed).expect("plain values");
         assert_eq!(serde_json::from_value::<ReadingProgress>(stored).expect("read back"), missed);
     }
