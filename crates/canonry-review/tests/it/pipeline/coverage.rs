@@ -1,6 +1,6 @@
-//! What is read and what is not, and whose settings count.
+//! What is read and what is not.
 
-use canonry_review::{ReviewReport, ReviewerChoice, read_settings};
+use canonry_review::{ReviewReport, ReviewerChoice};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
@@ -62,23 +62,5 @@ on_both_engines! {
         std::fs::remove_file(project.git.path("large.txt")).expect("removed");
         project.git.run(&["commit", "--quiet", "--all", "--message", "push D"]);
         assert_eq!(gaps(&project.review(&base).await), Vec::<String>::new());
-    }
-
-    async fn a_change_cannot_silence_its_own_review(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let settings = "review:\n  maxComments: 3\n  suppressions: ['regex:(', unused]\n";
-        let base = project.git.write("a.js", code("a();")).write(".canonry.yml", settings).commit("base");
-        project.git.branch("topic").write("a.js", code("debugger;"));
-        let head = project.git.write(".canonry.yml", "review:\n  skipPaths: ['**']\n").commit("push A");
-        let read = read_settings(&project.git.git(), &base).await;
-        assert_eq!((read.config.review.max_comments, read.config.review.suppressions.len()), (3, 1));
-        assert_eq!(read.notes.len(), 1);
-        assert!(read.notes[0].starts_with(".canonry.yml: line 3"), "{:?}", read.notes);
-        project.settings = read.config;
-        assert!(statuses(&project.review(&base).await).contains(&"a.js:30 new!".to_owned()));
-        let nothing = read_settings(&project.git.git(), &head).await;
-        assert_eq!(nothing.config.review.skip_paths.len(), 1);
-        let before = "1234567890123456789012345678901234567890".parse().expect("an id");
-        assert_eq!(read_settings(&project.git.git(), &before).await.config, canonry_config::RepoConfig::default());
     }
 }

@@ -1,7 +1,7 @@
 //! What people's reactions change.
 
-use canonry_domain::review::{Confidence, Fingerprint, HiddenBy, ShownAs, may_teach};
-use canonry_domain::{GithubId, Maintainers};
+use canonry_domain::GithubId;
+use canonry_domain::review::{Confidence, Fingerprint, HiddenBy, ShownAs};
 use canonry_review::ReviewReport;
 use canonry_store::{FindingId, NewReaction};
 use canonry_testkit::database::TestDatabase;
@@ -32,18 +32,6 @@ pub(crate) struct Rejected {
 impl Rejected {
     /// A person reacts to a finding of one of the pull requests.
     pub(crate) async fn react(&self, reaction: i64, pull: usize, title: &str, by: &str, up: bool) -> FindingId {
-        self.react_as(reaction, pull, title, by, up, true).await
-    }
-
-    pub(crate) async fn react_as(
-        &self,
-        reaction: i64,
-        pull: usize,
-        title: &str,
-        by: &str,
-        up: bool,
-        teaches: bool,
-    ) -> FindingId {
         let finding = the(&self.reports[pull - 1], title).id.expect("stored");
         let reaction = NewReaction {
             repo: self.project.repo,
@@ -52,7 +40,7 @@ impl Rejected {
             by: &login(by),
             up,
             at: self.project.now(),
-            teaches,
+            teaches: true,
         };
         assert!(self.project.store.findings().record_reaction(&reaction).await.expect("stored"), "it is new");
         finding
@@ -119,15 +107,5 @@ on_both_engines! {
         assert_eq!(cleared.await.expect("cleared"), 1);
         let fresh = rejected.third().await;
         assert_eq!((the(&fresh, "Odd name").shown, points(&fresh, "Odd name")), (ShownAs::Inline, 45));
-    }
-
-    async fn the_author_teaches_nothing_on_their_own_pull_request(database: TestDatabase) {
-        let mut rejected = two_pulls(&database, &[("Odd name", "a.js", 30, "minor", "style")]).await;
-        let (author, maintainers) = (login("ada"), Maintainers::default());
-        let teaches = may_teach(&author, Some(&author), &maintainers);
-        rejected.react_as(1, 1, "Odd name", "ada", false, teaches).await;
-        assert_eq!(points(&rejected.third().await, "Odd name"), 45);
-        rejected.react_as(2, 2, "Odd name", "ada", false, may_teach(&author, Some(&login("bea")), &maintainers)).await;
-        assert_eq!(points(&rejected.third().await, "Odd name"), 25);
     }
 }
