@@ -30,7 +30,7 @@ pub fn hide_own_memory() {
 
 /// Starts a program without Canonry's secrets. On Linux it cannot look into any process but those that it starts itself:
 /// not at their environment, their memory or their files, not even as root.
-pub fn spawn_confined(command: &mut Command) -> io::Result<Child> {
+pub(crate) fn spawn_confined(command: &mut Command) -> io::Result<Child> {
     for variable in WITHHELD {
         command.env_remove(variable);
     }

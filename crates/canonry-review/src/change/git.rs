@@ -5,9 +5,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use canonry_models::{ProgramError, run_program};
 use tokio::process::Command;
 
-use crate::change::program::{ProgramError, run_program};
 use crate::change::remote::Remote;
 
 #[derive(Debug, thiserror::Error)]
@@ -181,12 +181,13 @@ impl Git {
             ProgramError::TooMuch => GitError::TooMuch { what, limit: self.most },
             ProgramError::Pipe(error) => GitError::Pipe { what, error },
         })?;
-        match ended.status.success() {
-            true => Ok(ended.out),
-            // "could not fetch <id> from promisor remote", whichever way it was kept from fetching.
-            false if !self.fetches && ended.said.ends_with("from promisor remote") => Err(GitError::NotHere { what }),
-            false => Err(GitError::Refused { what, said: ended.said }),
+        if ended.status.success() {
+            return Ok(ended.out);
         }
+        let said = ended.telling_line();
+        // "could not fetch <id> from promisor remote", whichever way it was kept from fetching.
+        let is_missing = !self.fetches && said.ends_with("from promisor remote");
+        Err(if is_missing { GitError::NotHere { what } } else { GitError::Refused { what, said } })
     }
 
     fn command<S: AsRef<OsStr>>(&self, arguments: &[S]) -> Command {

@@ -8,7 +8,6 @@ pub(crate) mod fetch;
 pub(crate) mod file_change;
 pub(crate) mod git;
 pub(crate) mod head_texts;
-pub(crate) mod program;
 pub(crate) mod remote;
 pub(crate) mod scope;
 

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use canonry_domain::review::ReviewerName;
+use canonry_models::{ProgramError, run_confined_program};
 use tokio::process::Command;
 
 use super::report_file::read_any;
-use crate::change::program::{ProgramError, run_confined_program};
 use crate::findings::reviewer_answer::ReviewerAnswer;
 
 /// What is read of a report.
@@ -59,7 +59,7 @@ impl CommandReviewer {
                 return ReviewerAnswer { read: vec![(name, None)], ..ReviewerAnswer::default() };
             }
             // What it says of itself is for the operator: problems are published.
-            tracing::warn!(%name, status = %ended.status, said = canonry_domain::redact(&ended.said), "a reviewing program failed");
+            tracing::warn!(%name, status = %ended.status, said = canonry_domain::redact(&ended.telling_line()), "a reviewing program failed");
             return failed(format!("ended with {} and no report", ended.status));
         }
         let mut heard = read_any(&format!("the report of {name}"), &name, &ended.out, Some(folder));

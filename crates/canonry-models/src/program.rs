@@ -4,9 +4,10 @@ use std::pin::pin;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
-use canonry_models::spawn_confined;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, Command};
+
+use crate::confined_program::spawn_confined;
 
 /// What is kept of what a program says on its standard error.
 const SAID: u64 = 64 * 1024;
@@ -14,14 +15,27 @@ const SAID: u64 = 64 * 1024;
 /// How long the output of a program that has ended is still read: what it started may hold it open for ever.
 const LEFT_OPEN: Duration = Duration::from_secs(2);
 
-pub(crate) struct ProgramEnd {
-    pub(crate) status: ExitStatus,
-    pub(crate) out: Vec<u8>,
-    /// The line of its standard error that says most, fit to be shown; empty when there is none.
-    pub(crate) said: String,
+#[derive(Debug)]
+pub struct ProgramEnd {
+    pub status: ExitStatus,
+    pub out: Vec<u8>,
+    /// The beginning of its standard error.
+    pub said: Vec<u8>,
 }
 
-pub(crate) enum ProgramError {
+impl ProgramEnd {
+    /// The line of its standard error that says most, fit to be shown; empty when there is none. Programs explain first
+    /// and conclude last; but what they call fatal is the conclusion, whatever advice follows.
+    pub fn telling_line(&self) -> String {
+        let text = String::from_utf8_lossy(&self.said);
+        let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+        let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next()).unwrap_or_default();
+        line.chars().filter(|c| !c.is_control()).take(300).collect()
+    }
+}
+
+#[derive(Debug)]
+pub enum ProgramError {
     Absent(std::io::Error),
     TooLong,
     TooMuch,
@@ -29,7 +43,7 @@ pub(crate) enum ProgramError {
 }
 
 /// Runs a program, writes to it, and reads it to its end. What it started and left behind ends with it.
-pub(crate) async fn run_program(
+pub async fn run_program(
     command: &mut Command,
     input: &[u8],
     time: Duration,
@@ -39,7 +53,7 @@ pub(crate) async fn run_program(
 }
 
 /// The same for a program that reads text from strangers.
-pub(crate) async fn run_confined_program(
+pub async fn run_confined_program(
     command: &mut Command,
     input: &[u8],
     time: Duration,
@@ -89,7 +103,7 @@ async fn run_spawned(
         }
     };
     let status = tokio::time::timeout(time, talk).await.unwrap_or(Err(ProgramError::TooLong))?;
-    Ok(ProgramEnd { status, out, said: telling_line(&said) })
+    Ok(ProgramEnd { status, out, said })
 }
 
 /// A program and everything that it started, ended with this value.
@@ -141,14 +155,6 @@ async fn read_said(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) 
     Ok(())
 }
 
-/// Programs explain first and conclude last; but what they call fatal is the conclusion, whatever advice follows.
-fn telling_line(said: &[u8]) -> String {
-    let text = String::from_utf8_lossy(said);
-    let lines = || text.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let line = lines().find(|line| line.starts_with("fatal: ")).or_else(|| lines().next()).unwrap_or_default();
-    line.chars().filter(|c| !c.is_control()).take(300).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
@@ -169,7 +175,10 @@ mod tests {
     async fn what_it_reads_writes_and_says() {
         let ended = run_program(&mut shell("cat; echo one >&2; echo two >&2; exit 3"), b"in", MINUTE, 10).await;
         let Ok(ended) = ended else { panic!("it ran") };
-        assert_eq!((ended.status.code(), ended.out.as_slice(), ended.said.as_str()), (Some(3), &b"in"[..], "two"));
+        assert_eq!(
+            (ended.status.code(), ended.out.as_slice(), ended.telling_line().as_str()),
+            (Some(3), &b"in"[..], "two")
+        );
     }
 
     #[tokio::test]
@@ -228,7 +237,7 @@ mod tests {
     async fn what_is_fatal_is_told_rather_than_the_advice_after_it() {
         let script = "echo 'fatal: dubious ownership' >&2; echo 'To add an exception, call:' >&2; exit 128";
         let ended = run_program(&mut shell(script), b"", MINUTE, 10).await;
-        assert!(matches!(ended, Ok(ended) if ended.said == "fatal: dubious ownership"));
+        assert!(matches!(ended, Ok(ended) if ended.telling_line() == "fatal: dubious ownership"));
     }
 
     #[tokio::test]
