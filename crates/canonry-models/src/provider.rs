@@ -8,6 +8,7 @@ use url::Url;
 
 use crate::embedder::InputType;
 use crate::remote_failure::RemoteFailure;
+use crate::remote_service::Vendor;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
@@ -19,42 +20,32 @@ pub enum Provider {
 
 impl Provider {
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Voyage => "voyage",
-            Self::Gemini => "gemini",
-        }
+        self.vendor().name
     }
 
-    /// The environment variable that holds the vendor's key by custom.
-    pub const fn key_variable(self) -> &'static str {
+    pub(crate) const fn vendor(self) -> Vendor {
         match self {
-            Self::OpenAi => "OPENAI_API_KEY",
-            Self::Voyage => "VOYAGE_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    pub const fn default_base_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Voyage => "https://api.voyageai.com/v1",
-            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
-        }
-    }
-
-    pub const fn default_model(self) -> &'static str {
-        match self {
-            Self::OpenAi => "text-embedding-3-small",
-            Self::Voyage => "voyage-3.5",
-            Self::Gemini => "gemini-embedding-001",
-        }
-    }
-
-    pub(crate) const fn key_header(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OpenAi | Self::Voyage => ("authorization", "Bearer "),
-            Self::Gemini => ("x-goog-api-key", ""),
+            Self::OpenAi => Vendor {
+                name: "openai",
+                key_variable: "OPENAI_API_KEY",
+                key_header: ("authorization", "Bearer "),
+                base_url: "https://api.openai.com/v1",
+                model: "text-embedding-3-small",
+            },
+            Self::Voyage => Vendor {
+                name: "voyage",
+                key_variable: "VOYAGE_API_KEY",
+                key_header: ("authorization", "Bearer "),
+                base_url: "https://api.voyageai.com/v1",
+                model: "voyage-3.5",
+            },
+            Self::Gemini => Vendor {
+                name: "gemini",
+                key_variable: "GEMINI_API_KEY",
+                key_header: ("x-goog-api-key", ""),
+                base_url: "https://generativelanguage.googleapis.com/v1beta",
+                model: "gemini-embedding-001",
+            },
         }
     }
 

@@ -12,7 +12,7 @@ use crate::calibration::Calibration;
 use crate::embedder::{EmbedError, Embedder, InputType};
 use crate::provider::Provider;
 use crate::remote_failure::RemoteFailure;
-use crate::remote_service::{RemoteService, SendingRules, ServiceAccess};
+use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
 use crate::retry::{Clock, SystemClock};
 
 /// Texts in one request. Gemini takes 100 at most, the others more.
@@ -42,10 +42,11 @@ pub struct RemoteSettings {
 impl RemoteSettings {
     /// The provider's own service with its usual model and no key.
     pub fn new(provider: Provider) -> Self {
+        let Vendor { model, base_url, .. } = provider.vendor();
         Self {
             provider,
-            model: provider.default_model().to_owned(),
-            base_url: provider.default_base_url().to_owned(),
+            model: model.to_owned(),
+            base_url: base_url.to_owned(),
             key: None,
             workers: 4,
             attempts: 5,
@@ -56,8 +57,7 @@ impl RemoteSettings {
 
     /// The same, with the key that the environment holds.
     pub fn from_environment(provider: Provider) -> Self {
-        let key = std::env::var(provider.key_variable()).ok().filter(|key| !key.trim().is_empty());
-        Self { key: key.as_deref().map(ApiKey::new), ..Self::new(provider) }
+        Self { key: provider.vendor().key_of_environment(), ..Self::new(provider) }
     }
 }
 
@@ -77,23 +77,18 @@ impl RemoteEmbedder {
     pub fn with_clock(settings: RemoteSettings, clock: Arc<dyn Clock>) -> Result<Self, EmbedError> {
         let provider = settings.provider;
         let wrong = |problem: String| EmbedError::Settings { provider: provider.name(), problem };
-        let access = ServiceAccess {
+        let reached = ServiceSettings {
+            vendor: provider.vendor(),
             base_url: &settings.base_url,
-            default_base_url: provider.default_base_url(),
             model: &settings.model,
             key: settings.key.as_ref(),
-            key_variable: provider.key_variable(),
-            key_header: provider.key_header(),
-        };
-        let rules = SendingRules {
-            provider: provider.name(),
             attempts: settings.attempts,
             timeout: settings.timeout,
             largest_answer: LARGEST_ANSWER,
             is_sent_again,
         };
         let endpoint = |base: &_| provider.endpoint(base, &settings.model);
-        let service = RemoteService::new(&access, endpoint, HeaderMap::new(), rules, clock).map_err(wrong)?;
+        let service = RemoteService::new(&reached, endpoint, HeaderMap::new(), clock).map_err(wrong)?;
         let model_id = format!("{}:{}", provider.name(), settings.model);
         Ok(Self { settings, model_id, service, dimension: OnceLock::new() })
     }

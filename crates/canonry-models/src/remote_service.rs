@@ -11,21 +11,31 @@ use crate::api_key::ApiKey;
 use crate::remote_failure::RemoteFailure;
 use crate::retry::{Clock, PATIENCE, asked_pause, back_off};
 
-/// Where a service is, and what opens it.
-pub(crate) struct ServiceAccess<'a> {
-    pub(crate) base_url: &'a str,
-    pub(crate) default_base_url: &'static str,
-    pub(crate) model: &'a str,
-    /// A server of one's own may need none.
-    pub(crate) key: Option<&'a ApiKey>,
+/// A vendor's own service.
+pub(crate) struct Vendor {
+    pub(crate) name: &'static str,
+    /// The environment variable that holds its key by custom.
     pub(crate) key_variable: &'static str,
     /// The header of the key, and what stands before it there.
     pub(crate) key_header: (&'static str, &'static str),
+    pub(crate) base_url: &'static str,
+    /// The model that is used when none is named.
+    pub(crate) model: &'static str,
 }
 
-/// How a service is asked.
-pub(crate) struct SendingRules {
-    pub(crate) provider: &'static str,
+impl Vendor {
+    pub(crate) fn key_of_environment(&self) -> Option<ApiKey> {
+        let key = std::env::var(self.key_variable).ok().filter(|key| !key.trim().is_empty());
+        key.as_deref().map(ApiKey::new)
+    }
+}
+
+/// How a service is reached and asked.
+pub(crate) struct ServiceSettings<'a> {
+    pub(crate) vendor: Vendor,
+    pub(crate) base_url: &'a str,
+    pub(crate) model: &'a str,
+    pub(crate) key: Option<&'a ApiKey>,
     pub(crate) attempts: u32,
     pub(crate) timeout: Duration,
     pub(crate) largest_answer: usize,
@@ -35,43 +45,46 @@ pub(crate) struct SendingRules {
 pub(crate) struct RemoteService {
     endpoint: Url,
     client: reqwest::Client,
+    provider: &'static str,
     key: Option<ApiKey>,
-    rules: SendingRules,
+    attempts: u32,
+    timeout: Duration,
+    largest_answer: usize,
+    is_sent_again: fn(&RemoteFailure) -> bool,
     pub(crate) clock: Arc<dyn Clock>,
 }
 
 impl RemoteService {
     /// Checks the settings; nothing is sent yet.
     pub(crate) fn new(
-        access: &ServiceAccess<'_>,
+        settings: &ServiceSettings<'_>,
         endpoint: impl FnOnce(&Url) -> Option<Url>,
         mut headers: HeaderMap,
-        rules: SendingRules,
         clock: Arc<dyn Clock>,
     ) -> Result<Self, String> {
-        if access.key.is_none() && access.base_url == access.default_base_url {
-            return Err(format!("no key in {}", access.key_variable));
+        let &ServiceSettings { ref vendor, key, attempts, timeout, largest_answer, is_sent_again, .. } = settings;
+        if key.is_none() && settings.base_url == vendor.base_url {
+            return Err(format!("no key in {}", vendor.key_variable));
         }
-        if access.model.trim().is_empty() {
+        if settings.model.trim().is_empty() {
             return Err("the model has no name".to_owned());
         }
-        let base = checked_base(access.base_url, access.key_variable)?;
+        let base = checked_base(settings.base_url, vendor.key_variable)?;
         let endpoint = endpoint(&base).ok_or_else(|| "the base URL: it cannot have a path".to_owned())?;
         headers.insert("content-type", HeaderValue::from_static("application/json"));
-        if let Some(key) = access.key {
-            let (name, prefix) = access.key_header;
+        if let Some(key) = key {
+            let (name, prefix) = vendor.key_header;
             let value = HeaderValue::try_from(format!("{prefix}{}", key.expose()));
             let mut value = value.map_err(|_| "the key has characters that no key has".to_owned())?;
             value.set_sensitive(true);
             headers.insert(name, value);
         }
-        let client = client(headers, &base, rules.timeout)?;
-        Ok(Self { endpoint, client, key: access.key.cloned(), rules, clock })
+        let (client, provider, key) = (client(headers, &base, timeout)?, vendor.name, key.cloned());
+        Ok(Self { endpoint, client, provider, key, attempts, timeout, largest_answer, is_sent_again, clock })
     }
 
     /// Sends until there is an answer, or sending again would not help.
     pub(crate) async fn post(&self, body: String) -> Result<Vec<u8>, RemoteFailure> {
-        let SendingRules { provider, attempts: most, is_sent_again, .. } = self.rules;
         let mut attempts = 0;
         loop {
             attempts += 1;
@@ -80,10 +93,10 @@ impl RemoteService {
                 Err(failed) => failed,
             };
             let pause = asked.unwrap_or_else(|| back_off(attempts, rand::random()));
-            if !is_sent_again(&failure) || attempts >= most.max(1) || pause > PATIENCE {
+            if !(self.is_sent_again)(&failure) || attempts >= self.attempts.max(1) || pause > PATIENCE {
                 return Err(failure);
             }
-            tracing::debug!(provider, attempts, ?pause, %failure, "a request to a model is sent again");
+            tracing::debug!(provider = self.provider, attempts, ?pause, %failure, "a request to a model is sent again");
             self.clock.sleep(pause).await;
         }
     }
@@ -92,7 +105,7 @@ impl RemoteService {
     async fn post_once(&self, body: String, attempts: u32) -> Result<Vec<u8>, (RemoteFailure, Option<Duration>)> {
         let broken = |error: reqwest::Error| {
             if error.is_timeout() {
-                (RemoteFailure::TimedOut { seconds: self.rules.timeout.as_secs(), attempts }, None)
+                (RemoteFailure::TimedOut { seconds: self.timeout.as_secs(), attempts }, None)
             } else {
                 (RemoteFailure::Unreachable { url: shown_address(&self.endpoint), attempts }, None)
             }
@@ -101,7 +114,7 @@ impl RemoteService {
         let status = answer.status();
         let asked = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
         let asked = asked.and_then(|value| asked_pause(value, self.clock.now()));
-        let (mut bytes, limit) = (Vec::new(), self.rules.largest_answer);
+        let (mut bytes, limit) = (Vec::new(), self.largest_answer);
         while let Some(part) = answer.chunk().await.map_err(broken)? {
             bytes.extend_from_slice(&part);
             if bytes.len() > limit {

@@ -14,7 +14,7 @@ use crate::chat::chat_model::{ChatAnswer, ChatModel, ChatRequest};
 use crate::chat::thinking::Thinking;
 use crate::chat::{anthropic, gemini, openai};
 use crate::remote_failure::RemoteFailure;
-use crate::remote_service::{RemoteService, SendingRules, ServiceAccess};
+use crate::remote_service::{RemoteService, ServiceSettings, Vendor};
 use crate::retry::{Clock, SystemClock};
 
 /// An answer of some thousand tokens has some ten thousand bytes; thoughts may be ten times as long.
@@ -30,38 +30,34 @@ pub enum ChatProvider {
 }
 
 impl ChatProvider {
-    /// The name used in options and messages.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::OpenAi => "openai",
-            Self::Anthropic => "anthropic",
-            Self::Gemini => "gemini",
-        }
+        self.vendor().name
     }
 
-    /// The environment variable that holds the vendor's key by custom.
-    pub const fn key_variable(self) -> &'static str {
+    /// With small models that take a schema.
+    const fn vendor(self) -> Vendor {
         match self {
-            Self::OpenAi => "OPENAI_API_KEY",
-            Self::Anthropic => "ANTHROPIC_API_KEY",
-            Self::Gemini => "GEMINI_API_KEY",
-        }
-    }
-
-    pub const fn default_base_url(self) -> &'static str {
-        match self {
-            Self::OpenAi => "https://api.openai.com/v1",
-            Self::Anthropic => "https://api.anthropic.com",
-            Self::Gemini => "https://generativelanguage.googleapis.com/v1beta",
-        }
-    }
-
-    /// The model that is used when none is named: a small one that takes a schema.
-    pub const fn default_model(self) -> &'static str {
-        match self {
-            Self::OpenAi => "gpt-4.1-mini",
-            Self::Anthropic => "claude-haiku-4-5",
-            Self::Gemini => "gemini-2.5-flash",
+            Self::OpenAi => Vendor {
+                name: "openai",
+                key_variable: "OPENAI_API_KEY",
+                key_header: ("authorization", "Bearer "),
+                base_url: "https://api.openai.com/v1",
+                model: "gpt-4.1-mini",
+            },
+            Self::Anthropic => Vendor {
+                name: "anthropic",
+                key_variable: "ANTHROPIC_API_KEY",
+                key_header: ("x-api-key", ""),
+                base_url: "https://api.anthropic.com",
+                model: "claude-haiku-4-5",
+            },
+            Self::Gemini => Vendor {
+                name: "gemini",
+                key_variable: "GEMINI_API_KEY",
+                key_header: ("x-goog-api-key", ""),
+                base_url: "https://generativelanguage.googleapis.com/v1beta",
+                model: "gemini-2.5-flash",
+            },
         }
     }
 
@@ -77,14 +73,6 @@ impl ChatProvider {
         };
         drop(path);
         Some(url)
-    }
-
-    const fn key_header(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OpenAi => ("authorization", "Bearer "),
-            Self::Anthropic => ("x-api-key", ""),
-            Self::Gemini => ("x-goog-api-key", ""),
-        }
     }
 }
 
@@ -106,10 +94,11 @@ pub struct ChatSettings {
 impl ChatSettings {
     /// The provider's own service with its usual model and no key.
     pub fn new(provider: ChatProvider) -> Self {
+        let Vendor { model, base_url, .. } = provider.vendor();
         Self {
             provider,
-            model: provider.default_model().to_owned(),
-            base_url: provider.default_base_url().to_owned(),
+            model: model.to_owned(),
+            base_url: base_url.to_owned(),
             key: None,
             attempts: 5,
             timeout: Duration::from_secs(120),
@@ -119,8 +108,7 @@ impl ChatSettings {
 
     /// The same, with the key that the environment holds.
     pub fn from_environment(provider: ChatProvider) -> Self {
-        let key = std::env::var(provider.key_variable()).ok().filter(|key| !key.trim().is_empty());
-        Self { key: key.as_deref().map(ApiKey::new), ..Self::new(provider) }
+        Self { key: provider.vendor().key_of_environment(), ..Self::new(provider) }
     }
 }
 
@@ -150,16 +138,11 @@ impl RemoteChat {
     pub fn with_clock(settings: ChatSettings, clock: Arc<dyn Clock>) -> Result<Self, ChatError> {
         let provider = settings.provider;
         let wrong = |problem: String| ChatError::Settings { provider: provider.name(), problem };
-        let access = ServiceAccess {
+        let reached = ServiceSettings {
+            vendor: provider.vendor(),
             base_url: &settings.base_url,
-            default_base_url: provider.default_base_url(),
             model: &settings.model,
             key: settings.key.as_ref(),
-            key_variable: provider.key_variable(),
-            key_header: provider.key_header(),
-        };
-        let rules = SendingRules {
-            provider: provider.name(),
             attempts: settings.attempts,
             timeout: settings.timeout,
             largest_answer: LARGEST_ANSWER,
@@ -170,7 +153,7 @@ impl RemoteChat {
             headers.insert("anthropic-version", HeaderValue::from_static(anthropic::VERSION));
         }
         let endpoint = |base: &Url| provider.endpoint(base, &settings.model);
-        let service = RemoteService::new(&access, endpoint, headers, rules, clock).map_err(wrong)?;
+        let service = RemoteService::new(&reached, endpoint, headers, clock).map_err(wrong)?;
         // Another effort gives other answers, which must not be taken for one another.
         let model_id = match settings.thinking {
             Some(thinking) => format!("{} thinking {thinking}", settings.model),
@@ -184,7 +167,7 @@ impl RemoteChat {
             (self.settings.provider, self.settings.model.as_str(), self.settings.thinking);
         match provider {
             ChatProvider::OpenAi => {
-                openai::body(model, request, thinking, self.settings.base_url == provider.default_base_url())
+                openai::body(model, request, thinking, self.settings.base_url == provider.vendor().base_url)
             }
             ChatProvider::Anthropic => anthropic::body(model, request, thinking),
             ChatProvider::Gemini => gemini::body(request, thinking),
