@@ -15,12 +15,12 @@ const LEASE: SignedDuration = SignedDuration::from_secs(60);
 const HEARTBEAT: Duration = Duration::from_secs(20);
 
 /// The time, as the caller tells it.
-pub type Clock<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
+pub type TimeSource<'a> = &'a (dyn Fn() -> Timestamp + Send + Sync);
 
 pub(crate) struct HeldRun<'a> {
     store: &'a Store,
     owner: &'a str,
-    clock: Clock<'a>,
+    clock: TimeSource<'a>,
     pub(crate) run: ReviewRun,
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum RunClaim<'a> {
 pub(crate) async fn claim_run<'a>(
     store: &'a Store,
     request: &ReviewRequest<'a>,
-    clock: Clock<'a>,
+    clock: TimeSource<'a>,
 ) -> Result<RunClaim<'a>, StoreError> {
     let now = clock();
     let asked = ReviewClaim {

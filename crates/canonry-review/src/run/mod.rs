@@ -9,7 +9,7 @@ pub(crate) mod request;
 pub(crate) mod review;
 pub(crate) mod stored_details;
 
-pub use claim::Clock;
+pub use claim::TimeSource;
 pub use report::{Coverage, ModelUse, PatternHistory, ReportedFinding, ReviewReport, ReviewerRun, SkippedFile};
 pub use request::{ReviewRequest, ReviewerChoice, choose_reviewers};
 pub use review::{ReviewError, ReviewOutcome, review};

@@ -22,7 +22,7 @@ use crate::findings::severity_floors::SeverityFloors;
 use crate::reviewers::FileToRead;
 use crate::reviewers::collect::{CollectedAnswers, ReviewTask, collect_answers};
 use crate::reviewers::llm::LlmReviewer;
-use crate::run::claim::{Clock, HeldRun, RunClaim, claim_run};
+use crate::run::claim::{HeldRun, RunClaim, TimeSource, claim_run};
 use crate::run::coverage::{coverage, is_idle, leave_out_skipped, still_unread};
 use crate::run::reading_progress::ReadingProgress;
 use crate::run::record::{last_review, read_back, record_review};
@@ -72,7 +72,7 @@ pub async fn review(
     request: &ReviewRequest<'_>,
     llm: Option<&LlmReviewer>,
     embedder: Option<&dyn Embedder>,
-    clock: Clock<'_>,
+    clock: TimeSource<'_>,
 ) -> Result<ReviewOutcome, ReviewError> {
     let held = match claim_run(store, request, clock).await? {
         RunClaim::Held(held) => held,
@@ -95,7 +95,7 @@ struct ReviewInProgress<'a> {
     request: &'a ReviewRequest<'a>,
     llm: Option<&'a LlmReviewer>,
     embedder: Option<&'a dyn Embedder>,
-    clock: Clock<'a>,
+    clock: TimeSource<'a>,
     held: &'a HeldRun<'a>,
 }
 
