@@ -10,9 +10,7 @@ use crate::pipeline::project::{Asked, Project, code, count, statuses, telling};
 
 on_both_engines! {
     async fn a_reviewer_that_fails_is_told_and_fixes_nothing(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
         project.reported(&[("Slow", "a.js", 30, "minor", "performance")]);
         project.review(&base).await;
         project.git.write("a.js", format!("x();\n{}", code("b();"))).commit("push B");
@@ -33,9 +31,7 @@ on_both_engines! {
     }
 
     async fn a_run_in_which_nobody_read_anything_has_failed(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
+        let (mut project, base, head) = Project::pushed(&database, "debugger;").await;
         project.reviewers = vec![ReviewerChoice::Llm];
         let error = project.try_review(&base, &head, Asked::default()).await.expect_err("nobody read it");
         assert!(matches!(&error, ReviewError::NobodyRead { .. }), "{error}");
@@ -66,9 +62,7 @@ on_both_engines! {
     }
 
     async fn a_report_that_comes_later_is_read_on_request(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
+        let (mut project, base, head) = Project::pushed(&database, "debugger;").await;
         project.review(&base).await;
         let rdjson = concat!(
             r#"{"source": {"name": "lint"}, "diagnostics": [{"message": "Slow", "severity": "INFO","#,

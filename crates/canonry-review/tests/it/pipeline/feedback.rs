@@ -7,13 +7,11 @@ use canonry_store::{FindingId, NewReaction};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 
-use crate::pipeline::project::{Asked, Project, code, login, pull, the};
+use crate::pipeline::project::{Asked, Project, login, pull, the};
 
 /// A repository with one changed file, reviewed as two pull requests.
 pub(crate) async fn two_pulls(database: &TestDatabase, findings: &[(&str, &str, u32, &str, &str)]) -> Rejected {
-    let mut project = Project::new(database).await;
-    let base = project.git.write("a.js", code("a();")).commit("base");
-    project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+    let (mut project, base, _) = Project::pushed(database, "b();").await;
     project.reported(findings);
     let mut reports = Vec::new();
     for number in [1, 2] {

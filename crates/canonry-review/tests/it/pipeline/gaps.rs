@@ -67,9 +67,7 @@ on_both_engines! {
     async fn a_new_or_failed_reviewer_is_asked_though_nothing_came(database: TestDatabase) {
         let server = ModelServer::start().await;
         let llm = model(&server);
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        let head = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
+        let (mut project, base, head) = Project::pushed(&database, "debugger;").await;
         project.review(&base).await;
         project.reviewers = vec![ReviewerChoice::Builtin, ReviewerChoice::Llm];
         let failed = project.review_asked(&base, REQUESTED).await;

@@ -65,6 +65,14 @@ impl Project {
         Self::named(store, "tide/pool").await
     }
 
+    /// A repository with one line of `a.js` changed to this, its base and its head.
+    pub(crate) async fn pushed(database: &TestDatabase, line: &str) -> (Self, CommitSha, CommitSha) {
+        let project = Self::new(database).await;
+        let base = project.git.write("a.js", code("a();")).commit("base");
+        let head = project.git.branch("topic").write("a.js", code(line)).commit("push A");
+        (project, base, head)
+    }
+
     pub(crate) async fn named(store: Store, name: &str) -> Self {
         let name: RepoName = name.parse().expect("a name");
         let repo = store.repos().ensure(&name, at(0)).await.expect("a repository").id;

@@ -31,9 +31,7 @@ async fn tell(mut report: tokio::fs::File) {
 
 on_both_engines! {
     async fn the_newer_head_wins_and_the_older_writes_nothing(database: TestDatabase) {
-        let project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        let old = project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
+        let (project, base, old) = Project::pushed(&database, "debugger;").await;
         let new = project.git.write("a.js", code("debugger; // 2")).commit("push B");
         let first = project.now();
         let pipe = awaited_report(&project);
@@ -66,9 +64,7 @@ on_both_engines! {
     }
 
     async fn one_head_is_reviewed_by_one_process_at_a_time(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        let head = project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, head) = Project::pushed(&database, "b();").await;
         let pipe = awaited_report(&project);
         project.reviewers = vec![telling(&pipe)];
         let first = project.try_review(&base, &head, Asked::default());

@@ -8,7 +8,7 @@ use canonry_testkit::on_both_engines;
 use serde_json::json;
 
 use crate::pipeline::feedback::two_pulls;
-use crate::pipeline::project::{Project, code, telling, the};
+use crate::pipeline::project::{Project, telling, the};
 
 const GRAVE: [(&str, &str, u32, &str, &str); 4] = [
     ("Key in the code", "a.js", 30, "critical", "security"),
@@ -68,9 +68,7 @@ on_both_engines! {
     }
 
     async fn a_floor_raises_before_anything_hides(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
         project.reported(&[("SQL injection in query", "a.js", 30, "minor", "style")]);
         let text = "review:\n  severityFloors: [{pattern: 'regex:sql injection', severity: critical}]\n  suppressions: [injection]\n";
         project.settings = canonry_config::parse(text).config;
@@ -82,9 +80,7 @@ on_both_engines! {
     }
 
     async fn a_floor_counts_whoever_of_two_reviewers_says_the_words(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
         let told = |message: &str| {
             json!({"findings": [{"title": "Unsafe query text", "message": message, "path": "a.js", "line": 30,
                 "severity": "minor", "category": "security"}]})
@@ -103,9 +99,7 @@ on_both_engines! {
     }
 
     async fn two_reviewers_of_one_finding_are_two_witnesses(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
         let one = r#"{"findings": [{"title": "Unused variable", "path": "a.js", "line": 30, "severity": "minor", "category": "style"}]}"#;
         let other = concat!(
             r#"{"version": "2.1.0", "runs": [{"tool": {"driver": {"name": "lint"}}, "results": [{"ruleId": "no-unused", "level": "note","#,

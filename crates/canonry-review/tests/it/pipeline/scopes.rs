@@ -64,9 +64,7 @@ on_both_engines! {
     }
 
     async fn a_shallow_clone_compares_what_it_has_and_says_so(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("debugger;")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "debugger;").await;
         let folder = tempfile::tempdir().expect("a folder");
         let clone = folder.path().join("clone");
         let name = clone.to_str().expect("UTF-8").to_owned();

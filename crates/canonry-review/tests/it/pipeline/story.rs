@@ -99,9 +99,7 @@ on_both_engines! {
     }
 
     async fn a_dismissal_by_the_author_does_not_silence_what_is_grave(database: TestDatabase) {
-        let mut project = Project::new(&database).await;
-        let base = project.git.write("a.js", code("a();")).commit("base");
-        project.git.branch("topic").write("a.js", code("b();")).commit("push A");
+        let (mut project, base, _) = Project::pushed(&database, "b();").await;
         project.reported(&[("Key in the code", "a.js", 30, "critical", "security"), ("Odd", "a.js", 30, "minor", "style")]);
         let first = project.review(&base).await;
         for one in &first.findings {
