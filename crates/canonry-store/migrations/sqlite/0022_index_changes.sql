@@ -23,4 +23,4 @@ CREATE TABLE item_changes (
 CREATE INDEX item_changes_by_version ON item_changes (repo_id, type, version);
 
 -- How many texts there are is asked for every new item, and must not read the texts.
-CREATE INDEX items_texts ON items (repo_id, type, content_version) WHERE gone IS NULL;
+CREATE INDEX items_texts ON items (repo_id, type, gone, content_version);

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use canonry_domain::ItemType;
 use canonry_models::Calibration;
@@ -17,6 +18,7 @@ use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError};
 /// Megabytes for the indexes of a service: those of 100,000 issues, or of hundreds of small repositories.
 pub const DEFAULT_INDEX_MEMORY: u32 = 400;
 const MEGABYTE: usize = 1_000_000;
+const SWEEP_EVERY: Duration = Duration::from_secs(600);
 
 /// The indexes of one database, shared by everything that works on it in this process.
 ///
@@ -30,6 +32,8 @@ pub struct IndexCache {
 #[derive(Default)]
 struct KeptIndexes {
     uses: u64,
+    /// When the repositories of all were last looked for.
+    swept_at: Option<Instant>,
     by_key: HashMap<IndexKey, KeptIndex>,
 }
 
@@ -45,6 +49,7 @@ struct KeptIndex {
     index: SharedIndex,
     /// 0 until it is loaded.
     bytes: usize,
+    epoch: i64,
     used: u64,
 }
 
@@ -84,6 +89,7 @@ impl IndexCache {
         if self.limit == 0 {
             return Neighbourhood::load(store, repo, item_type, key, calibration, snapshots).await;
         }
+        self.forget_purged(store).await?;
         let source = IndexSource { store, repo, item_type, key: &key, snapshots };
         let index_key =
             IndexKey { repo: repo.id, item_type, representation: key.representation, model: key.model.clone() };
@@ -127,6 +133,17 @@ impl IndexCache {
         Ok(OwnedRwLockReadGuard::map(reading, |index| index.as_ref().expect("invariant: it was put in above")))
     }
 
+    /// Lets go of the indexes of repositories that were purged, which nobody asks for again.
+    async fn forget_purged(&self, store: &Store) -> Result<(), RetrievalError> {
+        let due = self.kept().due_for_sweep();
+        for (key, epoch) in due {
+            if store.corpus().index_version(key.repo).await?.epoch != epoch {
+                self.kept().by_key.remove(&key);
+            }
+        }
+        Ok(())
+    }
+
     fn kept(&self) -> MutexGuard<'_, KeptIndexes> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -136,7 +153,7 @@ impl IndexCache {
         let mut kept = self.kept();
         let bytes = loaded.heap_bytes();
         match kept.by_key.get_mut(key) {
-            Some(one) if Arc::ptr_eq(&one.index, shared) => one.bytes = bytes,
+            Some(one) if Arc::ptr_eq(&one.index, shared) => (one.bytes, one.epoch) = (bytes, loaded.epoch()),
             // It had to go meanwhile.
             _ => return,
         }
@@ -154,10 +171,19 @@ impl IndexCache {
 impl KeptIndexes {
     fn shared(&mut self, key: &IndexKey) -> SharedIndex {
         self.uses += 1;
-        let new = || KeptIndex { index: SharedIndex::default(), bytes: 0, used: 0 };
+        let new = || KeptIndex { index: SharedIndex::default(), bytes: 0, epoch: 0, used: 0 };
         let kept = self.by_key.entry(key.clone()).or_insert_with(new);
         kept.used = self.uses;
         Arc::clone(&kept.index)
+    }
+
+    /// What is loaded, once in a while.
+    fn due_for_sweep(&mut self) -> Vec<(IndexKey, i64)> {
+        if self.swept_at.is_some_and(|swept| swept.elapsed() < SWEEP_EVERY) {
+            return Vec::new();
+        }
+        self.swept_at = Some(Instant::now());
+        self.by_key.iter().filter(|(_, one)| one.bytes > 0).map(|(key, one)| (key.clone(), one.epoch)).collect()
     }
 
     fn bytes(&self) -> usize {

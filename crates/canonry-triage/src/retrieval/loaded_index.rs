@@ -129,6 +129,10 @@ impl LoadedIndex {
         self.version.epoch == version.epoch && self.version.version >= version.version
     }
 
+    pub(crate) fn epoch(&self) -> i64 {
+        self.version.epoch
+    }
+
     /// Applies what changed since it was loaded, or compares everything where that cannot be told.
     pub(crate) async fn catch_up(self, source: IndexSource<'_>) -> Result<Self, RetrievalError> {
         let version = source.store.corpus().index_version(source.repo.id).await?;
