@@ -10,8 +10,8 @@ use canonry_retrieval::RetrievalMode;
 use canonry_server::DetectorSource as _;
 use canonry_store::AdjudicationKind;
 use canonry_triage::{
-    AuditOptions, DedupeOptions, Dedupers, EmbedSource, Judge, JudgeOptions, PlanOptions, PlanReport, Wanted, dedupe,
-    judge_audit, plan_rules,
+    AuditOptions, DedupeOptions, Dedupers, EmbedSource, Judge, JudgeOptions, NeighbourQuery, PlanOptions, PlanReport,
+    dedupe, judge_audit, plan_rules,
 };
 
 use crate::demo::Demo;
@@ -28,7 +28,7 @@ pub(crate) async fn find_duplicates(demo: &Demo, repo: &str, run_id: &str) -> Re
     let config = settings(demo, &repo.name.to_string());
     let hash = config_hash(&config).to_string();
     let options = DedupeOptions {
-        wanted: Wanted {
+        wanted: NeighbourQuery {
             mode: RetrievalMode::Hybrid,
             k: 4,
             min_score: Similarity::new(0.75)?,

@@ -16,7 +16,7 @@ use canonry_domain::{ItemNumber, ItemRecord, ItemState, ItemType, Similarity, To
 use canonry_models::Calibration;
 use canonry_retrieval::{Ask, Candidate, CandidatePool, LateQuery, RetrievalMode, rank, tokens};
 use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store};
-use canonry_triage::{Neighbourhood, Wanted};
+use canonry_triage::{NeighbourQuery, Neighbourhood};
 use jiff::Timestamp;
 
 type Failure = Box<dyn std::error::Error>;
@@ -26,7 +26,8 @@ const DIMENSION: usize = 384;
 const TOKEN_WIDTH: usize = 32;
 const QUERIES: usize = 200;
 const BATCH: u32 = 1_000;
-const WANTED: Wanted = Wanted { mode: RetrievalMode::Hybrid, k: 10, min_score: Similarity::ZERO, state: None };
+const WANTED: NeighbourQuery =
+    NeighbourQuery { mode: RetrievalMode::Hybrid, k: 10, min_score: Similarity::ZERO, state: None };
 
 #[tokio::main]
 async fn main() -> Result<(), Failure> {

@@ -4,7 +4,7 @@ use axum::extract::Path;
 use canonry_domain::{ItemNumber, ItemType, OverrideKind};
 use canonry_server::queue_cancel_grace;
 use canonry_store::{GraceState, NewOverride, Representation, StoreError};
-use canonry_triage::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate};
+use canonry_triage::{RulingError, Statement, rule_pair};
 
 use crate::layout::errors::{PageError, PageResult};
 use crate::layout::form::{Form, PathFields};
@@ -86,17 +86,23 @@ async fn ruled(
     let statement = Statement { note, by: at.visit.login() };
     Ok(match ruling {
         RulingForm::Duplicate(other) => {
-            rule_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            rule_pair(store, &at.repo, item_type, OverrideKind::Duplicate, (number, other), statement, now)
+                .await
+                .map_err(refused)?;
             format!(
                 "#{number} is a duplicate of #{other} now, whatever a judge says. Nothing was closed: a plan does that."
             )
         }
         RulingForm::NotDuplicate(other) => {
-            rule_not_duplicate(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            rule_pair(store, &at.repo, item_type, OverrideKind::NotDuplicate, (number, other), statement, now)
+                .await
+                .map_err(refused)?;
             format!("#{number} and #{other} are no duplicates of each other now, whatever a judge says.")
         }
         RulingForm::Excluded(other) => {
-            rule_excluded(store, &at.repo, item_type, number, other, statement, now).await.map_err(refused)?;
+            rule_pair(store, &at.repo, item_type, OverrideKind::Excluded, (number, other), statement, now)
+                .await
+                .map_err(refused)?;
             format!("#{number} is not closed as a duplicate of #{other}, or of anything in its cluster.")
         }
         RulingForm::Canonical => {

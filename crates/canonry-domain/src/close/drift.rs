@@ -1,6 +1,7 @@
 //! What changed between a plan and the moment of closing.
 
 use std::fmt;
+use std::str::FromStr;
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -198,6 +199,24 @@ impl fmt::Display for RowRefusal {
         }
     }
 }
+
+impl FromStr for RowRefusal {
+    type Err = UnknownRefusal;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRefusal> {
+        let refusal = match text.split_once(':') {
+            Some(("drift", kind)) => kind.parse().ok().map(Self::Drift),
+            Some(("grace", end)) => end.parse().ok().map(Self::Grace),
+            _ => text.parse().ok().map(Self::Skip),
+        };
+        refusal.ok_or(UnknownRefusal)
+    }
+}
+
+/// A reason that none of our rules gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("none of our rules gives this reason")]
+pub struct UnknownRefusal;
 
 /// The first reason why a planned close must not happen now.
 ///

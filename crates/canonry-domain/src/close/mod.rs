@@ -18,7 +18,7 @@ pub use closing_text::{
     ClosingText, POSSIBLE_DUPLICATE, UndoReason, back_link_comment, closing_comment, comment_if_refused,
     repointed_comment, undo_comment,
 };
-pub use drift::{DriftKind, ItemSnapshot, LiveItem, RowRefusal, RowSnapshot, drift};
+pub use drift::{DriftKind, ItemSnapshot, LiveItem, RowRefusal, RowSnapshot, UnknownRefusal, drift};
 pub use earlier_close::EarlierClose;
 pub use grace::{
     GraceBegan, GraceCandidate, GraceEnd, GraceFacts, breaker_comment, called_off, grace_end, left_open,

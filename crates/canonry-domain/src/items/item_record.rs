@@ -118,6 +118,17 @@ pub fn merge_answer(known: Option<&Item>, seen: Option<&Item>, answer: ItemRecor
     })
 }
 
+/// The same for what a webhook says. It may be delivered again after the item was deleted or moved, so that only a record
+/// that is newer than its leaving brings the item back.
+pub fn merge_webhook(known: Option<&Item>, record: ItemRecord) -> Merged {
+    match known {
+        Some(known) if known.gone.is_some() && record.updated_at <= known.last_synced_at => {
+            Merged { item: known.clone(), change: Change::Older }
+        }
+        _ => merge_record(known, record),
+    }
+}
+
 fn merge(known: Option<&Item>, record: ItemRecord, settled: impl FnOnce(RecordOrder) -> RecordOrder) -> Merged {
     let record = storable(record);
     let Some(known) = known else {

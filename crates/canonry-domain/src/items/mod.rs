@@ -22,7 +22,7 @@ pub use component::Component;
 pub use content::{BODY_LIMIT, ContentHash, TEXT_LIMIT, TITLE_LIMIT, content_hash, normalise_text, raw_text};
 pub use import_line::{ImportError, ImportLine, parse_import_value};
 pub use item::{ContentVersion, GithubId, Gone, InvalidNumber, Item, ItemNumber, ItemState, ItemType, StateReason};
-pub use item_record::{Change, ItemRecord, Merged, merge_answer, merge_record};
+pub use item_record::{Change, ItemRecord, Merged, merge_answer, merge_record, merge_webhook};
 pub use linked_issues::fixed_issues;
 pub use login::{InvalidLogin, Login};
 pub use maintainers::Maintainers;

@@ -1,6 +1,7 @@
 //! What is kept of a write that is on GitHub.
 
 use canonry_domain::GithubId;
+use canonry_store::OutboxEntry;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,7 @@ pub struct WrittenComment {
     pub created_at: Option<Timestamp>,
 }
 
-/// What is kept of an entry that was sent: [`canonry_store::OutboxEntry::answer`].
+/// What is kept of an entry that was sent: [`OutboxEntry::answer`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -26,6 +27,13 @@ pub struct Receipt {
     pub objected: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub review: Option<WrittenReview>,
+}
+
+impl Receipt {
+    /// What is kept of an entry; `None` for one that was not sent.
+    pub fn of_entry(entry: &OutboxEntry) -> Option<Self> {
+        entry.answer.as_ref().and_then(|answer| Self::deserialize(answer).ok())
+    }
 }
 
 /// What has become of a review of ours. Each comment's key is either among `comments` or among `left_out`.

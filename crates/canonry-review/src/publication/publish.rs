@@ -317,5 +317,5 @@ pub(super) fn outspoken_by_newer(posted: &[PostedFinding]) -> BTreeSet<GithubId>
 }
 
 fn receipt_of(entry: &OutboxEntry) -> Receipt {
-    entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok()).unwrap_or_default()
+    Receipt::of_entry(entry).unwrap_or_default()
 }

@@ -24,17 +24,23 @@ pub(super) async fn issues(hook: Webhook<'_>, repo: &Repo, about: &IssuesEvent) 
         _ => {}
     }
     let own = hook.own_login().await?;
-    let event = if record.item_type == ItemType::Issue {
-        let maintainers = hook.maintainers(repo).await?;
-        hook.told(&repo.name, People { own, maintainers: &maintainers }).of_issue(about)
-    } else {
-        None
+    let event = match hook.action() {
+        // The only ones that tell of an outcome.
+        "closed" | "reopened" | "labeled" | "unlabeled" if record.item_type == ItemType::Issue => {
+            let maintainers = hook.maintainers(repo).await?;
+            hook.told(&repo.name, People { own, maintainers: &maintainers }).of_issue(about)
+        }
+        _ => None,
     };
     // The webhook knows who did what taking the issue in would discover: told first, it is all there is to learn. About
     // an issue that nobody knows nothing can be told before it is taken in.
     let number = record.number;
-    let is_known = hook.service.store().corpus().item(repo.id, record.item_type, record.number).await?.is_some();
-    let (before, after) = if is_known { (event, None) } else { (None, event) };
+    let (before, after) = match event {
+        Some(event) if hook.service.store().corpus().item(repo.id, record.item_type, number).await?.is_some() => {
+            (Some(event), None)
+        }
+        event => (None, event),
+    };
     learn(hook, repo, before).await?;
     let item = take_item(hook, repo, record).await?;
     learn(hook, repo, after).await?;

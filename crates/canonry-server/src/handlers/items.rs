@@ -2,7 +2,7 @@
 
 use canonry_domain::{Change, Gone, Item, ItemNumber, ItemRecord, OutcomeEvent};
 use canonry_store::Repo;
-use canonry_triage::look_again;
+use canonry_triage::refetch_item;
 
 use super::webhook::Webhook;
 use crate::jobs::job_handler::{Handled, JobError};
@@ -10,28 +10,22 @@ use crate::jobs::job_handler::{Handled, JobError};
 /// Takes in what a webhook says about an item; the item as it is now, or none when it has left the repository.
 ///
 /// A record that is older than what is known changes nothing, and one that cannot be put in order neither ("close with
-/// comment" is two webhooks of one second, in any order): the store sees to that, and GitHub is asked. An item that was
-/// deleted or moved comes back only by a record that is newer than its leaving, because a webhook may be delivered again
-/// after it.
+/// comment" is two webhooks of one second, in any order): the store sees to that, and GitHub is asked.
 pub(super) async fn take_item(hook: Webhook<'_>, repo: &Repo, record: ItemRecord) -> Result<Option<Item>, JobError> {
     let (store, now) = (hook.service.store(), hook.service.now());
-    let (item_type, number) = (record.item_type, record.number);
-    let known = store.corpus().item(repo.id, item_type, number).await?;
-    if known.as_ref().is_some_and(|known| known.gone.is_some() && record.updated_at <= known.last_synced_at) {
-        return Ok(None);
-    }
-    let taken = store.corpus().upsert_items(repo, vec![record.clone()], now).await?;
-    if taken.changes.contains(&Change::Unordered) {
-        match hook.service.github() {
-            Some(github) => match look_again(store, github, repo, item_type, number).await? {
+    let (item, change) = store.corpus().upsert_webhook_item(repo, record.clone(), now).await?;
+    let item = match (change, hook.service.github()) {
+        (Change::Unordered, Some(github)) => {
+            match refetch_item(store, github, repo, item.item_type, item.number).await? {
                 None => return Ok(None),
-                Some(Change::Unordered) => return Err(told_meanwhile()),
-                Some(_) => {}
-            },
-            None => take_blindly(hook, repo, known.as_ref(), record).await?,
+                Some((_, Change::Unordered)) => return Err(told_meanwhile()),
+                Some((item, _)) => item,
+            }
         }
-    }
-    Ok(store.corpus().item(repo.id, item_type, number).await?.filter(|item| item.gone.is_none()))
+        (Change::Unordered, None) => take_blindly(hook, repo, &item, record).await?,
+        _ => item,
+    };
+    Ok(Some(item).filter(|item| item.gone.is_none()))
 }
 
 fn told_meanwhile() -> JobError {
@@ -39,20 +33,15 @@ fn told_meanwhile() -> JobError {
 }
 
 /// Takes in what cannot be put in order when nobody can be asked: only a webhook about the state itself changes the state.
-async fn take_blindly(
-    hook: Webhook<'_>,
-    repo: &Repo,
-    known: Option<&Item>,
-    record: ItemRecord,
-) -> Result<(), JobError> {
+async fn take_blindly(hook: Webhook<'_>, repo: &Repo, known: &Item, record: ItemRecord) -> Result<Item, JobError> {
     let is_about_state = matches!(hook.action(), "closed" | "reopened");
     let record = match is_about_state {
         true => record,
         false => ItemRecord { state: None, state_reason: None, closed_at: None, ..record },
     };
-    match hook.service.store().corpus().upsert_fetched_item(repo, known, record, hook.service.now()).await? {
-        Change::Unordered => Err(told_meanwhile()),
-        _ => Ok(()),
+    match hook.service.store().corpus().upsert_fetched_item(repo, Some(known), record, hook.service.now()).await? {
+        (_, Change::Unordered) => Err(told_meanwhile()),
+        (item, _) => Ok(item),
     }
 }
 

@@ -15,8 +15,8 @@ use canonry_review::{
 };
 use canonry_store::{Brake, BrakeKind, MentionOutcome, MentionPlace, Repo, StoreError};
 use canonry_triage::{
-    Begun, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_duplicate, rule_not_duplicate,
-    ruled_since, undo_last_close, why_item, withdraw_suggestion,
+    GraceStart, RulingError, Statement, UndoneLast, begin_grace_by_ruling, cancel_grace, rule_pair, ruled_since,
+    undo_last_close, why_item, withdraw_suggestion,
 };
 
 use jiff::{SignedDuration, Timestamp};
@@ -231,7 +231,9 @@ impl Deeds<'_> {
             return no(overtaken());
         }
         let at = self.said_at;
-        if let Err(error) = rule_duplicate(store, self.repo, item_type, number, target, stated, at).await {
+        if let Err(error) =
+            rule_pair(store, self.repo, item_type, OverrideKind::Duplicate, (number, target), stated, at).await
+        {
             return self.not_ruled(error);
         }
         let is_open = self.is_open().await?;
@@ -240,7 +242,7 @@ impl Deeds<'_> {
             let outbox = Some(service.outbox().await?);
             let begun =
                 begin_grace_by_ruling(store, outbox, self.repo, item_type, number, target, self.by, now).await?;
-            if begun == Begun::Yes {
+            if begun == GraceStart::Yes {
                 sweep_soon(service).await?;
                 return done(duplicate_ruled_and_closing(target));
             }
@@ -263,7 +265,17 @@ impl Deeds<'_> {
             return no(overtaken());
         }
         let at = self.said_at;
-        let ruled = match rule_not_duplicate(store, self.repo, item_type, number, target, stated, at).await {
+        let ruled = match rule_pair(
+            store,
+            self.repo,
+            item_type,
+            OverrideKind::NotDuplicate,
+            (number, target),
+            stated,
+            at,
+        )
+        .await
+        {
             Ok(ruled) => ruled,
             Err(error) => return self.not_ruled(error),
         };

@@ -3,17 +3,16 @@
 use canonry_domain::{GithubId, Item, ItemNumber, ItemState, ItemType, OnlineThresholds, TriageMode, month_of};
 use canonry_models::chat::TokenBudget;
 use canonry_store::{Job, JobState, Repo, RepoAccess, TriageActionKind};
-use canonry_triage::{DetectError, DetectOptions, TriageError, triage_item};
+use canonry_triage::{DetectOptions, triage_item};
 use jiff::{SignedDuration, Timestamp};
 use serde_json::json;
 
 use crate::handlers::ensure_synced::{Corpus, corpus};
 use crate::handlers::repo_settings::repo_rules;
-use crate::jobs::job_errors::in_words;
 use crate::jobs::job_handler::{Handled, JobError};
 use crate::jobs::kinds::TRIAGE;
 use crate::jobs::planned_job::PlannedJob;
-use crate::jobs::sync_job::{is_out_of_sight, refresh_if_theirs};
+use crate::jobs::sync_job::refresh_if_theirs;
 use crate::service::Service;
 
 /// Neighbours that a new item is compared with.
@@ -69,8 +68,6 @@ pub(super) async fn triage(
         know_maintainers(service, repo).await?;
     }
     let options = DetectOptions {
-        item_type: Some(item.item_type),
-        number: item.number,
         k: NEIGHBOURS,
         thresholds: OnlineThresholds::default(),
         mode: service.parts().retrieval,
@@ -78,24 +75,15 @@ pub(super) async fn triage(
         run_id: run_id.to_owned(),
     };
     let outbox = if service.github().is_some() { Some(service.outbox().await?) } else { None };
-    let (with, now) = (service.detectors(), service.now());
-    let triaged =
-        triage_item(service.store(), outbox, repo, item.item_type, item.number, with, &options, &rules.triage, now);
-    let triaged = match triaged.await {
-        // The next try finds it marked, and says so.
-        Err(TriageError::Detect(DetectError::GitHub(error))) if is_out_of_sight(&error) => {
-            service.store().repos().set_access(repo.id, RepoAccess::Removed, service.now()).await?;
-            return Err(JobError::Retry(in_words(&error)));
-        }
-        triaged => triaged?,
-    };
+    let (with, now, item_type, number) = (service.detectors(), service.now(), item.item_type, item.number);
+    let triaged = triage_item(service.store(), outbox, repo, item, with, &options, &rules.triage, now).await?;
     if triaged.action.is_some_and(|action| action != TriageActionKind::Recorded) {
         service.wake_publisher();
     }
     tracing::info!(
         repo = %repo.name,
-        item_type = item.item_type.as_str(),
-        number = item.number.get(),
+        item_type = item_type.as_str(),
+        number = number.get(),
         triage_id = triaged.triage_id,
         reason = triaged.reason,
         "an item is triaged"

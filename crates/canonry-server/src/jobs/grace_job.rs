@@ -9,7 +9,7 @@ use canonry_github::outbox::Outbox;
 use canonry_store::{BrakeKind, Grace, Repo, RepoAccess, RepoId};
 use canonry_triage::{
     EmbedSource, GraceOutcome, GraceParts, Objections, SettingsError, begin_announced_graces, cancel_grace,
-    close_due_grace, is_closing, live_settings, tell_ended_graces, triage_mode,
+    close_due_grace, is_closing, live_settings, post_ended_graces, triage_mode,
 };
 use jiff::Timestamp;
 use serde_json::json;
@@ -46,7 +46,7 @@ pub(crate) async fn sweep(service: &Service) -> Result<Handled, JobError> {
     };
     let (store, outbox, now) = (service.store(), service.outbox().await?, service.now());
     begin_announced_graces(store, now).await?;
-    tell_ended_graces(store, outbox, now).await?;
+    post_ended_graces(store, outbox, now).await?;
     let mut sweep = Sweep { service, github, outbox, settings: HashMap::new() };
     let mut failure = None;
     for grace in store.close().waiting_graces(None).await? {

@@ -160,6 +160,17 @@ impl CorpusStore<'_> {
             .collect()
     }
 
+    /// The vector of an item's present text, if it has one.
+    pub async fn item_vector(
+        self,
+        repo: RepoId,
+        item_type: ItemType,
+        number: ItemNumber,
+        key: &EmbeddingKey,
+    ) -> Result<Option<Vec<f32>>, StoreError> {
+        Ok(self.vectors_of(repo, item_type, &[number], key).await?.pop().map(|(_, vector)| vector))
+    }
+
     /// Vectors of the present texts of these items.
     async fn vectors_of(
         self,

@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap};
 
 use canonry_domain::{
-    Change, Item, ItemNumber, ItemRecord, ItemType, Merged, OutcomeEvent, RepoName, ThresholdAdjusted,
-    discovered_event, merge_answer, merge_record,
+    Change, Item, ItemNumber, ItemRecord, ItemType, Merged, OutcomeEvent, PullChanges, RepoName, ThresholdAdjusted,
+    discovered_event, merge_answer, merge_record, merge_webhook,
 };
 use jiff::Timestamp;
 use sqlx::QueryBuilder;
@@ -55,6 +55,17 @@ impl CorpusStore<'_> {
         Ok(taken)
     }
 
+    /// Takes in what a webhook says about one item ([`merge_webhook`]); the item as it is stored then, and what the
+    /// record did to it.
+    pub async fn upsert_webhook_item(
+        self,
+        repo: &Repo,
+        record: ItemRecord,
+        now: Timestamp,
+    ) -> Result<(Item, Change), StoreError> {
+        self.upsert_item(repo, record, &merge_webhook, now).await
+    }
+
     /// Takes in what GitHub answered about one item, asked after `seen` had been read here. It is left aside as
     /// [`Change::Unordered`] when somebody has stored something else meanwhile and the two cannot be put in order.
     pub async fn upsert_fetched_item(
@@ -63,13 +74,42 @@ impl CorpusStore<'_> {
         seen: Option<&Item>,
         answer: ItemRecord,
         now: Timestamp,
-    ) -> Result<Change, StoreError> {
+    ) -> Result<(Item, Change), StoreError> {
         let merge = |known: Option<&Item>, answer: ItemRecord| merge_answer(known, seen, answer);
+        self.upsert_item(repo, answer, &merge, now).await
+    }
+
+    /// Notes what a pull request changes, which no webhook tells; the pull request as it is stored then.
+    pub async fn upsert_pull_changes(
+        self,
+        repo: &Repo,
+        pull: &Item,
+        changes: PullChanges,
+        now: Timestamp,
+    ) -> Result<Item, StoreError> {
+        let record = ItemRecord { changes: Some(changes), ..ItemRecord::new(pull.item_type, pull.number, &pull.title) };
+        // Somebody may have stored another title since the pull request was read.
+        let merge = |known: Option<&Item>, record: ItemRecord| {
+            let title = known.map_or_else(|| record.title.clone(), |known| known.title.clone());
+            merge_record(known, ItemRecord { title, ..record })
+        };
+        Ok(self.upsert_item(repo, record, &merge, now).await?.0)
+    }
+
+    async fn upsert_item(
+        self,
+        repo: &Repo,
+        record: ItemRecord,
+        merge: Merge<'_>,
+        now: Timestamp,
+    ) -> Result<(Item, Change), StoreError> {
+        let key = (record.number, record.item_type);
         let mut tx = self.pool.begin().await?;
-        let (taken, adjusted) = take_in_by(&mut tx, repo, vec![answer], &merge, now).await?;
+        let mut merged = merge_into(&mut tx, repo, vec![record], merge, now).await?;
         tx.commit().await?;
-        tell(&adjusted);
-        Ok(taken.changes.first().copied().unwrap_or(Change::Unchanged))
+        tell(&merged.adjusted);
+        let stored = merged.items.remove(&key).zip(merged.changes.first().copied());
+        stored.ok_or_else(|| StoreError::Damaged(format!("#{} was stored and is not there", key.0)))
     }
 }
 
@@ -83,19 +123,27 @@ pub(crate) async fn take_in(
     records: Vec<ItemRecord>,
     now: Timestamp,
 ) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
-    take_in_by(tx, repo, records, &merge_record, now).await
+    let merged = merge_into(tx, repo, records, &merge_record, now).await?;
+    Ok((TakenIn { changes: merged.changes }, merged.adjusted))
 }
 
 /// How a record becomes part of what is known.
 type Merge<'a> = &'a (dyn Fn(Option<&Item>, ItemRecord) -> Merged + Sync);
 
-async fn take_in_by(
+/// What became of a batch, before it is committed.
+struct MergedBatch {
+    changes: Vec<Change>,
+    items: HashMap<Key, Item>,
+    adjusted: Vec<ThresholdAdjusted>,
+}
+
+async fn merge_into(
     tx: &mut Transaction,
     repo: &Repo,
     records: Vec<ItemRecord>,
     merge: Merge<'_>,
     now: Timestamp,
-) -> Result<(TakenIn, Vec<ThresholdAdjusted>), StoreError> {
+) -> Result<MergedBatch, StoreError> {
     tx.lock_items_of(repo.id).await?;
     let mut known = read_known(tx, repo.id, &records).await?;
     let mut merging = Merging::new(&repo.name, now);
@@ -111,7 +159,7 @@ async fn take_in_by(
     }
     let learned = add_events(tx, repo.id, &merging.events, now).await?;
     note_index_change(tx, repo.id, IndexChange::Items(&merging.reindexed)).await?;
-    Ok((TakenIn { changes: merging.changes }, learned.adjusted))
+    Ok(MergedBatch { changes: merging.changes, items: known, adjusted: learned.adjusted })
 }
 
 type Key = (ItemNumber, ItemType);

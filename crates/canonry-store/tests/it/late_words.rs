@@ -101,10 +101,10 @@ on_both_engines! {
         let labelled = ItemRecord { labels, updated_at: Some(at(10)), ..told(ItemState::Closed, 9) };
         take_in(&store, &repo, labelled).await;
         let answer = ItemRecord { updated_at: Some(at(10)), ..told(ItemState::Open, 9) };
-        let late = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in");
+        let late = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer.clone(), at(20)).await.expect("taken in").1;
         assert_eq!((late, state(&store, &repo).await), (Change::Unordered, ItemState::Closed));
         let seen = store.corpus().item(repo.id, ISSUE, number(2)).await.expect("reads");
-        let answered = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in");
+        let answered = store.corpus().upsert_fetched_item(&repo, seen.as_ref(), answer, at(20)).await.expect("taken in").1;
         assert_eq!((answered, state(&store, &repo).await), (Change::Updated { content: false }, ItemState::Open));
         assert_eq!(kinds(&store, &repo).await, [OutcomeKind::Closed, OutcomeKind::Reopened]);
         store.disconnect().await;

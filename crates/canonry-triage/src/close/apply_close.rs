@@ -12,11 +12,11 @@ use canonry_store::{
 };
 use jiff::Timestamp;
 
-use crate::close::back_links::{Standing, relink};
-use crate::close::close_lease::CloseLease;
+use crate::close::back_links::{StandingCloses, relink};
+use crate::close::close_lease::CloseLeaseGuard;
 use crate::close::close_report::{CloseReport, ReportedRow, RowResult};
-use crate::close::close_row::{Outcome, PlanRows};
-use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key, left_out, present_repo};
+use crate::close::close_row::{PlanRows, RowOutcome};
+use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, left_out, present_repo};
 use crate::grace::grace_recheck::GraceWatch;
 
 /// Which plan is carried out, and by which rules.
@@ -101,8 +101,8 @@ pub(crate) async fn apply_watched(
     }
     let owner =
         format!("apply-close of plan {}, run {}, process {}", plan.id.get(), options.run_id, std::process::id());
-    let lease = CloseLease::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
-    let closing = Closing { store, github, outbox, lease: &lease, repo };
+    let lease = CloseLeaseGuard::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
+    let closing = CloseContext { store, github, outbox, lease: &lease, repo };
     let applied = apply(closing, &plan, options, watch, on_row).await;
     lease.release().await;
     applied
@@ -169,7 +169,7 @@ pub(crate) async fn known_plan(store: &Store, repo: &Repo, id: CloseRunId) -> Re
 }
 
 async fn apply(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     plan: &CloseRun,
     options: ApplyOptions<'_>,
     watch: Option<&GraceWatch<'_>>,
@@ -179,12 +179,12 @@ async fn apply(
     let planned = store.plans().rows(plan.id).await?;
     let groups = by_target(&planned);
     let config = &options.config.config;
-    let maintainers = match refusal(closing, plan, options.config).await? {
-        Ok(maintainers) => maintainers,
-        Err(words) => {
+    let maintainers = match required_maintainers(closing, plan, options.config).await {
+        Err(ApplyError::Refused(words)) => {
             withdraw_all(closing, plan, &groups, config, &words).await?;
             return Err(ApplyError::Refused(words));
         }
+        maintainers => maintainers?,
     };
     let Some(run) = store.plans().begin_apply(plan.id, options.run_id, closing.github.now()).await? else {
         return Err(ApplyError::NotAPlan(format!("plan {} is not there any more", plan.id)));
@@ -209,7 +209,7 @@ async fn apply(
             present
         }
     };
-    let closing = Closing { repo: &present, ..closing };
+    let closing = CloseContext { repo: &present, ..closing };
     let rows = PlanRows { closing, plan, run: run.id, maintainers: &maintainers, config, watch };
     let ordered_at = options.ordered_at;
     let mut work = Work {
@@ -270,36 +270,36 @@ pub async fn age_of_plan(store: &Store, plan: &CloseRun, now: Timestamp) -> Resu
     Ok(plan_age(plan.created_at, newer_plan, of_all, now))
 }
 
-/// Who the maintainers are, or why the plan may not be carried out.
-async fn refusal(
-    closing: Closing<'_>,
+/// The maintainers, without whom nothing is closed; or why the plan may not be carried out.
+async fn required_maintainers(
+    closing: CloseContext<'_>,
     plan: &CloseRun,
     config: &Parsed,
-) -> Result<Result<Maintainers, String>, ClosingError> {
-    let Closing { store, github, repo, .. } = closing;
+) -> Result<Maintainers, ApplyError> {
+    let CloseContext { store, github, repo, .. } = closing;
     if let Some(section) = config.unsafe_to_close_by() {
-        return Ok(Err(format!(
+        return Err(ApplyError::Refused(format!(
             "the section `{section}` of the repository's settings has a mistake, and nothing is closed by guesses; \
              find it with `canonry config check`"
         )));
     }
     if let Some(words) = age_of_plan(store, plan, github.now()).await?.refusal(plan.id) {
-        return Ok(Err(words));
+        return Err(ApplyError::Refused(words));
     }
     let Some(list) = store.repos().maintainers(repo.id).await? else {
-        return Ok(Err(format!(
+        return Err(ApplyError::Refused(format!(
             "it is not known who maintains {0}; run `canonry maintainers refresh --repo {0}`, or name them with \
              `canonry maintainers set --repo {0} LOGIN…`",
             repo.name
         )));
     };
-    Ok(Ok(list.logins.iter().collect()))
+    Ok(list.logins.iter().collect())
 }
 
 /// Ends what an apply of a plan has begun that is refused now: it may have announced closes that will
 /// never come.
 async fn withdraw_all(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     plan: &CloseRun,
     groups: &[(RowItem, Vec<&CloseRunRow>)],
     config: &RepoConfig,
@@ -400,7 +400,7 @@ impl Work<'_> {
         }
         let row = &CloseRunRow { approved, ..row.clone() };
         self.touched.extend(self.rows.withdraw_other_plans(item).await?);
-        let Outcome { result, reason, is_final } = self.rows.close(row, target, approved_only).await?;
+        let RowOutcome { result, reason, is_final } = self.rows.close(row, target, approved_only).await?;
         self.owed |= !is_final;
         let row = ReportedRow { item_type, number, result, reason };
         on_row(&row);
@@ -419,7 +419,7 @@ impl Work<'_> {
     /// wait with nobody to send it, and hold back what else is to be written under its item. One that was begun goes on,
     /// as far as it may.
     async fn held_back(&self, item: RowItem) -> Result<Option<String>, ApplyError> {
-        let (Closing { store, repo, .. }, plan) = (self.rows.closing, self.rows.plan.id);
+        let (CloseContext { store, repo, .. }, plan) = (self.rows.closing, self.rows.plan.id);
         let pause = store.close().brake_in_force(repo.id, BrakeKind::Pause).await?;
         let stop = store.plans().stop_of_apply(plan).await?.filter(|(at, _)| *at >= self.ordered_at);
         let words = match (pause, stop) {
@@ -471,7 +471,7 @@ impl Work<'_> {
             if of_type.is_empty() {
                 continue;
             }
-            let standing = Standing::read(closing, item_type).await?;
+            let standing = StandingCloses::read(closing, item_type).await?;
             for (target, group) in of_type {
                 closing.lease.hold().await.map_err(ClosingError::from)?;
                 let sent = standing.relink(closing, run, *target, &numbers(group)).await?;
@@ -481,7 +481,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    fn note(&mut self, sent: Vec<(String, Ended)>) {
+    fn note(&mut self, sent: Vec<(String, WriteEnd)>) {
         for (what, ended) in sent {
             self.owed |= self.report.note(&what, ended);
         }

@@ -9,7 +9,7 @@ use canonry_store::{AppliedClose, CloseRunId, OutboxEntry, OutboxState};
 use sha2::{Digest, Sha256};
 
 use crate::close::close_recheck::NoClose;
-use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key};
+use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key};
 
 /// Makes comments on other items say what holds now that `moved` were closed in favour of `canonical`,
 /// or opened again: the back-link on the canonical, and the closing comments of everything that was
@@ -17,21 +17,21 @@ use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_ke
 ///
 /// Asks the store alone what is to be sent, and answers with how that ended, and what it was in words.
 pub(crate) async fn relink(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     run: CloseRunId,
     canonical: RowItem,
     moved: &[ItemNumber],
-) -> Result<Vec<(String, Ended)>, ClosingError> {
-    Standing::read(closing, canonical.item_type).await?.relink(closing, run, canonical, moved).await
+) -> Result<Vec<(String, WriteEnd)>, ClosingError> {
+    StandingCloses::read(closing, canonical.item_type).await?.relink(closing, run, canonical, moved).await
 }
 
 /// The closes of ours that stand: neither undone nor objected to, and still closed as far as is known.
-pub(crate) struct Standing {
+pub(crate) struct StandingCloses {
     closes: BTreeMap<ItemNumber, AppliedClose>,
 }
 
-impl Standing {
-    pub(crate) async fn read(closing: Closing<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
+impl StandingCloses {
+    pub(crate) async fn read(closing: CloseContext<'_>, item_type: ItemType) -> Result<Self, ClosingError> {
         let all = closing.store.plans().applied_closes(closing.repo.id, item_type).await?;
         let standing = all.into_iter().filter(|close| close.undone_at.is_none() && !close.objected);
         // Of several closes of one item the last counts.
@@ -47,11 +47,11 @@ impl Standing {
     /// The same as [`relink`], for who has read them: it is the same for every canonical while nothing is closed or opened.
     pub(crate) async fn relink(
         &self,
-        closing: Closing<'_>,
+        closing: CloseContext<'_>,
         run: CloseRunId,
         canonical: RowItem,
         moved: &[ItemNumber],
-    ) -> Result<Vec<(String, Ended)>, ClosingError> {
+    ) -> Result<Vec<(String, WriteEnd)>, ClosingError> {
         let mut sent = Vec::new();
         if let Some(ended) = self.update_back_link(closing, run, canonical).await? {
             sent.push((format!("the back-link on #{}", canonical.number), ended));
@@ -69,10 +69,10 @@ impl Standing {
     /// writes it. `None` when nothing had to be sent.
     async fn update_back_link(
         &self,
-        closing: Closing<'_>,
+        closing: CloseContext<'_>,
         run: CloseRunId,
         canonical: RowItem,
-    ) -> Result<Option<Ended>, ClosingError> {
+    ) -> Result<Option<WriteEnd>, ClosingError> {
         let duplicates = self.duplicates_of(canonical.number);
         let entries = closing.store.outbox().of_item(closing.repo.id, canonical.number).await?;
         let base = format!("backlink:{}:{}:{}", closing.repo.id.get(), canonical.item_type, canonical.number);
@@ -80,7 +80,7 @@ impl Standing {
         let body = back_link_comment(canonical.item_type, &duplicates);
         let ours = |entry: &&OutboxEntry| entry.kind == "comment" && belongs(&entry.key, &base);
         if let Some(home) = entries.iter().rev().filter(ours).find(|entry| entry.is_sent_or_pending()) {
-            let comment = Comment { on: canonical.number, key: &home.key, entries: &entries };
+            let comment = OutboxComment { on: canonical.number, key: &home.key, entries: &entries };
             return comment.must_say(closing, &body, &of_this_run).await;
         }
         if duplicates.is_empty() {
@@ -89,7 +89,7 @@ impl Standing {
         // What GitHub refused once, such as a comment on a locked item, is tried again by the next run.
         let key = if entries.iter().any(|entry| entry.key == base) { of_this_run } else { base };
         if let Some(refused) = entries.iter().find(|entry| entry.key == key) {
-            return Ok(Some(Ended::of(refused)));
+            return Ok(Some(WriteEnd::of(refused)));
         }
         Ok(Some(closing.write(canonical.number, &key, Write::Comment { body }).await?))
     }
@@ -97,11 +97,11 @@ impl Standing {
     /// Makes the closing comment of an earlier duplicate name the item that stands for it now.
     async fn point(
         &self,
-        closing: Closing<'_>,
+        closing: CloseContext<'_>,
         run: CloseRunId,
         item_type: ItemType,
         earlier: &AppliedClose,
-    ) -> Result<Option<Ended>, ClosingError> {
+    ) -> Result<Option<WriteEnd>, ClosingError> {
         let number = earlier.number;
         let key = close_key(earlier.plan_id, RowItem { item_type, number });
         let entries = closing.store.outbox().of_item(closing.repo.id, number).await?;
@@ -112,7 +112,7 @@ impl Standing {
             true => said,
             false => repointed_comment(item_type, earlier.target, canonical),
         };
-        let comment = Comment { on: number, key: &key, entries: &entries };
+        let comment = OutboxComment { on: number, key: &key, entries: &entries };
         comment.must_say(closing, &body, &format!("repoint:{run}:{item_type}:{number}")).await
     }
 
@@ -156,16 +156,21 @@ impl Standing {
 }
 
 /// A comment of the outbox, and all entries of the item it stands under.
-struct Comment<'a> {
+struct OutboxComment<'a> {
     on: ItemNumber,
     key: &'a str,
     entries: &'a [OutboxEntry],
 }
 
-impl Comment<'_> {
+impl OutboxComment<'_> {
     /// Edits the comment unless the last entry about it says so already. The key of the edit begins
     /// with `edit`; the text is part of it, since one run may have to change a comment several times.
-    async fn must_say(&self, closing: Closing<'_>, body: &str, edit: &str) -> Result<Option<Ended>, ClosingError> {
+    async fn must_say(
+        &self,
+        closing: CloseContext<'_>,
+        body: &str,
+        edit: &str,
+    ) -> Result<Option<WriteEnd>, ClosingError> {
         let about = |entry: &&OutboxEntry| entry.key == self.key || edited_comment(entry).as_deref() == Some(self.key);
         let last = self.entries.iter().rev().filter(about).find(|entry| entry.is_sent_or_pending());
         let key = format!("{edit}:{}", fingerprint(body));
@@ -173,7 +178,7 @@ impl Comment<'_> {
             Some(last) if said_by(last).as_deref() == Some(body) => match last.state {
                 OutboxState::Pending => {
                     let entry = closing.outbox.publish(last.id, &NoClose(closing)).await?;
-                    Ok(Some(Ended::of(&entry)))
+                    Ok(Some(WriteEnd::of(&entry)))
                 }
                 _ => Ok(None),
             },

@@ -29,9 +29,9 @@ pub(crate) enum LeaseError {
 /// Waiting for GitHub may take longer than the lease, so a task renews it meanwhile. That task waits by
 /// the runtime's own time: by a clock that moves when somebody sleeps on it, it would never stand still.
 /// A process that was held up for longer finds out before its next write, since every write asks for
-/// [`CloseLease::is_held`] first.
+/// [`CloseLeaseGuard::is_held`] first.
 #[derive(Debug)]
-pub(crate) struct CloseLease {
+pub(crate) struct CloseLeaseGuard {
     store: Store,
     github: GitHub,
     repo: RepoId,
@@ -39,7 +39,7 @@ pub(crate) struct CloseLease {
     renewal: JoinHandle<()>,
 }
 
-impl CloseLease {
+impl CloseLeaseGuard {
     /// Takes the lease, waiting for whoever has it as long as the client is allowed to wait. `owner`
     /// says who we are, in words, and no other process may say the same.
     pub(crate) async fn take(store: &Store, github: &GitHub, repo: RepoId, owner: String) -> Result<Self, LeaseError> {
@@ -69,7 +69,7 @@ impl CloseLease {
     }
 }
 
-impl Drop for CloseLease {
+impl Drop for CloseLeaseGuard {
     fn drop(&mut self) {
         self.renewal.abort();
     }

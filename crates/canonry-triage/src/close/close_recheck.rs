@@ -13,8 +13,8 @@ use canonry_store::{BrakeKind, CloseRun, OutboxEntry, StoreError};
 use futures_util::future::{BoxFuture, ready};
 use jiff::SignedDuration;
 
-use crate::close::close_row::WITHDRAWN;
-use crate::close::close_writes::{Closing, RowItem, left_out};
+use crate::close::close_refusal::withdrawn;
+use crate::close::close_writes::{CloseContext, RowItem, left_out};
 use crate::close::live_item::{LiveSource, live_source, live_target};
 use crate::grace::grace_recheck::GraceWatch;
 use crate::online::triage_recheck::TriageRecheck;
@@ -27,7 +27,7 @@ const PAUSED_FOR: SignedDuration = SignedDuration::from_mins(30);
 /// For writes that are no closes: a close that comes before them on the same item has a check of its
 /// own, and waits for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct NoClose<'a>(pub(crate) Closing<'a>);
+pub(crate) struct NoClose<'a>(pub(crate) CloseContext<'a>);
 
 impl Recheck for NoClose<'_> {
     fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
@@ -36,8 +36,8 @@ impl Recheck for NoClose<'_> {
 }
 
 /// What comes before a write on the same item is sent with it, by the checks that are its own.
-async fn let_pass(closing: Closing<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
-    let Closing { store, github, .. } = closing;
+async fn let_pass(closing: CloseContext<'_>, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
+    let CloseContext { store, github, .. } = closing;
     if entry.kind == "close" {
         return Err(format!("the close {} of this item comes first", entry.key).into());
     }
@@ -58,13 +58,13 @@ async fn let_pass(closing: Closing<'_>, entry: &OutboxEntry, act: Act) -> Result
 
 /// For a close that is not to go on: what was not sent stays unsent, and what was said is corrected.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Withdrawn<'a> {
-    pub(crate) closing: Closing<'a>,
+pub(crate) struct WithdrawnClose<'a> {
+    pub(crate) closing: CloseContext<'a>,
     pub(crate) key: &'a str,
     pub(crate) reason: &'a str,
 }
 
-impl Recheck for Withdrawn<'_> {
+impl Recheck for WithdrawnClose<'_> {
     fn recheck<'a>(&'a self, entry: &'a OutboxEntry, act: Act) -> BoxFuture<'a, Result<Ruling, RecheckError>> {
         if entry.key == self.key {
             return Box::pin(ready(Ok(Ruling::Refuse { reason: self.reason.to_owned() })));
@@ -76,7 +76,7 @@ impl Recheck for Withdrawn<'_> {
 /// A close row and all that its checks need.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlannedClose<'a> {
-    pub(crate) closing: Closing<'a>,
+    pub(crate) closing: CloseContext<'a>,
     pub(crate) item: RowItem,
     pub(crate) target: ItemNumber,
     pub(crate) key: &'a str,
@@ -93,7 +93,7 @@ pub(crate) struct PlannedClose<'a> {
 
 /// What a look at GitHub says about a row.
 #[derive(Debug)]
-pub(crate) enum Seen {
+pub(crate) enum RowCheck {
     /// Nothing stands against closing; the target as it is now.
     Fit(Box<RestIssue>),
     Unfit(RowRefusal),
@@ -125,11 +125,11 @@ impl From<FactError> for LookError {
 
 impl PlannedClose<'_> {
     /// Reads source and target on GitHub and what people have ruled, and holds them against the plan.
-    pub(crate) async fn look(&self, repo: &RepoName) -> Result<Seen, LookError> {
+    pub(crate) async fn look(&self, repo: &RepoName) -> Result<RowCheck, LookError> {
         if let Some(watch) = self.watch
             && let Some(end) = watch.look(repo).await?
         {
-            return Ok(Seen::Unfit(RowRefusal::Grace(end)));
+            return Ok(RowCheck::Unfit(RowRefusal::Grace(end)));
         }
         let overrides =
             self.closing.store.duplicates().overrides(self.closing.repo.id, Some(self.item.item_type)).await?;
@@ -148,28 +148,28 @@ impl PlannedClose<'_> {
         let (target, target_issue) = target.map_or((None, None), |(live, issue)| (Some(live), Some(issue)));
         let drifted = drift(self.snapshot, &source, target.as_ref(), self.maintainers, self.protected_labels);
         if let Some(refusal) = drifted {
-            return Ok(Seen::Unfit(refusal));
+            return Ok(RowCheck::Unfit(refusal));
         }
         let rulings = Rulings::of(self.item.item_type, &overrides);
         if rulings.are_apart(self.item.number, self.target) {
-            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
+            return Ok(RowCheck::Unfit(RowRefusal::Skip(SkipReason::ConflictingOverride)));
         }
         // The row's own exclusion is its word, which is heard last of all. This one was given somewhere else.
         if self.word().await? != Some(false)
             && rulings.is_excluded_from(self.item.number, &BTreeSet::from([self.target]))
         {
-            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::Excluded)));
+            return Ok(RowCheck::Unfit(RowRefusal::Skip(SkipReason::Excluded)));
         }
         let ruled_since = self.closing.store.plans().targets_ruled_since(self.plan.id).await?;
         if ruled_since.contains_key(&(self.item.item_type, self.target)) {
-            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::RuledSince)));
+            return Ok(RowCheck::Unfit(RowRefusal::Skip(SkipReason::RuledSince)));
         }
         if reopened_by_person_at.is_some_and(|at| ruled_at.is_none_or(|ruled| ruled <= at)) {
-            return Ok(Seen::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));
+            return Ok(RowCheck::Unfit(RowRefusal::Skip(SkipReason::HumanReopened)));
         }
         Ok(match target_issue {
-            Some(issue) => Seen::Fit(Box::new(issue)),
-            None => Seen::Unfit(RowRefusal::Drift(DriftKind::TargetGone)),
+            Some(issue) => RowCheck::Fit(Box::new(issue)),
+            None => RowCheck::Unfit(RowRefusal::Drift(DriftKind::TargetGone)),
         })
     }
 
@@ -179,7 +179,7 @@ impl PlannedClose<'_> {
     }
 
     async fn rule(&self, entry: &OutboxEntry, act: Act) -> Result<Ruling, RecheckError> {
-        let Closing { store, github, .. } = self.closing;
+        let CloseContext { store, github, .. } = self.closing;
         if entry.key != self.key {
             return let_pass(self.closing, entry, act).await;
         }
@@ -188,21 +188,21 @@ impl PlannedClose<'_> {
         }
         let refuse = |refusal: RowRefusal| Ruling::Refuse { reason: refusal.to_string() };
         let seen = match self.look(&entry.repo.name).await {
-            Err(LookError::Unreadable(fact)) => Seen::Unfit(RowRefusal::Drift(fact)),
+            Err(LookError::Unreadable(fact)) => RowCheck::Unfit(RowRefusal::Drift(fact)),
             seen => seen?,
         };
         if !self.closing.lease.is_held().await? {
             return Err("another process has taken over closing in this repository".into());
         }
         match seen {
-            Seen::Unfit(refusal) => Ok(refuse(refusal)),
+            RowCheck::Unfit(refusal) => Ok(refuse(refusal)),
             // Under the target's number there is another issue now.
-            Seen::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
+            RowCheck::Fit(target) if closes_onto(entry).is_some_and(|id| id != target.id) => {
                 Ok(refuse(RowRefusal::Drift(DriftKind::TargetGone)))
             }
             // Last of all, as the look at GitHub takes long: whoever leaves the row out meanwhile is heard.
-            Seen::Fit(_) => Ok(match left_out(self.word().await?, self.approved_only) {
-                Some(why) => Ruling::Refuse { reason: format!("{WITHDRAWN}: {why}") },
+            RowCheck::Fit(_) => Ok(match left_out(self.word().await?, self.approved_only) {
+                Some(why) => Ruling::Refuse { reason: withdrawn(why) },
                 None => Ruling::Proceed,
             }),
         }
@@ -217,8 +217,8 @@ impl Recheck for PlannedClose<'_> {
 
 /// The id of the issue that a stored close names as the original.
 fn closes_onto(entry: &OutboxEntry) -> Option<i64> {
-    match serde_json::from_value(entry.payload.clone()) {
-        Ok(Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. })) => Some(id.0),
+    match Write::of_entry(entry) {
+        Some(Write::Close(Close { close_as: CloseAs::DuplicateOf(id), .. })) => Some(id.0),
         _ => None,
     }
 }

@@ -3,7 +3,7 @@
 use canonry_domain::{ItemNumber, ItemType};
 use canonry_store::CloseOutcome;
 
-use crate::close::close_writes::Ended;
+use crate::close::close_writes::WriteEnd;
 use crate::close::undo_close::ALREADY_OPEN;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,15 +87,15 @@ impl CloseReport {
     }
 
     /// Keeps in words what else did not work; says whether it is left for the next run.
-    pub(crate) fn note(&mut self, what: &str, ended: Ended) -> bool {
+    pub(crate) fn note(&mut self, what: &str, ended: WriteEnd) -> bool {
         match ended {
-            Ended::Sent(_) => false,
-            Ended::Pending(words) => {
+            WriteEnd::Sent(_) => false,
+            WriteEnd::Pending(words) => {
                 self.remarks.push(format!("{what} is {words}"));
                 self.pending += 1;
                 true
             }
-            Ended::Refused(words) | Ended::Failed(words) => {
+            WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
                 self.remarks.push(format!("{what} could not be written: {words}"));
                 false
             }

@@ -12,9 +12,10 @@ use canonry_store::{CloseOutcome, CloseResult, CloseRun, CloseRunId, CloseRunRow
 use jiff::SignedDuration;
 use serde_json::Value;
 
-use crate::close::close_recheck::{LookError, PlannedClose, Seen, Withdrawn};
+use crate::close::close_recheck::{LookError, PlannedClose, RowCheck, WithdrawnClose};
+use crate::close::close_refusal::{CloseRefusal, withdrawn};
 use crate::close::close_report::RowResult;
-use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key, plan_of_close, row_key};
+use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, plan_of_close, row_key};
 use crate::close::live_item::is_gone;
 use crate::close::row_evidence::RowEvidence;
 use crate::grace::grace_recheck::GraceWatch;
@@ -23,12 +24,10 @@ use crate::grace::grace_recheck::GraceWatch;
 const HEARD_WITHIN: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// Characters of a title or of a shared fact in a comment.
 const QUOTED: usize = 200;
-/// Begins the reason of a close that was taken back before it came about.
-pub(crate) const WITHDRAWN: &str = "withdrawn";
 
 /// What became of a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Outcome {
+pub(crate) struct RowOutcome {
     pub(crate) result: RowResult,
     pub(crate) reason: Option<String>,
     /// Whether the row is done with. One that is not goes on, or is tried again, by the next run.
@@ -38,7 +37,7 @@ pub(crate) struct Outcome {
 /// The plan that rows belong to, and what they are held against.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PlanRows<'a> {
-    pub(crate) closing: Closing<'a>,
+    pub(crate) closing: CloseContext<'a>,
     pub(crate) plan: &'a CloseRun,
     pub(crate) run: CloseRunId,
     pub(crate) maintainers: &'a Maintainers,
@@ -54,7 +53,7 @@ impl PlanRows<'_> {
         row: &CloseRunRow,
         target: ItemNumber,
         approved_only: bool,
-    ) -> Result<Outcome, ClosingError> {
+    ) -> Result<RowOutcome, ClosingError> {
         let item = RowItem { item_type: row.item_type, number: row.number };
         let key = close_key(self.plan.id, item);
         let snapshot: RowSnapshot = match serde_json::from_value(row.snapshot.clone()) {
@@ -87,8 +86,8 @@ impl PlanRows<'_> {
                     return Ok(skipped_for_now(SkipReason::DailyLimit));
                 }
                 let original = match planned.look(&self.closing.repo.name).await {
-                    Ok(Seen::Fit(original)) => original,
-                    Ok(Seen::Unfit(refusal)) => {
+                    Ok(RowCheck::Fit(original)) => original,
+                    Ok(RowCheck::Unfit(refusal)) => {
                         return self.record(item, CloseOutcome::Skipped, Some(refusal.to_string()), &key).await;
                     }
                     Err(LookError::Store(error)) => return Err(error.into()),
@@ -106,27 +105,27 @@ impl PlanRows<'_> {
             }
         };
         let entry = self.closing.outbox.publish(entry.id, &planned).await?;
-        self.finish(item, Ended::of(&entry), &key).await
+        self.finish(item, WriteEnd::of(&entry), &key).await
     }
 
     /// Ends a close that was begun and is not to go on: nothing more is sent, and a comment that
     /// announced it is corrected. `None` when it was never begun.
-    pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<Outcome>, ClosingError> {
+    pub(crate) async fn withdraw(&self, item: RowItem, why: &str) -> Result<Option<RowOutcome>, ClosingError> {
         let key = close_key(self.plan.id, item);
         let Some(begun) = self.closing.store.outbox().of_key(&key).await? else { return Ok(None) };
-        let reason = format!("{WITHDRAWN}: {why}");
+        let reason = withdrawn(why);
         let entry = self
             .closing
             .outbox
-            .publish(begun.id, &Withdrawn { closing: self.closing, key: &key, reason: &reason })
+            .publish(begun.id, &WithdrawnClose { closing: self.closing, key: &key, reason: &reason })
             .await?;
-        self.finish(item, Ended::of(&entry), &key).await.map(Some)
+        self.finish(item, WriteEnd::of(&entry), &key).await.map(Some)
     }
 
     /// Ends what other plans have begun on an item, before this one begins. Answers with the items
     /// that they closed it in favour of.
     pub(crate) async fn withdraw_other_plans(&self, item: RowItem) -> Result<Vec<RowItem>, ClosingError> {
-        let Closing { store, repo, github, .. } = self.closing;
+        let CloseContext { store, repo, github, .. } = self.closing;
         let mut touched = Vec::new();
         for entry in store.outbox().of_item(repo.id, item.number).await? {
             let other = plan_of_close(&entry.key).filter(|plan| *plan != self.plan.id.get());
@@ -159,7 +158,7 @@ impl PlanRows<'_> {
     /// The name that commands begin with, if a service hears them: a grace is closed by one, and one that runs has webhooks
     /// of the repository.
     async fn heard_handle(&self) -> Result<Option<&str>, ClosingError> {
-        let Closing { store, github, repo, .. } = self.closing;
+        let CloseContext { store, github, repo, .. } = self.closing;
         let about = DeliveryFilter { repo: Some(repo.name.clone()), ..DeliveryFilter::default() };
         let last = store.deliveries().list(&about, 1).await?;
         let is_heard = self.watch.is_some() || last.iter().any(|last| last.received_at >= github.now() - HEARD_WITHIN);
@@ -187,31 +186,33 @@ impl PlanRows<'_> {
     }
 
     /// Sets the label of what is closed, and records how the row ended.
-    async fn finish(&self, item: RowItem, ended: Ended, key: &str) -> Result<Outcome, ClosingError> {
+    async fn finish(&self, item: RowItem, ended: WriteEnd, key: &str) -> Result<RowOutcome, ClosingError> {
         match ended {
-            Ended::Pending(words) => Ok(Outcome { result: RowResult::Pending, reason: Some(words), is_final: false }),
-            Ended::Sent(receipt) if receipt.objected => {
+            WriteEnd::Pending(words) => {
+                Ok(RowOutcome { result: RowResult::Pending, reason: Some(words), is_final: false })
+            }
+            WriteEnd::Sent(receipt) if receipt.objected => {
                 let words = "somebody opened it again before the close was seen; it stays open".to_owned();
                 self.record(item, CloseOutcome::Applied { objected: true }, Some(words), key).await
             }
-            Ended::Sent(_) => {
+            WriteEnd::Sent(_) => {
                 let label = Write::Label { name: POSSIBLE_DUPLICATE.to_owned() };
                 let reason = match self.closing.write(item.number, &row_key("label", self.plan.id, item), label).await?
                 {
-                    Ended::Sent(_) => None,
-                    Ended::Pending(words) => {
-                        return Ok(Outcome { result: RowResult::Pending, reason: Some(words), is_final: false });
+                    WriteEnd::Sent(_) => None,
+                    WriteEnd::Pending(words) => {
+                        return Ok(RowOutcome { result: RowResult::Pending, reason: Some(words), is_final: false });
                     }
-                    Ended::Refused(words) | Ended::Failed(words) => {
+                    WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
                         Some(format!("closed, but the label {POSSIBLE_DUPLICATE} could not be set: {words}"))
                     }
                 };
                 self.record(item, CloseOutcome::Applied { objected: false }, reason, key).await
             }
-            Ended::Refused(words) if is_rule(&words) => {
+            WriteEnd::Refused(words) if CloseRefusal::of(&words).is_rule() => {
                 self.record(item, CloseOutcome::Skipped, Some(words), key).await
             }
-            Ended::Refused(words) | Ended::Failed(words) => {
+            WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
                 self.record(item, CloseOutcome::Failed, Some(words), key).await
             }
         }
@@ -223,28 +224,20 @@ impl PlanRows<'_> {
         outcome: CloseOutcome,
         reason: Option<String>,
         key: &str,
-    ) -> Result<Outcome, ClosingError> {
-        let Closing { store, github, .. } = self.closing;
+    ) -> Result<RowOutcome, ClosingError> {
+        let CloseContext { store, github, .. } = self.closing;
         let result = CloseResult { outcome, reason: reason.as_deref(), outbox_key: Some(key) };
         store.plans().record_close_result(self.run, item.item_type, item.number, result, github.now()).await?;
-        Ok(Outcome { result: outcome.into(), reason, is_final: true })
+        Ok(RowOutcome { result: outcome.into(), reason, is_final: true })
     }
 }
 
-/// Whether a refusal is one of our own rules rather than GitHub's word. A comment that could not be
-/// corrected is a failure, whatever the close was refused for: somebody has to look.
-fn is_rule(reason: &str) -> bool {
-    let first = reason.split(':').next().unwrap_or_default();
-    let rule = matches!(first, "drift" | "grace") || first == WITHDRAWN || first.parse::<SkipReason>().is_ok();
-    rule && !reason.contains("; its comment could not be corrected")
+fn skipped_for_now(reason: SkipReason) -> RowOutcome {
+    RowOutcome { result: RowResult::Skipped, reason: Some(reason.to_string()), is_final: false }
 }
 
-fn skipped_for_now(reason: SkipReason) -> Outcome {
-    Outcome { result: RowResult::Skipped, reason: Some(reason.to_string()), is_final: false }
-}
-
-fn failed_for_now(words: String) -> Outcome {
-    Outcome { result: RowResult::Failed, reason: Some(words), is_final: false }
+fn failed_for_now(words: String) -> RowOutcome {
+    RowOutcome { result: RowResult::Failed, reason: Some(words), is_final: false }
 }
 
 /// What both items share, as the plan stored it, safe to be quoted.

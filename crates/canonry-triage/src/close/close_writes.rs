@@ -5,7 +5,7 @@ use canonry_github::GitHub;
 use canonry_github::outbox::{Outbox, OutboxError, Receipt, Recheck, Write};
 use canonry_store::{CloseRunId, OutboxEntry, OutboxState, Repo, Store, StoreError};
 
-use crate::close::close_lease::{CloseLease, LeaseError};
+use crate::close::close_lease::{CloseLeaseGuard, LeaseError};
 use crate::close::close_recheck::NoClose;
 use crate::corpus::identify::{IdentifyError, identify, remember};
 
@@ -35,11 +35,11 @@ impl From<LeaseError> for ClosingError {
 
 /// Who works where, under the repository's lease.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Closing<'a> {
+pub(crate) struct CloseContext<'a> {
     pub(crate) store: &'a Store,
     pub(crate) github: &'a GitHub,
     pub(crate) outbox: &'a Outbox,
-    pub(crate) lease: &'a CloseLease,
+    pub(crate) lease: &'a CloseLeaseGuard,
     pub(crate) repo: &'a Repo,
 }
 
@@ -58,7 +58,7 @@ pub(crate) struct RowItem {
 
 /// How a write stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum WriteEnd {
     Sent(Receipt),
     Refused(String),
     Failed(String),
@@ -66,14 +66,11 @@ pub(crate) enum Ended {
     Pending(String),
 }
 
-impl Ended {
+impl WriteEnd {
     pub(crate) fn of(entry: &OutboxEntry) -> Self {
         let reason = || entry.reason.clone().unwrap_or_else(|| "no reason is known".to_owned());
         match entry.state {
-            OutboxState::Sent => {
-                let receipt = entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok());
-                Self::Sent(receipt.unwrap_or_default())
-            }
+            OutboxState::Sent => Self::Sent(Receipt::of_entry(entry).unwrap_or_default()),
             OutboxState::Refused => Self::Refused(reason()),
             OutboxState::Failed => Self::Failed(reason()),
             OutboxState::Pending => {
@@ -84,16 +81,16 @@ impl Ended {
     }
 }
 
-impl Closing<'_> {
+impl CloseContext<'_> {
     /// Stores a write and sees it through.
-    pub(crate) async fn write(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
+    pub(crate) async fn write(&self, number: ItemNumber, key: &str, write: Write) -> Result<WriteEnd, OutboxError> {
         self.write_checked(number, key, write, &NoClose(*self)).await
     }
 
     /// The same for what tells that a close is taken back.
-    pub(crate) async fn correct(&self, number: ItemNumber, key: &str, write: Write) -> Result<Ended, OutboxError> {
+    pub(crate) async fn correct(&self, number: ItemNumber, key: &str, write: Write) -> Result<WriteEnd, OutboxError> {
         let entry = self.outbox.enqueue_correction(self.repo.id, number, key, write).await?;
-        Ok(Ended::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
+        Ok(WriteEnd::of(&self.outbox.publish(entry.id, &NoClose(*self)).await?))
     }
 
     /// The same with a check of one's own before each send.
@@ -103,9 +100,9 @@ impl Closing<'_> {
         key: &str,
         write: Write,
         recheck: &dyn Recheck,
-    ) -> Result<Ended, OutboxError> {
+    ) -> Result<WriteEnd, OutboxError> {
         let entry = self.outbox.enqueue(self.repo.id, number, key, write).await?;
-        Ok(Ended::of(&self.outbox.publish(entry.id, recheck).await?))
+        Ok(WriteEnd::of(&self.outbox.publish(entry.id, recheck).await?))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::judge::judge_items::{JudgeError, JudgeOptions, JudgeReport, judge, re
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::retrieval::candidates::{CandidateOptions, candidates};
 use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 #[derive(Clone, Copy)]
 pub struct Dedupers<'a> {
@@ -28,7 +28,7 @@ pub struct Dedupers<'a> {
 
 #[derive(Debug, Clone)]
 pub struct DedupeOptions {
-    pub wanted: Wanted,
+    pub wanted: NeighbourQuery,
     pub judge: JudgeOptions,
     pub plan: PlanOptions,
     /// Whether the judge is asked about the pairs that the plan lacks.
@@ -37,7 +37,7 @@ pub struct DedupeOptions {
 
 /// One round of looking for neighbours and judging them.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Round {
+pub struct DedupeRound {
     pub sets: u64,
     /// Those of items that were compared by their text, for want of a card.
     pub fell_back: u64,
@@ -51,7 +51,7 @@ pub struct DedupeReport {
     pub cards_failed: u64,
     pub embedded: u64,
     /// The rounds; the first one is about every open item, the others join clusters.
-    pub rounds: Vec<Round>,
+    pub rounds: Vec<DedupeRound>,
     pub plan: PlanReport,
 }
 
@@ -161,8 +161,8 @@ async fn round(
     number: usize,
     now: Timestamp,
     progress: &mut (dyn FnMut(DedupeStep, u64) + Send),
-) -> Result<Round, DedupeError> {
-    let mut round = Round::default();
+) -> Result<DedupeRound, DedupeError> {
+    let mut round = DedupeRound::default();
     for item_type in types(options) {
         let load = async |source: EmbedSource| {
             let key = source.key(with.embedder.model_id());

@@ -9,7 +9,7 @@ use canonry_github::{FactError, GitHubError};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::close::close_writes::{Closing, RowItem};
+use crate::close::close_writes::{CloseContext, RowItem};
 
 /// The item of a row as it is now.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(crate) struct LiveSource {
 /// Reads an item that is to be closed, and what happened to it since `planned`. A person who ruled at `ruled_at` that it is
 /// a duplicate knew of what had happened by then.
 pub(crate) async fn live_source(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     repo: &RepoName,
     RowItem { item_type, number }: RowItem,
     planned: &ItemSnapshot,
@@ -53,7 +53,7 @@ pub(crate) async fn live_source(
 
 /// Reads the item that another is to be closed in favour of; `None` when it is not there any more.
 pub(crate) async fn live_target(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     repo: &RepoName,
     item_type: ItemType,
     number: ItemNumber,

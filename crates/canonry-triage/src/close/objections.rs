@@ -151,9 +151,9 @@ impl Objections<'_> {
                         report.new += u64::from(self.note(item_type, &close, kind, by.as_ref(), now).await?);
                     }
                     Ok(None) => {}
-                    Err(Unheard::GitHub(GitHubError::RateLimited { until })) => report.retry_at = Some(until),
-                    Err(Unheard::GitHub(error)) => report.failed = Some(error.to_string()),
-                    Err(Unheard::Store(error)) => return Err(error.into()),
+                    Err(ObjectionFailure::GitHub(GitHubError::RateLimited { until })) => report.retry_at = Some(until),
+                    Err(ObjectionFailure::GitHub(error)) => report.failed = Some(error.to_string()),
+                    Err(ObjectionFailure::Store(error)) => return Err(error.into()),
                 }
             }
         }
@@ -167,7 +167,7 @@ impl Objections<'_> {
         item_type: ItemType,
         close: &AppliedClose,
         key: &str,
-    ) -> Result<Option<(ObjectionKind, Option<Login>)>, Unheard> {
+    ) -> Result<Option<(ObjectionKind, Option<Login>)>, ObjectionFailure> {
         if let Some(by) = self.opened_again(github, item_type, close).await? {
             return Ok(Some((ObjectionKind::Reopened, by)));
         }
@@ -182,7 +182,7 @@ impl Objections<'_> {
         github: &GitHub,
         item_type: ItemType,
         close: &AppliedClose,
-    ) -> Result<Option<Option<Login>>, Unheard> {
+    ) -> Result<Option<Option<Login>>, ObjectionFailure> {
         if close.objected {
             return Ok(Some(None));
         }
@@ -205,7 +205,7 @@ impl Objections<'_> {
         item_type: ItemType,
         close: &AppliedClose,
         key: &str,
-    ) -> Result<Option<Option<Login>>, Unheard> {
+    ) -> Result<Option<Option<Login>>, ObjectionFailure> {
         let entry = self.store.outbox().of_key(key).await?;
         let comment = entry.and_then(|entry| written_comment(std::slice::from_ref(&entry), key));
         let Some(comment) = comment else { return Ok(None) };
@@ -239,18 +239,18 @@ fn reopened_by_person(timeline: &[RestTimelineEvent], closed_at: Timestamp) -> O
 }
 
 /// Why something could not be asked.
-enum Unheard {
+enum ObjectionFailure {
     GitHub(GitHubError),
     Store(StoreError),
 }
 
-impl From<GitHubError> for Unheard {
+impl From<GitHubError> for ObjectionFailure {
     fn from(error: GitHubError) -> Self {
         Self::GitHub(error)
     }
 }
 
-impl From<StoreError> for Unheard {
+impl From<StoreError> for ObjectionFailure {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }

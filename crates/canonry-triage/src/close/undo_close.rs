@@ -12,12 +12,12 @@ use canonry_store::{
 };
 use futures_util::future::BoxFuture;
 
-use crate::close::back_links::Standing;
-use crate::close::close_lease::CloseLease;
+use crate::close::back_links::StandingCloses;
+use crate::close::close_lease::CloseLeaseGuard;
 use crate::close::close_recheck::NoClose;
 use crate::close::close_report::{CloseReport, ReportedRow, RowResult};
 use crate::close::close_row::PlanRows;
-use crate::close::close_writes::{Closing, ClosingError, Ended, RowItem, close_key, present_repo, row_key};
+use crate::close::close_writes::{CloseContext, ClosingError, RowItem, WriteEnd, close_key, present_repo, row_key};
 use crate::close::live_item::last_close_is_ours;
 
 /// Why a row is left as it is whose item somebody else closed after us.
@@ -84,8 +84,8 @@ pub async fn undo_close(
 ) -> Result<CloseReport, UndoError> {
     let plan = plan_behind(store, repo, options.run).await?;
     let owner = format!("undo-close of plan {}, run {}, process {}", plan.id, options.run_id, std::process::id());
-    let lease = CloseLease::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
-    let closing = Closing { store, github, outbox, lease: &lease, repo };
+    let lease = CloseLeaseGuard::take(store, github, repo.id, owner).await.map_err(ClosingError::from)?;
+    let closing = CloseContext { store, github, outbox, lease: &lease, repo };
     let undone = undo(closing, &plan, options, on_row).await;
     lease.release().await;
     undone
@@ -109,7 +109,7 @@ async fn plan_behind(store: &Store, repo: &Repo, id: CloseRunId) -> Result<Close
 }
 
 async fn undo(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     plan: &CloseRun,
     options: UndoOptions<'_>,
     on_row: &mut (dyn FnMut(&ReportedRow) + Send),
@@ -133,12 +133,12 @@ async fn undo(
         true => present_repo(store, closing.github, closing.repo).await?,
         false => closing.repo.clone(),
     };
-    let closing = Closing { repo: &present, ..closing };
+    let closing = CloseContext { repo: &present, ..closing };
     let ended = match options.most_rows {
         Some(_) => ended_before(store, plan).await?,
         None => BTreeMap::new(),
     };
-    let mut work = Undoing { closing, plan, options, run: None };
+    let mut work = UndoRun { closing, plan, options, run: None };
     let mut touched: BTreeMap<RowItem, BTreeSet<ItemNumber>> = BTreeMap::new();
     let mut attempted: BTreeSet<RowItem> = BTreeSet::new();
     for (item_type, close) in &closed {
@@ -181,7 +181,7 @@ async fn undo(
         if of_type.is_empty() {
             continue;
         }
-        let standing = Standing::read(closing, item_type).await?;
+        let standing = StandingCloses::read(closing, item_type).await?;
         for (target, moved) in of_type {
             let moved: Vec<ItemNumber> = moved.into_iter().collect();
             for (what, ended) in standing.relink(closing, run, target, &moved).await? {
@@ -222,11 +222,11 @@ async fn ended_before(
 /// An apply of the plan that was killed may have closed items without recording it. They are undone
 /// too, and what it has not closed yet stays open.
 async fn end_what_was_begun(
-    closing: Closing<'_>,
+    closing: CloseContext<'_>,
     plan: &CloseRun,
     options: UndoOptions<'_>,
 ) -> Result<(), ClosingError> {
-    let Closing { store, github, .. } = closing;
+    let CloseContext { store, github, .. } = closing;
     let mut begun = Vec::new();
     for row in store.plans().rows(plan.id).await?.iter().filter(|row| row.skip.is_none()) {
         let item = RowItem { item_type: row.item_type, number: row.number };
@@ -251,15 +251,15 @@ async fn end_what_was_begun(
 }
 
 /// An undo under way.
-struct Undoing<'a> {
-    closing: Closing<'a>,
+struct UndoRun<'a> {
+    closing: CloseContext<'a>,
     plan: &'a CloseRun,
     options: UndoOptions<'a>,
     /// The run that undoes the plan, once there is something to undo.
     run: Option<CloseRunId>,
 }
 
-impl Undoing<'_> {
+impl UndoRun<'_> {
     async fn open_again(
         &mut self,
         item: RowItem,
@@ -271,23 +271,23 @@ impl Undoing<'_> {
         let key = self.reopen_key(item).await?;
         let ours = StillOurs { closing, key: &key, closed_by: &closed_by };
         let reason = match closing.write_checked(item.number, &key, Write::Reopen, &ours).await? {
-            Ended::Pending(words) => return Ok((RowResult::Pending, Some(words))),
-            Ended::Refused(words) if words == NOT_OUR_CLOSE => {
+            WriteEnd::Pending(words) => return Ok((RowResult::Pending, Some(words))),
+            WriteEnd::Refused(words) if words == NOT_OUR_CLOSE => {
                 self.record(item, CloseOutcome::Skipped, Some(NOT_OUR_CLOSE), &key).await?;
                 return Ok((RowResult::Skipped, Some(words)));
             }
-            Ended::Refused(words) | Ended::Failed(words) => {
+            WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
                 self.record(item, CloseOutcome::Failed, Some(&words), &key).await?;
                 return Ok((RowResult::Failed, Some(words)));
             }
-            Ended::Sent(Receipt { already: true, .. }) => {
+            WriteEnd::Sent(Receipt { already: true, .. }) => {
                 let opened = CloseOutcome::Applied { objected: false };
                 self.record(item, opened, Some(ALREADY_OPEN), &key).await?;
                 return Ok((RowResult::Skipped, Some(ALREADY_OPEN.to_owned())));
             }
-            Ended::Sent(_) => match self.explain(item, close).await? {
-                Explained::Told(reason) => reason,
-                Explained::NotYet(words) => return Ok((RowResult::Pending, Some(words))),
+            WriteEnd::Sent(_) => match self.explain(item, close).await? {
+                ReopenNotice::Told(reason) => reason,
+                ReopenNotice::NotYet(words) => return Ok((RowResult::Pending, Some(words))),
             },
         };
         let opened = CloseOutcome::Applied { objected: false };
@@ -296,7 +296,7 @@ impl Undoing<'_> {
     }
 
     /// The comment that says why, and the end of our label.
-    async fn explain(&self, item: RowItem, close: &AppliedClose) -> Result<Explained, UndoError> {
+    async fn explain(&self, item: RowItem, close: &AppliedClose) -> Result<ReopenNotice, UndoError> {
         let mut body = undo_comment(item.item_type, close.target, self.options.reason);
         if let Some(note) = self.options.note.filter(|note| !note.trim().is_empty()) {
             body = format!("{body}\n\n{}", quote_block(note, NOTE));
@@ -309,14 +309,14 @@ impl Undoing<'_> {
         let mut troubles = Vec::new();
         for (kind, what, write) in writes {
             match self.closing.correct(item.number, &row_key(kind, self.plan.id, item), write).await? {
-                Ended::Sent(_) => {}
-                Ended::Pending(words) => return Ok(Explained::NotYet(words)),
-                Ended::Refused(words) | Ended::Failed(words) => {
+                WriteEnd::Sent(_) => {}
+                WriteEnd::Pending(words) => return Ok(ReopenNotice::NotYet(words)),
+                WriteEnd::Refused(words) | WriteEnd::Failed(words) => {
                     troubles.push(format!("opened, but {what} could not be written: {words}"));
                 }
             }
         }
-        Ok(Explained::Told((!troubles.is_empty()).then(|| troubles.join("; "))))
+        Ok(ReopenNotice::Told((!troubles.is_empty()).then(|| troubles.join("; "))))
     }
 
     /// The key of the reopening. It does not name the undo: what a killed one has begun must be gone on
@@ -336,7 +336,7 @@ impl Undoing<'_> {
     }
 
     async fn begin(&self, item: RowItem) -> Result<CloseRunId, UndoError> {
-        let Closing { store, github, .. } = self.closing;
+        let CloseContext { store, github, .. } = self.closing;
         let only = self.options.item.map(|_| [(item.item_type, item.number)]);
         let only = only.as_ref().map(<[_; 1]>::as_slice);
         let run = store.plans().begin_undo(self.plan.id, only, self.options.run_id, github.now()).await?;
@@ -355,7 +355,7 @@ impl Undoing<'_> {
         let ruled = undone && self.options.reason == UndoReason::NotDuplicate;
         let ruling = ruled.then_some(NotDuplicate { note: self.options.note, by: self.options.by });
         let result = CloseResult { outcome, reason, outbox_key: Some(key) };
-        let Closing { store, github, .. } = self.closing;
+        let CloseContext { store, github, .. } = self.closing;
         let RowItem { item_type, number } = item;
         let Some(run) = self.run else { return Ok(()) };
         if !store.plans().record_undo_result(run, item_type, number, result, ruling, github.now()).await? {
@@ -370,7 +370,7 @@ impl Undoing<'_> {
 }
 
 /// Whether the person was told.
-enum Explained {
+enum ReopenNotice {
     Told(Option<String>),
     /// It waits for longer than anybody here does.
     NotYet(String),
@@ -378,7 +378,7 @@ enum Explained {
 
 /// Whether the last close of an item is still ours.
 struct StillOurs<'a> {
-    closing: Closing<'a>,
+    closing: CloseContext<'a>,
     key: &'a str,
     closed_by: &'a str,
 }
@@ -388,13 +388,13 @@ impl StillOurs<'_> {
         if entry.key != self.key {
             return NoClose(self.closing).recheck(entry, act).await;
         }
-        let Closing { store, github, outbox, lease, .. } = self.closing;
+        let CloseContext { store, github, outbox, lease, .. } = self.closing;
         if !lease.is_held().await? {
             return Err("another process has taken over closing in this repository".into());
         }
         let closed = store.outbox().of_key(self.closed_by).await?;
-        let commented_at = closed.as_ref().map(Ended::of).and_then(|ended| match ended {
-            Ended::Sent(receipt) => receipt.comment?.created_at,
+        let commented_at = closed.as_ref().map(WriteEnd::of).and_then(|ended| match ended {
+            WriteEnd::Sent(receipt) => receipt.comment?.created_at,
             _ => None,
         });
         let issue = github.issue(&entry.repo.name, entry.number).await?;

@@ -96,7 +96,7 @@ pub async fn analyze_intent(
     now: Timestamp,
     progress: &mut (dyn FnMut(&AnalyzeReport) + Send),
 ) -> Result<AnalyzeReport, Box<AnalyzeFailure>> {
-    let mut run = Run { store, repo, maker: extractor.maker(), now, report: AnalyzeReport::default() };
+    let mut run = AnalyzeRun { store, repo, maker: extractor.maker(), now, report: AnalyzeReport::default() };
     let ended = run.go(extractor, options, progress).await;
     // Answers come in any order; what a person reads does not.
     run.report.errors.sort_by_key(|failed| (failed.number, failed.item_type));
@@ -115,7 +115,7 @@ pub(crate) async fn analyze_item(
     now: Timestamp,
 ) -> Result<bool, StoreError> {
     let maker = extractor.maker();
-    let mut run = Run { store, repo, maker, now, report: AnalyzeReport::default() };
+    let mut run = AnalyzeRun { store, repo, maker, now, report: AnalyzeReport::default() };
     let stale = run.without_fresh(vec![item.clone()]).await?;
     if stale.is_empty() {
         let card = store.corpus().fresh_intent_card(repo.id, item.item_type, item.number, run.maker.extractor).await?;
@@ -132,7 +132,7 @@ pub(crate) async fn analyze_item(
     Ok(run.report.analyzed == 1)
 }
 
-struct Run<'a> {
+struct AnalyzeRun<'a> {
     store: &'a Store,
     repo: &'a Repo,
     maker: CardMaker,
@@ -140,7 +140,7 @@ struct Run<'a> {
     report: AnalyzeReport,
 }
 
-impl Run<'_> {
+impl AnalyzeRun<'_> {
     async fn go(
         &mut self,
         extractor: IntentExtractor<'_>,

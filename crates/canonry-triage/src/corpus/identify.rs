@@ -27,7 +27,7 @@ pub enum IdentifyError {
 
 /// What a name turned out to mean.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identified {
+pub struct IdentifiedRepo {
     pub github_id: GithubId,
     pub name: RepoName,
     pub has_issues: bool,
@@ -36,7 +36,7 @@ pub struct Identified {
 }
 
 /// Asks GitHub what a name means, and finds it in the store. Writes nothing.
-pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<Identified, IdentifyError> {
+pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Result<IdentifiedRepo, IdentifyError> {
     let answer = github.repo(asked).await?;
     let github_id = answer.github_id();
     // GitHub's own spelling: the letter case that somebody typed must not become the repository's name.
@@ -57,14 +57,14 @@ pub async fn identify(store: &Store, github: &GitHub, asked: &RepoName) -> Resul
         },
         (None, None) => None,
     };
-    Ok(Identified { github_id, name, has_issues: answer.has_issues.unwrap_or(true), known })
+    Ok(IdentifiedRepo { github_id, name, has_issues: answer.has_issues.unwrap_or(true), known })
 }
 
 /// The repository in the store, created or renamed as GitHub says.
 pub(crate) async fn remember(
     store: &Store,
     asked: &RepoName,
-    identified: &Identified,
+    identified: &IdentifiedRepo,
     now: Timestamp,
 ) -> Result<Repo, IdentifyError> {
     let repo = match &identified.known {

@@ -82,7 +82,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
 
 /// Records of one repository, and the bad ones met on the way.
 #[derive(Default)]
-struct Batch {
+struct RecordBatch {
     repo: Option<RepoName>,
     records: Vec<ItemRecord>,
     bytes: usize,
@@ -95,7 +95,7 @@ const BATCH_RECORDS: usize = 1_000;
 /// Keeps a batch of very long texts small.
 const BATCH_BYTES: usize = 8 * 1024 * 1024;
 
-impl Batch {
+impl RecordBatch {
     fn is_full(&self) -> bool {
         self.records.len() + self.bad.len() >= BATCH_RECORDS || self.bytes >= BATCH_BYTES
     }
@@ -111,9 +111,9 @@ impl Batch {
 fn read_batches(
     sources: &[ImportSource],
     wanted: Option<&RepoName>,
-    sender: &mpsc::Sender<Batch>,
+    sender: &mpsc::Sender<RecordBatch>,
 ) -> Result<(), UnusableFile> {
-    let mut batch = Batch::default();
+    let mut batch = RecordBatch::default();
     for source in sources {
         let mut records = source.records()?;
         while let Some(span) = records.next_span() {
@@ -151,7 +151,12 @@ fn place(named: Option<RepoName>, wanted: Option<&RepoName>) -> Result<RepoName,
     }
 }
 
-async fn take_batch(store: &Store, batch: Batch, now: Timestamp, report: &mut ImportReport) -> Result<(), StoreError> {
+async fn take_batch(
+    store: &Store,
+    batch: RecordBatch,
+    now: Timestamp,
+    report: &mut ImportReport,
+) -> Result<(), StoreError> {
     report.read += (batch.records.len() + batch.bad.len()) as u64;
     report.failed += batch.bad.len() as u64;
     let room = ERRORS_KEPT.saturating_sub(report.errors.len());

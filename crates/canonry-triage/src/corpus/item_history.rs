@@ -9,7 +9,7 @@ use canonry_store::{
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
-use crate::judge::canonicalize::{ClusterLine, ClusterMember, cluster_of};
+use crate::judge::canonicalize::{CanonicalizedCluster, ClusterMember, cluster_of};
 
 /// What is found by the item's number alone, whatever the size of its repository.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct ItemReport {
     /// The brakes that are in force.
     pub brakes: Vec<Brake>,
     /// By whichever text its items were compared by.
-    pub cluster: Option<ClusterLine>,
+    pub cluster: Option<CanonicalizedCluster>,
 }
 
 impl ItemReport {
@@ -345,7 +345,7 @@ pub fn brake_document(brake: &Brake) -> Value {
     })
 }
 
-pub fn cluster_document(cluster: &ClusterLine) -> Value {
+pub fn cluster_document(cluster: &CanonicalizedCluster) -> Value {
     let details =
         |member: &ClusterMember| json!({ "number": member.number, "state": member.state, "title": member.title });
     json!({

@@ -19,11 +19,11 @@ pub use analyze_intent::{
     AnalyzeError, AnalyzeFailure, AnalyzeOptions, AnalyzeReport, FailedItem, IntentExtractor, analyze_intent,
 };
 pub use export::{ExportFailure, export};
-pub use identify::{Identified, IdentifyError, identify};
+pub use identify::{IdentifiedRepo, IdentifyError, identify};
 pub use import::{BadRecord, ERRORS_KEPT, ImportFailure, ImportProgress, ImportReport, import};
 pub use import_source::UnusableFile;
 pub use item_history::{ItemHistory, ItemReport, brake_document, brakes_in_force, cluster_document};
-pub use refetch_item::look_again;
+pub use refetch_item::refetch_item;
 pub use refresh_maintainers::{counts_for_a_plan, refresh_maintainers};
 pub use resolve_actors::{ActorsReport, resolve_actors};
 pub use sweep::{SweepReport, sweep};

@@ -23,7 +23,7 @@ pub(crate) enum Unreadable {
 
 /// A record's place and bytes, not yet understood.
 #[derive(Debug)]
-pub(crate) enum Span {
+pub(crate) enum RecordSpan {
     Record { line: u64, bytes: Vec<u8> },
     TooLong { line: u64 },
 }
@@ -36,7 +36,7 @@ pub(crate) struct Record {
     pub(crate) parsed: Result<ImportLine, String>,
 }
 
-impl Span {
+impl RecordSpan {
     pub(crate) fn parse(self) -> Record {
         match self {
             Self::TooLong { line } => {
@@ -65,11 +65,11 @@ fn without_place(error: &serde_json::Error) -> String {
 pub(crate) struct RecordReader<R> {
     input: R,
     line: u64,
-    shape: Shape,
+    shape: FileShape,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum FileShape {
     Lines,
     /// Inside an array that began at this line.
     Array {
@@ -89,33 +89,33 @@ impl<R: BufRead> RecordReader<R> {
         if head.starts_with(&[0xef, 0xbb, 0xbf]) {
             input.consume(3);
         }
-        let mut reader = Self { input, line: 1, shape: Shape::Lines };
+        let mut reader = Self { input, line: 1, shape: FileShape::Lines };
         if reader.skip_white_space()? == Some(b'[') {
-            reader.shape = Shape::BetweenArrays;
+            reader.shape = FileShape::BetweenArrays;
         }
         Ok(reader)
     }
 
     /// The next record; an error ends the file.
-    pub(crate) fn next_span(&mut self) -> Option<Result<Span, Unreadable>> {
+    pub(crate) fn next_span(&mut self) -> Option<Result<RecordSpan, Unreadable>> {
         let span = match self.shape {
-            Shape::Lines => self.next_line(),
-            Shape::Array { .. } | Shape::BetweenArrays => self.next_element(),
-            Shape::Ended => Ok(None),
+            FileShape::Lines => self.next_line(),
+            FileShape::Array { .. } | FileShape::BetweenArrays => self.next_element(),
+            FileShape::Ended => Ok(None),
         };
         if span.is_err() {
-            self.shape = Shape::Ended;
+            self.shape = FileShape::Ended;
         }
         span.transpose()
     }
 
-    fn next_line(&mut self) -> Result<Option<Span>, Unreadable> {
+    fn next_line(&mut self) -> Result<Option<RecordSpan>, Unreadable> {
         // White space between records, empty lines among it, is nobody's mistake.
         if self.skip_white_space()?.is_none() {
             return Ok(None);
         }
         let line = self.line;
-        let mut taking = Taking::default();
+        let mut taking = RecordBytes::default();
         loop {
             let chunk = self.input.fill_buf()?;
             if chunk.is_empty() {
@@ -135,31 +135,31 @@ impl<R: BufRead> RecordReader<R> {
 
     /// The next element of an array, found by brackets and quotes alone: a mistake inside an element
     /// costs that element only.
-    fn next_element(&mut self) -> Result<Option<Span>, Unreadable> {
+    fn next_element(&mut self) -> Result<Option<RecordSpan>, Unreadable> {
         loop {
             let next = self.skip_white_space()?;
             match (self.shape, next) {
-                (Shape::BetweenArrays, None) => return Ok(None),
-                (Shape::BetweenArrays, Some(b'[')) => {
+                (FileShape::BetweenArrays, None) => return Ok(None),
+                (FileShape::BetweenArrays, Some(b'[')) => {
                     self.input.consume(1);
-                    self.shape = Shape::Array { began: self.line };
+                    self.shape = FileShape::Array { began: self.line };
                 }
-                (Shape::BetweenArrays, Some(_)) => return Err(Unreadable::BehindArray { line: self.line }),
-                (Shape::Array { began }, None) => return Err(Unreadable::OpenArray { line: began }),
-                (Shape::Array { .. }, Some(b']')) => {
+                (FileShape::BetweenArrays, Some(_)) => return Err(Unreadable::BehindArray { line: self.line }),
+                (FileShape::Array { began }, None) => return Err(Unreadable::OpenArray { line: began }),
+                (FileShape::Array { .. }, Some(b']')) => {
                     self.input.consume(1);
-                    self.shape = Shape::BetweenArrays;
+                    self.shape = FileShape::BetweenArrays;
                 }
-                (Shape::Array { .. }, Some(b',')) => self.input.consume(1),
-                (Shape::Array { began }, Some(_)) => return self.element(began).map(Some),
-                (Shape::Lines | Shape::Ended, _) => return Ok(None),
+                (FileShape::Array { .. }, Some(b',')) => self.input.consume(1),
+                (FileShape::Array { began }, Some(_)) => return self.element(began).map(Some),
+                (FileShape::Lines | FileShape::Ended, _) => return Ok(None),
             }
         }
     }
 
-    fn element(&mut self, array_began: u64) -> Result<Span, Unreadable> {
+    fn element(&mut self, array_began: u64) -> Result<RecordSpan, Unreadable> {
         let line = self.line;
-        let mut taking = Taking::default();
+        let mut taking = RecordBytes::default();
         let mut nesting = Nesting::default();
         loop {
             let chunk = self.input.fill_buf()?;
@@ -206,12 +206,12 @@ fn looks_like_utf16(head: &[u8]) -> bool {
 
 /// The bytes of a record, forgotten once there are too many.
 #[derive(Default)]
-struct Taking {
+struct RecordBytes {
     bytes: Vec<u8>,
     too_long: bool,
 }
 
-impl Taking {
+impl RecordBytes {
     fn extend(&mut self, more: &[u8]) {
         if self.too_long || self.bytes.len() + more.len() > RECORD_LIMIT {
             self.too_long = true;
@@ -221,8 +221,8 @@ impl Taking {
         self.bytes.extend_from_slice(more);
     }
 
-    fn span(self, line: u64) -> Span {
-        if self.too_long { Span::TooLong { line } } else { Span::Record { line, bytes: self.bytes } }
+    fn span(self, line: u64) -> RecordSpan {
+        if self.too_long { RecordSpan::TooLong { line } } else { RecordSpan::Record { line, bytes: self.bytes } }
     }
 }
 
@@ -263,7 +263,7 @@ mod tests {
 
     use proptest::prelude::{any, prop_assert_eq, proptest};
 
-    use super::{RecordReader, Span};
+    use super::{RecordReader, RecordSpan};
 
     /// Every record as `line: number` or `line! message`, or the error that ended the file.
     fn read(bytes: &[u8], buffer: usize) -> Vec<String> {
@@ -273,7 +273,7 @@ mod tests {
         };
         let mut seen = Vec::new();
         while let Some(span) = reader.next_span() {
-            seen.push(match span.map(Span::parse) {
+            seen.push(match span.map(RecordSpan::parse) {
                 Err(error) => error.to_string(),
                 Ok(record) => match record.parsed {
                     Ok(parsed) => format!("{}: {}", record.line, parsed.record.number),

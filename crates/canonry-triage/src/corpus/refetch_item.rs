@@ -1,6 +1,6 @@
 //! Asking GitHub how an item is, where what is known and what was told cannot be put in order.
 
-use canonry_domain::{Change, ItemNumber, ItemType};
+use canonry_domain::{Change, Item, ItemNumber, ItemType};
 use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_store::{Repo, Store};
 
@@ -8,19 +8,19 @@ use crate::close::live_item::is_gone;
 use crate::corpus::sync::SyncError;
 
 /// Whoever loses to others so often in a row may leave it to them: each of their words is as new.
-pub(crate) const LOOKS: usize = 4;
+pub(crate) const FETCHES: usize = 4;
 
-/// Asks GitHub about one item and takes the answer in, again when somebody else has stored something meanwhile. What the
-/// answer did, or `None` when the item has left the repository.
-pub async fn look_again(
+/// Asks GitHub about one item and takes the answer in, again when somebody else has stored something meanwhile. The item
+/// as it is stored then and what the answer did, or `None` when the item has left the repository.
+pub async fn refetch_item(
     store: &Store,
     github: &GitHub,
     repo: &Repo,
     item_type: ItemType,
     number: ItemNumber,
-) -> Result<Option<Change>, SyncError> {
-    let mut change = Change::Unordered;
-    for _ in 0..LOOKS {
+) -> Result<Option<(Item, Change)>, SyncError> {
+    let mut stored = None;
+    for _ in 0..FETCHES {
         // Read before the question, so that only what is told after it can be later than the answer.
         let seen = store.corpus().item(repo.id, item_type, number).await?;
         let issue = match github.issue(&repo.name, number).await {
@@ -29,15 +29,16 @@ pub async fn look_again(
             Err(error) => return Err(error.into()),
         };
         let answer = item_from_issue(&issue, github.now()).map_err(|error| not_an_item(&error))?;
-        change = store.corpus().upsert_fetched_item(repo, seen.as_ref(), answer, github.now()).await?;
+        let (item, change) = store.corpus().upsert_fetched_item(repo, seen.as_ref(), answer, github.now()).await?;
+        stored = Some((item, change));
         if change != Change::Unordered {
             break;
         }
     }
-    Ok(Some(change))
+    Ok(stored)
 }
 
 /// A number that no item can have: the answer is not to be trusted.
-fn not_an_item(error: &canonry_domain::InvalidNumber) -> GitHubError {
+pub(crate) fn not_an_item(error: &canonry_domain::InvalidNumber) -> GitHubError {
     GitHubError::BadAnswer { what: "an item".to_owned(), detail: error.to_string() }
 }

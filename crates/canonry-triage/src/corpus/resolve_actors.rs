@@ -40,7 +40,7 @@ pub async fn resolve_actors(
     now: Timestamp,
 ) -> Result<ActorsReport, SyncError> {
     let maintainers = known_maintainers(store, repo).await?;
-    let people = People { own, maintainers: &maintainers };
+    let people = ActorRoles { own, maintainers: &maintainers };
     let mut report = ActorsReport::default();
     let (mut first_failure, mut failures) = (None, 0);
     for number in store.learning().issues_with_unknown_actor(repo.id).await? {
@@ -80,13 +80,13 @@ pub(crate) async fn known_maintainers(store: &Store, repo: &Repo) -> Result<BTre
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct People<'a> {
+pub(crate) struct ActorRoles<'a> {
     /// The account that Canonry writes with, where it is known.
     pub(crate) own: Option<&'a Login>,
     pub(crate) maintainers: &'a BTreeSet<Login>,
 }
 
-impl People<'_> {
+impl ActorRoles<'_> {
     /// Who did something, and what their word is worth.
     fn by(&self, event: &RestTimelineEvent) -> Option<(Login, EventBy)> {
         let user = event.actor.as_ref()?;
@@ -117,10 +117,10 @@ fn told_by_timeline(
     item: &Item,
     known: &[OutcomeEvent],
     timeline: &[RestTimelineEvent],
-    people: People<'_>,
+    people: ActorRoles<'_>,
     now: Timestamp,
 ) -> Vec<OutcomeEvent> {
-    let issue = Issue { repo, item, people };
+    let issue = IssueTimeline { repo, item, people };
     let is_unknown = |event: &&OutcomeEvent| {
         event.by == EventBy::Unknown
             && event.delivery_id.starts_with("sync:")
@@ -149,13 +149,13 @@ fn told_by_timeline(
 }
 
 /// An issue whose timeline is read.
-pub(crate) struct Issue<'a> {
+pub(crate) struct IssueTimeline<'a> {
     pub(crate) repo: &'a RepoName,
     pub(crate) item: &'a Item,
-    pub(crate) people: People<'a>,
+    pub(crate) people: ActorRoles<'a>,
 }
 
-impl Issue<'_> {
+impl IssueTimeline<'_> {
     /// The event behind a change that a sync found. It keeps the time that the sync gave it, which for a reopening is
     /// only the issue's last change: by that it is known to be the same.
     fn state_change(&self, found: &OutcomeEvent, timeline: &[RestTimelineEvent]) -> Option<OutcomeEvent> {

@@ -7,7 +7,7 @@ use canonry_store::{Repo, Store, StoreError, SyncPage, SyncProgress};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::corpus::identify::{IdentifyError, identify, remember};
-use crate::corpus::refetch_item::look_again;
+use crate::corpus::refetch_item::refetch_item;
 use crate::corpus::stored_etags::StoredEtags;
 
 /// Which items a run is about.
@@ -132,7 +132,7 @@ async fn run(
         Some(repo) => store.corpus().sync_progress(repo.id).await?,
         None => SyncProgress::default(),
     };
-    let mut reading = Reading::new(options, known);
+    let mut reading = SyncCursor::new(options, known);
     let mut pages = github.issues(&identified.name, IssueQuery { state: reading.list_state(), since: reading.since });
     let mut first = true;
     loop {
@@ -163,7 +163,7 @@ async fn run(
 }
 
 /// Where a run is in the list.
-struct Reading {
+struct SyncCursor {
     options: SyncOptions,
     since: Option<Timestamp>,
     progress: SyncProgress,
@@ -171,7 +171,7 @@ struct Reading {
     moves_on: bool,
 }
 
-impl Reading {
+impl SyncCursor {
     fn new(options: SyncOptions, progress: SyncProgress) -> Self {
         let watermark = progress.watermark.map(|watermark| watermark - OVERLAP);
         let since = match (options.since, watermark) {
@@ -202,7 +202,7 @@ async fn take_page(
     store: &Store,
     github: &GitHub,
     repo: Option<&Repo>,
-    reading: &mut Reading,
+    reading: &mut SyncCursor,
     page: &Page<RestIssue>,
     report: &mut SyncReport,
 ) -> Result<(), SyncError> {
@@ -249,9 +249,9 @@ async fn ask_again(
     for ((item_type, number), change) in keys.iter().zip(changes) {
         if *change == Change::Unordered {
             were_some = true;
-            *change = match look_again(store, github, repo, *item_type, *number).await {
+            *change = match refetch_item(store, github, repo, *item_type, *number).await {
                 // What has left is found by the sweep.
-                Ok(looked) => looked.unwrap_or(Change::Unordered),
+                Ok(fetched) => fetched.map_or(Change::Unordered, |(_, change)| change),
                 // One item that GitHub does not tell of must not stop every sync at its page.
                 Err(SyncError::GitHub(error @ (GitHubError::Refused { .. } | GitHubError::BadAnswer { .. }))) => {
                     tracing::warn!(%error, %number, "an item stays as it was known");

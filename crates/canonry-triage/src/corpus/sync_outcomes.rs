@@ -12,7 +12,7 @@ use canonry_store::{ItemFilter, Repo, Store};
 use tokio::sync::OnceCell;
 
 use crate::corpus::identify::{identify, remember};
-use crate::corpus::resolve_actors::{Issue, People, known_maintainers};
+use crate::corpus::resolve_actors::{ActorRoles, IssueTimeline, known_maintainers};
 use crate::corpus::sync::SyncError;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -42,7 +42,7 @@ pub async fn sync_outcomes(
     let identified = identify(store, github, asked).await?;
     let repo = remember(store, asked, &identified, github.now()).await?;
     let maintainers = known_maintainers(store, &repo).await?;
-    let log = Log { store, github, repo: &repo, maintainers: &maintainers, own: OnceCell::new() };
+    let log = CommentLog { store, github, repo: &repo, maintainers: &maintainers, own: OnceCell::new() };
     let closed = ItemFilter { item_type: Some(ItemType::Issue), state: Some(ItemState::Closed), with_gone: false };
     let mut report = OutcomesReport::default();
     let mut after = None;
@@ -85,7 +85,7 @@ pub async fn own_login(github: &GitHub) -> Result<Option<Login>, GitHubError> {
 }
 
 /// What it takes to tell the log of a comment.
-struct Log<'a> {
+struct CommentLog<'a> {
     store: &'a Store,
     github: &'a GitHub,
     repo: &'a Repo,
@@ -94,7 +94,7 @@ struct Log<'a> {
     own: OnceCell<Option<Login>>,
 }
 
-impl Log<'_> {
+impl CommentLog<'_> {
     /// Adds a comment that names a target to the log of an issue whose closing is in it.
     async fn add(&self, item: &Item, target: ItemNumber, comment: &RestTimelineEvent) -> Result<(), SyncError> {
         let known = self.store.learning().outcome_events(self.repo.id, item.number).await?;
@@ -102,8 +102,8 @@ impl Log<'_> {
         let is_closed = known.iter().any(|event| event.kind == OutcomeKind::Closed);
         let Some(written_at) = comment.created_at.filter(|_| is_closed && !is_told) else { return Ok(()) };
         let own = self.own.get_or_try_init(|| own_login(self.github)).await?;
-        let people = People { own: own.as_ref(), maintainers: self.maintainers };
-        let issue = Issue { repo: &self.repo.name, item, people };
+        let people = ActorRoles { own: own.as_ref(), maintainers: self.maintainers };
+        let issue = IssueTimeline { repo: &self.repo.name, item, people };
         let told: Vec<OutcomeEvent> = issue.naming(comment, Some(target), written_at).into_iter().collect();
         self.store.learning().record_outcome_events(self.repo.id, &told, self.github.now()).await?;
         Ok(())

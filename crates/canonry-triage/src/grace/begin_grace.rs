@@ -24,7 +24,7 @@ pub enum GraceError {
 
 /// What became of a maintainer's ruling.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Begun {
+pub enum GraceStart {
     Yes,
     Already,
     ItemUnknown,
@@ -84,8 +84,7 @@ pub(crate) async fn begin_announced_grace(
 
 /// When GitHub says that it has written the comment: people's time to object runs by its clock, not by ours.
 fn written_at(entry: &OutboxEntry) -> Option<Timestamp> {
-    let receipt: Receipt = serde_json::from_value(entry.answer.clone()?).ok()?;
-    receipt.comment?.created_at
+    Receipt::of_entry(entry)?.comment?.created_at
 }
 
 /// Begins every grace whose announcement has been written since the last look.
@@ -110,10 +109,10 @@ pub async fn begin_grace_by_ruling(
     target: ItemNumber,
     by: &Login,
     now: Timestamp,
-) -> Result<Begun, GraceError> {
+) -> Result<GraceStart, GraceError> {
     let item = store.corpus().item(repo.id, item_type, number).await?;
     let (Some(item), Some(_)) = (item, store.corpus().item(repo.id, item_type, target).await?) else {
-        return Ok(Begun::ItemUnknown);
+        return Ok(GraceStart::ItemUnknown);
     };
     cancel_grace(store, outbox, repo, item_type, number, GraceEnd::Superseded, now).await?;
     let new = NewGrace {
@@ -127,7 +126,7 @@ pub async fn begin_grace_by_ruling(
         began_at: now,
         due_at: now,
     };
-    Ok(if store.close().begin_grace(repo.id, &new).await? { Begun::Yes } else { Begun::Already })
+    Ok(if store.close().begin_grace(repo.id, &new).await? { GraceStart::Yes } else { GraceStart::Already })
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! A grace ends without a close, and its comment says why.
 
-use canonry_domain::{GraceEnd, ItemNumber, ItemType, SkipReason, called_off, left_open};
+use canonry_domain::{GraceEnd, ItemNumber, ItemType, RowRefusal, SkipReason, called_off, left_open};
 use canonry_github::outbox::{Outbox, Write};
 use canonry_store::{CloseRunId, Grace, GraceState, Repo, Store, StoreError};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::close::close_row::WITHDRAWN;
+use crate::close::close_refusal::{CloseRefusal, RefusalCause};
 use crate::close::close_writes::has_close_begun;
 use crate::grace::begin_grace::{GraceError, begin_announced_grace};
-use crate::online::posted_triage::{SaidSoFar, TriageKeys};
+use crate::online::posted_triage::{PostedTriage, TriageKeys};
 
 /// How far back is looked for graces that ended without a word: whoever ended them may have been killed in between.
 const TOLD_WITHIN: SignedDuration = SignedDuration::from_hours(48);
@@ -34,7 +34,7 @@ pub async fn cancel_grace(
         && store.close().end_grace(latest.id, GraceState::Cancelled, Some(end.as_str()), now).await?;
     // One that was ended by somebody who was killed before it was told.
     if let (Some(outbox), Some(ended)) = (outbox, store.close().grace(latest.id).await?) {
-        tell_end(store, outbox, &ended).await?;
+        post_end(store, outbox, &ended).await?;
     }
     if cancelled {
         tracing::info!(repo = %repo.name, number = number.get(), reason = end.as_str(), "a grace is cancelled");
@@ -43,9 +43,9 @@ pub async fn cancel_grace(
 }
 
 /// Lets the comments of graces that ended lately say so, where they do not yet.
-pub async fn tell_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
+pub async fn post_ended_graces(store: &Store, outbox: &Outbox, now: Timestamp) -> Result<(), GraceError> {
     for grace in store.close().graces_ended_since(now - TOLD_WITHIN).await? {
-        tell_end(store, outbox, &grace).await?;
+        post_end(store, outbox, &grace).await?;
     }
     Ok(())
 }
@@ -64,14 +64,14 @@ pub(crate) async fn has_begun(store: &Store, grace: &Grace, plan: CloseRunId) ->
 }
 
 /// Edits the comment that announced the close, if it still does; a maintainer whose ruling it was gets a reply.
-pub(crate) async fn tell_end(store: &Store, outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
+pub(crate) async fn post_end(store: &Store, outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
     if !matches!(grace.state, GraceState::Cancelled | GraceState::Refused) {
         return Ok(());
     }
-    let Some(comment_key) = &grace.comment_key else { return tell_maintainer(outbox, grace).await };
+    let Some(comment_key) = &grace.comment_key else { return reply_to_maintainer(outbox, grace).await };
     let keys = TriageKeys { repo: grace.repo.id, item_type: grace.item_type, number: grace.number };
     let entries = store.outbox().of_item(grace.repo.id, grace.number).await?;
-    let standing = SaidSoFar::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
+    let standing = PostedTriage::read(&keys, &entries).standing.filter(|standing| standing.key == *comment_key);
     let Some(body) =
         standing.and_then(|standing| called_off(&standing.text?, why(grace.reason.as_deref().unwrap_or_default())))
     else {
@@ -83,7 +83,7 @@ pub(crate) async fn tell_end(store: &Store, outbox: &Outbox, grace: &Grace) -> R
 }
 
 /// One reply, once: they were promised that it is closed in a moment.
-async fn tell_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
+async fn reply_to_maintainer(outbox: &Outbox, grace: &Grace) -> Result<(), GraceError> {
     let end = grace.reason.as_deref().and_then(|reason| reason.parse::<GraceEnd>().ok());
     if grace.approved_by.is_none() || end.is_some_and(|end| !end.is_news_to_maintainer()) {
         return Ok(());
@@ -100,8 +100,8 @@ pub(crate) fn why(reason: &str) -> &'static str {
     if let Ok(end) = reason.parse::<GraceEnd>() {
         return end.in_words();
     }
-    match reason.parse::<SkipReason>() {
-        Ok(
+    match CloseRefusal::of(reason).cause {
+        RefusalCause::Rule(RowRefusal::Skip(
             skip @ (SkipReason::MaintainerAuthor
             | SkipReason::MaintainerAssignee
             | SkipReason::InProgress
@@ -110,13 +110,16 @@ pub(crate) fn why(reason: &str) -> &'static str {
             | SkipReason::ProtectedLabel
             | SkipReason::HumanReopened
             | SkipReason::ConflictingOverride),
-        ) => skip.in_words(),
-        Ok(SkipReason::UnsafeTarget) => "the other one is not open, or a duplicate itself",
-        _ if reason.starts_with("drift:") => "something about it changed meanwhile",
-        _ if reason.starts_with(WITHDRAWN) => "a maintainer has decided about it",
-        // Our own reasons are single words, and GitHub's are sentences.
-        _ if reason.contains(' ') => "GitHub did not let it be closed",
-        _ => "a second look was not sure enough",
+        )) => skip.in_words(),
+        RefusalCause::Rule(RowRefusal::Skip(SkipReason::UnsafeTarget)) => {
+            "the other one is not open, or a duplicate itself"
+        }
+        RefusalCause::Rule(RowRefusal::Drift(_)) => "something about it changed meanwhile",
+        RefusalCause::Withdrawn => "a maintainer has decided about it",
+        RefusalCause::GitHub => "GitHub did not let it be closed",
+        RefusalCause::Rule(RowRefusal::Skip(_) | RowRefusal::Grace(_)) | RefusalCause::Gate => {
+            "a second look was not sure enough"
+        }
     }
 }
 

@@ -14,14 +14,15 @@ use sha2::{Digest, Sha256};
 
 use crate::close::apply_close::{ApplyError, ApplyOptions, apply_watched};
 use crate::close::close_recheck::{LookError, PAUSED};
+use crate::close::close_refusal::CloseRefusal;
 use crate::close::close_writes::{ClosingError, present_repo};
 use crate::close::plan_close::{OnePlan, OneRow, PlanError, plan_one, plan_rules};
 use crate::corpus::refresh_maintainers::refresh_maintainers;
 use crate::corpus::sync::SyncError;
 use crate::grace::begin_grace::GraceError;
-use crate::grace::cancel_grace::{has_begun, is_closing, tell_end};
+use crate::grace::cancel_grace::{has_begun, is_closing, post_end};
 use crate::grace::grace_recheck::GraceWatch;
-use crate::grace::judge_grace::{Decided, PairJudge};
+use crate::grace::judge_grace::{GraceVerdict, PairJudge};
 use crate::judge::judge_case::Judge;
 use crate::judge::judge_items::representation_of;
 use crate::retrieval::embed::EmbedSource;
@@ -69,8 +70,8 @@ pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<Grac
             GraceOutcome::Closed
         }
         Ok(outcome) => outcome,
-        Err(Unsettled::Wait(words)) => GraceOutcome::Waiting(words),
-        Err(Unsettled::Failed(error)) => return Err(error),
+        Err(GraceDelay::Wait(words)) => GraceOutcome::Waiting(words),
+        Err(GraceDelay::Failed(error)) => return Err(error),
     };
     let GraceParts { store, github, outbox, .. } = with;
     let (state, reason) = match &outcome {
@@ -84,7 +85,7 @@ pub async fn close_due_grace(with: GraceParts<'_>, grace: &Grace) -> Result<Grac
     };
     store.close().end_grace(grace.id, state, reason, github.now()).await?;
     if let Some(ended) = store.close().grace(grace.id).await? {
-        tell_end(store, outbox, &ended).await?;
+        post_end(store, outbox, &ended).await?;
     }
     Ok(outcome)
 }
@@ -97,25 +98,25 @@ async fn is_closed_by_us(with: GraceParts<'_>, grace: &Grace) -> Result<bool, St
 }
 
 /// Why it did not come to an end.
-enum Unsettled {
+enum GraceDelay {
     /// Something could not be read, or somebody else is at work.
     Wait(String),
     Failed(GraceError),
 }
 
-impl From<StoreError> for Unsettled {
+impl From<StoreError> for GraceDelay {
     fn from(error: StoreError) -> Self {
         Self::Failed(error.into())
     }
 }
 
-impl From<GitHubError> for Unsettled {
+impl From<GitHubError> for GraceDelay {
     fn from(error: GitHubError) -> Self {
         Self::Failed(OutboxError::from(error).into())
     }
 }
 
-impl From<LookError> for Unsettled {
+impl From<LookError> for GraceDelay {
     fn from(error: LookError) -> Self {
         match error {
             LookError::GitHub(error) => error.into(),
@@ -126,7 +127,7 @@ impl From<LookError> for Unsettled {
     }
 }
 
-impl From<ClosingError> for Unsettled {
+impl From<ClosingError> for GraceDelay {
     fn from(error: ClosingError) -> Self {
         match error {
             ClosingError::Store(error) => error.into(),
@@ -137,10 +138,10 @@ impl From<ClosingError> for Unsettled {
     }
 }
 
-async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Unsettled> {
+async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, GraceDelay> {
     let GraceParts { store, github, outbox, .. } = with;
     if store.close().brake_in_force(grace.repo.id, BrakeKind::Pause).await?.is_some() {
-        return Err(Unsettled::Wait(PAUSED.to_owned()));
+        return Err(GraceDelay::Wait(PAUSED.to_owned()));
     }
     let repo = present_repo(store, github, &grace.repo).await?;
     let watch = GraceWatch { store, github, outbox, grace };
@@ -155,7 +156,7 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     if grace.approved_by.is_none() {
         let closed = store.plans().closes_since(repo.id, github.now() - DAILY_LIMIT_WINDOW).await?;
         if closed >= u64::from(with.config.config.close.max_per_day) {
-            return Err(Unsettled::Wait("daily_limit".to_owned()));
+            return Err(GraceDelay::Wait("daily_limit".to_owned()));
         }
         let rulings = store.duplicates().overrides_naming(repo.id, grace.item_type, &[grace.number]).await?;
         if rulings.iter().any(|ruled| ruled.kind == OverrideKind::Excluded && ruled.item == grace.number) {
@@ -169,8 +170,8 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
     let plan = match grace.plan {
         Some(plan) => plan,
         None => match planned(with, &repo, grace).await? {
-            Ok(plan) => plan,
-            Err(outcome) => return Ok(outcome),
+            GracePlan::Stored(plan) => plan,
+            GracePlan::Ended(outcome) => return Ok(outcome),
         },
     };
     if let Some(by) = &grace.approved_by {
@@ -181,28 +182,28 @@ async fn settle(with: GraceParts<'_>, grace: &Grace) -> Result<GraceOutcome, Uns
 
 /// Waits unless GitHub's clock says that the time of the grace is over. Ours may be days ahead, or have been when the close
 /// was announced.
-async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), Unsettled> {
-    let Some(time) = watch.github.github_time() else { return Err(Unsettled::Wait("no_github_time".to_owned())) };
+async fn is_due_by_github(watch: &GraceWatch<'_>) -> Result<(), GraceDelay> {
+    let Some(time) = watch.github.github_time() else { return Err(GraceDelay::Wait("no_github_time".to_owned())) };
     if let Some(trouble) = clock_trouble(time.skew) {
         tracing::warn!(skew_seconds = time.skew.as_secs(), "{trouble}; nothing is closed until they agree");
-        return Err(Unsettled::Wait(CLOCK_SKEW.to_owned()));
+        return Err(GraceDelay::Wait(CLOCK_SKEW.to_owned()));
     }
     let grace = watch.grace;
     if grace.approved_by.is_some() {
         return Ok(());
     }
     let Some(announced_at) = watch.announced_at().await? else {
-        return Err(Unsettled::Wait("it is not known when its close was announced".to_owned()));
+        return Err(GraceDelay::Wait("it is not known when its close was announced".to_owned()));
     };
     let length = grace.due_at.duration_since(grace.began_at);
     match announced_at.checked_add(length) {
         Ok(due) if due <= time.date => Ok(()),
-        _ => Err(Unsettled::Wait("not_due_on_github".to_owned())),
+        _ => Err(GraceDelay::Wait("not_due_on_github".to_owned())),
     }
 }
 
 /// A list that a person has set stands; any other is asked for again, because maintainers' items are never closed.
-async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), Unsettled> {
+async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result<(), GraceDelay> {
     let list = store.repos().maintainers(repo.id).await?;
     let is_fresh = |list: &MaintainerList| {
         list.source == MaintainerSource::Set || github.now().duration_since(list.written_at).abs() < ASKED_AGAIN
@@ -216,16 +217,17 @@ async fn know_maintainers(store: &Store, github: &GitHub, repo: &Repo) -> Result
         Err(SyncError::GitHub(error @ (GitHubError::RateLimited { .. } | GitHubError::Unauthorized { .. }))) => {
             Err(error.into())
         }
-        Err(error) => Err(Unsettled::Wait(format!("it is not known who maintains the repository: {error}"))),
+        Err(error) => Err(GraceDelay::Wait(format!("it is not known who maintains the repository: {error}"))),
     }
 }
 
-/// The plan of this one row; or what became of the grace instead.
-async fn planned(
-    with: GraceParts<'_>,
-    repo: &Repo,
-    grace: &Grace,
-) -> Result<Result<CloseRunId, GraceOutcome>, Unsettled> {
+/// The plan of one row; or what became of the grace instead.
+enum GracePlan {
+    Stored(CloseRunId),
+    Ended(GraceOutcome),
+}
+
+async fn planned(with: GraceParts<'_>, repo: &Repo, grace: &Grace) -> Result<GracePlan, GraceDelay> {
     let GraceParts { store, github, judge, budget, config, run_id, .. } = with;
     let config = &config.config;
     let config_hash = hash_of(config);
@@ -240,14 +242,16 @@ async fn planned(
             let min_edge = probability(config.close.min_edge)?;
             let judge = PairJudge { store, repo, judge, budget, source, min_edge, config_hash: &config_hash, run_id };
             match judge.decide(grace, record, github.now()).await? {
-                Decided::Edge => {}
-                Decided::NoEdge(reason) => return Ok(Err(GraceOutcome::Refused(reason))),
-                Decided::Later(reason) => return Err(Unsettled::Wait(reason)),
+                GraceVerdict::Edge => {}
+                GraceVerdict::NoEdge(reason) => return Ok(GracePlan::Ended(GraceOutcome::Refused(reason))),
+                GraceVerdict::Later(reason) => return Err(GraceDelay::Wait(reason)),
             }
         }
         // The ruling is the edge.
         (None, Some(_)) => {}
-        (None, None) => return Ok(Err(GraceOutcome::Refused("its triage record is not there".to_owned()))),
+        (None, None) => {
+            return Ok(GracePlan::Ended(GraceOutcome::Refused("its triage record is not there".to_owned())));
+        }
     }
     let row = OneRow {
         grace: grace.id,
@@ -255,26 +259,26 @@ async fn planned(
         number: grace.number,
         target: grace.target,
         representation: representation_of(source),
-        rules: &plan_rules(config, None).map_err(|error| Unsettled::Wait(error.to_string()))?,
+        rules: &plan_rules(config, None).map_err(|error| GraceDelay::Wait(error.to_string()))?,
         config_hash: &config_hash,
         run_id,
     };
     match plan_one(store, repo, &row, github.now()).await {
-        Ok(OnePlan::Stored(plan)) => Ok(Ok(plan)),
-        Ok(OnePlan::Skipped(reason)) => Ok(Err(GraceOutcome::Refused(reason))),
-        Ok(OnePlan::Taken) => Err(Unsettled::Wait("another process is at work on it".to_owned())),
+        Ok(OnePlan::Stored(plan)) => Ok(GracePlan::Stored(plan)),
+        Ok(OnePlan::Skipped(reason)) => Ok(GracePlan::Ended(GraceOutcome::Refused(reason))),
+        Ok(OnePlan::Taken) => Err(GraceDelay::Wait("another process is at work on it".to_owned())),
         Err(PlanError::Store(error)) => Err(error.into()),
-        Err(error) => Err(Unsettled::Wait(error.to_string())),
+        Err(error) => Err(GraceDelay::Wait(error.to_string())),
     }
 }
 
 /// What was compared when the item was triaged, which is what its edge is about.
-fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSource, Unsettled> {
+fn compared(record: &StoredTriageRecord, source: EmbedSource) -> Result<EmbedSource, GraceDelay> {
     match (record.record.effective_source, source) {
         (Representation::Raw, _) => Ok(EmbedSource::Raw),
         (Representation::Intent, source @ EmbedSource::Intent(_)) => Ok(source),
         (Representation::Intent, EmbedSource::Raw) => {
-            Err(Unsettled::Wait("it was compared by intent cards, which the service makes no more".to_owned()))
+            Err(GraceDelay::Wait("it was compared by intent cards, which the service makes no more".to_owned()))
         }
     }
 }
@@ -286,7 +290,7 @@ async fn carry_out(
     grace: &Grace,
     plan: CloseRunId,
     watch: &GraceWatch<'_>,
-) -> Result<GraceOutcome, Unsettled> {
+) -> Result<GraceOutcome, GraceDelay> {
     let GraceParts { store, github, outbox, config, run_id, .. } = with;
     let ordered_at = github.now();
     let options = ApplyOptions { plan, approved_only: false, config, run_id, most_rows: None, ordered_at };
@@ -297,14 +301,14 @@ async fn carry_out(
     match applied {
         Ok(report) => {
             let reason = report.rows.first().and_then(|row| row.reason.clone());
-            Err(Unsettled::Wait(reason.unwrap_or_else(|| "not finished yet".to_owned())))
+            Err(GraceDelay::Wait(reason.unwrap_or_else(|| "not finished yet".to_owned())))
         }
         // What has begun goes on once it may: a pause that came in between ends nothing. Anything else is planned anew.
         Err(ApplyError::Refused(words) | ApplyError::NotAPlan(words)) => {
             if !has_begun(store, grace, plan).await? {
                 store.close().drop_grace_plan(grace.id, plan).await?;
             }
-            Err(Unsettled::Wait(words))
+            Err(GraceDelay::Wait(words))
         }
         Err(ApplyError::Ended(error)) => Err(error.into()),
     }
@@ -321,31 +325,14 @@ fn outcome_of(result: &StoredCloseResult) -> GraceOutcome {
         return GraceOutcome::Closed;
     }
     let reason = result.reason.clone().unwrap_or_else(|| result.outcome.as_str().to_owned());
-    match ended_by(&reason) {
+    match CloseRefusal::of(&reason).ended_by() {
         Some(end) => GraceOutcome::Cancelled(end),
         None => GraceOutcome::Refused(reason),
     }
 }
 
-/// What people did, where that is why a close was refused.
-fn ended_by(reason: &str) -> Option<GraceEnd> {
-    if let Some(end) = reason.strip_prefix("grace:") {
-        return end.parse().ok();
-    }
-    Some(match reason.strip_prefix("drift:")? {
-        "source_edited" => GraceEnd::Edited,
-        "source_closed" => GraceEnd::Closed,
-        "source_reopened" => GraceEnd::Reopened,
-        "source_assigned" => GraceEnd::Assigned,
-        "source_locked" => GraceEnd::Locked,
-        "human_commented" => GraceEnd::HumanCommented,
-        "target_closed" | "target_gone" => GraceEnd::TargetClosed,
-        _ => return None,
-    })
-}
-
-fn probability(value: f64) -> Result<Probability, Unsettled> {
-    Probability::new(value).map_err(|error| Unsettled::Wait(error.to_string()))
+fn probability(value: f64) -> Result<Probability, GraceDelay> {
+    Probability::new(value).map_err(|error| GraceDelay::Wait(error.to_string()))
 }
 
 fn hash_of(config: &RepoConfig) -> String {

@@ -15,7 +15,7 @@ use jiff::Timestamp;
 use crate::close::close_recheck::LookError;
 use crate::close::live_item::{is_gone, is_linked, is_own_review, is_pinned, pushed_at, reopenings, reviewed_at};
 use crate::online::live_settings::{SettingsError, live_settings, triage_mode};
-use crate::online::posted_triage::{SaidSoFar, TriageKeys};
+use crate::online::posted_triage::{PostedTriage, TriageKeys};
 
 /// Watches one grace. What cannot be read is an error, and nothing is written until it can.
 #[derive(Debug, Clone, Copy)]
@@ -160,7 +160,7 @@ impl GraceWatch<'_> {
         let actions = self.store.duplicates().triage_actions_of(self.grace.repo.id, *item_type, *number).await?;
         let said = actions.iter().find(|stored| stored.action.action != TriageActionKind::Recorded);
         let entries = self.store.outbox().of_item(self.grace.repo.id, *number).await?;
-        let so_far = SaidSoFar::read(&keys, &entries);
+        let so_far = PostedTriage::read(&keys, &entries);
         let standing = so_far.standing.filter(|standing| Some(&standing.key) == comment_key.as_ref());
         facts.comment_deleted = standing.is_none();
         let announces = standing.and_then(|standing| called_off(&standing.text?, "")).is_some();
@@ -216,7 +216,7 @@ impl GraceWatch<'_> {
     pub(crate) async fn announced_at(&self) -> Result<Option<Timestamp>, StoreError> {
         let Some(key) = &self.grace.comment_key else { return Ok(None) };
         let entry = self.store.outbox().of_key(key).await?;
-        Ok(entry.and_then(|entry| receipt_of(&entry)?.comment?.created_at))
+        Ok(entry.and_then(|entry| Receipt::of_entry(&entry)?.comment?.created_at))
     }
 
     /// Since when a person's words count: since the text was judged, which is before the comment was written; by GitHub's
@@ -239,7 +239,7 @@ impl GraceWatch<'_> {
         let now = self.github.now();
         let record = item_from_issue(issue, now).map_err(|error| LookError::Unclear(error.to_string()))?;
         let number = record.number;
-        match self.store.corpus().upsert_fetched_item(&self.grace.repo, seen, record, now).await? {
+        match self.store.corpus().upsert_fetched_item(&self.grace.repo, seen, record, now).await?.1 {
             Change::Unordered => Err(LookError::Unclear(format!("#{number} changed while it was looked at"))),
             _ => Ok(()),
         }
@@ -263,9 +263,5 @@ pub(crate) fn disagrees(reaction: &RestReaction) -> bool {
 }
 
 pub(crate) fn written_comment(entries: &[OutboxEntry], key: &str) -> Option<GithubId> {
-    Some(receipt_of(entries.iter().find(|entry| entry.key == key)?)?.comment?.id)
-}
-
-fn receipt_of(entry: &OutboxEntry) -> Option<Receipt> {
-    serde_json::from_value(entry.answer.clone()?).ok()
+    Some(Receipt::of_entry(entries.iter().find(|entry| entry.key == key)?)?.comment?.id)
 }

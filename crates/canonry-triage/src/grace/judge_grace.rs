@@ -8,7 +8,7 @@ use canonry_models::chat::{BudgetRefusal, TokenBudget};
 use canonry_store::{Grace, Repo, Store, StoreError, StoredTriageRecord};
 use jiff::Timestamp;
 
-use crate::judge::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Unheard};
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeReply};
 use crate::judge::judge_items::{cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::PairQuestion;
@@ -27,7 +27,7 @@ pub(crate) struct PairJudge<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decided {
+pub(crate) enum GraceVerdict {
     Edge,
     /// It is none, for this reason.
     NoEdge(String),
@@ -42,23 +42,23 @@ impl PairJudge<'_> {
         grace: &Grace,
         record: &StoredTriageRecord,
         now: Timestamp,
-    ) -> Result<Decided, StoreError> {
+    ) -> Result<GraceVerdict, StoreError> {
         let representation = representation_of(self.source);
         let known = KnownDuplicates::load(self.store, self.repo, grace.item_type, representation).await?;
         if known.ruled_duplicate_of(grace.number) == Some(grace.target) {
-            return Ok(Decided::Edge);
+            return Ok(GraceVerdict::Edge);
         }
         if let Some(edge) = known.fresh_edge_of(grace.number) {
             return Ok(match edge.target == grace.target {
-                true => Decided::Edge,
-                false => Decided::NoEdge(Ruled::EXISTING_EDGE.to_owned()),
+                true => GraceVerdict::Edge,
+                false => GraceVerdict::NoEdge(Ruled::EXISTING_EDGE.to_owned()),
             });
         }
         let items = [grace.number, grace.target];
         let items = self.store.corpus().items_by_number(self.repo.id, grace.item_type, &items).await?;
         let item = |number| items.iter().find(|item| item.number == number).filter(|item| item.gone.is_none());
         let (Some(source), Some(target)) = (item(grace.number), item(grace.target)) else {
-            return Ok(Decided::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
+            return Ok(GraceVerdict::NoEdge(Ruled::NO_CANDIDATES.to_owned()));
         };
         self.judge(&self.case(source, target, record, known.boilerplate()).await?, now).await
     }
@@ -79,7 +79,7 @@ impl PairJudge<'_> {
         Ok(case)
     }
 
-    async fn judge(&self, case: &JudgeCase, now: Timestamp) -> Result<Decided, StoreError> {
+    async fn judge(&self, case: &JudgeCase, now: Timestamp) -> Result<GraceVerdict, StoreError> {
         let question = self.judge.question(case);
         let (source, candidates) = (case.gate_source(), case.gate_candidates());
         if let Some(skipped) = gate_before_judge(&source, &candidates) {
@@ -94,17 +94,17 @@ impl PairJudge<'_> {
             .await?;
         let told = told.as_ref().and_then(|told| Some((told, told.answer.clone()?)));
         let heard = match told {
-            Some((told, said)) => Heard { answer: replayed(case, &said, told), said, call: None },
+            Some((told, said)) => JudgeReply { answer: replayed(case, &said, told), said, call: None },
             None => match self.judge.ask(&question, case, "judge", self.budget).await {
                 Ok(heard) => heard,
-                Err(Unheard::OverBudget(_)) => {
-                    return Ok(Decided::Later(
+                Err(JudgeFailure::OverBudget(_)) => {
+                    return Ok(GraceVerdict::Later(
                         self.budget.refusal().map_or("over_budget", BudgetRefusal::as_str).to_owned(),
                     ));
                 }
-                Err(Unheard::NoAnswer { call, .. }) => {
+                Err(JudgeFailure::NoAnswer { call, .. }) => {
                     self.store.models().record_calls(Some(self.repo.id), self.run_id, &[*call], now).await?;
-                    return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));
+                    return Ok(GraceVerdict::Later("no_answer_of_the_judge".to_owned()));
                 }
             },
         };
@@ -114,7 +114,7 @@ impl PairJudge<'_> {
         let rules = GateRules { min_edge: self.min_edge, check_target_state: true };
         let ruled = gate_answer(&source, &candidates, &case.pairs, &heard.answer, &rules);
         if ruled.is_invalid_response() {
-            return Ok(Decided::Later("no_answer_of_the_judge".to_owned()));
+            return Ok(GraceVerdict::Later("no_answer_of_the_judge".to_owned()));
         }
         self.store_decision(case, question.input_hash, Some(&heard), &ruled, now).await
     }
@@ -123,10 +123,10 @@ impl PairJudge<'_> {
         &self,
         case: &JudgeCase,
         input_hash: String,
-        heard: Option<&Heard>,
+        heard: Option<&JudgeReply>,
         ruled: &Ruled,
         now: Timestamp,
-    ) -> Result<Decided, StoreError> {
+    ) -> Result<GraceVerdict, StoreError> {
         let asked = PairQuestion {
             judge: self.judge,
             representation: representation_of(self.source),
@@ -137,9 +137,9 @@ impl PairJudge<'_> {
         let decision = asked.decision(case, input_hash, heard, ruled);
         self.store.judge().write_decisions(self.repo.id, &[decision], now).await?;
         Ok(match ruled.status {
-            DecisionStatus::Accepted => Decided::Edge,
+            DecisionStatus::Accepted => GraceVerdict::Edge,
             DecisionStatus::Rejected | DecisionStatus::Skipped => {
-                Decided::NoEdge(ruled.reason.clone().unwrap_or_else(|| "model_not_duplicate".to_owned()))
+                GraceVerdict::NoEdge(ruled.reason.clone().unwrap_or_else(|| "model_not_duplicate".to_owned()))
             }
         })
     }

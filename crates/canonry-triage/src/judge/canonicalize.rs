@@ -11,7 +11,7 @@ use crate::judge::known_duplicates::KnownDuplicates;
 use crate::retrieval::embed::EmbedSource;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterLine {
+pub struct CanonicalizedCluster {
     pub item_type: ItemType,
     pub canonical: ItemNumber,
     pub because: String,
@@ -29,7 +29,7 @@ pub struct ClusterMember {
 /// The clusters of a repository.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CanonicalizeReport {
-    pub clusters: Vec<ClusterLine>,
+    pub clusters: Vec<CanonicalizedCluster>,
     /// Whether the canonicals were stored, to stay as they are. They are not while nobody knows the maintainers,
     /// whose items come first.
     pub stored: bool,
@@ -67,21 +67,21 @@ pub async fn cluster_of(
     item_type: ItemType,
     number: ItemNumber,
     representation: Representation,
-) -> Result<Option<ClusterLine>, StoreError> {
+) -> Result<Option<CanonicalizedCluster>, StoreError> {
     let known = KnownDuplicates::load(store, repo, item_type, representation).await?;
-    let holds = |cluster: &ClusterLine| cluster.members.iter().any(|member| member.number == number);
+    let holds = |cluster: &CanonicalizedCluster| cluster.members.iter().any(|member| member.number == number);
     Ok(known.cluster_lines().into_iter().find(holds))
 }
 
 impl KnownDuplicates {
-    fn cluster_lines(&self) -> Vec<ClusterLine> {
+    fn cluster_lines(&self) -> Vec<CanonicalizedCluster> {
         let member = |number: &ItemNumber| {
             let item = self.item(*number)?;
             Some(ClusterMember { number: item.number, title: item.title.clone(), state: item.state })
         };
         self.clusters()
             .iter()
-            .map(|cluster| ClusterLine {
+            .map(|cluster| CanonicalizedCluster {
                 item_type: self.item_type(),
                 canonical: cluster.canonical(),
                 because: cluster.because().to_owned(),

@@ -54,20 +54,20 @@ pub(crate) struct CaseCandidate {
 }
 
 /// What is asked, and the hash of all that the answer can depend on.
-pub(crate) struct Question {
+pub(crate) struct JudgeQuestion {
     request: Option<ChatRequest>,
     pub(crate) input_hash: String,
 }
 
 /// What a judge said.
-pub(crate) struct Heard {
+pub(crate) struct JudgeReply {
     pub(crate) answer: Result<JudgeAnswer, InvalidAnswer>,
     pub(crate) said: String,
     pub(crate) call: Option<NewLlmCall>,
 }
 
 /// A question that got no answer.
-pub(crate) enum Unheard {
+pub(crate) enum JudgeFailure {
     /// The budget is used up; it was not asked.
     OverBudget(String),
     /// The judge did not answer.
@@ -128,7 +128,7 @@ impl JudgeCase {
 }
 
 impl Judge<'_> {
-    pub(crate) fn question(&self, case: &JudgeCase) -> Question {
+    pub(crate) fn question(&self, case: &JudgeCase) -> JudgeQuestion {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update((part.len() as u64).to_le_bytes());
@@ -143,14 +143,14 @@ impl Judge<'_> {
                     add(&format!("{} {} {}", one.item.number, weighed(&one.item), one.score));
                     add(&serde_json::to_string(&one.parts).expect("invariant: numbers by name"));
                 }
-                Question { request: None, input_hash: digits(hash) }
+                JudgeQuestion { request: None, input_hash: digits(hash) }
             }
             Self::Model { .. } => {
                 let request = case_request(case);
                 add(&JUDGE_PROMPT_VERSION.to_string());
                 add(&request.system);
                 add(&request.user);
-                Question { request: Some(request), input_hash: digits(hash) }
+                JudgeQuestion { request: Some(request), input_hash: digits(hash) }
             }
         }
     }
@@ -158,17 +158,17 @@ impl Judge<'_> {
     /// Asks once, within the budget; what can be asked again is asked again by the model's client.
     pub(crate) async fn ask(
         &self,
-        question: &Question,
+        question: &JudgeQuestion,
         case: &JudgeCase,
         purpose: &'static str,
         budget: &TokenBudget,
-    ) -> Result<Heard, Unheard> {
+    ) -> Result<JudgeReply, JudgeFailure> {
         let (Self::Model { model, .. }, Some(request)) = (self, &question.request) else {
             let answer = locally(case);
             let said = serialised(&answer);
-            return Ok(Heard { answer: Ok(answer), said, call: None });
+            return Ok(JudgeReply { answer: Ok(answer), said, call: None });
         };
-        let taken = budget.take().await.map_err(|why| Unheard::OverBudget(why.to_string()))?;
+        let taken = budget.take().await.map_err(|why| JudgeFailure::OverBudget(why.to_string()))?;
         let began = std::time::Instant::now();
         let note = |input: Option<u64>, output: Option<u64>, error: Option<String>| NewLlmCall {
             purpose,
@@ -190,7 +190,7 @@ impl Judge<'_> {
                     Ok(answer) if told.text.chars().count() > ANSWER_LIMIT => serialised(answer),
                     _ => told.text,
                 };
-                Ok(Heard { answer, said, call: Some(call) })
+                Ok(JudgeReply { answer, said, call: Some(call) })
             }
             // An answer all the same, and one that was paid for.
             Err(
@@ -203,12 +203,12 @@ impl Judge<'_> {
                 };
                 let call = note(input_tokens, output_tokens, Some(error.to_string()));
                 budget.settle(taken, call.cost_usd);
-                Ok(Heard { answer: Err(kind), said: String::new(), call: Some(call) })
+                Ok(JudgeReply { answer: Err(kind), said: String::new(), call: Some(call) })
             }
             Err(error) => {
                 budget.settle(taken, Some(0.0));
                 let call = Box::new(note(None, None, Some(error.to_string())));
-                Err(Unheard::NoAnswer { error, call })
+                Err(JudgeFailure::NoAnswer { error, call })
             }
         }
     }

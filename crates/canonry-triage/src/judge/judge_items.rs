@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
-use crate::judge::judge_case::{Heard, Judge, JudgeCase, Question, Unheard};
+use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::EmbedSource;
@@ -118,7 +118,7 @@ pub async fn judge(
     for item_type in types {
         let boilerplate = refresh_boilerplate(store, repo, item_type, now).await?;
         let known = KnownDuplicates::load(store, repo, item_type, representation_of(options.source)).await?;
-        let mut run = Run {
+        let mut run = JudgeRun {
             store,
             repo,
             judge,
@@ -142,7 +142,7 @@ pub(crate) fn representation_of(source: EmbedSource) -> Representation {
     }
 }
 
-struct Run<'a> {
+struct JudgeRun<'a> {
     store: &'a Store,
     repo: &'a Repo,
     judge: Judge<'a>,
@@ -162,32 +162,32 @@ struct Work {
     /// The accepted edge that a new decision takes the place of.
     replaces: bool,
     latest: Option<StoredDecision>,
-    step: Step,
+    step: JudgeStep,
 }
 
-enum Step {
+enum JudgeStep {
     /// A gate before the judge decided.
     Ruled(Ruled, DecisionOrigin),
     /// The same question was answered before.
-    Answered { case: JudgeCase, question: Question, said: String, answer: Result<JudgeAnswer, InvalidAnswer> },
+    Answered { case: JudgeCase, question: JudgeQuestion, said: String, answer: Result<JudgeAnswer, InvalidAnswer> },
     /// To be asked.
-    Ask { case: JudgeCase, question: Question },
+    Ask { case: JudgeCase, question: JudgeQuestion },
 }
 
 enum Done {
     Ruled(Ruled, DecisionOrigin),
-    Answered(Box<Answered>),
-    Unheard(Unheard),
+    Answered(Box<AnsweredCase>),
+    Unheard(JudgeFailure),
 }
 
-struct Answered {
+struct AnsweredCase {
     case: JudgeCase,
-    question: Question,
-    heard: Heard,
+    question: JudgeQuestion,
+    heard: JudgeReply,
     reused: bool,
 }
 
-impl Run<'_> {
+impl JudgeRun<'_> {
     fn filter(&self) -> SetFilter {
         SetFilter {
             item_type: Some(self.item_type),
@@ -243,16 +243,16 @@ impl Run<'_> {
         set: &CandidateSet,
         source: &Item,
         items: &BTreeMap<ItemNumber, Item>,
-    ) -> Result<Step, StoreError> {
+    ) -> Result<JudgeStep, StoreError> {
         let number = source.number;
         let ruled = |status, target, reason: &str| Ruled { status, target, reason: Some(reason.to_owned()) };
         if let Some(target) = self.known.ruled_duplicate_of(number) {
             // A ruling counts by itself, so that an edge that a judge found beside it may stay.
             if self.known.fresh_edge_of(number).is_some() {
                 let skipped = ruled(DecisionStatus::Skipped, Some(target), Ruled::EXISTING_EDGE);
-                return Ok(Step::Ruled(skipped, DecisionOrigin::Override));
+                return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Override));
             }
-            return Ok(Step::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
+            return Ok(JudgeStep::Ruled(Ruled::accepted(target), DecisionOrigin::Override));
         }
         let mut case = JudgeCase::of_set(source, set, items, &self.boilerplate);
         let replaces = self.options.rejudge || self.options.joining.is_some();
@@ -261,19 +261,19 @@ impl Run<'_> {
         case.candidates.retain(|one| !self.known.ruled_not_duplicates(number, one.item.number));
         if before > 0 && case.candidates.is_empty() && edge.is_none() {
             let rejected = ruled(DecisionStatus::Rejected, None, "override:not_duplicate");
-            return Ok(Step::Ruled(rejected, DecisionOrigin::Override));
+            return Ok(JudgeStep::Ruled(rejected, DecisionOrigin::Override));
         }
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
-            return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
+            return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
         }
         if let Some(edge) = edge {
             let skipped = ruled(DecisionStatus::Skipped, Some(edge.target), Ruled::EXISTING_EDGE);
-            return Ok(Step::Ruled(skipped, DecisionOrigin::Batch));
+            return Ok(JudgeStep::Ruled(skipped, DecisionOrigin::Batch));
         }
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
         if self.options.rejudge {
-            return Ok(Step::Ask { case, question });
+            return Ok(JudgeStep::Ask { case, question });
         }
         let (repo, kind, representation) = (self.repo.id, self.item_type, set.representation);
         let told =
@@ -281,9 +281,9 @@ impl Run<'_> {
         Ok(match told.as_ref().and_then(|told| Some((told, told.answer.clone()?))) {
             Some((told, said)) => {
                 let answer = replayed(&case, &said, told);
-                Step::Answered { case, question, said, answer }
+                JudgeStep::Answered { case, question, said, answer }
             }
-            None => Step::Ask { case, question },
+            None => JudgeStep::Ask { case, question },
         })
     }
 
@@ -298,12 +298,12 @@ impl Run<'_> {
         let asked = works.into_iter().map(|work| async move {
             let Work { set, source, replaces, latest, step } = work;
             let done = match step {
-                Step::Ruled(ruled, origin) => Done::Ruled(ruled, origin),
-                Step::Answered { case, question, said, answer } => {
-                    let heard = Heard { answer, said, call: None };
-                    Done::Answered(Box::new(Answered { case, question, heard, reused: true }))
+                JudgeStep::Ruled(ruled, origin) => Done::Ruled(ruled, origin),
+                JudgeStep::Answered { case, question, said, answer } => {
+                    let heard = JudgeReply { answer, said, call: None };
+                    Done::Answered(Box::new(AnsweredCase { case, question, heard, reused: true }))
                 }
-                Step::Ask { case, question } => ask(judge, budget, case, question).await,
+                JudgeStep::Ask { case, question } => ask(judge, budget, case, question).await,
             };
             (set, source, replaces, latest, done)
         });
@@ -316,10 +316,10 @@ impl Run<'_> {
             for (set, source, replaces, latest, done) in chunk {
                 match done {
                     // What is under way goes on to its end: it is paid for.
-                    Done::Unheard(Unheard::OverBudget(why)) => {
+                    Done::Unheard(JudgeFailure::OverBudget(why)) => {
                         self.report.stopped.get_or_insert(why);
                     }
-                    Done::Unheard(Unheard::NoAnswer { error, call }) => {
+                    Done::Unheard(JudgeFailure::NoAnswer { error, call }) => {
                         self.fail(&source, &format!("failed to {error}"));
                         calls.push(*call);
                         hopeless = hopeless.or(error.is_hopeless().then_some(error));
@@ -330,7 +330,7 @@ impl Run<'_> {
                         self.keep(decision, latest.as_ref(), None, false, &mut writes);
                     }
                     Done::Answered(answered) => {
-                        let Answered { case, question, heard, reused } = *answered;
+                        let AnsweredCase { case, question, heard, reused } = *answered;
                         let ruled = self.gate(&case, &heard.answer);
                         self.count(&set, &ruled);
                         self.report.judged += 1;
@@ -448,8 +448,8 @@ impl Run<'_> {
         &self,
         set: &CandidateSet,
         case: &JudgeCase,
-        question: &Question,
-        heard: &Heard,
+        question: &JudgeQuestion,
+        heard: &JudgeReply,
         ruled: &Ruled,
         replaces: bool,
     ) -> NewDecision {
@@ -547,9 +547,9 @@ impl Run<'_> {
     }
 }
 
-async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: Question) -> Done {
+async fn ask(judge: Judge<'_>, budget: &TokenBudget, case: JudgeCase, question: JudgeQuestion) -> Done {
     match judge.ask(&question, &case, "judge", budget).await {
-        Ok(heard) => Done::Answered(Box::new(Answered { case, question, heard, reused: false })),
+        Ok(heard) => Done::Answered(Box::new(AnsweredCase { case, question, heard, reused: false })),
         Err(unheard) => Done::Unheard(unheard),
     }
 }

@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::corpus::analyze_intent::FailedItem;
 use crate::corpus::import::ERRORS_KEPT;
-use crate::judge::judge_case::{CaseCandidate, Heard, Judge, JudgeCase, Question, Unheard};
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure, JudgeQuestion, JudgeReply};
 use crate::judge::judge_items::{JudgeError, JudgeOptions, cards_of, replayed, representation_of};
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::pair_decision::PairQuestion;
@@ -54,7 +54,7 @@ pub(crate) async fn judge_pairs(
     pairs: &[(ItemNumber, ItemNumber)],
     now: Timestamp,
 ) -> Result<PairsReport, JudgeError> {
-    let run = Run { store, repo, judge, options, known };
+    let run = PairsRun { store, repo, judge, options, known };
     let mut questions = Vec::with_capacity(pairs.len());
     let mut scorer =
         PairScorer { store, repo, item_type: known.item_type(), source: options.source, calibrations: BTreeMap::new() };
@@ -71,8 +71,8 @@ pub(crate) async fn judge_pairs(
         let mut hopeless = None;
         for (case, input_hash, heard) in chunk {
             match heard {
-                Ok(Asked::Ruled(ruled)) => decisions.push(run.decision(&case, input_hash, None, &ruled)),
-                Ok(Asked::Heard(heard)) => {
+                Ok(PairAnswer::Ruled(ruled)) => decisions.push(run.decision(&case, input_hash, None, &ruled)),
+                Ok(PairAnswer::Replied(heard)) => {
                     let rules = GateRules { min_edge: options.min_edge, check_target_state: true };
                     let candidates = case.gate_candidates();
                     let ruled = gate_answer(&case.gate_source(), &candidates, &case.pairs, &heard.answer, &rules);
@@ -81,10 +81,10 @@ pub(crate) async fn judge_pairs(
                     calls.extend(heard.call.clone());
                     decisions.push(run.decision(&case, input_hash, Some(&heard), &ruled));
                 }
-                Err(Unheard::OverBudget(why)) => {
+                Err(JudgeFailure::OverBudget(why)) => {
                     report.stopped.get_or_insert(why);
                 }
-                Err(Unheard::NoAnswer { error, call }) => {
+                Err(JudgeFailure::NoAnswer { error, call }) => {
                     report.failed += 1;
                     calls.push(*call);
                     if report.errors.len() < ERRORS_KEPT {
@@ -106,7 +106,7 @@ pub(crate) async fn judge_pairs(
     Ok(report)
 }
 
-struct Run<'a> {
+struct PairsRun<'a> {
     store: &'a Store,
     repo: &'a Repo,
     judge: Judge<'a>,
@@ -117,17 +117,17 @@ struct Run<'a> {
 /// One pair, and what is known about it without asking.
 struct Pair {
     case: JudgeCase,
-    question: Question,
-    known: Option<Asked>,
+    question: JudgeQuestion,
+    known: Option<PairAnswer>,
 }
 
-enum Asked {
+enum PairAnswer {
     /// A gate before the judge decided.
     Ruled(Ruled),
-    Heard(Box<Heard>),
+    Replied(Box<JudgeReply>),
 }
 
-impl Run<'_> {
+impl PairsRun<'_> {
     async fn prepare(
         &self,
         scorer: &mut PairScorer<'_>,
@@ -144,31 +144,31 @@ impl Run<'_> {
         case.cards = cards_of(self.store, self.repo, self.options.source, &case).await?;
         let question = self.judge.question(&case);
         if let Some(skipped) = gate_before_judge(&case.gate_source(), &case.gate_candidates()) {
-            return Ok(Some(Pair { case, question, known: Some(Asked::Ruled(skipped)) }));
+            return Ok(Some(Pair { case, question, known: Some(PairAnswer::Ruled(skipped)) }));
         }
         let representation = representation_of(self.options.source);
         let (repo, item_type, hash) = (self.repo.id, source.item_type, &question.input_hash);
         let told = self.store.judge().answered_decision(repo, item_type, number, representation, hash).await?;
         let told = told.filter(|_| !self.options.rejudge);
         let known = told.as_ref().and_then(|told| Some((told, told.answer.clone()?))).map(|(told, said)| {
-            Asked::Heard(Box::new(Heard { answer: replayed(&case, &said, told), said, call: None }))
+            PairAnswer::Replied(Box::new(JudgeReply { answer: replayed(&case, &said, told), said, call: None }))
         });
         Ok(Some(Pair { case, question, known }))
     }
 
-    async fn ask(&self, pair: Pair) -> (JudgeCase, String, Result<Asked, Unheard>) {
+    async fn ask(&self, pair: Pair) -> (JudgeCase, String, Result<PairAnswer, JudgeFailure>) {
         let Pair { case, question, known } = pair;
         let asked = match known {
             Some(known) => Ok(known),
             None => {
                 let heard = self.judge.ask(&question, &case, "judge", &self.options.budget).await;
-                heard.map(|heard| Asked::Heard(Box::new(heard)))
+                heard.map(|heard| PairAnswer::Replied(Box::new(heard)))
             }
         };
         (case, question.input_hash, asked)
     }
 
-    fn decision(&self, case: &JudgeCase, input_hash: String, heard: Option<&Heard>, ruled: &Ruled) -> NewDecision {
+    fn decision(&self, case: &JudgeCase, input_hash: String, heard: Option<&JudgeReply>, ruled: &Ruled) -> NewDecision {
         let asked = PairQuestion {
             judge: self.judge,
             representation: representation_of(self.options.source),

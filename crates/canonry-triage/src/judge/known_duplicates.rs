@@ -26,8 +26,9 @@ pub(crate) struct KnownDuplicates {
     fixed_by: BTreeMap<ItemNumber, ItemNumber>,
     own_comments: BTreeMap<ItemNumber, u32>,
     maintainers: Maintainers,
+    are_maintainers_known: bool,
     canonicals: BTreeMap<ItemNumber, ItemNumber>,
-    joined: Joined,
+    joined: ItemGroups,
 }
 
 impl KnownDuplicates {
@@ -77,9 +78,10 @@ impl KnownDuplicates {
             reopened: reopened.into_iter().collect(),
             fixed_by: BTreeMap::new(),
             own_comments: store.outbox().own_comments(repo.id, None).await?,
+            are_maintainers_known: list.is_some(),
             maintainers: list.map(|list| list.logins.into_iter().collect()).unwrap_or_default(),
             canonicals: BTreeMap::new(),
-            joined: Joined::default(),
+            joined: ItemGroups::default(),
         };
         known.settle();
         Ok(known)
@@ -107,7 +109,7 @@ impl KnownDuplicates {
 
     /// Works out the clusters from the edges.
     fn settle(&mut self) {
-        self.joined = Joined::default();
+        self.joined = ItemGroups::default();
         self.canonicals.clear();
         for cluster in self.clusters() {
             for member in cluster.members() {
@@ -124,7 +126,7 @@ impl KnownDuplicates {
             .map(|(number, item)| {
                 let (reopened_at, fixed_by) = (self.reopened.get(number).copied(), self.fixed_by.get(number).copied());
                 let has_content = has_content(item);
-                let own_comments = self.own_comments.get(number).copied().unwrap_or(0);
+                let own_comments = self.own_comments(*number);
                 (*number, PlanItem { item, has_content, reopened_at, fixed_by, own_comments })
             })
             .collect();
@@ -159,6 +161,22 @@ impl KnownDuplicates {
 
     pub(crate) fn maintainers(&self) -> &Maintainers {
         &self.maintainers
+    }
+
+    /// `None` before anybody asked who maintains the repository.
+    pub(crate) fn known_maintainers(&self) -> Option<&Maintainers> {
+        self.are_maintainers_known.then_some(&self.maintainers)
+    }
+
+    pub(crate) fn own_comments(&self, number: ItemNumber) -> u32 {
+        self.own_comments.get(&number).copied().unwrap_or(0)
+    }
+
+    /// Whether an item was closed by Canonry before, was reopened, or was ruled about.
+    pub(crate) fn has_a_past(&self, number: ItemNumber) -> bool {
+        self.earlier.iter().any(|close| close.number == number)
+            || self.overrides.iter().any(|ruled| ruled.item == number || ruled.other == Some(number))
+            || self.reopened.contains_key(&number)
     }
 
     pub(crate) fn item_type(&self) -> ItemType {
@@ -196,7 +214,7 @@ impl KnownDuplicates {
     /// Notes that an item has no edge any more. What it held together falls apart.
     pub(crate) fn forget_edge_of(&mut self, source: ItemNumber) {
         if self.by_source.remove(&source).is_some() {
-            self.joined = Joined::default();
+            self.joined = ItemGroups::default();
             let edges: Vec<Edge> = self.by_source.values().filter(|edge| self.counts(edge)).copied().collect();
             for edge in edges {
                 self.joined.join(edge.source, edge.target);
@@ -290,11 +308,11 @@ const PAGE: u32 = 500;
 
 /// Which items belong together, growing only.
 #[derive(Default)]
-struct Joined {
+struct ItemGroups {
     parent: BTreeMap<ItemNumber, ItemNumber>,
 }
 
-impl Joined {
+impl ItemGroups {
     fn root(&self, number: ItemNumber) -> Option<ItemNumber> {
         let mut at = *self.parent.get(&number)?;
         while let Some(above) = self.parent.get(&at).filter(|above| **above != at) {

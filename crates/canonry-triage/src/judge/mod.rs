@@ -11,10 +11,10 @@ pub(crate) mod proven_judge;
 pub(crate) mod redact_secrets;
 pub(crate) mod rulings;
 
-pub use canonicalize::{CanonicalizeReport, ClusterLine, ClusterMember, canonicalize, cluster_of};
+pub use canonicalize::{CanonicalizeReport, CanonicalizedCluster, ClusterMember, canonicalize, cluster_of};
 pub use judge_case::Judge;
 pub use judge_items::{DecisionLine, JudgeError, JudgeOptions, JudgeReport, judge};
 pub use judge_pairs::PairsReport;
 pub use local::*;
 pub use proven_judge::is_judge_proven;
-pub use rulings::{RulingError, Statement, rule_duplicate, rule_excluded, rule_not_duplicate, ruled_since};
+pub use rulings::{RulingError, Statement, rule_pair, ruled_since};

@@ -3,7 +3,7 @@
 use canonry_domain::{DecisionOrigin, JUDGE_PROMPT_VERSION, Ruled};
 use canonry_store::{DecidedCandidate, NewDecision, Representation};
 
-use crate::judge::judge_case::{Heard, Judge, JudgeCase};
+use crate::judge::judge_case::{Judge, JudgeCase, JudgeReply};
 
 /// Who was asked about a pair, and on what occasion.
 pub(crate) struct PairQuestion<'a> {
@@ -20,7 +20,7 @@ impl PairQuestion<'_> {
         &self,
         case: &JudgeCase,
         input_hash: String,
-        heard: Option<&Heard>,
+        heard: Option<&JudgeReply>,
         ruled: &Ruled,
     ) -> NewDecision {
         let answer = heard.and_then(|heard| heard.answer.as_ref().ok());

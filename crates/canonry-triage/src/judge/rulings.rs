@@ -22,43 +22,25 @@ pub struct Statement<'a> {
     pub by: Option<&'a Login>,
 }
 
-/// Rules that an item is a duplicate of another one of its type.
-pub async fn rule_duplicate(
+/// Rules about two items of one type: the first is a duplicate of the second, the two are no duplicates of each other, or the
+/// first is not to be closed as a duplicate of the second, nor of anything in its cluster.
+pub async fn rule_pair(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
-    item: ItemNumber,
-    of: ItemNumber,
+    kind: OverrideKind,
+    (item, other): (ItemNumber, ItemNumber),
     statement: Statement<'_>,
     now: Timestamp,
 ) -> Result<Override, RulingError> {
-    rule(store, repo, item_type, OverrideKind::Duplicate, (item, of), statement, now).await
-}
-
-/// Rules that two items of one type are not duplicates of each other.
-pub async fn rule_not_duplicate(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    item: ItemNumber,
-    other: ItemNumber,
-    statement: Statement<'_>,
-    now: Timestamp,
-) -> Result<Override, RulingError> {
-    rule(store, repo, item_type, OverrideKind::NotDuplicate, (item, other), statement, now).await
-}
-
-/// Rules that an item is not to be closed as a duplicate of another one, nor of anything in its cluster.
-pub async fn rule_excluded(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    item: ItemNumber,
-    other: ItemNumber,
-    statement: Statement<'_>,
-    now: Timestamp,
-) -> Result<Override, RulingError> {
-    rule(store, repo, item_type, OverrideKind::Excluded, (item, other), statement, now).await
+    if item == other {
+        return Err(RulingError::Itself);
+    }
+    let Statement { note, by } = statement;
+    Ok(store
+        .duplicates()
+        .add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note, by }, now)
+        .await?)
 }
 
 /// Whether people ruled something else about an item since then: about the pair, or, where it is to be a duplicate, about
@@ -92,23 +74,4 @@ pub async fn ruled_since(
     }
     // The same said once more replaces what was said, at the same moment; GitHub tells whole seconds.
     Ok(disagreed.as_second() > since.as_second() && agreed < disagreed)
-}
-
-async fn rule(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    kind: OverrideKind,
-    (item, other): (ItemNumber, ItemNumber),
-    statement: Statement<'_>,
-    now: Timestamp,
-) -> Result<Override, RulingError> {
-    if item == other {
-        return Err(RulingError::Itself);
-    }
-    let Statement { note, by } = statement;
-    Ok(store
-        .duplicates()
-        .add_override(repo.id, NewOverride { item_type, kind, item, other: Some(other), note, by }, now)
-        .await?)
 }

@@ -7,10 +7,10 @@ use canonry_retrieval::{Hit, ReplayQuery, RetrievalMeasures, RetrievalMode, rank
 use canonry_store::{IndexRow, Repo, Store, StoreError};
 use serde::Serialize;
 
-use crate::lab::backtest_plan::{BacktestCounts, Plan};
+use crate::lab::backtest_plan::{BacktestCounts, ReplayPlan};
 use crate::lab::backtest_truth::{TruthFile, TruthMistake};
 use crate::lab::backtest_verdicts::{FirstAnswers, Verdicts};
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BacktestOptions {
@@ -128,7 +128,7 @@ pub async fn backtest(
     progress: &mut (dyn FnMut(u64, u64) + Send),
 ) -> Result<Backtest, BacktestError> {
     let begun = Instant::now();
-    let plan = Plan::new(repo, neighbourhoods, truth, options)?;
+    let plan = ReplayPlan::new(repo, neighbourhoods, truth, options)?;
     let total = (plan.queries.len() + plan.others.len()) as u64;
     let mut done = 0;
     let mut step = || {
@@ -139,7 +139,7 @@ pub async fn backtest(
     let mut replayed = Vec::new();
     for (place, query) in &plan.queries {
         let hits = replay(&neighbourhoods[*place], query.number, options.mode, &mut times).await?;
-        replayed.push(Replayed { place: *place, query, hits });
+        replayed.push(ReplayedDuplicate { place: *place, query, hits });
         step();
     }
     let mut others = Vec::new();
@@ -157,7 +157,7 @@ pub async fn backtest(
         others,
         others_in_all: plan.counts.others,
     };
-    let ranks: Vec<Option<usize>> = replayed.iter().map(Replayed::rank).collect();
+    let ranks: Vec<Option<usize>> = replayed.iter().map(ReplayedDuplicate::rank).collect();
     Ok(Backtest {
         repo: repo.name.clone(),
         model: plan.model,
@@ -176,13 +176,13 @@ pub async fn backtest(
 }
 
 /// A duplicate and what was found for it.
-struct Replayed<'a> {
+struct ReplayedDuplicate<'a> {
     place: usize,
     query: &'a ReplayQuery,
     hits: Vec<Hit>,
 }
 
-impl Replayed<'_> {
+impl ReplayedDuplicate<'_> {
     fn rank(&self) -> Option<usize> {
         rank_of_best(self.hits.iter().map(|hit| hit.number), &self.query.relevant)
     }
@@ -203,7 +203,7 @@ async fn replay(
     };
     // The order of `CreationOrder`, without its look-ups: this is asked for every item of the corpus.
     let earlier = |row: &IndexRow| (row.created_at, row.number) < (own.created_at, own.number);
-    let wanted = Wanted { mode, k: NEIGHBOURS, min_score: Similarity::ZERO, state: None };
+    let wanted = NeighbourQuery { mode, k: NEIGHBOURS, min_score: Similarity::ZERO, state: None };
     let begun = Instant::now();
     let query = Neighbourhood::query_of(&entry);
     let hits = neighbourhood.neighbours(&query, entry.vector.as_deref(), wanted, &earlier).await?;
@@ -218,12 +218,12 @@ fn found_among(ranks: &[Option<usize>], k: usize) -> f64 {
 
 fn by_type(
     neighbourhoods: &[Neighbourhood],
-    replayed: &[Replayed<'_>],
+    replayed: &[ReplayedDuplicate<'_>],
     seed: u64,
 ) -> Vec<(ItemType, RetrievalMeasures)> {
     let measured = neighbourhoods.iter().enumerate().filter_map(|(place, neighbourhood)| {
         let ranks: Vec<Option<usize>> =
-            replayed.iter().filter(|item| item.place == place).map(Replayed::rank).collect();
+            replayed.iter().filter(|item| item.place == place).map(ReplayedDuplicate::rank).collect();
         (!ranks.is_empty()).then(|| (neighbourhood.item_type(), RetrievalMeasures::of(&ranks, seed)))
     });
     measured.collect()
@@ -233,9 +233,9 @@ async fn worst_misses(
     store: &Store,
     repo: &Repo,
     neighbourhoods: &[Neighbourhood],
-    replayed: &[Replayed<'_>],
+    replayed: &[ReplayedDuplicate<'_>],
 ) -> Result<Vec<Miss>, StoreError> {
-    let mut missed: Vec<&Replayed<'_>> = replayed.iter().filter(|item| item.rank() != Some(1)).collect();
+    let mut missed: Vec<&ReplayedDuplicate<'_>> = replayed.iter().filter(|item| item.rank() != Some(1)).collect();
     missed.sort_by_key(|item| (std::cmp::Reverse(item.rank().unwrap_or(usize::MAX)), item.place, item.query.number));
     let mut misses = Vec::new();
     for item in missed.into_iter().take(MISSES) {

@@ -11,7 +11,7 @@ use crate::lab::backtest::{BacktestError, BacktestOptions};
 use crate::lab::backtest_truth::{TruthFile, TruthMistake};
 use crate::retrieval::neighbourhood::Neighbourhood;
 
-pub(crate) struct Plan {
+pub(crate) struct ReplayPlan {
     /// The duplicates, each with the place of its neighbourhood.
     pub(crate) queries: Vec<(usize, ReplayQuery)>,
     pub(crate) others: Vec<(usize, ItemNumber)>,
@@ -42,7 +42,7 @@ pub struct BacktestCounts {
 /// Other items that are replayed, at least: a share of 1 % among a thousand is known within .6 points.
 const OTHERS: usize = 1_000;
 
-impl Plan {
+impl ReplayPlan {
     /// Decides what to replay, or says why nothing can be.
     pub(crate) fn new(
         repo: &Repo,
@@ -59,7 +59,7 @@ impl Plan {
             let rows = neighbourhood.rows();
             let known = match truth {
                 Some(file) => named_in(file, neighbourhood.item_type(), rows, &mut mistakes),
-                None => Known::in_corpus(rows),
+                None => LabelledDuplicates::in_corpus(rows),
             };
             let order = CreationOrder::of(rows.values().map(|row| (row.number, row.created_at)));
             let all = order.queries(&known.relevant);
@@ -93,14 +93,14 @@ impl Plan {
 
 /// What is known about the duplicates of one type.
 #[derive(Default)]
-struct Known {
+struct LabelledDuplicates {
     relevant: BTreeMap<ItemNumber, BTreeSet<ItemNumber>>,
     duplicates: BTreeSet<ItemNumber>,
     /// Those of something that is not here: an answer to them would be neither right nor wrong.
     unclear: BTreeSet<ItemNumber>,
 }
 
-impl Known {
+impl LabelledDuplicates {
     fn in_corpus(rows: &HashMap<ItemNumber, IndexRow>) -> Self {
         let links: Vec<(ItemNumber, ItemNumber)> =
             rows.values().filter_map(|row| Some((row.number, row.duplicate_of?))).collect();
@@ -118,8 +118,8 @@ fn named_in(
     item_type: ItemType,
     rows: &HashMap<ItemNumber, IndexRow>,
     mistakes: &mut Vec<TruthMistake>,
-) -> Known {
-    let mut known = Known::default();
+) -> LabelledDuplicates {
+    let mut known = LabelledDuplicates::default();
     for line in file.lines.iter().filter(|line| line.item_type == item_type) {
         let strangers: Vec<String> = std::iter::once(&line.number)
             .chain(&line.relevant)

@@ -42,7 +42,7 @@ pub struct UnreadableTruth {
 
 /// A line as it is written; other keys are left alone.
 #[derive(Deserialize)]
-struct Written {
+struct RawTruthLine {
     #[serde(rename = "type")]
     item_type: ItemType,
     number: ItemNumber,
@@ -81,11 +81,11 @@ impl TruthFile {
 }
 
 fn truth_line(line: u64, text: &[u8]) -> Result<TruthLine, String> {
-    let written: Written = serde_json::from_slice(text).map_err(|error| {
+    let written: RawTruthLine = serde_json::from_slice(text).map_err(|error| {
         // The line of the file is named already; serde counts within this one.
         error.to_string().replace(" at line 1 column", " at column")
     })?;
-    let Written { item_type, number, relevant } = written;
+    let RawTruthLine { item_type, number, relevant } = written;
     let relevant: BTreeSet<ItemNumber> = relevant.into_iter().filter(|other| *other != number).collect();
     if relevant.is_empty() {
         return Err(format!("relevant names no other item than #{number}"));

@@ -88,7 +88,7 @@ impl Verdicts {
 
 /// Answers of some scores, counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Counted {
+struct AnswerCounts {
     right: usize,
     wrong_for_duplicates: usize,
     wrong_for_others: usize,
@@ -129,13 +129,13 @@ impl FirstAnswers {
         BANDS.windows(2).filter_map(band).collect()
     }
 
-    fn count(&self, counts: impl Fn(Similarity) -> bool) -> Counted {
+    fn count(&self, counts: impl Fn(Similarity) -> bool) -> AnswerCounts {
         let given = |score: &Option<Similarity>| score.is_some_and(&counts);
         let of_duplicates = |right: bool| {
             let fits = |(score, was_right): &&(Option<Similarity>, bool)| given(score) && *was_right == right;
             self.duplicates.iter().filter(fits).count()
         };
-        Counted {
+        AnswerCounts {
             right: of_duplicates(true),
             wrong_for_duplicates: of_duplicates(false),
             wrong_for_others: self.others.iter().filter(|score| given(score)).count(),
@@ -143,8 +143,8 @@ impl FirstAnswers {
     }
 
     /// The share of answers that is right, if there are answers.
-    fn precision(&self, counted: Counted) -> Option<Interval> {
-        let Counted { right, wrong_for_duplicates, wrong_for_others } = counted;
+    fn precision(&self, counted: AnswerCounts) -> Option<Interval> {
+        let AnswerCounts { right, wrong_for_duplicates, wrong_for_others } = counted;
         let given = right + wrong_for_duplicates + wrong_for_others;
         if given == 0 {
             return None;
@@ -155,7 +155,7 @@ impl FirstAnswers {
         Some(share(self.of_duplicates(right), self.wrong(counted)))
     }
 
-    fn wrong(&self, counted: Counted) -> Estimate {
+    fn wrong(&self, counted: AnswerCounts) -> Estimate {
         let others = estimate(counted.wrong_for_others, self.others.len(), self.others_in_all);
         sum(self.of_duplicates(counted.wrong_for_duplicates), others)
     }

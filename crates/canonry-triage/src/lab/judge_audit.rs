@@ -11,7 +11,7 @@ use canonry_store::{AuditedItem, CandidateSet, NewAudit, NewLlmCall, Repo, SetFi
 use futures_util::{StreamExt, stream};
 use jiff::Timestamp;
 
-use crate::judge::judge_case::{Judge, JudgeCase, Unheard};
+use crate::judge::judge_case::{Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::{JudgeError, cards_of, representation_of};
 use crate::judge::proven_judge::PeoplesTruth;
 use crate::retrieval::boilerplate::stored_boilerplate;
@@ -181,8 +181,8 @@ async fn lane(judge: Judge<'_>, case: &JudgeCase, options: &AuditOptions) -> Lan
             let confidence = heard.answer.ok().map(|answer| answer.confidence);
             Lane { result: LaneResult::ruled(ruled, confidence), call: heard.call, stopped: None }
         }
-        Err(Unheard::OverBudget(why)) => Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
-        Err(Unheard::NoAnswer { error, call }) => {
+        Err(JudgeFailure::OverBudget(why)) => Lane { result: LaneResult::failed(&why), call: None, stopped: Some(why) },
+        Err(JudgeFailure::NoAnswer { error, call }) => {
             let result = LaneResult::failed(format!("failed to {error}"));
             Lane { result, call: Some(*call), stopped: None }
         }

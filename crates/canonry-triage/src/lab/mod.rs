@@ -19,7 +19,7 @@ pub use backtest_verdicts::{ScoreBand, VerdictPoint, Verdicts};
 pub use judge_audit::{AuditOptions, AuditReport, judge_audit};
 pub use learning_report::learning_html;
 pub use simulate_learning::{
-    CurvePoint, LearningCurve, LearningSimulation, RuleSummary, SimulatedRepository, SimulationOptions,
+    LearningCurve, LearningPoint, LearningSimulation, RuleSummary, SimulatedRepository, SimulationOptions,
     simulate_learning,
 };
 pub use synthetic_repository::RepositoryKind;

@@ -47,12 +47,12 @@ pub struct LearningCurve {
     pub kind: RepositoryKind,
     pub rule: ThresholdRule,
     /// Where it stood after so many outcomes; the last is after all of them.
-    pub points: Vec<CurvePoint>,
+    pub points: Vec<LearningPoint>,
 }
 
 /// Where a rule stood.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct CurvePoint {
+pub struct LearningPoint {
     /// After so many outcomes.
     pub outcomes: usize,
     /// What held; null when silent.
@@ -97,13 +97,13 @@ pub fn simulate_learning(options: SimulationOptions) -> LearningSimulation {
     LearningSimulation { options, configured: settings.configured, wanted: settings.wanted, repositories, curves }
 }
 
-fn points(repository: &SyntheticRepository, settings: &ThresholdSettings, outcomes: usize) -> Vec<CurvePoint> {
+fn points(repository: &SyntheticRepository, settings: &ThresholdSettings, outcomes: usize) -> Vec<LearningPoint> {
     let history = repository.clone().history(outcomes);
     let point = |seen: usize| {
         let threshold = learn_thresholds(settings, &history[..seen]).repository.current;
         let time = seen as f64 / outcomes.max(1) as f64;
         let precision = threshold.threshold().map(|threshold| repository.precision(threshold, time));
-        CurvePoint { outcomes: seen, threshold, precision }
+        LearningPoint { outcomes: seen, threshold, precision }
     };
     looks(outcomes).into_iter().map(point).collect()
 }
@@ -133,11 +133,11 @@ impl LearningSimulation {
 
     fn summary_of(&self, kind: RepositoryKind, rule: ThresholdRule) -> Option<RuleSummary> {
         let curves: Vec<&LearningCurve> = self.curves_of(kind, rule).collect();
-        let ends: Vec<CurvePoint> = curves.iter().filter_map(|curve| curve.points.last().copied()).collect();
+        let ends: Vec<LearningPoint> = curves.iter().filter_map(|curve| curve.points.last().copied()).collect();
         let median_threshold = median(ends.iter().map(|end| end.threshold))?;
         let early = |curve: &&LearningCurve| curve.points.iter().copied().find(|point| point.outcomes == EARLY);
-        let early: Vec<CurvePoint> = curves.iter().filter_map(early).collect();
-        let silent = |points: &[CurvePoint]| points.iter().filter(|point| point.precision.is_none()).count();
+        let early: Vec<LearningPoint> = curves.iter().filter_map(early).collect();
+        let silent = |points: &[LearningPoint]| points.iter().filter(|point| point.precision.is_none()).count();
         let precisions: Vec<f64> = ends.iter().filter_map(|end| end.precision).collect();
         let wanted = self.wanted.get();
         Some(RuleSummary {

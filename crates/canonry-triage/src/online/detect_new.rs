@@ -12,15 +12,17 @@ use canonry_github::{GitHub, GitHubError, item_from_issue};
 use canonry_models::Embedder;
 use canonry_models::chat::TokenBudget;
 use canonry_retrieval::{Hit, RetrievalMode, SHORTLIST};
-use canonry_store::{IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, TriageCandidate};
+use canonry_store::{
+    IndexEntry, IndexRow, NewTriageRecord, Repo, Representation, Store, StoreError, StoredTriageRecord, TriageCandidate,
+};
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 
 use crate::corpus::analyze_intent::{IntentExtractor, analyze_item};
 use crate::corpus::identify::{identify, remember};
-use crate::corpus::refetch_item::LOOKS;
+use crate::corpus::refetch_item::{FETCHES, not_an_item};
 use crate::corpus::sync::SyncError;
-use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, Unheard};
+use crate::judge::judge_case::{CaseCandidate, Judge, JudgeCase, JudgeFailure};
 use crate::judge::judge_items::cards_of;
 use crate::judge::known_duplicates::KnownDuplicates;
 use crate::judge::proven_judge::is_judge_proven;
@@ -28,14 +30,20 @@ use crate::retrieval::boilerplate::refresh_boilerplate;
 use crate::retrieval::embed::{EmbedRunError, EmbedSource, embed_item};
 use crate::retrieval::index_cache::IndexCache;
 use crate::retrieval::loaded_index::OpenItems;
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
-/// How one item is looked at.
+/// Which item is compared.
 #[derive(Debug, Clone)]
-pub struct DetectOptions {
+pub struct ItemQuery {
+    pub repo: RepoName,
     /// Issue or pull request; `None` for whichever has the number.
     pub item_type: Option<ItemType>,
     pub number: ItemNumber,
+}
+
+/// How an item is compared and judged.
+#[derive(Debug, Clone)]
+pub struct DetectOptions {
     /// How many neighbours at most.
     pub k: usize,
     pub thresholds: OnlineThresholds,
@@ -99,7 +107,7 @@ pub struct TopMatch {
 
 /// What is said about an item.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Detected {
+pub struct DetectReport {
     pub item: Item,
     pub verdict: OnlineVerdict,
     /// Whether the judge itself said that it is a duplicate.
@@ -148,39 +156,58 @@ impl From<GitHubError> for DetectError {
 const KEPT: f64 = 0.50;
 const CLOSED_NAMED: usize = 3;
 
-/// Looks at one item: brings it up to date, embeds it, finds its neighbours, lets the judge and the guardrails decide,
-/// and stores what was said with everything it was based on.
+/// What is said about an item, and what was read for it: whoever goes on with the item reads none of it again.
+pub(crate) struct Detection {
+    pub(crate) detected: DetectReport,
+    pub(crate) record: StoredTriageRecord,
+    pub(crate) known: KnownDuplicates,
+    /// The neighbours that the record and the matches name.
+    pub(crate) neighbours: BTreeMap<ItemNumber, Item>,
+}
+
+/// Looks at one item: brings it up to date from GitHub, or finds it in the store without, and goes on with
+/// [`detect_item`].
 pub async fn detect_new(
     store: &Store,
-    asked: &RepoName,
-    repo: Option<Repo>,
+    query: &ItemQuery,
     with: Detectors<'_>,
     options: &DetectOptions,
     now: Timestamp,
-) -> Result<(Repo, Detected), DetectError> {
-    let (repo, item) = match (with.github, repo) {
-        (Some(github), _) => fetch(store, github, asked, options).await?,
-        (None, Some(repo)) => {
-            let item = known_item(store, &repo, options).await?;
-            (repo, item)
-        }
-        (None, None) => return Err(unknown(asked, options)),
+) -> Result<(Repo, DetectReport), DetectError> {
+    let (repo, item) = match with.github {
+        Some(github) => fetch_item(store, github, query).await?,
+        None => stored_item(store, query).await?,
     };
-    refresh_boilerplate(store, &repo, item.item_type, now).await?;
-    let (source, fallback) = prepare(store, &repo, &item, with, now).await?;
-    let near = with.neighbourhood(store, &repo, item.item_type, source).await?;
+    let found = detect_item(store, &repo, &item, with, options, now).await?;
+    Ok((repo, found.detected))
+}
+
+/// Embeds an item, finds its neighbours, lets the judge and the guardrails decide, and stores what was said with
+/// everything it was based on.
+pub(crate) async fn detect_item(
+    store: &Store,
+    repo: &Repo,
+    item: &Item,
+    with: Detectors<'_>,
+    options: &DetectOptions,
+    now: Timestamp,
+) -> Result<Detection, DetectError> {
+    refresh_boilerplate(store, repo, item.item_type, now).await?;
+    let ComparedSource { source, vector, fallback } = prepare(store, repo, item, with, now).await?;
+    let near = with.neighbourhood(store, repo, item.item_type, source).await?;
     if options.mode != RetrievalMode::Lexical {
-        require_vectors(&repo, &item, &near, with.embedder.model_id())?;
+        require_vectors(repo, item, &near, with.embedder.model_id())?;
     }
-    let known = KnownDuplicates::load(store, &repo, item.item_type, near.representation()).await?;
-    let seen = Seen { store, repo: &repo, item: &item, near: &near, known: &known, options };
-    let (open, closed) = seen.neighbours().await?;
-    let judged = seen.judge(&open, with, source, now).await?;
-    let mut matches = top_matches(store, &repo, item.item_type, &open, &judged.shown).await?;
-    matches.extend(top_matches(store, &repo, item.item_type, &closed, &[]).await?);
+    let known = KnownDuplicates::load(store, repo, item.item_type, near.representation()).await?;
+    let comparison = Comparison { store, repo, item, near: &near, known: &known, options };
+    let (open, closed) = comparison.neighbours(vector).await?;
+    let neighbours = items_of(store, repo, item.item_type, open.iter().chain(&closed)).await?;
+    let judged = comparison.judge(&open, &neighbours, with, source, now).await?;
+    let mut matches = top_matches(&neighbours, &open, &judged.shown);
+    matches.extend(top_matches(&neighbours, &closed, &[]));
     matches.sort_by_key(|one| std::cmp::Reverse(one.score));
-    let triage_id = seen.record(&open, &judged, with, fallback, now).await?;
-    let detected = Detected {
+    let record = comparison.record(&open, &judged, with, fallback, now).await?;
+    let detected = DetectReport {
         verdict: judged.verdict,
         is_duplicate: judged.is_duplicate,
         reasoning: judged.reasoning,
@@ -189,10 +216,10 @@ pub async fn detect_new(
         source_fallback_reason: fallback,
         judge_failure: judged.failure,
         judge_unreachable: judged.unreachable,
-        triage_id,
-        item,
+        triage_id: record.id,
+        item: item.clone(),
     };
-    Ok((repo, detected))
+    Ok(Detection { detected, record, known, neighbours })
 }
 
 /// The closed neighbours of an item whose record is stored: a record does not keep them. None where another model embeds
@@ -217,7 +244,7 @@ pub(crate) async fn closed_matches(
     let near = with.neighbourhood(store, repo, item.item_type, source).await?;
     let Some(entry) = near.entry(item.number).await? else { return Ok(Vec::new()) };
     let closed = closed_neighbours(&near, &entry, options).await?;
-    top_matches(store, repo, item.item_type, &closed, &[]).await
+    Ok(top_matches(&items_of(store, repo, item.item_type, &closed).await?, &closed, &[]))
 }
 
 async fn closed_neighbours(
@@ -226,7 +253,7 @@ async fn closed_neighbours(
     options: &DetectOptions,
 ) -> Result<Vec<Hit>, RetrievalError> {
     let (mode, min_score) = (options.mode, options.thresholds.min_score);
-    let wanted = Wanted { mode, k: CLOSED_NAMED, min_score, state: Some(ItemState::Closed) };
+    let wanted = NeighbourQuery { mode, k: CLOSED_NAMED, min_score, state: Some(ItemState::Closed) };
     near.neighbours(&Neighbourhood::query_of(entry), entry.vector.as_deref(), wanted, &|_| true).await
 }
 
@@ -241,17 +268,19 @@ fn judged_before_others(open: Vec<Hit>, judged_from: Similarity, k: usize) -> Ve
     kept
 }
 
-/// Neighbours as a person is told of them; `shown` are those that the judge saw.
-async fn top_matches(
+async fn items_of<'a>(
     store: &Store,
     repo: &Repo,
     item_type: ItemType,
-    hits: &[Hit],
-    shown: &[ItemNumber],
-) -> Result<Vec<TopMatch>, DetectError> {
-    let numbers: Vec<ItemNumber> = hits.iter().map(|hit| hit.number).collect();
+    hits: impl IntoIterator<Item = &'a Hit>,
+) -> Result<BTreeMap<ItemNumber, Item>, StoreError> {
+    let numbers: Vec<ItemNumber> = hits.into_iter().map(|hit| hit.number).collect();
     let items = store.corpus().items_by_number(repo.id, item_type, &numbers).await?;
-    let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
+    Ok(items.into_iter().map(|item| (item.number, item)).collect())
+}
+
+/// Neighbours as a person is shown them; `shown` are those that the judge saw.
+fn top_matches(items: &BTreeMap<ItemNumber, Item>, hits: &[Hit], shown: &[ItemNumber]) -> Vec<TopMatch> {
     let scores = ordered_scores(&hits.iter().map(|hit| hit.score.get()).collect::<Vec<_>>());
     let matched = hits.iter().zip(scores).filter_map(|(hit, score)| {
         let item = items.get(&hit.number)?;
@@ -265,90 +294,78 @@ async fn top_matches(
             judged: shown.contains(&hit.number),
         })
     });
-    Ok(matched.collect())
+    matched.collect()
 }
 
-fn unknown(repo: &RepoName, options: &DetectOptions) -> DetectError {
-    let what = options.item_type.map_or("item", ItemType::in_words);
-    DetectError::Unknown { repo: repo.clone(), what, number: options.number }
+fn unknown(query: &ItemQuery) -> DetectError {
+    let what = query.item_type.map_or("item", ItemType::in_words);
+    DetectError::Unknown { repo: query.repo.clone(), what, number: query.number }
 }
 
-async fn known_item(store: &Store, repo: &Repo, options: &DetectOptions) -> Result<Item, DetectError> {
-    let types = ItemType::one_or_all(options.item_type);
-    for item_type in types {
-        if let Some(item) = store.corpus().item(repo.id, item_type, options.number).await? {
-            return Ok(item);
+async fn stored_item(store: &Store, query: &ItemQuery) -> Result<(Repo, Item), DetectError> {
+    let repo = store.repos().find(&query.repo).await?.ok_or_else(|| unknown(query))?;
+    for item_type in ItemType::one_or_all(query.item_type) {
+        if let Some(item) = store.corpus().item(repo.id, item_type, query.number).await? {
+            return Ok((repo, item));
         }
     }
-    Err(unknown(&repo.name, options))
+    Err(unknown(query))
 }
 
 /// Takes in what GitHub says about the item.
-pub(crate) async fn fetch(
-    store: &Store,
-    github: &GitHub,
-    asked: &RepoName,
-    options: &DetectOptions,
-) -> Result<(Repo, Item), DetectError> {
-    let identified = identify(store, github, asked).await.map_err(SyncError::from)?;
-    let repo = remember(store, asked, &identified, github.now()).await.map_err(SyncError::from)?;
-    let mut found = None;
-    for _ in 0..LOOKS {
-        let (item_type, change) = take_answer(store, github, &repo, options).await?;
-        found = store.corpus().item(repo.id, item_type, options.number).await?;
+async fn fetch_item(store: &Store, github: &GitHub, query: &ItemQuery) -> Result<(Repo, Item), DetectError> {
+    let identified = identify(store, github, &query.repo).await.map_err(SyncError::from)?;
+    let repo = remember(store, &query.repo, &identified, github.now()).await.map_err(SyncError::from)?;
+    let query = ItemQuery { repo: repo.name.clone(), ..query.clone() };
+    let (mut item, mut change) = take_answer(store, github, &repo, &query).await?;
+    for _ in 1..FETCHES {
         // Otherwise somebody has stored something else meanwhile.
         if change != Change::Unordered {
             break;
         }
+        (item, change) = take_answer(store, github, &repo, &query).await?;
     }
-    let item = found.ok_or_else(|| unknown(&repo.name, options))?;
     Ok((repo, item))
 }
 
-/// Asks GitHub about the item once, and takes the answer in; its type, and what the answer did.
+/// Asks GitHub about the item once, and takes the answer in.
 async fn take_answer(
     store: &Store,
     github: &GitHub,
     repo: &Repo,
-    options: &DetectOptions,
-) -> Result<(ItemType, Change), DetectError> {
-    let number = options.number;
+    query: &ItemQuery,
+) -> Result<(Item, Change), DetectError> {
+    let number = query.number;
     let mut seen = Vec::new();
     for item_type in ItemType::ALL {
         seen.extend(store.corpus().item(repo.id, *item_type, number).await?);
     }
     let issue = match github.issue(&repo.name, number).await {
-        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(&repo.name, options)),
+        Err(GitHubError::NotFound { .. } | GitHubError::Gone { .. }) => return Err(unknown(query)),
         answer => answer?,
     };
-    let mut record = item_from_issue(&issue, github.now()).map_err(StoreErrorOfNumber::from)?;
+    let mut record = item_from_issue(&issue, github.now()).map_err(|error| not_an_item(&error))?;
     let item_type = record.item_type;
-    if options.item_type.is_some_and(|wanted| wanted != item_type) {
+    if query.item_type.is_some_and(|wanted| wanted != item_type) {
         let found = item_type.in_words();
         return Err(DetectError::OtherType { repo: repo.name.clone(), number, found });
     }
     if item_type == ItemType::Pr {
-        // The first hundred: a judge sees fewer, and a pull request of thousands would cost dozens of requests.
-        let files = github.pull_files(&repo.name, number).next().await?;
-        record.changes = Some(changes_of(&files.map(|page| page.items).unwrap_or_default()));
+        record.changes = Some(fetch_changes(github, repo, number).await?);
     }
     let seen = seen.iter().find(|item| item.item_type == item_type);
-    Ok((item_type, store.corpus().upsert_fetched_item(repo, seen, record, github.now()).await?))
+    Ok(store.corpus().upsert_fetched_item(repo, seen, record, github.now()).await?)
 }
 
-/// A number that GitHub gave and that no item can have: its answer is not to be trusted.
-struct StoreErrorOfNumber(canonry_domain::InvalidNumber);
-
-impl From<canonry_domain::InvalidNumber> for StoreErrorOfNumber {
-    fn from(error: canonry_domain::InvalidNumber) -> Self {
-        Self(error)
-    }
-}
-
-impl From<StoreErrorOfNumber> for DetectError {
-    fn from(error: StoreErrorOfNumber) -> Self {
-        GitHubError::BadAnswer { what: "an item".to_owned(), detail: error.0.to_string() }.into()
-    }
+/// What a pull request changes: of the first hundred files, because a judge sees fewer, and a pull request of thousands
+/// would cost dozens of requests.
+pub(crate) async fn fetch_changes(
+    github: &GitHub,
+    repo: &Repo,
+    number: ItemNumber,
+) -> Result<PullChanges, DetectError> {
+    let files = github.pull_files(&repo.name, number).next().await?;
+    Ok(changes_of(&files.map(|page| page.items).unwrap_or_default()))
 }
 
 /// Changed files that a judge is shown, and how much of them.
@@ -392,26 +409,36 @@ fn require_vectors(repo: &Repo, item: &Item, near: &Neighbourhood, model: &str) 
     })
 }
 
-/// Sees to it that the item has the vectors that are compared; says what is compared in the end.
+/// What of an item is compared.
+struct ComparedSource {
+    source: EmbedSource,
+    vector: Option<Vec<f32>>,
+    /// Why it is another source than the wanted one.
+    fallback: Option<&'static str>,
+}
+
+/// Sees to it that the item has the vectors that are compared.
 async fn prepare(
     store: &Store,
     repo: &Repo,
     item: &Item,
     with: Detectors<'_>,
     now: Timestamp,
-) -> Result<(EmbedSource, Option<&'static str>), DetectError> {
+) -> Result<ComparedSource, DetectError> {
     // To fall back to.
-    embed_item(store, with.embedder, repo, item, EmbedSource::Raw, now).await?;
-    let Some(extractor) = with.extractor else { return Ok((EmbedSource::Raw, None)) };
+    let raw = embed_item(store, with.embedder, repo, item, EmbedSource::Raw, now).await?;
+    let raw = |fallback| ComparedSource { source: EmbedSource::Raw, vector: raw, fallback };
+    let Some(extractor) = with.extractor else { return Ok(raw(None)) };
     if !analyze_item(store, repo, extractor, item, now).await? {
-        return Ok((EmbedSource::Raw, Some("intent_extraction_failed")));
+        return Ok(raw(Some("intent_extraction_failed")));
     }
     let source = EmbedSource::Intent(extractor.maker().extractor);
-    embed_item(store, with.embedder, repo, item, source, now).await?;
-    Ok((source, None))
+    let vector = embed_item(store, with.embedder, repo, item, source, now).await?;
+    Ok(ComparedSource { source, vector, fallback: None })
 }
 
-struct Seen<'a> {
+/// An item among those of its repository.
+struct Comparison<'a> {
     store: &'a Store,
     repo: &'a Repo,
     item: &'a Item,
@@ -420,7 +447,7 @@ struct Seen<'a> {
     options: &'a DetectOptions,
 }
 
-struct Judged {
+struct OnlineJudgement {
     verdict: OnlineVerdict,
     is_duplicate: bool,
     reasoning: Option<String>,
@@ -429,9 +456,16 @@ struct Judged {
     shown: Vec<ItemNumber>,
 }
 
-impl Seen<'_> {
+impl OnlineJudgement {
+    /// Of what needed no judge.
+    fn unasked(verdict: OnlineVerdict, is_duplicate: bool) -> Self {
+        Self { verdict, is_duplicate, reasoning: None, failure: None, unreachable: false, shown: Vec::new() }
+    }
+}
+
+impl Comparison<'_> {
     /// Open neighbours down to what the record keeps, and closed ones that are near.
-    async fn neighbours(&self) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
+    async fn neighbours(&self, vector: Option<Vec<f32>>) -> Result<(Vec<Hit>, Vec<Hit>), DetectError> {
         let (known, number) = (self.known, self.item.number);
         let stand_ins = known.stand_ins(|member| {
             let row = self.near.rows().get(&member);
@@ -441,11 +475,16 @@ impl Seen<'_> {
             stand_ins.get(&row.number).is_none_or(|stand_in| *stand_in == row.number)
                 && !known.ruled_not_duplicates(number, row.number)
         };
-        let Some(entry) = self.near.entry(self.item.number).await? else { return Ok((Vec::new(), Vec::new())) };
+        if !self.near.rows().contains_key(&number) {
+            return Ok((Vec::new(), Vec::new()));
+        }
+        let own = self.near.boilerplate().own(self.item);
+        let entry = IndexEntry { number, title: own.title, body: own.body, changes: own.changes, vector };
         let query = Neighbourhood::query_of(&entry);
         let kept = Similarity::new(KEPT).expect("invariant: the constant is in range");
         let (mode, judged_from) = (self.options.mode, self.options.thresholds.min_score);
-        let wanted = Wanted { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
+        let wanted =
+            NeighbourQuery { mode, k: SHORTLIST, min_score: kept.min(judged_from), state: Some(ItemState::Open) };
         let open = self.near.neighbours(&query, entry.vector.as_deref(), wanted, &may_be_named).await?;
         let open = judged_before_others(open, judged_from, self.options.k);
         let closed = closed_neighbours(self.near, &entry, self.options).await?;
@@ -466,26 +505,17 @@ impl Seen<'_> {
     async fn judge(
         &self,
         open: &[Hit],
+        items: &BTreeMap<ItemNumber, Item>,
         with: Detectors<'_>,
         source: EmbedSource,
         now: Timestamp,
-    ) -> Result<Judged, DetectError> {
+    ) -> Result<OnlineJudgement, DetectError> {
         let thresholds = &self.options.thresholds;
         if let Some(target) = self.ruled_target() {
             let (confidence, reason) = (Some(Probability::ONE), "override".to_owned());
             let verdict = OnlineVerdict { verdict: Verdict::Duplicate, target: Some(target), confidence, reason };
-            return Ok(Judged {
-                verdict,
-                is_duplicate: true,
-                reasoning: None,
-                failure: None,
-                unreachable: false,
-                shown: Vec::new(),
-            });
+            return Ok(OnlineJudgement::unasked(verdict, true));
         }
-        let numbers: Vec<ItemNumber> = open.iter().map(|hit| hit.number).collect();
-        let items = self.store.corpus().items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
-        let items: BTreeMap<ItemNumber, Item> = items.into_iter().map(|item| (item.number, item)).collect();
         let candidates = open.iter().filter_map(|hit| {
             let parts = hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
             Some(CaseCandidate { item: items.get(&hit.number)?.clone(), score: hit.score, parts })
@@ -499,14 +529,7 @@ impl Seen<'_> {
         let shown = case.numbers();
         if shown.is_empty() {
             let verdict = online_verdict(&case.gate_source(), &[], &case.pairs, None, thresholds);
-            return Ok(Judged {
-                verdict,
-                is_duplicate: false,
-                reasoning: None,
-                failure: None,
-                unreachable: false,
-                shown,
-            });
+            return Ok(OnlineJudgement::unasked(verdict, false));
         }
         for (one, other, score) in self.near.pair_scores(&shown, self.options.mode).await? {
             case.pairs.insert(one, other, score);
@@ -519,8 +542,10 @@ impl Seen<'_> {
                     let failure = heard.answer.as_ref().err().map(|kind| format!("its answer cannot be used ({kind})"));
                     (heard.answer.ok(), failure, false, heard.call)
                 }
-                Err(Unheard::NoAnswer { error, call }) => (None, Some(format!("failed to {error}")), true, Some(*call)),
-                Err(Unheard::OverBudget(why)) => (None, Some(why), true, None),
+                Err(JudgeFailure::NoAnswer { error, call }) => {
+                    (None, Some(format!("failed to {error}")), true, Some(*call))
+                }
+                Err(JudgeFailure::OverBudget(why)) => (None, Some(why), true, None),
             };
         if let Some(call) = call {
             self.store.models().record_calls(Some(self.repo.id), &self.options.run_id, &[call], now).await?;
@@ -534,17 +559,17 @@ impl Seen<'_> {
         }
         let is_duplicate = answer.as_ref().is_some_and(|answer| answer.is_duplicate);
         let reasoning = answer.map(|answer| answer.reasoning);
-        Ok(Judged { verdict, is_duplicate, reasoning, failure, unreachable, shown })
+        Ok(OnlineJudgement { verdict, is_duplicate, reasoning, failure, unreachable, shown })
     }
 
     async fn record(
         &self,
         open: &[Hit],
-        judged: &Judged,
+        judged: &OnlineJudgement,
         with: Detectors<'_>,
         fallback: Option<&'static str>,
         now: Timestamp,
-    ) -> Result<i64, DetectError> {
+    ) -> Result<StoredTriageRecord, DetectError> {
         let target = judged.verdict.target;
         let record = NewTriageRecord {
             item_type: self.item.item_type,
@@ -576,7 +601,8 @@ impl Seen<'_> {
                 })
                 .collect(),
         };
-        Ok(self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?)
+        let id = self.store.duplicates().write_triage_record(self.repo.id, &record, now).await?;
+        Ok(StoredTriageRecord { id, record, created_at: now })
     }
 }
 

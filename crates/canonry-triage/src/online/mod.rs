@@ -11,10 +11,10 @@ pub(crate) mod triage_recheck;
 pub(crate) mod why_item;
 pub(crate) mod withdraw_suggestion;
 
-pub use detect_new::{DetectError, DetectOptions, Detected, Detectors, TopMatch, detect_new};
+pub use detect_new::{DetectError, DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
 pub use live_settings::{SettingsError, live_settings, triage_mode};
 pub use reactions::{ReactionsReport, poll_reactions};
-pub use triage_item::{GraceRules, TriageError, TriageRules, Triaged, triage_item};
+pub use triage_item::{GraceRules, TriageError, TriageOutcome, TriageRules, triage_item};
 pub use triage_recheck::TriageRecheck;
 pub use why_item::why_item;
 pub use withdraw_suggestion::withdraw_suggestion;

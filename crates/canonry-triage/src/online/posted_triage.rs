@@ -74,7 +74,7 @@ pub(crate) struct StandingComment {
 
 /// What the outbox says about an item.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SaidSoFar {
+pub(crate) struct PostedTriage {
     /// The comment that can be edited; `None` when there is none, or people deleted it.
     pub(crate) standing: Option<StandingComment>,
     /// How many comments were ever to be written.
@@ -87,7 +87,7 @@ pub(crate) struct SaidSoFar {
     pub(crate) is_ruled_apart: bool,
 }
 
-impl SaidSoFar {
+impl PostedTriage {
     /// Reads all entries of an item, which are in the order in which they are sent.
     pub(crate) fn read(keys: &TriageKeys, entries: &[OutboxEntry]) -> Self {
         let comments: Vec<&OutboxEntry> = entries.iter().filter(|entry| keys.is_comment(entry)).collect();
@@ -129,8 +129,7 @@ fn label_taken_off(entries: &[OutboxEntry]) -> bool {
 }
 
 fn was_so_already(entry: &OutboxEntry) -> bool {
-    let receipt: Option<Receipt> = entry.answer.clone().and_then(|answer| serde_json::from_value(answer).ok());
-    receipt.is_some_and(|receipt| receipt.already)
+    Receipt::of_entry(entry).is_some_and(|receipt| receipt.already)
 }
 
 fn edits_of<'a>(entries: &'a [OutboxEntry], comment: &str) -> impl Iterator<Item = &'a OutboxEntry> {

@@ -3,17 +3,17 @@
 use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict};
 use jiff::{SignedDuration, Timestamp};
 
-use crate::online::posted_triage::SaidSoFar;
+use crate::online::posted_triage::PostedTriage;
 
 /// All that the decision rests on.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Situation<'a> {
+pub(crate) struct TriageSituation<'a> {
     pub(crate) mode: TriageMode,
     pub(crate) verdict: Verdict,
     pub(crate) target: Option<ItemNumber>,
     pub(crate) speaking: Speaking,
     pub(crate) text: &'a str,
-    pub(crate) said: &'a SaidSoFar,
+    pub(crate) said: &'a PostedTriage,
     /// Every target that was ever named on the item, the last one first.
     pub(crate) named: &'a [ItemNumber],
     /// Whether the standing comment says that it was a mistake.
@@ -23,7 +23,7 @@ pub(crate) struct Situation<'a> {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Decision {
+pub(crate) enum TriageDecision {
     /// A new comment, the n-th, and the label.
     Comment {
         generation: usize,
@@ -52,7 +52,7 @@ pub(crate) const COOLDOWN: &str = "cooldown";
 
 /// Decides. There is one comment per item: it is edited and taken back, never repeated. Where people deleted it, only
 /// another target is worth another comment, and not before the cooldown is over.
-pub(crate) fn decide(situation: &Situation<'_>) -> Decision {
+pub(crate) fn decide(situation: &TriageSituation<'_>) -> TriageDecision {
     let why = match situation.speaking {
         Speaking::Silent(why) => why.as_str(),
         Speaking::Speak => return speak(situation),
@@ -62,29 +62,29 @@ pub(crate) fn decide(situation: &Situation<'_>) -> Decision {
     match &situation.said.standing {
         // A threshold that has moved since, or a repository that has fallen silent, makes no comment wrong.
         Some(standing) if situation.mode.speaks() && is_gone && !situation.is_withdrawn => {
-            Decision::Withdraw { comment_key: standing.key.clone() }
+            TriageDecision::Withdraw { comment_key: standing.key.clone() }
         }
-        _ => Decision::Record(why),
+        _ => TriageDecision::Record(why),
     }
 }
 
-fn speak(situation: &Situation<'_>) -> Decision {
+fn speak(situation: &TriageSituation<'_>) -> TriageDecision {
     let said = situation.said;
     if let Some(standing) = &said.standing {
         return match standing.text.as_deref() == Some(situation.text) {
-            true => Decision::Record(SAID_ALREADY),
-            false => Decision::Edit { comment_key: standing.key.clone() },
+            true => TriageDecision::Record(SAID_ALREADY),
+            false => TriageDecision::Edit { comment_key: standing.key.clone() },
         };
     }
     if let Some(last) = said.last_said_at {
         if situation.target.is_some_and(|target| situation.named.contains(&target)) {
-            return Decision::Record(COMMENT_DELETED);
+            return TriageDecision::Record(COMMENT_DELETED);
         }
         if situation.now.duration_since(last) < situation.cooldown {
-            return Decision::Record(COOLDOWN);
+            return TriageDecision::Record(COOLDOWN);
         }
     }
-    Decision::Comment { generation: said.generations + 1 }
+    TriageDecision::Comment { generation: said.generations + 1 }
 }
 
 #[cfg(test)]
@@ -92,8 +92,8 @@ mod tests {
     use canonry_domain::{ItemNumber, Speaking, TriageMode, Verdict, WhySilent};
     use jiff::{SignedDuration, Timestamp};
 
-    use super::{Decision, Situation, decide};
-    use crate::online::posted_triage::{SaidSoFar, StandingComment};
+    use super::{TriageDecision, TriageSituation, decide};
+    use crate::online::posted_triage::{PostedTriage, StandingComment};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")
@@ -103,13 +103,19 @@ mod tests {
         Timestamp::UNIX_EPOCH + SignedDuration::from_hours(hours)
     }
 
-    fn standing(text: &str) -> SaidSoFar {
+    fn standing(text: &str) -> PostedTriage {
         let standing = Some(StandingComment { key: "k".to_owned(), text: Some(text.to_owned()) });
-        SaidSoFar { standing, generations: 1, last_said_at: Some(at(0)), label_taken_off: false, is_ruled_apart: false }
+        PostedTriage {
+            standing,
+            generations: 1,
+            last_said_at: Some(at(0)),
+            label_taken_off: false,
+            is_ruled_apart: false,
+        }
     }
 
-    fn speaking<'a>(said: &'a SaidSoFar, named: &'a [ItemNumber]) -> Situation<'a> {
-        Situation {
+    fn speaking<'a>(said: &'a PostedTriage, named: &'a [ItemNumber]) -> TriageSituation<'a> {
+        TriageSituation {
             mode: TriageMode::Suggest,
             verdict: Verdict::Duplicate,
             target: Some(number(7)),
@@ -125,28 +131,28 @@ mod tests {
 
     #[test]
     fn one_comment_is_written_and_then_edited() {
-        let nothing = SaidSoFar::default();
-        assert_eq!(decide(&speaking(&nothing, &[])), Decision::Comment { generation: 1 });
+        let nothing = PostedTriage::default();
+        assert_eq!(decide(&speaking(&nothing, &[])), TriageDecision::Comment { generation: 1 });
         let same = standing("looks like #7");
-        assert_eq!(decide(&speaking(&same, &[number(7)])), Decision::Record("said_already"));
+        assert_eq!(decide(&speaking(&same, &[number(7)])), TriageDecision::Record("said_already"));
         let other = standing("looks like #8");
-        assert_eq!(decide(&speaking(&other, &[number(8)])), Decision::Edit { comment_key: "k".to_owned() });
+        assert_eq!(decide(&speaking(&other, &[number(8)])), TriageDecision::Edit { comment_key: "k".to_owned() });
         // What a check or GitHub refused was never read by anybody.
-        let refused = SaidSoFar { generations: 1, ..SaidSoFar::default() };
-        assert_eq!(decide(&speaking(&refused, &[number(7)])), Decision::Comment { generation: 2 });
+        let refused = PostedTriage { generations: 1, ..PostedTriage::default() };
+        assert_eq!(decide(&speaking(&refused, &[number(7)])), TriageDecision::Comment { generation: 2 });
     }
 
     #[test]
     fn a_deleted_comment_comes_back_only_for_another_target_and_not_soon() {
-        let deleted = SaidSoFar { generations: 1, last_said_at: Some(at(0)), ..SaidSoFar::default() };
+        let deleted = PostedTriage { generations: 1, last_said_at: Some(at(0)), ..PostedTriage::default() };
         for (named, hours, expected) in [
-            (vec![number(7)], 1, Decision::Record("comment_deleted")),
-            (vec![number(7)], 1_000, Decision::Record("comment_deleted")),
-            (vec![number(8), number(7)], 1_000, Decision::Record("comment_deleted")),
-            (vec![number(8)], 23, Decision::Record("cooldown")),
-            (vec![number(8)], 24, Decision::Comment { generation: 2 }),
+            (vec![number(7)], 1, TriageDecision::Record("comment_deleted")),
+            (vec![number(7)], 1_000, TriageDecision::Record("comment_deleted")),
+            (vec![number(8), number(7)], 1_000, TriageDecision::Record("comment_deleted")),
+            (vec![number(8)], 23, TriageDecision::Record("cooldown")),
+            (vec![number(8)], 24, TriageDecision::Comment { generation: 2 }),
         ] {
-            let situation = Situation { now: at(hours), ..speaking(&deleted, &named) };
+            let situation = TriageSituation { now: at(hours), ..speaking(&deleted, &named) };
             assert_eq!(decide(&situation), expected, "{named:?} after {hours} hours");
         }
     }
@@ -155,17 +161,17 @@ mod tests {
     fn only_what_is_no_longer_predicted_is_taken_back() {
         let said = standing("looks like #7");
         let named = [number(7)];
-        let withdraw = Decision::Withdraw { comment_key: "k".to_owned() };
-        let silent = |why| Situation { speaking: Speaking::Silent(why), ..speaking(&said, &named) };
-        let none = Situation { verdict: Verdict::NotDuplicate, target: None, ..silent(WhySilent::NotDuplicate) };
+        let withdraw = TriageDecision::Withdraw { comment_key: "k".to_owned() };
+        let silent = |why| TriageSituation { speaking: Speaking::Silent(why), ..speaking(&said, &named) };
+        let none = TriageSituation { verdict: Verdict::NotDuplicate, target: None, ..silent(WhySilent::NotDuplicate) };
         assert_eq!(decide(&none), withdraw);
-        assert_eq!(decide(&Situation { is_withdrawn: true, ..none }), Decision::Record("not_duplicate"));
-        assert_eq!(decide(&Situation { target: Some(number(8)), ..silent(WhySilent::BelowThreshold) }), withdraw);
-        assert_eq!(decide(&silent(WhySilent::BelowThreshold)), Decision::Record("below_threshold"));
-        assert_eq!(decide(&silent(WhySilent::FallenSilent)), Decision::Record("fallen_silent"));
-        let shadow = Situation { mode: TriageMode::Shadow, speaking: Speaking::Silent(WhySilent::Mode), ..none };
-        assert_eq!(decide(&shadow), Decision::Record("mode"));
-        let nothing = SaidSoFar::default();
-        assert_eq!(decide(&Situation { said: &nothing, ..none }), Decision::Record("not_duplicate"));
+        assert_eq!(decide(&TriageSituation { is_withdrawn: true, ..none }), TriageDecision::Record("not_duplicate"));
+        assert_eq!(decide(&TriageSituation { target: Some(number(8)), ..silent(WhySilent::BelowThreshold) }), withdraw);
+        assert_eq!(decide(&silent(WhySilent::BelowThreshold)), TriageDecision::Record("below_threshold"));
+        assert_eq!(decide(&silent(WhySilent::FallenSilent)), TriageDecision::Record("fallen_silent"));
+        let shadow = TriageSituation { mode: TriageMode::Shadow, speaking: Speaking::Silent(WhySilent::Mode), ..none };
+        assert_eq!(decide(&shadow), TriageDecision::Record("mode"));
+        let nothing = PostedTriage::default();
+        assert_eq!(decide(&TriageSituation { said: &nothing, ..none }), TriageDecision::Record("not_duplicate"));
     }
 }

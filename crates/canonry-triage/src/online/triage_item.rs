@@ -1,9 +1,11 @@
 //! Triage of one item: what is said about it, recorded, and said on GitHub when the repository wants that.
 
+use std::collections::BTreeMap;
+
 use canonry_domain::{
-    ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, Maintainers, OnlineVerdict,
-    PLAN_LIFETIME, POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, has_protected_label,
-    may_announce_close, speaking, triage_failed, withdrawn_text,
+    ClosesIn, Component, GraceCandidate, Item, ItemNumber, ItemState, ItemType, OnlineVerdict, PLAN_LIFETIME,
+    POSSIBLE_DUPLICATE, PairItem, Probability, RepoName, TriageMode, has_protected_label, may_announce_close, speaking,
+    triage_failed, withdrawn_text,
 };
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_models::chat::BudgetRefusal;
@@ -16,11 +18,13 @@ use tokio::sync::Mutex;
 
 use crate::corpus::analyze_intent::{AnalyzeFailure, AnalyzeOptions, IntentExtractor, analyze_intent};
 use crate::grace::begin_grace::announces_close;
-use crate::online::detect_new::{DetectError, DetectOptions, Detectors, TopMatch, closed_matches, detect_new, fetch};
-use crate::online::posted_triage::{SaidSoFar, TriageKeys};
-use crate::online::suggestion_comment::{About, suggestion_of};
-use crate::online::triage_decision::{ABOVE_THRESHOLD, Decision, NO_LONGER_PREDICTED, Situation, decide};
-use crate::retrieval::boilerplate::stored_boilerplate;
+use crate::judge::known_duplicates::KnownDuplicates;
+use crate::online::detect_new::{
+    DetectError, DetectOptions, Detection, Detectors, TopMatch, closed_matches, detect_item, fetch_changes,
+};
+use crate::online::posted_triage::{PostedTriage, TriageKeys};
+use crate::online::suggestion_comment::{SuggestedItem, suggestion_of};
+use crate::online::triage_decision::{ABOVE_THRESHOLD, NO_LONGER_PREDICTED, TriageDecision, TriageSituation, decide};
 use crate::retrieval::embed::{EmbedFailure, EmbedOptions, EmbedSource, embed};
 
 /// How a repository wants its items triaged.
@@ -47,7 +51,7 @@ pub struct GraceRules {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Triaged {
+pub struct TriageOutcome {
     /// What is said about the item; `None` when it was not looked at.
     pub verdict: Option<OnlineVerdict>,
     pub triage_id: Option<i64>,
@@ -79,61 +83,59 @@ pub enum TriageError {
 /// Triages one item: looks at it, records what is said, and stores what is to be written on GitHub. Nothing is sent from
 /// here. Without an outbox it goes as in shadow mode.
 ///
-/// The run's id makes it one triage: a second call with the same id goes on where the first one ended, and neither
-/// records nor writes anything twice.
+/// The item is believed as it is: who has it from a webhook or from GitHub need not ask again, and right before anything
+/// is sent the live issue is read ([`crate::TriageRecheck`]). The run's id makes it one triage: a second call with the same
+/// id goes on where the first one ended, and neither records nor writes anything twice.
 #[expect(clippy::too_many_arguments, reason = "who, what, with what and by which rules; each is another thing")]
 pub async fn triage_item(
     store: &Store,
     outbox: Option<&Outbox>,
     repo: &Repo,
-    item_type: ItemType,
-    number: ItemNumber,
+    mut item: Item,
     with: Detectors<'_>,
     options: &DetectOptions,
     rules: &TriageRules,
     now: Timestamp,
-) -> Result<Triaged, TriageError> {
+) -> Result<TriageOutcome, TriageError> {
     if rules.mode == TriageMode::Off {
-        return Ok(Triaged::untouched("mode"));
+        return Ok(TriageOutcome::untouched("mode"));
     }
-    let options = DetectOptions { item_type: Some(item_type), number, ..options.clone() };
-    if let Some(begun) = begun_before(store, repo, &options, item_type).await? {
-        let item = store.corpus().item(repo.id, item_type, number).await?;
-        let item = item.ok_or_else(|| StoreError::Damaged(format!("#{number} has a record and is not there")))?;
-        let triage = Triage { store, outbox, repo, item: &item, rules, now };
+    if let Some(begun) = begun_before(store, repo, &item, &options.run_id).await? {
+        let known = KnownDuplicates::load(store, repo, item.item_type, begun.record.effective_source).await?;
+        let triage = TriageRun { store, outbox, repo, item: &item, known: &known, rules, now };
         let closed = match triage.is_carried_out(begun.id).await? {
             true => Vec::new(),
-            false => closed_matches(store, repo, &item, &begun.record, with, &options).await?,
+            false => closed_matches(store, repo, &item, &begun.record, with, options).await?,
         };
-        return triage.settle(begun, &closed, None).await;
+        let neighbours = triage.named_items(&begun.record).await?;
+        return triage.settle(begun, &neighbours, &closed, None).await;
     }
-    let (repo, item) = match present_item(store, repo, item_type, with, &options).await? {
-        Some(present) => present,
-        None => return Ok(Triaged::untouched("gone")),
-    };
     if let Some(why) = left_alone(&item, rules) {
-        return Ok(Triaged::untouched(why));
+        return Ok(TriageOutcome::untouched(why));
     }
-    // It has just been brought up to date.
-    let with = Detectors { github: None, ..with };
-    let detected = match detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await {
+    if let (ItemType::Pr, Some(github)) = (item.item_type, with.github) {
+        let changes = fetch_changes(github, repo, item.number).await?;
+        item = store.corpus().upsert_pull_changes(repo, &item, changes, now).await?;
+    }
+    let found = match detect_item(store, repo, &item, with, options, now).await {
         Err(DetectError::TooFewEmbedded { .. }) => {
-            catch_up(store, &repo, with, now).await?;
-            detect_new(store, &repo.name, Some(repo.clone()), with, &options, now).await?.1
+            catch_up(store, repo, with, now).await?;
+            detect_item(store, repo, &item, with, options, now).await?
         }
-        answer => answer?.1,
+        found => found?,
     };
+    let Detection { detected, record, known, neighbours } = found;
     let unasked = options.budget.refusal().map(BudgetRefusal::as_str);
     if triage_failed(&detected.verdict.reason) && unasked.is_none() {
         let why = detected.judge_failure.unwrap_or_else(|| detected.verdict.reason.clone());
-        return Err(TriageError::JudgeFailed { repo: repo.name, number, why });
+        return Err(TriageError::JudgeFailed { repo: repo.name.clone(), number: item.number, why });
     }
-    let record = stored_record(store, &repo, item_type, number, detected.triage_id).await?;
     let closed: Vec<TopMatch> = detected.top_matches.into_iter().filter(|one| one.state == ItemState::Closed).collect();
-    Triage { store, outbox, repo: &repo, item: &detected.item, rules, now }.settle(record, &closed, unasked).await
+    let triage = TriageRun { store, outbox, repo, item: &item, known: &known, rules, now };
+    triage.settle(record, &neighbours, &closed, unasked).await
 }
 
-impl Triaged {
+impl TriageOutcome {
     fn untouched(why: &str) -> Self {
         Self { verdict: None, triage_id: None, action: None, reason: why.to_owned() }
     }
@@ -154,52 +156,21 @@ impl Triaged {
 async fn begun_before(
     store: &Store,
     repo: &Repo,
-    options: &DetectOptions,
-    item_type: ItemType,
+    item: &Item,
+    run_id: &str,
 ) -> Result<Option<StoredTriageRecord>, StoreError> {
-    let number = options.number;
-    let Some(id) = store.duplicates().triage_record_of_run(repo.id, item_type, number, &options.run_id).await? else {
+    let (item_type, number) = (item.item_type, item.number);
+    let Some(id) = store.duplicates().triage_record_of_run(repo.id, item_type, number, run_id).await? else {
         return Ok(None);
     };
-    let record = stored_record(store, repo, item_type, number, id).await?;
+    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
+    let record = records.into_iter().find(|record| record.id == id);
+    let record = record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))?;
     if !triage_failed(&record.record.reason) {
         return Ok(Some(record));
     }
     let actions = store.duplicates().triage_actions_of(repo.id, item_type, number).await?;
     Ok(actions.iter().any(|stored| stored.action.triage_id == id).then_some(record))
-}
-
-async fn stored_record(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    number: ItemNumber,
-    id: i64,
-) -> Result<StoredTriageRecord, StoreError> {
-    let records = store.duplicates().triage_records_of(repo.id, item_type, number).await?;
-    let record = records.into_iter().find(|record| record.id == id);
-    record.ok_or_else(|| StoreError::Damaged(format!("the triage record {id} is not there")))
-}
-
-/// The item as it is now, fresh from GitHub where that can be asked; `None` when GitHub does not have it any more.
-async fn present_item(
-    store: &Store,
-    repo: &Repo,
-    item_type: ItemType,
-    with: Detectors<'_>,
-    options: &DetectOptions,
-) -> Result<Option<(Repo, Item)>, TriageError> {
-    let Some(github) = with.github else {
-        let item = store.corpus().item(repo.id, item_type, options.number).await?;
-        let unknown =
-            || DetectError::Unknown { repo: repo.name.clone(), what: item_type.in_words(), number: options.number };
-        return Ok(Some((repo.clone(), item.ok_or_else(unknown)?)));
-    };
-    match fetch(store, github, &repo.name, options).await {
-        Ok(present) => Ok(Some(present)),
-        Err(DetectError::Unknown { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Why an item is not looked at.
@@ -238,25 +209,26 @@ async fn catch_up(store: &Store, repo: &Repo, with: Detectors<'_>, now: Timestam
 
 /// What would be said, and what was.
 #[derive(Clone, Copy)]
-struct Spoken<'a> {
+struct SuggestionState<'a> {
     text: &'a str,
-    said: &'a SaidSoFar,
+    said: &'a PostedTriage,
     /// Every target that was named, the last one first.
     named: &'a [ItemNumber],
     grace: Option<&'a GraceRules>,
 }
 
 /// One item whose record is stored.
-struct Triage<'a> {
+struct TriageRun<'a> {
     store: &'a Store,
     outbox: Option<&'a Outbox>,
     repo: &'a Repo,
     item: &'a Item,
+    known: &'a KnownDuplicates,
     rules: &'a TriageRules,
     now: Timestamp,
 }
 
-impl Triage<'_> {
+impl TriageRun<'_> {
     /// Whether everything that a record led to is stored, so that no words are needed for it any more.
     async fn is_carried_out(&self, triage_id: i64) -> Result<bool, StoreError> {
         let actions = self.actions().await?;
@@ -277,23 +249,28 @@ impl Triage<'_> {
     async fn settle(
         &self,
         record: StoredTriageRecord,
+        neighbours: &BTreeMap<ItemNumber, Item>,
         closed: &[TopMatch],
         unasked: Option<&'static str>,
-    ) -> Result<Triaged, TriageError> {
+    ) -> Result<TriageOutcome, TriageError> {
         let keys = self.keys();
         let earlier = self.actions().await?;
-        let grace = self.announced_grace(&record, &earlier).await?;
+        // What a person ruled it a duplicate of need not be near.
+        let find = |number: ItemNumber| neighbours.get(&number).or_else(|| self.known.item(number));
+        let target = record.record.target.and_then(find);
+        let grace = self.announced_grace(&record, target, &earlier).await?;
         let closes = grace.map(|grace| ClosesIn { hours: grace.hours, handle: &grace.handle });
-        let about = About { store: self.store, repo: self.repo, item: self.item, closes };
-        let text = suggestion_of(about, &record.record, closed, self.rules.max_candidates).await?;
+        let pair =
+            SuggestedItem { repo: &self.repo.name, item: self.item, boilerplate: self.known.boilerplate(), closes };
+        let text = suggestion_of(pair, &record.record, neighbours, closed, self.rules.max_candidates);
         let text = text.unwrap_or_default();
         let entries = self.store.outbox().of_item(self.repo.id, self.item.number).await?;
-        let said = SaidSoFar::read(&keys, &entries);
+        let said = PostedTriage::read(&keys, &entries);
         let named = self.named_targets(&earlier, &entries).await?;
         let actions = match earlier.iter().any(|stored| stored.action.triage_id == record.id) {
             true => earlier,
             false => {
-                let spoken = Spoken { text: &text, said: &said, named: &named, grace };
+                let spoken = SuggestionState { text: &text, said: &said, named: &named, grace };
                 let action = self.decide(&record, spoken, &earlier, unasked).await?;
                 self.store.duplicates().record_triage_action(&action, self.now).await?;
                 self.actions().await?
@@ -307,7 +284,7 @@ impl Triage<'_> {
         if actions.first().is_some_and(|latest| latest.action.triage_id == record.id) {
             self.carry_out(action, text, &said, &named).await?;
         }
-        Ok(Triaged::of(&record, action))
+        Ok(TriageOutcome::of(&record, action))
     }
 
     /// The rules of the close that the suggestion announces; `None` when it announces none. A triage that was decided
@@ -315,6 +292,7 @@ impl Triage<'_> {
     async fn announced_grace(
         &self,
         record: &StoredTriageRecord,
+        target: Option<&Item>,
         earlier: &[StoredTriageAction],
     ) -> Result<Option<&GraceRules>, StoreError> {
         let Some(grace) = self.rules.grace.as_ref().filter(|_| self.rules.mode == TriageMode::Grace) else {
@@ -323,21 +301,12 @@ impl Triage<'_> {
         if let Some(decided) = earlier.iter().find(|stored| stored.action.triage_id == record.id) {
             return Ok((decided.action.reason == announces_close(grace.hours)).then_some(grace));
         }
-        let list = self.store.repos().maintainers(self.repo.id).await?;
-        let maintainers: Option<Maintainers> = list.map(|list| list.logins.into_iter().collect());
-        let own = stored_boilerplate(self.store, self.repo, self.item.item_type).await?.own(self.item);
-        let target = match record.record.target {
-            Some(target) => self.store.corpus().item(self.repo.id, self.item.item_type, target).await?,
-            None => None,
-        };
+        let (own, number) = (self.known.boilerplate().own(self.item), self.item.number);
         let candidate = GraceCandidate {
             item: &own,
-            own_comments: self.own_comments(self.item.number).await?,
-            target: match &target {
-                Some(item) => Some(PairItem { item, own_comments: self.own_comments(item.number).await? }),
-                None => None,
-            },
-            is_target_closing: match &target {
+            own_comments: self.known.own_comments(number),
+            target: target.map(|item| PairItem { item, own_comments: self.known.own_comments(item.number) }),
+            is_target_closing: match target {
                 Some(target) => self.closes_onto_this(target.number).await?,
                 None => false,
             },
@@ -345,14 +314,13 @@ impl Triage<'_> {
             confidence: record.record.confidence,
             min_close: grace.min_close,
             protected_labels: &grace.protected_labels,
-            maintainers: maintainers.as_ref(),
-            has_a_past: self.has_a_past(earlier).await?,
+            maintainers: self.known.known_maintainers(),
+            // Nobody is notified of an edited comment, and people may have answered it already.
+            has_a_past: earlier.iter().any(|stored| stored.action.action != TriageActionKind::Recorded)
+                || self.known.has_a_past(number)
+                || !self.store.close().graces_of_item(self.repo.id, self.item.item_type, number).await?.is_empty(),
         };
         Ok(may_announce_close(&candidate).then_some(grace))
-    }
-
-    async fn own_comments(&self, number: ItemNumber) -> Result<u32, StoreError> {
-        Ok(self.store.outbox().own_comments(self.repo.id, Some(number)).await?.get(&number).copied().unwrap_or(0))
     }
 
     /// Whether another item is to be closed as a duplicate of this one.
@@ -361,31 +329,10 @@ impl Triage<'_> {
         self.store.plans().is_closing_towards(self.repo.id, self.item.item_type, pair, since).await
     }
 
-    /// Whether people or Canonry have dealt with the item in a way that leaves its close to people.
-    async fn has_a_past(&self, earlier: &[StoredTriageAction]) -> Result<bool, StoreError> {
-        // Nobody is told of an edited comment, and people may have answered it already.
-        if earlier.iter().any(|stored| stored.action.action != TriageActionKind::Recorded) {
-            return Ok(true);
-        }
-        let (store, repo, item_type, number) = (self.store, self.repo.id, self.item.item_type, self.item.number);
-        if !store.close().graces_of_item(repo, item_type, number).await?.is_empty() {
-            return Ok(true);
-        }
-        if store.plans().applied_closes(repo, item_type).await?.iter().any(|close| close.number == number) {
-            return Ok(true);
-        }
-        let overrides = store.duplicates().overrides(repo, Some(item_type)).await?;
-        if overrides.iter().any(|ruled| ruled.item == number || ruled.other == Some(number)) {
-            return Ok(true);
-        }
-        let reopened = store.learning().reopened_numbers(repo).await?;
-        Ok(item_type == ItemType::Issue && reopened.iter().any(|(reopened, _)| *reopened == number))
-    }
-
     async fn decide(
         &self,
         record: &StoredTriageRecord,
-        Spoken { text, said, named, grace }: Spoken<'_>,
+        SuggestionState { text, said, named, grace }: SuggestionState<'_>,
         earlier: &[StoredTriageAction],
         unasked: Option<&'static str>,
     ) -> Result<TriageAction, StoreError> {
@@ -400,9 +347,9 @@ impl Triage<'_> {
             .is_some_and(|stored| stored.action.action == TriageActionKind::Withdrawn)
             || said.is_ruled_apart;
         let decision = if let Some(why) = unasked {
-            Decision::Record(why)
+            TriageDecision::Record(why)
         } else {
-            decide(&Situation {
+            decide(&TriageSituation {
                 mode,
                 verdict,
                 target,
@@ -417,14 +364,16 @@ impl Triage<'_> {
         };
         let speaks = grace.map_or_else(|| ABOVE_THRESHOLD.to_owned(), |grace| announces_close(grace.hours));
         let (action, reason, comment_key) = match decision {
-            Decision::Comment { generation } => {
+            TriageDecision::Comment { generation } => {
                 (TriageActionKind::Commented, speaks, Some(self.keys().comment(generation)))
             }
-            Decision::Edit { comment_key } => (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key)),
-            Decision::Withdraw { comment_key } => {
+            TriageDecision::Edit { comment_key } => {
+                (TriageActionKind::Edited, ABOVE_THRESHOLD.to_owned(), Some(comment_key))
+            }
+            TriageDecision::Withdraw { comment_key } => {
                 (TriageActionKind::Withdrawn, NO_LONGER_PREDICTED.to_owned(), Some(comment_key))
             }
-            Decision::Record(why) => {
+            TriageDecision::Record(why) => {
                 let standing = said.standing.as_ref().map(|standing| standing.key.clone());
                 (TriageActionKind::Recorded, why.to_owned(), standing)
             }
@@ -446,7 +395,7 @@ impl Triage<'_> {
         &self,
         action: &TriageAction,
         text: String,
-        said: &SaidSoFar,
+        said: &PostedTriage,
         named: &[ItemNumber],
     ) -> Result<(), OutboxError> {
         let (Some(outbox), Some(comment_key)) = (self.outbox, action.comment_key.clone()) else { return Ok(()) };
@@ -474,6 +423,13 @@ impl Triage<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The items that a stored record names, as they are now.
+    async fn named_items(&self, record: &NewTriageRecord) -> Result<BTreeMap<ItemNumber, Item>, StoreError> {
+        let numbers: Vec<ItemNumber> = record.candidates.iter().map(|one| one.number).chain(record.target).collect();
+        let items = self.store.corpus().items_by_number(self.repo.id, self.item.item_type, &numbers).await?;
+        Ok(items.into_iter().map(|item| (item.number, item)).collect())
     }
 
     fn keys(&self) -> TriageKeys {

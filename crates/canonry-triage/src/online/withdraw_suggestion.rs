@@ -4,7 +4,7 @@ use canonry_domain::{ItemNumber, ItemType, Login, POSSIBLE_DUPLICATE, ruled_apar
 use canonry_github::outbox::{Outbox, OutboxError, Write};
 use canonry_store::{Repo, Store, TriageActionKind};
 
-use crate::online::posted_triage::{SaidSoFar, TriageKeys};
+use crate::online::posted_triage::{PostedTriage, TriageKeys};
 
 /// Lets the suggestion on an item say who ruled, and takes the label off; `false` when no suggestion stands that names the
 /// other item. `ruling` makes it one withdrawal, however often it is asked for.
@@ -26,7 +26,7 @@ pub async fn withdraw_suggestion(
     let named = records.iter().find(|record| record.id == said.triage_id).and_then(|record| record.record.target);
     let keys = TriageKeys { repo: repo.id, item_type, number };
     let entries = store.outbox().of_item(repo.id, number).await?;
-    let so_far = SaidSoFar::read(&keys, &entries);
+    let so_far = PostedTriage::read(&keys, &entries);
     let Some(standing) = so_far.standing.filter(|_| named == Some(target)) else { return Ok(false) };
     let edit = Write::EditComment { comment_key: standing.key, body: ruled_apart_text(item_type, target, by) };
     outbox.enqueue(repo.id, number, &keys.ruled(ruling), edit).await?;

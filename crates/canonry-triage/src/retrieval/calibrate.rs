@@ -8,7 +8,7 @@ use canonry_retrieval::{CreationOrder, RetrievalMode, duplicate_clusters};
 use canonry_store::{Store, StoreError};
 use jiff::Timestamp;
 
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 /// What was fitted, and to how many pairs.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,7 +45,7 @@ pub async fn calibrate(
         rows.values().filter_map(|row| Some((row.number, row.duplicate_of?))).collect();
     let clusters: BTreeMap<ItemNumber, BTreeSet<ItemNumber>> = duplicate_clusters(links);
     let order = CreationOrder::of(rows.values().map(|row| (row.number, row.created_at)));
-    let wanted = Wanted { mode: RetrievalMode::Dense, k: NEAREST, min_score: Similarity::ZERO, state: None };
+    let wanted = NeighbourQuery { mode: RetrievalMode::Dense, k: NEAREST, min_score: Similarity::ZERO, state: None };
     let mut data = CalibrationData::default();
     for query in order.queries(&clusters) {
         let Some(entry) = neighbourhood.entry(query.number).await?.filter(|entry| entry.vector.is_some()) else {

@@ -8,12 +8,12 @@ use canonry_store::{CandidateMember, IndexRow, NewCandidateSet, Repo, Representa
 use jiff::Timestamp;
 
 use crate::judge::known_duplicates::KnownDuplicates;
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 /// Which sets to make.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CandidateOptions {
-    pub wanted: Wanted,
+    pub wanted: NeighbourQuery,
     /// In which state the items must be whose neighbours are looked for; `None` for any.
     pub source_state: Option<ItemState>,
     /// Only the neighbours of these, and only those outside of their own cluster; `None` for those of every item.
@@ -70,7 +70,7 @@ pub async fn candidates(
             && neighbourhood.has_content(number)
     });
     let mut report = CandidatesReport { discovered: sources.len() as u64, ..CandidatesReport::default() };
-    let compared = Compared { representation: neighbourhood.representation(), stand_ins, options };
+    let compared = BatchContext { representation: neighbourhood.representation(), stand_ins, options };
     let mut done = 0;
     for batch in sources.chunks(BATCH) {
         let by_cards = write_sets(store, repo, neighbourhood, &compared, batch, now).await?;
@@ -103,14 +103,14 @@ const BATCH: usize = 64;
 
 /// What became of a batch.
 #[derive(Default)]
-struct Written {
+struct BatchSets {
     sets: Vec<WrittenSet>,
     without_vector: Vec<ItemNumber>,
     changed: u64,
 }
 
 /// What all batches have in common.
-struct Compared<'a> {
+struct BatchContext<'a> {
     /// What the sets are stored under: an item that is compared by its text for want of a card belongs to the others
     /// all the same.
     representation: Representation,
@@ -123,13 +123,13 @@ async fn write_sets(
     store: &Store,
     repo: &Repo,
     neighbourhood: &Neighbourhood,
-    compared: &Compared<'_>,
+    compared: &BatchContext<'_>,
     numbers: &[ItemNumber],
     now: Timestamp,
-) -> Result<Written, RetrievalError> {
+) -> Result<BatchSets, RetrievalError> {
     let (item_type, wanted) = (neighbourhood.item_type(), compared.options.wanted);
     let mut entries = neighbourhood.entries(numbers).await?;
-    let mut written = Written { changed: (numbers.len() - entries.len()) as u64, ..Written::default() };
+    let mut written = BatchSets { changed: (numbers.len() - entries.len()) as u64, ..BatchSets::default() };
     if wanted.mode != RetrievalMode::Lexical {
         entries.retain(|entry| {
             if entry.vector.is_none() {

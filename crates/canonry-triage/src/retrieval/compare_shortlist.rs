@@ -7,10 +7,10 @@ use canonry_domain::{ItemNumber, TokenVectors};
 use canonry_retrieval::{Candidate, CandidatePool, Hit, LateQuery, RetrievalMode, SHORTLIST, rank};
 use canonry_store::IndexRow;
 
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 /// A query and the candidates that were found for it.
-pub(crate) struct Asked {
+pub(crate) struct RankingQuery {
     /// The item that it is, if it is one.
     pub(crate) item: Option<ItemNumber>,
     /// The vectors of its tokens; those of an item are read.
@@ -25,7 +25,11 @@ type Tokens = HashMap<ItemNumber, Arc<TokenVectors>>;
 
 impl Neighbourhood {
     /// The candidates of each query in their order, best first.
-    pub(crate) async fn ranked(&self, asked: Vec<Asked>, wanted: Wanted) -> Result<Vec<Vec<Hit>>, RetrievalError> {
+    pub(crate) async fn ranked(
+        &self,
+        asked: Vec<RankingQuery>,
+        wanted: NeighbourQuery,
+    ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
         let mut ranked = Vec::with_capacity(asked.len());
         for together in asked.chunks(TOGETHER) {
             let tokens = match wanted.mode {
@@ -38,7 +42,7 @@ impl Neighbourhood {
         Ok(ranked)
     }
 
-    fn rank(&self, asked: &Asked, tokens: &Tokens, wanted: Wanted) -> Vec<Hit> {
+    fn rank(&self, asked: &RankingQuery, tokens: &Tokens, wanted: NeighbourQuery) -> Vec<Hit> {
         let own = asked.item.and_then(|number| self.rows().get(&number));
         let own_tokens = asked.tokens.as_ref().or_else(|| tokens.get(&asked.item?));
         let query = own_tokens.and_then(|tokens| LateQuery::of(tokens));
@@ -59,7 +63,7 @@ impl Neighbourhood {
     }
 
     /// The token vectors of the queries' items and of their candidates, as far as there are any.
-    async fn tokens_for(&self, asked: &[Asked]) -> Result<Tokens, RetrievalError> {
+    async fn tokens_for(&self, asked: &[RankingQuery]) -> Result<Tokens, RetrievalError> {
         // Typed words without token vectors are compared with nobody's.
         let compared = || asked.iter().filter(|asked| asked.tokens.is_some() || asked.item.is_some());
         let own = compared().filter(|asked| asked.tokens.is_none()).filter_map(|asked| asked.item);

@@ -111,7 +111,7 @@ pub async fn embed(
     progress: &mut (dyn FnMut(&EmbedReport) + Send),
 ) -> Result<EmbedReport, Box<EmbedFailure>> {
     let mut report = EmbedReport::default();
-    let run = Run { store, embedder, repo, now };
+    let run = EmbedRun { store, embedder, repo, now };
     for item_type in ItemType::one_or_all(options.item_type) {
         if let Err(error) = refresh_boilerplate(store, repo, item_type, now).await {
             return Err(Box::new(EmbedFailure { so_far: report, numbers: Vec::new(), cause: error.into() }));
@@ -122,14 +122,15 @@ pub async fn embed(
         sources.push(options.source);
     }
     for source in sources {
-        if let Err(Stopped { numbers, cause }) = run.embed_all(source, options, &mut report, progress).await {
+        if let Err(FailedBatch { numbers, cause }) = run.embed_all(source, options, &mut report, progress).await {
             return Err(Box::new(EmbedFailure { so_far: report, numbers, cause }));
         }
     }
     Ok(report)
 }
 
-/// Embeds one item, unless its present text has a vector of this source by this model.
+/// The vector of an item's present text, made and stored unless it is there already. `None` for an item without a card
+/// where cards are embedded.
 pub(crate) async fn embed_item(
     store: &Store,
     embedder: &dyn Embedder,
@@ -137,51 +138,50 @@ pub(crate) async fn embed_item(
     item: &Item,
     source: EmbedSource,
     now: Timestamp,
-) -> Result<(), EmbedRunError> {
+) -> Result<Option<Vec<f32>>, EmbedRunError> {
     let key = source.key(embedder.model_id());
-    let known = store.corpus().index_entries(repo.id, item.item_type, &[item.number], Some(&key)).await?;
-    if known.first().is_some_and(|entry| entry.vector.is_some()) {
-        return Ok(());
+    if let Some(vector) = store.corpus().item_vector(repo.id, item.item_type, item.number, &key).await? {
+        return Ok(Some(vector));
     }
-    let run = Run { store, embedder, repo, now };
+    let run = EmbedRun { store, embedder, repo, now };
     let texts = run.texts(source, vec![item.clone()]).await?;
     let kept = run.stored_dimension(&key).await?;
     // A text that the model refuses must be an error here: nobody else would tell.
     let mut report = EmbedReport { refused: vec![(item.number, String::new()); REFUSALS], ..EmbedReport::default() };
-    run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
+    let mut made = run.embed_batch(&key, kept, texts.ready, &mut report).await.map_err(|stopped| stopped.cause)?;
     if let Some(dim) = embedder.dimension() {
         store.corpus().ensure_vector_index(dim).await?;
     }
-    Ok(())
+    Ok(made.pop().map(|embedding| embedding.vector))
 }
 
 /// Where a run stopped: the items of the batch that failed, and why.
-struct Stopped {
+struct FailedBatch {
     numbers: Vec<ItemNumber>,
     cause: EmbedRunError,
 }
 
-impl From<StoreError> for Stopped {
+impl From<StoreError> for FailedBatch {
     fn from(error: StoreError) -> Self {
         Self { numbers: Vec::new(), cause: error.into() }
     }
 }
 
-struct Run<'a> {
+struct EmbedRun<'a> {
     store: &'a Store,
     embedder: &'a dyn Embedder,
     repo: &'a Repo,
     now: Timestamp,
 }
 
-impl Run<'_> {
+impl EmbedRun<'_> {
     async fn embed_all(
         &self,
         source: EmbedSource,
         options: EmbedOptions,
         report: &mut EmbedReport,
         progress: &mut (dyn FnMut(&EmbedReport) + Send),
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), FailedBatch> {
         let key = source.key(self.embedder.model_id());
         let filter =
             EmbedFilter { item_type: options.item_type, state: options.state, only_changed: options.only_changed };
@@ -206,7 +206,7 @@ impl Run<'_> {
     }
 
     /// The texts to embed; an item without a card of its present text has none.
-    async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<Texts, StoreError> {
+    async fn texts(&self, source: EmbedSource, items: Vec<Item>) -> Result<EmbedTexts, StoreError> {
         let found = items.len() as u64;
         let mut shared = HashMap::new();
         for item_type in items.iter().map(|item| item.item_type) {
@@ -229,7 +229,7 @@ impl Run<'_> {
             };
             ready.extend(text.map(|text| (item, text)));
         }
-        Ok(Texts { found, ready })
+        Ok(EmbedTexts { found, ready })
     }
 
     /// How long the vectors are that the model gave to other items of the repository.
@@ -250,7 +250,7 @@ impl Run<'_> {
         kept: Option<usize>,
         mut ready: Vec<(Item, String)>,
         report: &mut EmbedReport,
-    ) -> Result<(), Stopped> {
+    ) -> Result<Vec<NewEmbedding>, FailedBatch> {
         let made = loop {
             let texts: Vec<String> = ready.iter().map(|(_, text)| text.clone()).collect();
             match self.embedder.embed_with_tokens(&texts, InputType::Document).await {
@@ -264,7 +264,7 @@ impl Run<'_> {
                     _ => {
                         let range = error.texts().unwrap_or(0..ready.len());
                         let numbers = ready.get(range).unwrap_or(&ready).iter().map(|(item, _)| item.number).collect();
-                        return Err(Stopped { numbers, cause: error.into() });
+                        return Err(FailedBatch { numbers, cause: error.into() });
                     }
                 },
             }
@@ -274,7 +274,7 @@ impl Run<'_> {
         {
             let (item_type, number, model, found) = (item.item_type, item.number, key.model.clone(), made.vector.len());
             let cause = EmbedRunError::OtherDimension { item_type, number, model, stored, found };
-            return Err(Stopped { numbers: Vec::new(), cause });
+            return Err(FailedBatch { numbers: Vec::new(), cause });
         }
         let embeddings: Vec<NewEmbedding> = ready
             .iter()
@@ -289,7 +289,7 @@ impl Run<'_> {
             .collect();
         self.store.corpus().write_embeddings(self.repo.id, key, &embeddings, self.now).await?;
         report.embedded += embeddings.len() as u64;
-        Ok(())
+        Ok(embeddings)
     }
 }
 
@@ -305,7 +305,7 @@ fn refused_text(error: &EmbedError) -> Option<usize> {
     }
 }
 
-struct Texts {
+struct EmbedTexts {
     found: u64,
     ready: Vec<(Item, String)>,
 }

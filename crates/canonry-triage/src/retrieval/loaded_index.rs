@@ -15,7 +15,7 @@ use crate::retrieval::index_upkeep::{
     index_anew, is_stale, kept_on_disk, off_async_threads, snapshot_place, stored_index, up_to_date,
 };
 use crate::retrieval::neighbourhood::{RetrievalError, is_blank};
-use crate::retrieval::token_cache::TokenCache;
+use crate::retrieval::token_cache::TokenVectorCache;
 
 /// What is indexed, and where it is read from.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ pub(crate) struct LoadedIndex {
     /// Where the database compares vectors; `None` where the index holds them.
     pub(crate) sample: Option<VectorSample>,
     /// The vectors of tokens that were read last.
-    tokens: Mutex<TokenCache>,
+    tokens: Mutex<TokenVectorCache>,
     version: IndexVersion,
     /// Everything but the token vectors, when it was measured last.
     measured_bytes: usize,
@@ -103,7 +103,7 @@ impl LoadedIndex {
             open: OpenItems::default(),
             boilerplate,
             sample: None,
-            tokens: Mutex::new(TokenCache::new(TOKENS_KEPT)),
+            tokens: Mutex::new(TokenVectorCache::new(TOKENS_KEPT)),
             version,
             measured_bytes: 0,
             changes_since_measured: 0,
@@ -207,7 +207,7 @@ impl LoadedIndex {
         self.open
     }
 
-    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenCache> {
+    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenVectorCache> {
         lock(&self.tokens)
     }
 
@@ -274,7 +274,7 @@ impl OpenItems {
     }
 }
 
-fn lock(tokens: &Mutex<TokenCache>) -> MutexGuard<'_, TokenCache> {
+fn lock(tokens: &Mutex<TokenVectorCache>) -> MutexGuard<'_, TokenVectorCache> {
     tokens.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -19,6 +19,6 @@ pub use candidates::{CandidateOptions, CandidatesReport, WrittenSet, candidates}
 pub use embed::{EmbedFailure, EmbedOptions, EmbedReport, EmbedRunError, EmbedSource, embed};
 pub use index_cache::{DEFAULT_INDEX_MEMORY, IndexCache};
 pub use index_upkeep::remove_indexes;
-pub use neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+pub use neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 pub use read_templates::read_templates;
 pub use search::{FoundItem, SearchError, SearchFor, SearchOptions, search};

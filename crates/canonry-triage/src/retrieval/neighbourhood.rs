@@ -14,9 +14,9 @@ use canonry_retrieval::{
 use canonry_store::{EmbeddingKey, IndexEntry, IndexRow, Repo, Representation, Store, StoreError};
 use tokio::sync::OwnedRwLockReadGuard;
 
-use crate::retrieval::compare_shortlist::{Asked, on_all_cores};
+use crate::retrieval::compare_shortlist::{RankingQuery, on_all_cores};
 use crate::retrieval::loaded_index::{IndexSource, LoadedIndex, OpenItems, VectorSample};
-use crate::retrieval::token_cache::TokenCache;
+use crate::retrieval::token_cache::TokenVectorCache;
 
 /// Everything that neighbours are looked for in.
 pub struct Neighbourhood {
@@ -47,7 +47,7 @@ impl Deref for IndexHold {
 
 /// How neighbours are looked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Wanted {
+pub struct NeighbourQuery {
     pub mode: RetrievalMode,
     /// How many at most.
     pub k: usize,
@@ -113,7 +113,7 @@ impl Neighbourhood {
         &self.loaded.index
     }
 
-    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenCache> {
+    pub(crate) fn tokens(&self) -> MutexGuard<'_, TokenVectorCache> {
         self.loaded.tokens()
     }
 
@@ -172,7 +172,7 @@ impl Neighbourhood {
         &self,
         query: &Query,
         vector: Option<&[f32]>,
-        wanted: Wanted,
+        wanted: NeighbourQuery,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<Vec<Hit>, RetrievalError> {
         let pool = match &self.loaded.sample {
@@ -181,7 +181,7 @@ impl Neighbourhood {
             }
             _ => self.pool_in_index(query, vector, wanted, filter)?,
         };
-        let asked = Asked { item: query.item(), tokens: query.tokens().cloned().map(Arc::new), pool };
+        let asked = RankingQuery { item: query.item(), tokens: query.tokens().cloned().map(Arc::new), pool };
         Ok(self.ranked(vec![asked], wanted).await?.pop().unwrap_or_default())
     }
 
@@ -191,7 +191,7 @@ impl Neighbourhood {
     pub(crate) async fn neighbours_of_all(
         &self,
         entries: &[IndexEntry],
-        wanted: Wanted,
+        wanted: NeighbourQuery,
         filter: &(dyn Fn(ItemNumber, &IndexRow) -> bool + Sync),
     ) -> Result<Vec<Vec<Hit>>, RetrievalError> {
         let pools: Vec<CandidatePool> = match &self.loaded.sample {
@@ -213,7 +213,7 @@ impl Neighbourhood {
             }
         };
         let asked =
-            |(entry, pool): (&IndexEntry, CandidatePool)| Asked { item: Some(entry.number), tokens: None, pool };
+            |(entry, pool): (&IndexEntry, CandidatePool)| RankingQuery { item: Some(entry.number), tokens: None, pool };
         self.ranked(entries.iter().zip(pools).map(asked).collect(), wanted).await
     }
 
@@ -222,7 +222,7 @@ impl Neighbourhood {
         &self,
         query: &Query,
         vector: Option<&[f32]>,
-        wanted: Wanted,
+        wanted: NeighbourQuery,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<CandidatePool, IndexError> {
         if query.item().is_some_and(|item| !self.has_content(item)) {
@@ -249,7 +249,7 @@ impl Neighbourhood {
         sample: &VectorSample,
         query: &Query,
         vector: Option<&[f32]>,
-        wanted: Wanted,
+        wanted: NeighbourQuery,
         filter: &(dyn Fn(&IndexRow) -> bool + Sync),
     ) -> Result<CandidatePool, RetrievalError> {
         if vector.is_some_and(is_blank) || query.item().is_some_and(|item| !self.has_content(item)) {
@@ -283,7 +283,12 @@ impl Neighbourhood {
         Ok(CandidatePool { candidates, spread })
     }
 
-    fn is_allowed(&self, number: ItemNumber, wanted: Wanted, filter: &(dyn Fn(&IndexRow) -> bool + Sync)) -> bool {
+    fn is_allowed(
+        &self,
+        number: ItemNumber,
+        wanted: NeighbourQuery,
+        filter: &(dyn Fn(&IndexRow) -> bool + Sync),
+    ) -> bool {
         let row = self.rows().get(&number).filter(|row| wanted.state.is_none_or(|state| row.state == state));
         row.is_some_and(filter) && self.has_content(number)
     }

@@ -6,7 +6,7 @@ use canonry_retrieval::{Query, RetrievalMode, SearchHit};
 use canonry_store::{Repo, Store, StoreError};
 
 use crate::retrieval::boilerplate::stored_boilerplate;
-use crate::retrieval::neighbourhood::{Neighbourhood, RetrievalError, Wanted};
+use crate::retrieval::neighbourhood::{NeighbourQuery, Neighbourhood, RetrievalError};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SearchFor {
@@ -59,7 +59,7 @@ pub async fn search(
     search_for: &SearchFor,
     options: &SearchOptions,
 ) -> Result<Vec<FoundItem>, SearchError> {
-    let asked = Asked::new(store, repo, embedder, search_for, options.mode).await?;
+    let asked = SearchedText::new(store, repo, embedder, search_for, options.mode).await?;
     let mut found = Vec::new();
     for neighbourhood in neighbourhoods {
         for hit in asked.hits(neighbourhood, options).await? {
@@ -81,7 +81,7 @@ pub async fn search(
 }
 
 /// A search's text and vectors, the same for every neighbourhood.
-struct Asked {
+struct SearchedText {
     title: String,
     body: String,
     changes: Option<canonry_domain::PullChanges>,
@@ -90,7 +90,7 @@ struct Asked {
     own: Option<(ItemType, ItemNumber)>,
 }
 
-impl Asked {
+impl SearchedText {
     async fn new(
         store: &Store,
         repo: &Repo,
@@ -144,7 +144,7 @@ impl Asked {
             }
         }
         // Everything that is near at all: the terms decide afterwards what stays.
-        let wanted = Wanted { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
+        let wanted = NeighbourQuery { mode: options.mode, k: WIDE, min_score: Similarity::ZERO, state: options.state };
         let hits = neighbourhood.neighbours(&query, vector, wanted, &|_| true).await?;
         let index = neighbourhood.index();
         Ok(index.search_among(hits, options.mode, options.min_score, options.limit, &options.include, &options.exclude))

@@ -6,15 +6,15 @@ use std::sync::Arc;
 use canonry_domain::{ItemNumber, TokenVectors};
 
 /// What was used last stays; what was not used for longest goes.
-pub(crate) struct TokenCache {
+pub(crate) struct TokenVectorCache {
     limit: usize,
     bytes: usize,
     uses: u64,
-    kept: HashMap<ItemNumber, Kept>,
+    kept: HashMap<ItemNumber, CachedTokens>,
     by_use: BTreeMap<u64, ItemNumber>,
 }
 
-struct Kept {
+struct CachedTokens {
     used: u64,
     tokens: Arc<TokenVectors>,
 }
@@ -22,7 +22,7 @@ struct Kept {
 /// What an entry takes beside its codes, roughly.
 const ENTRY: usize = 160;
 
-impl TokenCache {
+impl TokenVectorCache {
     /// An empty one for so many bytes.
     pub(crate) fn new(limit: usize) -> Self {
         Self { limit, bytes: 0, uses: 0, kept: HashMap::new(), by_use: BTreeMap::new() }
@@ -60,7 +60,7 @@ impl TokenCache {
     pub(crate) fn put(&mut self, number: ItemNumber, tokens: Arc<TokenVectors>) {
         self.uses += 1;
         self.bytes += size(&tokens);
-        let kept = Kept { used: self.uses, tokens };
+        let kept = CachedTokens { used: self.uses, tokens };
         self.by_use.insert(kept.used, number);
         if let Some(before) = self.kept.insert(number, kept) {
             self.by_use.remove(&before.used);
@@ -91,7 +91,7 @@ mod tests {
     use canonry_domain::{ItemNumber, TokenVectors};
     use proptest::prelude::{prop, prop_assert, prop_assert_eq, proptest};
 
-    use super::{ENTRY, TokenCache, size};
+    use super::{ENTRY, TokenVectorCache, size};
 
     fn number(number: i64) -> ItemNumber {
         ItemNumber::new(number).expect("valid")
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn what_was_used_last_stays() {
-        let mut cache = TokenCache::new(2 * (ENTRY + 32));
+        let mut cache = TokenVectorCache::new(2 * (ENTRY + 32));
         cache.put(number(1), tokens(1));
         cache.put(number(2), tokens(1));
         assert_eq!(cache.get(number(1)), Some(tokens(1)));
@@ -122,7 +122,7 @@ mod tests {
             limit in 0_usize..4_000,
             steps in prop::collection::vec((1_i64..12, 0_usize..20, prop::bool::ANY), 1..200),
         ) {
-            let mut cache = TokenCache::new(limit);
+            let mut cache = TokenVectorCache::new(limit);
             // The items by their last use, with their rows.
             let mut model: VecDeque<(i64, usize)> = VecDeque::new();
             for (of, rows, puts) in steps {

@@ -9,14 +9,15 @@ use canonry_store::{EmbedFilter, EmbeddingKey, NewEmbedding, Repo, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    CandidateOptions, EmbedOptions, Neighbourhood, SearchFor, SearchOptions, Wanted, candidates, embed, search,
+    CandidateOptions, EmbedOptions, NeighbourQuery, Neighbourhood, SearchFor, SearchOptions, candidates, embed, search,
 };
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 const MODEL: &str = "scripted";
 const ISSUE: ItemType = ItemType::Issue;
-const WANTED: Wanted = Wanted { mode: RetrievalMode::Hybrid, k: 10, min_score: Similarity::ZERO, state: None };
+const WANTED: NeighbourQuery =
+    NeighbourQuery { mode: RetrievalMode::Hybrid, k: 10, min_score: Similarity::ZERO, state: None };
 
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("valid")
@@ -102,18 +103,18 @@ async fn load(store: &Store, repo: &Repo) -> Neighbourhood {
     Neighbourhood::load(store, repo, ISSUE, key, Calibration::identity(), None).await.expect("loads")
 }
 
-async fn neighbours(near: &Neighbourhood, of: i64, wanted: Wanted) -> Vec<Hit> {
+async fn neighbours(near: &Neighbourhood, of: i64, wanted: NeighbourQuery) -> Vec<Hit> {
     let entry = near.entry(number(of)).await.expect("reads").expect("there");
     let query = Neighbourhood::query_of(&entry);
     near.neighbours(&query, entry.vector.as_deref(), wanted, &|_| true).await.expect("compares")
 }
 
-async fn order(near: &Neighbourhood, of: i64, wanted: Wanted) -> Vec<i64> {
+async fn order(near: &Neighbourhood, of: i64, wanted: NeighbourQuery) -> Vec<i64> {
     neighbours(near, of, wanted).await.iter().map(|hit| hit.number.get()).collect()
 }
 
 /// The same by `candidates`, of every item.
-async fn stored(store: &Store, repo: &Repo, near: &Neighbourhood, wanted: Wanted) -> HashMap<i64, Vec<Hit>> {
+async fn stored(store: &Store, repo: &Repo, near: &Neighbourhood, wanted: NeighbourQuery) -> HashMap<i64, Vec<Hit>> {
     let options = CandidateOptions { wanted, source_state: None, joining: None };
     let report = candidates(store, repo, near, None, &options, now(), &mut |_, _| ()).await.expect("compares");
     report.sets.into_iter().map(|set| (set.number.get(), set.members)).collect()
@@ -146,8 +147,8 @@ on_both_engines! {
         let told: Vec<_> = hits.iter().map(|hit| (hit.number.get(), hit.rank, (hit.score.get() * 100.0).round())).collect();
         assert_eq!(told, [(3, 1, 85.0), (4, 2, 84.0), (2, 3, 86.0)]);
         assert_eq!(stored(&store, &repo, &near, WANTED).await[&1], hits);
-        assert_eq!(order(&near, 1, Wanted { mode: RetrievalMode::Dense, ..WANTED }).await, [2, 3, 4]);
-        assert_eq!(order(&near, 1, Wanted { k: 1, ..WANTED }).await, [3], "they are ordered before they are cut");
+        assert_eq!(order(&near, 1, NeighbourQuery { mode: RetrievalMode::Dense, ..WANTED }).await, [2, 3, 4]);
+        assert_eq!(order(&near, 1, NeighbourQuery { k: 1, ..WANTED }).await, [3], "they are ordered before they are cut");
 
         // The same model by name, which makes no more of them: the old ones must not be taken for its own.
         let plain = Scripted::new(&[("query", 1.0, None), ("amber", 0.86, None), ("birch", 0.85, None), ("cedar", 0.84, None)]);

@@ -12,14 +12,15 @@ use canonry_retrieval::RetrievalMode;
 use canonry_store::{EmbeddingKey, PurgePlace, Repo, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use canonry_triage::{EmbedOptions, IndexCache, Neighbourhood, RetrievalError, Wanted, embed};
+use canonry_triage::{EmbedOptions, IndexCache, NeighbourQuery, Neighbourhood, RetrievalError, embed};
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
 
 const MODEL: &str = "words";
 const ROOM: usize = 64 << 20;
 /// More than there are items, so that nothing depends on who comes last.
-const WANTED: Wanted = Wanted { mode: RetrievalMode::Hybrid, k: 400, min_score: Similarity::ZERO, state: None };
+const WANTED: NeighbourQuery =
+    NeighbourQuery { mode: RetrievalMode::Hybrid, k: 400, min_score: Similarity::ZERO, state: None };
 const WORDS: [&str; 12] =
     ["kelp", "crab", "squid", "urchin", "limpet", "reef", "tide", "harbour", "alarm", "panic", "socket", "buffer"];
 
@@ -126,7 +127,7 @@ async fn found(near: &Neighbourhood, of: ItemNumber) -> BTreeMap<i64, BTreeMap<S
     let Some(entry) = near.entry(of).await.expect("reads") else { return BTreeMap::new() };
     let query = Neighbourhood::query_of(&entry);
     let mode = if entry.vector.is_some() { RetrievalMode::Hybrid } else { RetrievalMode::Lexical };
-    let hits = near.neighbours(&query, entry.vector.as_deref(), Wanted { mode, ..WANTED }, &|_| true).await;
+    let hits = near.neighbours(&query, entry.vector.as_deref(), NeighbourQuery { mode, ..WANTED }, &|_| true).await;
     let told = hits.expect("compares").into_iter().map(|hit| {
         let mut parts: BTreeMap<String, f64> =
             hit.parts.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
@@ -169,7 +170,7 @@ on_both_engines! {
         other.corpus().mark_back(repo.id, number(2), now()).await.expect("marked");
         assert_eq!(near().await, [2, 3, 4]);
         assert_eq!(cache.loads(), 1, "it was brought up to date and not loaded again");
-        let open = Wanted { state: Some(ItemState::Open), ..WANTED };
+        let open = NeighbourQuery { state: Some(ItemState::Open), ..WANTED };
         take_in(&other, &repo, vec![ItemRecord { state: Some(ItemState::Closed), ..issue(4, "kelp harbour") }]).await;
         let kept = cached(&cache, &store, &repo, ItemType::Issue).await.expect("loads");
         let entry = kept.entry(number(1)).await.expect("reads").expect("there");

@@ -7,8 +7,8 @@ use canonry_store::{Repo, Representation, Store};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    AnalyzeOptions, CandidateOptions, EmbedOptions, EmbedReport, EmbedSource, IntentExtractor, Neighbourhood, Wanted,
-    analyze_intent, candidates, embed,
+    AnalyzeOptions, CandidateOptions, EmbedOptions, EmbedReport, EmbedSource, IntentExtractor, NeighbourQuery,
+    Neighbourhood, analyze_intent, candidates, embed,
 };
 use jiff::Timestamp;
 
@@ -77,7 +77,7 @@ on_both_engines! {
             Neighbourhood::load(&store, &repo, ItemType::Issue, key, calibration, None).await.expect("loads")
         };
         let (cards, texts) = (load(CARDS.source).await, load(EmbedSource::Raw).await);
-        let wanted = Wanted { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
+        let wanted = NeighbourQuery { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
         let options = CandidateOptions { wanted, source_state: None, joining: None };
         let alone = candidates(&store, &repo, &cards, None, &options, now(), &mut |_, _| ()).await.expect("compares");
         assert_eq!((alone.sets.len(), alone.skipped_missing_embedding, alone.fell_back), (2, 1, 0));

@@ -16,8 +16,8 @@ use canonry_testkit::models::{Fault, ModelServer, vectors_with_cosines};
 use canonry_testkit::on_both_engines;
 use canonry_testkit::samples::TIDEPOOL;
 use canonry_triage::{
-    CandidateOptions, CandidatesReport, EmbedFailure, EmbedOptions, EmbedReport, EmbedSource, Neighbourhood, SearchFor,
-    SearchOptions, Wanted, candidates, embed, search,
+    CandidateOptions, CandidatesReport, EmbedFailure, EmbedOptions, EmbedReport, EmbedSource, NeighbourQuery,
+    Neighbourhood, SearchFor, SearchOptions, candidates, embed, search,
 };
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -26,7 +26,8 @@ const KEY: &str = "sk-nobody-may-read-this";
 const CHANGED: EmbedOptions =
     EmbedOptions { source: EmbedSource::Raw, item_type: None, state: None, only_changed: true };
 const ALL: EmbedOptions = EmbedOptions { only_changed: false, ..CHANGED };
-const DENSE: Wanted = Wanted { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
+const DENSE: NeighbourQuery =
+    NeighbourQuery { mode: RetrievalMode::Dense, k: 4, min_score: Similarity::ZERO, state: None };
 
 fn now() -> Timestamp {
     parse_moment("2026-02-01").expect("a valid time")
@@ -107,7 +108,12 @@ async fn neighbourhood(
     Neighbourhood::load(store, repo, item_type, key(embedder), calibration, snapshots).await.expect("loads")
 }
 
-async fn issue_candidates(store: &Store, repo: &Repo, embedder: &dyn Embedder, wanted: Wanted) -> CandidatesReport {
+async fn issue_candidates(
+    store: &Store,
+    repo: &Repo,
+    embedder: &dyn Embedder,
+    wanted: NeighbourQuery,
+) -> CandidatesReport {
     let near = neighbourhood(store, repo, ItemType::Issue, embedder, None).await;
     let options = CandidateOptions { wanted, source_state: Some(ItemState::Open), joining: None };
     candidates(store, repo, &near, None, &options, now(), &mut |_, _| ()).await.expect("compares")
@@ -167,7 +173,7 @@ on_both_engines! {
         store.corpus().upsert_items(&repo, vec![issue(4, "whale", "")], now()).await.expect("taken in");
         embedded(&store, &repo, &second, ALL).await;
 
-        let wanted = Wanted { min_score: score(0.75), ..DENSE };
+        let wanted = NeighbourQuery { min_score: score(0.75), ..DENSE };
         let by_first = issue_candidates(&store, &repo, &first, wanted).await;
         assert_eq!(members(&by_first, 1), [(2, 0.95)]);
         assert_eq!((by_first.sets.len(), by_first.skipped_missing_embedding), (3, 1));
@@ -192,7 +198,7 @@ on_both_engines! {
         }
         embedded(&store, &repo, &model, ALL).await;
 
-        let wanted = Wanted { min_score: score(0.75), state: Some(ItemState::Open), ..DENSE };
+        let wanted = NeighbourQuery { min_score: score(0.75), state: Some(ItemState::Open), ..DENSE };
         let report = issue_candidates(&store, &repo, &model, wanted).await;
         assert_eq!(report.discovered, 4, "closed items are no sources");
         assert_eq!(members(&report, 1), [(2, 0.95)]);
@@ -200,11 +206,11 @@ on_both_engines! {
         let stored = sets(&store, &repo, 5).await;
         assert_eq!((stored.len(), stored[0].status, stored[0].members.len()), (1, SetStatus::Fresh, 0));
 
-        let report = issue_candidates(&store, &repo, &model, Wanted { state: None, ..wanted }).await;
+        let report = issue_candidates(&store, &repo, &model, NeighbourQuery { state: None, ..wanted }).await;
         assert_eq!(members(&report, 1), [(2, 0.95), (4, 0.9)]);
-        let report = issue_candidates(&store, &repo, &model, Wanted { state: Some(ItemState::Closed), ..wanted }).await;
+        let report = issue_candidates(&store, &repo, &model, NeighbourQuery { state: Some(ItemState::Closed), ..wanted }).await;
         assert_eq!(members(&report, 1), [(4, 0.9)]);
-        let report = issue_candidates(&store, &repo, &model, Wanted { k: 2, ..DENSE }).await;
+        let report = issue_candidates(&store, &repo, &model, NeighbourQuery { k: 2, ..DENSE }).await;
         assert_eq!(members(&report, 1), [(2, 0.95), (4, 0.9)]);
         let report = issue_candidates(&store, &repo, &model, DENSE).await;
         assert_eq!(members(&report, 1), [(2, 0.95), (4, 0.9), (3, 0.749), (5, 0.0)]);
@@ -334,7 +340,7 @@ on_both_engines! {
         let hits = async |snapshots: Option<&Path>| {
             let near = neighbourhood(&store, &repo, ItemType::Pr, &model, snapshots).await;
             let entry = near.entry(number(11)).await.expect("reads").expect("there");
-            let wanted = Wanted { mode: RetrievalMode::Hybrid, ..DENSE };
+            let wanted = NeighbourQuery { mode: RetrievalMode::Hybrid, ..DENSE };
             let asked = Neighbourhood::query_of(&entry);
             near.neighbours(&asked, entry.vector.as_deref(), wanted, &|_| true).await.expect("compares")
         };
@@ -459,7 +465,7 @@ async fn both_engines_give_the_same_candidates_within_the_tolerance() {
 
     let mut compared = 0;
     for mode in [RetrievalMode::Hybrid, RetrievalMode::Dense] {
-        let wanted = Wanted { mode, k: 8, min_score: score(0.5), state: None };
+        let wanted = NeighbourQuery { mode, k: 8, min_score: score(0.5), state: None };
         let tolerance = if mode == RetrievalMode::Dense { TOLERANCE } else { SUM_TOLERANCE };
         for item_type in ItemType::ALL {
             let one = all_candidates(&sqlite, &sqlite_repo, *item_type, &model, wanted).await;
@@ -484,7 +490,7 @@ async fn all_candidates(
     repo: &Repo,
     item_type: ItemType,
     model: &LocalEmbedder,
-    wanted: Wanted,
+    wanted: NeighbourQuery,
 ) -> BTreeMap<i64, Vec<Neighbour>> {
     let near = neighbourhood(store, repo, item_type, model, None).await;
     let options = CandidateOptions { wanted, source_state: None, joining: None };

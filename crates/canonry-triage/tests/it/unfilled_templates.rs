@@ -15,9 +15,9 @@ use canonry_store::{EmbeddingKey, MaintainerSource, NewDecision, Repo, Represent
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    CandidateOptions, DetectOptions, Detected, Detectors, EmbedOptions, EmbedSource, Judge, JudgeOptions,
-    LocalCandidate, LocalText, Neighbourhood, PlanOptions, SearchFor, SearchOptions, Wanted, candidates, detect_new,
-    embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
+    CandidateOptions, DetectOptions, DetectReport, Detectors, EmbedOptions, EmbedSource, ItemQuery, Judge,
+    JudgeOptions, LocalCandidate, LocalText, NeighbourQuery, Neighbourhood, PlanOptions, SearchFor, SearchOptions,
+    candidates, detect_new, embed, judge, judge_locally, plan_close, plan_rules, read_templates, search,
 };
 use jiff::{SignedDuration, Timestamp};
 
@@ -203,7 +203,7 @@ async fn embed_all(store: &Store, repo: &Repo) -> u64 {
     embed(store, &embedder, repo, options, now(), &mut |_| ()).await.expect("embeds").embedded
 }
 
-async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
+async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> DetectReport {
     let number = new.number;
     store.corpus().upsert_items(repo, vec![new], now()).await.expect("taken in");
     let embedder = LocalEmbedder::load().expect("compiled in");
@@ -215,16 +215,15 @@ async fn detect(store: &Store, repo: &Repo, new: ItemRecord) -> Detected {
         snapshots: None,
         indexes: None,
     };
+    let query = ItemQuery { repo: repo.name.clone(), item_type: Some(ItemType::Issue), number };
     let options = DetectOptions {
-        item_type: Some(ItemType::Issue),
-        number,
         k: 8,
         thresholds: OnlineThresholds::default(),
         mode: RetrievalMode::Hybrid,
         budget: TokenBudget::default(),
         run_id: "run".to_owned(),
     };
-    detect_new(store, &repo.name, Some(repo.clone()), with, &options, now()).await.expect("looks").1
+    detect_new(store, &query, with, &options, now()).await.expect("looks").1
 }
 
 on_both_engines! {
@@ -319,7 +318,7 @@ on_both_engines! {
         let key = EmbeddingKey::raw(embedder.model_id());
         let near = Neighbourhood::load(&store, &repo, ItemType::Issue, key, embedder.calibration().clone(), None)
             .await.expect("loads");
-        let wanted = Wanted { mode: RetrievalMode::Hybrid, k: 4, min_score: Similarity::ZERO, state: None };
+        let wanted = NeighbourQuery { mode: RetrievalMode::Hybrid, k: 4, min_score: Similarity::ZERO, state: None };
         let options = CandidateOptions { wanted, source_state: None, joining: None };
         let sets = candidates(&store, &repo, &near, None, &options, now(), &mut |_, _| ()).await.expect("finds").sets;
         let is_form = |number: ItemNumber| number.get() <= 28;

@@ -1,6 +1,6 @@
 //! What is ordered is done, once and to its end.
 
-use canonry_domain::{ItemType, Probability, UndoReason};
+use canonry_domain::{ItemType, OverrideKind, Probability, UndoReason};
 use canonry_server::{
     ApplyOrder, ClosingDeed, PlanOrder, UndoOrder, closing_deed, closing_jobs_of, last_closing_job, queue_apply,
     queue_canonicalize, queue_plan, queue_sync, queue_undo,
@@ -8,7 +8,7 @@ use canonry_server::{
 use canonry_store::{JobState, Representation};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
-use canonry_triage::{Statement, rule_duplicate};
+use canonry_triage::{Statement, rule_pair};
 
 use crate::closing::setting::{REPO, Setting, maintainer, plain};
 
@@ -74,7 +74,7 @@ on_both_engines! {
         let (store, repo) = (&setting.store, &setting.repo);
         for duplicate in &duplicates {
             let said = Statement { note: None, by: None };
-            let ruled = rule_duplicate(store, repo, ItemType::Issue, *duplicate, original, said, setting.now()).await;
+            let ruled = rule_pair(store, repo, ItemType::Issue, OverrideKind::Duplicate, (*duplicate, original), said, setting.now()).await;
             ruled.expect("ruled");
         }
         let clusters = queue_canonicalize(store, repo, None, maintainer().as_ref(), setting.now()).await.expect("queued");

@@ -77,7 +77,7 @@ impl Setting {
     }
 
     /// Takes everything in, does it, and waits for what has to wait.
-    async fn settle(&self) -> Vec<String> {
+    pub(crate) async fn settle(&self) -> Vec<String> {
         let ids = self.deliver_pending().await;
         for _ in 0..5 {
             if !self.work_off().await.contains(&Ended::Postponed) {
@@ -112,11 +112,11 @@ impl Setting {
         self.store.learning().outcome_events(self.repo.id, at(number)).await.expect("reads")
     }
 
-    fn open(&self, by: &str) -> u64 {
+    pub(crate) fn open(&self, by: &str) -> u64 {
         self.emulator.world().open(REPO, by, NewIssue::new(TITLE, BODY))
     }
 
-    fn settings(&self, text: &str) {
+    pub(crate) fn settings(&self, text: &str) {
         self.emulator.world().get_mut(REPO).file(".canonry.yml", text);
     }
 
@@ -605,11 +605,11 @@ on_both_engines! {
 async fn is_back(setting: &Setting) {
     setting.synced().await;
     let fault = setting.emulator.fault(Fault::on("GET", "/repos/*/*").always().answer(404));
-    let number = setting.open("ann");
-    let ids = setting.deliver_pending().await;
-    assert_eq!(setting.work().await, Some(Ended::Retried));
+    setting.synced().await;
     assert_eq!(setting.store.repos().access(setting.repo.id).await.expect("reads"), RepoAccess::Removed);
     setting.emulator.world().advance(60);
+    let number = setting.open("ann");
+    let ids = setting.deliver_pending().await;
     assert_eq!(setting.work().await, Some(Ended::Done));
     assert_eq!(
         setting.end_of(&ids[0]).await,

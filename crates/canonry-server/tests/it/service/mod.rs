@@ -7,6 +7,7 @@ mod exposition_page;
 mod handling;
 mod lessons;
 mod metrics;
+mod one_read;
 mod outage;
 mod publishing;
 mod races;

@@ -10,7 +10,7 @@ use canonry_domain::{
 use canonry_retrieval::FactKind;
 use jiff::Timestamp;
 
-use crate::judge::local::features::{Compared, compare};
+use crate::judge::local::features::{PairFeatures, compare};
 use crate::judge::local::item_facts::first_chars;
 use crate::judge::local::weights::probability;
 
@@ -50,10 +50,10 @@ pub const LOCAL_JUDGE: &str = "evidence.3";
 pub fn judge_locally(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> JudgeAnswer {
     let compared = compare(source, candidates);
     let weighed =
-        candidates.iter().zip(&compared).map(|(candidate, compared)| Weighed::of(source, candidate, compared));
+        candidates.iter().zip(&compared).map(|(candidate, compared)| WeighedCandidate::of(source, candidate, compared));
     let best = weighed.max_by(|one, other| {
-        let score = |weighed: &Weighed<'_>| weighed.candidate.score;
-        let number = |weighed: &Weighed<'_>| weighed.candidate.text.number;
+        let score = |weighed: &WeighedCandidate<'_>| weighed.candidate.score;
+        let number = |weighed: &WeighedCandidate<'_>| weighed.candidate.text.number;
         one.probability
             .total_cmp(&other.probability)
             .then(score(one).cmp(&score(other)))
@@ -90,9 +90,9 @@ const COPY: f64 = 0.97;
 /// chosen, people had linked 3 of 7 in rust; read, all 7 are the same, three of them filed again on purpose because the first had been closed.
 const SAME_ERROR: f64 = 0.93;
 
-struct Weighed<'a> {
+struct WeighedCandidate<'a> {
     candidate: &'a LocalCandidate<'a>,
-    compared: &'a Compared,
+    compared: &'a PairFeatures,
     tie: Tie,
     probability: f64,
 }
@@ -116,8 +116,8 @@ enum Tie {
     Alike,
 }
 
-impl<'a> Weighed<'a> {
-    fn of(source: &LocalText<'_>, candidate: &'a LocalCandidate<'a>, compared: &'a Compared) -> Self {
+impl<'a> WeighedCandidate<'a> {
+    fn of(source: &LocalText<'_>, candidate: &'a LocalCandidate<'a>, compared: &'a PairFeatures) -> Self {
         let tie = Tie::of(source, candidate, compared);
         let fitted = probability(source.item_type, &compared.features);
         let probability = match tie {
@@ -214,7 +214,7 @@ const FEWEST_TRIPLES: usize = FEWEST_WORDS - 2;
 const SAME_ERROR_HOURS: f64 = 90.0 * 24.0;
 
 impl Tie {
-    fn of(source: &LocalText<'_>, candidate: &LocalCandidate<'_>, compared: &Compared) -> Self {
+    fn of(source: &LocalText<'_>, candidate: &LocalCandidate<'_>, compared: &PairFeatures) -> Self {
         let (titles, score) = (compared.titles, candidate.score.get());
         if titles.numbers_differ {
             return Self::Series;

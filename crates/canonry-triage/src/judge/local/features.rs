@@ -7,7 +7,7 @@ use canonry_domain::{ItemType, Login};
 use canonry_retrieval::{FactKind, SharedFact, shared_facts};
 
 use crate::judge::local::answer::{LocalCandidate, LocalText};
-use crate::judge::local::item_facts::Reading;
+use crate::judge::local::item_facts::ItemFacts;
 use crate::judge::local::titles::Titles;
 
 /// The names of the features, in the order of the weights.
@@ -43,7 +43,7 @@ pub const FEATURES: [&str; 27] = [
 
 /// A source and a candidate, compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Compared {
+pub struct PairFeatures {
     /// One number around 0..1 for each of [`FEATURES`].
     pub features: [f64; FEATURES.len()],
     /// What both texts hold, the most telling first.
@@ -70,19 +70,19 @@ pub struct Compared {
 
 /// Compares a source with every candidate. How far a candidate stands out among the others counts, so they are
 /// compared together.
-pub fn compare(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<Compared> {
-    let own = Reading::of(source);
-    let others: Vec<Reading> = candidates.iter().map(|candidate| Reading::of(&candidate.text)).collect();
+pub fn compare(source: &LocalText<'_>, candidates: &[LocalCandidate<'_>]) -> Vec<PairFeatures> {
+    let own = ItemFacts::of(source);
+    let others: Vec<ItemFacts> = candidates.iter().map(|candidate| ItemFacts::of(&candidate.text)).collect();
     (0..candidates.len()).map(|at| pair(source, &own, candidates, &others, at)).collect()
 }
 
 fn pair(
     source: &LocalText<'_>,
-    own: &Reading,
+    own: &ItemFacts,
     candidates: &[LocalCandidate<'_>],
-    others: &[Reading],
+    others: &[ItemFacts],
     at: usize,
-) -> Compared {
+) -> PairFeatures {
     let (candidate, other) = (&candidates[at], &others[at]);
     let facts = shared_facts(&own.facts, &other.facts);
     let titles = Titles::of(&own.title, &other.title);
@@ -105,7 +105,7 @@ fn pair(
         ItemType::Issue => 0.0,
     };
     let copied = copied(source, own, candidates, others, at);
-    let standing = Standing::of(candidates, at);
+    let standing = CandidateRank::of(candidates, at);
     let features = [
         (candidate.score.get() - 0.75) / 0.25,
         part("lexical").unwrap_or_default().sqrt(),
@@ -136,7 +136,7 @@ fn pair(
         standing.ahead_by_ranker,
         standing.behind_by_ranker,
     ];
-    Compared {
+    PairFeatures {
         features,
         facts,
         titles,
@@ -155,15 +155,15 @@ fn pair(
 
 fn copied(
     source: &LocalText<'_>,
-    own: &Reading,
+    own: &ItemFacts,
     candidates: &[LocalCandidate<'_>],
-    others: &[Reading],
+    others: &[ItemFacts],
     at: usize,
 ) -> usize {
     let authors = [source.author, candidates[at].text.author];
     // An unknown author may be anybody.
     let is_third = |author: Option<&Login>| author.is_none() || !authors.contains(&author);
-    let thirds: Vec<&Reading> = candidates
+    let thirds: Vec<&ItemFacts> = candidates
         .iter()
         .zip(others)
         .enumerate()
@@ -214,7 +214,7 @@ fn hours_apart(one: jiff::Timestamp, other: jiff::Timestamp) -> f64 {
 }
 
 /// How a candidate stands among the others.
-struct Standing {
+struct CandidateRank {
     behind_by_words: f64,
     crowd: f64,
     ahead_by_ranker: f64,
@@ -226,7 +226,7 @@ const CROWD: f64 = 0.015;
 /// Candidates that a new item is compared with, less one.
 const RIVALS: f64 = 7.0;
 
-impl Standing {
+impl CandidateRank {
     fn of(candidates: &[LocalCandidate<'_>], at: usize) -> Self {
         let words = |candidate: &LocalCandidate<'_>| share(candidate.parts, "words").unwrap_or_default();
         let rivals = || candidates.iter().enumerate().filter(|(place, _)| *place != at).map(|(_, rival)| rival);
@@ -381,13 +381,13 @@ fn contained(one: &HashSet<String>, other: &HashSet<String>) -> f64 {
 }
 
 /// The share of a title's words that stand in the other item.
-fn within(title: &[String], other: &Reading) -> f64 {
+fn within(title: &[String], other: &ItemFacts) -> f64 {
     let held = title.iter().filter(|word| other.words.contains(*word)).count();
     held as f64 / title.len().max(1) as f64
 }
 
 /// Words that the source shares with this candidate and with no other one.
-fn distinct(own: &Reading, others: &[Reading], at: usize) -> usize {
+fn distinct(own: &ItemFacts, others: &[ItemFacts], at: usize) -> usize {
     let elsewhere =
         |word: &String| others.iter().enumerate().any(|(place, other)| place != at && other.words.contains(word));
     own.words.iter().filter(|word| others[at].words.contains(*word) && !elsewhere(word)).count()

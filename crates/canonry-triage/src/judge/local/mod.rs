@@ -7,4 +7,4 @@ pub(crate) mod titles;
 pub(crate) mod weights;
 
 pub use answer::{LOCAL_JUDGE, LocalCandidate, LocalText, judge_locally};
-pub use features::{Compared, FEATURES, compare};
+pub use features::{FEATURES, PairFeatures, compare};

@@ -10,7 +10,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{EventKind, State, World};
 use canonry_triage::{
     EmbedSource, GraceError, GraceOutcome, GraceParts, GraceRules, Judge, begin_announced_graces, close_due_grace,
-    tell_ended_graces,
+    post_ended_graces,
 };
 
 use jiff::Timestamp;
@@ -94,7 +94,7 @@ pub(crate) async fn try_sweep_at(
 ) -> Result<Vec<(ItemNumber, GraceOutcome)>, GraceError> {
     let store = &setting.store;
     begin_announced_graces(store, now).await?;
-    tell_ended_graces(store, outbox, now).await?;
+    post_ended_graces(store, outbox, now).await?;
     let chat = setting.chat();
     let key = ("main".to_owned(), FILE.to_owned());
     let text = setting.emulator.world().get(REPO).files.get(&key).cloned().unwrap_or_default();

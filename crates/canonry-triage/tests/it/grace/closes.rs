@@ -7,7 +7,9 @@ use canonry_store::{GraceState, NewOverride, ObjectionKind, StoredBoilerplate};
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Fault, NewIssue};
 use canonry_testkit::on_both_engines;
-use canonry_triage::{Begun, GraceOutcome, UndoneLast, begin_announced_graces, begin_grace_by_ruling, undo_last_close};
+use canonry_triage::{
+    GraceOutcome, GraceStart, UndoneLast, begin_announced_graces, begin_grace_by_ruling, undo_last_close,
+};
 
 use crate::grace::cases::{
     ANNOUNCED, announced, assert_closed, closes, grace, in_grace, is_open, meanwhile, said, sweep, try_sweep,
@@ -173,7 +175,7 @@ on_both_engines! {
         let begun = begin_grace_by_ruling(
             &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(1), &by, now,
         );
-        assert_eq!(begun.await.expect("begun"), Begun::Yes);
+        assert_eq!(begun.await.expect("begun"), GraceStart::Yes);
         setting.later(1);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert_eq!(closes(&setting, item), 2);
@@ -195,7 +197,7 @@ on_both_engines! {
         let begun = begin_grace_by_ruling(
             &setting.store, Some(&outbox), repo, ItemType::Issue, item, number(2), &by, now,
         );
-        assert_eq!(begun.await.expect("begun"), Begun::Yes);
+        assert_eq!(begun.await.expect("begun"), GraceStart::Yes);
         assert_eq!(sweep(&setting).await, [(item, GraceOutcome::Closed)]);
         assert!(setting.comments(item)[1].starts_with("Closing as duplicate of #2."), "{:?}", setting.comments(item));
         assert!(said(&setting, item).ends_with("because a maintainer has decided about it."));

@@ -17,7 +17,7 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{CloseReason, Fault};
 use canonry_testkit::on_both_engines;
 use canonry_triage::{
-    ApplyError, ApplyOptions, Begun, EmbedSource, GraceOutcome, PlanOptions, UndoOptions, apply_close,
+    ApplyError, ApplyOptions, EmbedSource, GraceOutcome, GraceStart, PlanOptions, UndoOptions, apply_close,
     begin_announced_graces, begin_grace_by_ruling, cancel_grace, plan_close, undo_close,
 };
 use serde_json::json;
@@ -151,7 +151,7 @@ on_both_engines! {
         let (store, repo, outbox, now) = (&setting.store, &setting.repo, setting.outbox().await, setting.now());
         let by = "maint".parse().expect("a login");
         let begun = begin_grace_by_ruling(store, Some(&outbox), repo, ItemType::Issue, item, number(1), &by, now);
-        assert_eq!(begun.await.expect("begun"), Begun::Yes);
+        assert_eq!(begun.await.expect("begun"), GraceStart::Yes);
         let waiting = store.close().waiting_graces(Some(repo.id)).await.expect("reads");
         let order: Vec<ItemNumber> = waiting.iter().map(|grace| grace.number).collect();
         assert_eq!(order, [item, earlier], "a maintainer waits for it");

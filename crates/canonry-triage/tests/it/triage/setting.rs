@@ -16,8 +16,8 @@ use canonry_testkit::database::TestDatabase;
 use canonry_testkit::github::{Emulator, NewIssue, Permission, World};
 use canonry_testkit::models::ModelServer;
 use canonry_triage::{
-    DetectOptions, Detectors, EmbedOptions, IntentExtractor, Judge, SyncOptions, TriageError, TriageRecheck,
-    TriageRules, Triaged, detect_new, embed, sync, triage_item,
+    DetectOptions, Detectors, EmbedOptions, IntentExtractor, ItemQuery, Judge, SyncOptions, TriageError, TriageOutcome,
+    TriageRecheck, TriageRules, detect_new, embed, refetch_item, sync, triage_item,
 };
 use futures_util::future::BoxFuture;
 use jiff::{SignedDuration, Timestamp};
@@ -164,17 +164,17 @@ impl Setting {
     }
 
     /// Triages an issue and sends what is to be sent.
-    pub(crate) async fn triage(&self, item: ItemNumber) -> Triaged {
+    pub(crate) async fn triage(&self, item: ItemNumber) -> TriageOutcome {
         let triaged = self.triage_only(item).await;
         self.publish().await;
         triaged
     }
 
-    pub(crate) async fn triage_only(&self, item: ItemNumber) -> Triaged {
+    pub(crate) async fn triage_only(&self, item: ItemNumber) -> TriageOutcome {
         self.try_triage(item, &self.run_id()).await.expect("triaged")
     }
 
-    pub(crate) async fn try_triage(&self, item: ItemNumber, run_id: &str) -> Result<Triaged, TriageError> {
+    pub(crate) async fn try_triage(&self, item: ItemNumber, run_id: &str) -> Result<TriageOutcome, TriageError> {
         let outbox = self.outbox().await;
         self.triage_with(Some(&outbox), true, item, run_id, TokenBudget::default()).await
     }
@@ -186,12 +186,16 @@ impl Setting {
         item: ItemNumber,
         run_id: &str,
         budget: TokenBudget,
-    ) -> Result<Triaged, TriageError> {
+    ) -> Result<TriageOutcome, TriageError> {
         let (github, embedder, chat) = (self.github(), self.embedder(), self.chat());
         let with = self.detectors(asks_github.then_some(&github), &embedder, &chat);
-        let (options, now) = (options(item, run_id, budget), self.now());
-        let item_type = self.item_type(item);
-        triage_item(&self.store, outbox, &self.repo, item_type, item, with, &options, &self.rules, now).await
+        let (options, now, item_type) = (options(run_id, budget), self.now(), self.item_type(item));
+        // As a webhook brings it.
+        if asks_github {
+            refetch_item(&self.store, &github, &self.repo, item_type, item).await.expect("fetched");
+        }
+        let item = self.store.corpus().item(self.repo.id, item_type, item).await.expect("reads").expect("stored");
+        triage_item(&self.store, outbox, &self.repo, item, with, &options, &self.rules, now).await
     }
 
     /// Everything that a triage does up to its record, which has this id.
@@ -200,9 +204,9 @@ impl Setting {
         let all = EmbedOptions { only_changed: true, ..EmbedOptions::default() };
         embed(&self.store, &embedder, &self.repo, all, self.now(), &mut |_| {}).await.expect("embedded");
         let with = self.detectors(Some(&github), &embedder, &chat);
-        let options = options(item, run_id, TokenBudget::default());
-        let repo = Some(self.repo.clone());
-        let detected = detect_new(&self.store, &self.repo.name, repo, with, &options, self.now()).await;
+        let query = ItemQuery { repo: self.repo.name.clone(), item_type: None, number: item };
+        let options = options(run_id, TokenBudget::default());
+        let detected = detect_new(&self.store, &query, with, &options, self.now()).await;
         detected.expect("detected").1.triage_id
     }
 
@@ -287,10 +291,8 @@ impl Setting {
     }
 }
 
-fn options(item: ItemNumber, run_id: &str, budget: TokenBudget) -> DetectOptions {
+fn options(run_id: &str, budget: TokenBudget) -> DetectOptions {
     DetectOptions {
-        item_type: None,
-        number: item,
         k: 8,
         thresholds: OnlineThresholds::default(),
         mode: RetrievalMode::Dense,
@@ -300,7 +302,7 @@ fn options(item: ItemNumber, run_id: &str, budget: TokenBudget) -> DetectOptions
 }
 
 /// What came of a triage, in short.
-pub(crate) fn told(triaged: &Triaged) -> (Option<&'static str>, &str) {
+pub(crate) fn told(triaged: &TriageOutcome) -> (Option<&'static str>, &str) {
     (triaged.action.map(|action| action.as_str()), &triaged.reason)
 }
 

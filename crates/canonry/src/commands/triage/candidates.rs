@@ -4,7 +4,7 @@ use anyhow::Result;
 use canonry_domain::{ItemState, ItemType, Similarity, ordered_scores};
 use canonry_retrieval::ranked_by;
 use canonry_store::SetStatus;
-use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, Wanted, candidates};
+use canonry_triage::{CandidateOptions, CandidatesReport, EmbedSource, NeighbourQuery, candidates};
 use serde_json::{Value, json};
 
 use crate::options::item_filter::{OneOrAll, one_or_all};
@@ -79,7 +79,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let by_text = if source == EmbedSource::Raw { Vec::new() } else { load(EmbedSource::Raw).await? };
     require_vectors(&store, &repo, &*embedder, args.mode.mode, &neighbourhoods).await?;
     let options = CandidateOptions {
-        wanted: Wanted {
+        wanted: NeighbourQuery {
             mode: args.mode.mode,
             k: usize::from(args.k),
             min_score: args.min_score,

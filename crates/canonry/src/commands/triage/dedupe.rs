@@ -4,8 +4,8 @@ use anyhow::Result;
 use canonry_config::config_hash;
 use canonry_domain::{ItemState, ItemType, Probability, Similarity, TargetPolicy};
 use canonry_triage::{
-    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, PlanOptions, SyncOptions, Wanted,
-    dedupe, plan_rules, sync,
+    DedupeError, DedupeOptions, DedupeReport, DedupeStep, Dedupers, JudgeOptions, NeighbourQuery, PlanOptions,
+    SyncOptions, dedupe, plan_rules, sync,
 };
 use serde_json::{Value, json};
 
@@ -111,7 +111,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let run_id = context.run_id.to_string();
     let hash = config_hash(&config).to_string();
     let options = DedupeOptions {
-        wanted: Wanted {
+        wanted: NeighbourQuery {
             mode: args.mode.mode,
             k: usize::from(args.k),
             min_score: args.min_score,

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemState, ItemType, OnlineThresholds, Probability, Similarity, Verdict};
 use canonry_store::Store;
-use canonry_triage::{DetectOptions, Detected, Detectors, TopMatch, detect_new};
+use canonry_triage::{DetectOptions, DetectReport, Detectors, ItemQuery, TopMatch, detect_new};
 use serde_json::{Value, json};
 
 use crate::commands::triage::candidates::score;
@@ -73,14 +73,16 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
     let fetches = has_credentials();
     let store: Store =
         if fetches { args.database.open(context).await? } else { args.database.open_known(context).await? };
-    let repo = if fetches { store.repos().find(&args.repo.name).await? } else { Some(args.repo.find(&store).await?) };
+    if !fetches {
+        // Another error where nothing of the repository is stored than where the item is unknown.
+        args.repo.find(&store).await?;
+    }
     let embedder = args.embedder.embedder(&store).await?;
     let bar = context.counter("requests");
     let github = if fetches { Some(args.github.client(&bar)?) } else { None };
     let snapshots = snapshots_of(&args.database)?;
+    let query = ItemQuery { repo: args.repo.name.clone(), item_type: args.item_type, number: args.number };
     let options = DetectOptions {
-        item_type: args.item_type,
-        number: args.number,
         k: usize::from(args.k),
         thresholds: OnlineThresholds {
             min_score: args.min_score,
@@ -99,7 +101,7 @@ pub(crate) async fn run(args: Args, context: &Context) -> Result<Report> {
         snapshots: snapshots.as_deref(),
         indexes: None,
     };
-    let found = detect_new(&store, &args.repo.name, repo, with, &options, context.now).await;
+    let found = detect_new(&store, &query, with, &options, context.now).await;
     bar.finish_and_clear();
     store.disconnect().await;
     let (repo, found) = found?;
@@ -129,7 +131,7 @@ fn matched(one: &TopMatch) -> Value {
     })
 }
 
-fn text(found: &Detected, repo: &str) -> String {
+fn text(found: &DetectReport, repo: &str) -> String {
     let item = format!("{} #{}", found.item.item_type.in_words(), found.item.number);
     let target = found.verdict.target.map_or_else(String::new, |target| format!("#{target}"));
     let bold = anstyle::Style::new().bold();

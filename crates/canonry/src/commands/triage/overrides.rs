@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use canonry_domain::{ItemNumber, ItemType, Override, OverrideKind};
 use canonry_store::{NewOverride, Repo, Store};
-use canonry_triage::{RulingError, Statement, rule_duplicate, rule_not_duplicate};
+use canonry_triage::{RulingError, Statement, rule_pair};
 use serde_json::{Value, json};
 
 use crate::commands::triage::show::find;
@@ -132,12 +132,9 @@ async fn rule(
     let item_type = type_of(&store, &repo, common.item_type, item, other).await?;
     let (note, now) = (common.note.as_deref(), context.now);
     let stated = Statement { note, by: None };
-    let ruled = match (kind, other) {
-        (OverrideKind::Duplicate, Some(of)) => rule_duplicate(&store, &repo, item_type, item, of, stated, now).await?,
-        (OverrideKind::NotDuplicate, Some(other)) => {
-            rule_not_duplicate(&store, &repo, item_type, item, other, stated, now).await?
-        }
-        _ => {
+    let ruled = match other {
+        Some(other) => rule_pair(&store, &repo, item_type, kind, (item, other), stated, now).await?,
+        None => {
             store
                 .duplicates()
                 .add_override(repo.id, NewOverride { item_type, kind, item, other, note, by: None }, now)

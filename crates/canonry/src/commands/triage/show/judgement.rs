@@ -1,7 +1,7 @@
 //! What `show` tells about judgement: decisions, triage records, the cluster, and closes.
 
 use canonry_store::{AppliedClose, StoredDecision, StoredTriageAction, StoredTriageRecord};
-use canonry_triage::ClusterLine;
+use canonry_triage::CanonicalizedCluster;
 
 use crate::commands::triage::show::learning::action_in_words;
 use crate::output::printable::one_line;
@@ -63,7 +63,7 @@ pub(crate) fn triage_in_words(records: &[StoredTriageRecord], actions: &[StoredT
     text
 }
 
-pub(crate) fn cluster_in_words(cluster: Option<&ClusterLine>) -> String {
+pub(crate) fn cluster_in_words(cluster: Option<&CanonicalizedCluster>) -> String {
     let Some(cluster) = cluster else { return String::new() };
     let members: Vec<String> = cluster.members.iter().map(|member| format!("#{}", member.number)).collect();
     format!("\nIts cluster: {}; #{} stays open: {}\n", members.join(", "), cluster.canonical, cluster.because)
