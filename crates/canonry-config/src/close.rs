@@ -1,5 +1,6 @@
 //! The section `close`: when a duplicate may be closed, and what always keeps it open.
 
+use canonry_domain::TargetPolicy;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -28,14 +29,4 @@ pub struct CloseSettings {
     /// what is closed in favour of what and how to object are added where it leaves them out. Null uses Canonry's.
     #[schemars(length(min = 1, max = 4000))]
     pub message: Option<String>,
-}
-
-/// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum TargetPolicy {
-    /// The duplicate and the canonical item themselves.
-    CanonicalOnly,
-    /// Those, or both with one item between them.
-    DirectFallback,
 }

@@ -1,9 +1,11 @@
 //! Every default of the settings file, in one place.
 
+use canonry_domain::review::Severity;
+use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
+
 use crate::{
-    AutoSuppressThresholds, BudgetSettings, CloseSettings, LearningRule, LearningSettings, MentionSettings,
-    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, Severity, SeveritySettings, TargetPolicy, TriageMode,
-    TriageSettings,
+    AutoSuppressThresholds, BudgetSettings, CloseSettings, LearningSettings, MentionSettings, RetrievalSettings,
+    ReviewSettings, ReviewTriggers, Reviewer, SeveritySettings, TriageSettings,
 };
 
 impl Default for ReviewSettings {
@@ -66,7 +68,7 @@ impl Default for TriageSettings {
 
 impl Default for LearningSettings {
     fn default() -> Self {
-        Self { rule: LearningRule::PrecisionTarget, target_precision: 0.80 }
+        Self { rule: ThresholdRule::PrecisionTarget, target_precision: 0.80 }
     }
 }
 

@@ -19,7 +19,7 @@ mod section;
 mod to_yaml;
 mod triage;
 
-pub use close::{CloseSettings, TargetPolicy};
+pub use close::CloseSettings;
 pub use config_hash::{ConfigHash, config_hash};
 pub use parse::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, parse, parse_bytes};
 pub use pattern::{PathGlob, Pattern, PatternError};
@@ -31,10 +31,9 @@ pub use repo_config::{
     RepoConfig, RetrievalSettings,
 };
 pub use review::{
-    Category, PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, Severity, SeverityFloor, SeveritySettings,
-    Suppression,
+    PathInstruction, ReviewSettings, ReviewTriggers, Reviewer, SeverityFloor, SeveritySettings, Suppression,
 };
 pub use schema::json_schema;
-pub use section::Section;
+pub use section::SettingsSection;
 pub use to_yaml::to_yaml;
-pub use triage::{LearningRule, LearningSettings, TriageMode, TriageSettings};
+pub use triage::{LearningSettings, TriageSettings};

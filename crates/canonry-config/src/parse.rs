@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::check::{Fault, check, duplicate_key, no_mapping, unknown_key};
 use crate::document::{Content, Key, Node, Position, read_document};
 use crate::schema::SCHEMA;
-use crate::{Effect, Problem, RepoConfig, Section};
+use crate::{Effect, Problem, RepoConfig, SettingsSection};
 
 /// What a repository calls its settings file.
 pub const SETTINGS_FILE: &str = ".canonry.yml";
@@ -29,13 +29,13 @@ pub struct Parsed {
 impl Parsed {
     /// The first section that keeps everything from being closed or planned, because a mistake took it back to its
     /// defaults: a protected label may be among what could not be read.
-    pub fn unsafe_to_close_by(&self) -> Option<Section> {
-        [Section::Close, Section::Triage].into_iter().find(|section| self.fell_back(*section))
+    pub fn unsafe_to_close_by(&self) -> Option<SettingsSection> {
+        [SettingsSection::Close, SettingsSection::Triage].into_iter().find(|section| self.fell_back(*section))
     }
 
     /// Whether a section has its defaults because of a mistake rather than by choice.
     /// A top-level key that was probably meant to be the section, or one of its keys, counts as well.
-    pub fn fell_back(&self, section: Section) -> bool {
+    pub fn fell_back(&self, section: SettingsSection) -> bool {
         self.problems.iter().any(|problem| match problem.effect {
             Effect::FileDefaults => true,
             Effect::SectionDefaults => problem.section == Some(section),
@@ -109,7 +109,7 @@ fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
     let mut config = RepoConfig::default();
     let mut problems = Vec::new();
     for (key, _) in entries {
-        if Section::named(&key.text).is_some() {
+        if key.text.parse::<SettingsSection>().is_ok() {
             continue;
         }
         if problems.len() == MAX_UNKNOWN_SECTIONS {
@@ -121,7 +121,7 @@ fn parse_sections(entries: &[(Key, Node)]) -> Parsed {
         let fault = unknown_key(&SCHEMA, key, "");
         problems.push(problem(fault, None, Effect::KeyIgnored));
     }
-    for section in Section::ALL {
+    for section in SettingsSection::ALL.iter().copied() {
         let mut written = entries.iter().filter(|(key, _)| key.text == section.as_str());
         let Some((first, node)) = written.next() else {
             continue;
@@ -149,20 +149,20 @@ enum Read {
 }
 
 /// Puts a section into the settings unless something is wrong with the whole of it.
-fn read_section(config: &mut RepoConfig, section: Section, node: &Node) -> (Read, Vec<Fault>) {
+fn read_section(config: &mut RepoConfig, section: SettingsSection, node: &Node) -> (Read, Vec<Fault>) {
     let schema = &SCHEMA["properties"][section.as_str()];
     let (value, mut faults) = check(schema, node, section.as_str());
     let Some(value) = value else {
         return (Read::Defaults, faults);
     };
     let filled = match section {
-        Section::Review => fill(&mut config.review, value),
-        Section::Feedback => fill(&mut config.feedback, value),
-        Section::Knowledge => fill(&mut config.knowledge, value),
-        Section::Triage => fill(&mut config.triage, value),
-        Section::Close => fill(&mut config.close, value),
-        Section::Mentions => fill(&mut config.mentions, value),
-        Section::Budget => fill(&mut config.budget, value),
+        SettingsSection::Review => fill(&mut config.review, value),
+        SettingsSection::Feedback => fill(&mut config.feedback, value),
+        SettingsSection::Knowledge => fill(&mut config.knowledge, value),
+        SettingsSection::Triage => fill(&mut config.triage, value),
+        SettingsSection::Close => fill(&mut config.close, value),
+        SettingsSection::Mentions => fill(&mut config.mentions, value),
+        SettingsSection::Budget => fill(&mut config.budget, value),
     };
     // The schema is made from the types, so this cannot differ; if it ever did, the section must
     // count as fallen back rather than as read.
@@ -183,7 +183,7 @@ fn fill<T: DeserializeOwned>(slot: &mut T, value: Value) -> Result<(), serde_jso
     Ok(())
 }
 
-fn problem(fault: Fault, section: Option<Section>, effect: Effect) -> Problem {
+fn problem(fault: Fault, section: Option<SettingsSection>, effect: Effect) -> Problem {
     Problem {
         section,
         path: fault.path,

@@ -1,34 +1,22 @@
 //! Settings files to begin with: commented, and each with the effect that its name says.
 
-use std::fmt;
+use canonry_domain::text_enum;
 
-/// A settings file to begin with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Preset {
-    /// Everything is recorded, and nothing is public.
-    Shadow,
-    /// Possible duplicates get a comment and a label; nothing is closed.
-    Suggest,
-    /// Announced duplicates are closed after a grace period.
-    Grace,
-    /// Pull requests are reviewed; duplicates are only recorded.
-    Review,
+text_enum! {
+    /// A settings file to begin with; the most careful first.
+    pub enum Preset: "a preset" {
+        /// Everything is recorded, and nothing is public.
+        Shadow = "shadow",
+        /// Possible duplicates get a comment and a label; nothing is closed.
+        Suggest = "suggest",
+        /// Announced duplicates are closed after a grace period.
+        Grace = "grace",
+        /// Pull requests are reviewed; duplicates are only recorded.
+        Review = "review",
+    }
 }
 
 impl Preset {
-    /// Every preset, the most careful first.
-    pub const ALL: [Self; 4] = [Self::Shadow, Self::Suggest, Self::Grace, Self::Review];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Shadow => "shadow",
-            Self::Suggest => "suggest",
-            Self::Grace => "grace",
-            Self::Review => "review",
-        }
-    }
-
     /// What it does, for the end of a sentence about the service.
     pub const fn effect(self) -> &'static str {
         match self {
@@ -92,20 +80,16 @@ const DORMANT_CLOSE: &str = "\
 #   maxPerDay: 10
 ";
 
-impl fmt::Display for Preset {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use canonry_domain::TriageMode;
+
     use super::Preset;
-    use crate::{RepoConfig, TriageMode, parse};
+    use crate::{RepoConfig, parse};
 
     #[test]
     fn each_preset_changes_what_its_name_says_and_nothing_else() {
-        for preset in Preset::ALL {
+        for preset in Preset::ALL.iter().copied() {
             let file = preset.file();
             let parsed = parse(&file);
             assert_eq!(parsed.problems, [], "{preset}: {file}");

@@ -4,13 +4,13 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::Section;
+use crate::SettingsSection;
 
 /// A mistake in the settings file: where it is, what is wrong, and what is done about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Problem {
     /// The section it is in; none for the file as a whole and for keys that are no section.
-    pub section: Option<Section>,
+    pub section: Option<SettingsSection>,
     /// The key, such as `review.suppressions[2].pattern`; empty for the file as a whole.
     pub path: String,
     /// The line, from 1.

@@ -1,5 +1,7 @@
 //! The section `review`: what is reviewed, by whom, and which findings are shown.
 
+use canonry_domain::review::{Category, Severity};
+use canonry_domain::text_enum;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -67,50 +69,21 @@ pub struct ReviewTriggers {
     pub on_synchronize: bool,
 }
 
-/// Who reviews.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Reviewer {
-    /// Deterministic checks that need no key.
-    Builtin,
-    /// A language model of the operator's choice.
-    Llm,
-    /// Results of other tools in SARIF.
-    Sarif,
-    /// Results of other tools in the Reviewdog Diagnostic Format.
-    Rdjson,
-    /// A program of the operator's choice.
-    Command,
-}
-
-/// How much a finding matters, least first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Severity {
-    /// Nice to have.
-    Minor,
-    /// Should be looked at.
-    Medium,
-    /// Should be fixed before merging.
-    Major,
-    /// Must be fixed; never filtered, suppressed or capped.
-    Critical,
-}
-
-/// What a finding is about.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Category {
-    /// Somebody could do harm.
-    Security,
-    /// The program does the wrong thing.
-    Correctness,
-    /// The program is slower or larger than it should be.
-    Performance,
-    /// The code is harder to read than it should be.
-    Style,
-    /// Text for people is missing or wrong.
-    Documentation,
+text_enum! {
+    /// Who reviews.
+    #[derive(JsonSchema)]
+    pub enum Reviewer: "a reviewer" {
+        /// Deterministic checks that need no key.
+        Builtin = "builtin",
+        /// A language model of the operator's choice.
+        Llm = "llm",
+        /// Results of other tools in SARIF.
+        Sarif = "sarif",
+        /// Results of other tools in the Reviewdog Diagnostic Format.
+        Rdjson = "rdjson",
+        /// A program of the operator's choice.
+        Command = "command",
+    }
 }
 
 /// The filter by severity.

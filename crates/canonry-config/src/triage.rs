@@ -1,5 +1,6 @@
 //! The section `triage`: what happens to a new item that looks like a duplicate.
 
+use canonry_domain::{ThresholdRule, TriageMode};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,39 +26,13 @@ pub struct TriageSettings {
     pub learning: LearningSettings,
 }
 
-/// How far Canonry goes with a new item that looks like a duplicate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum TriageMode {
-    /// Nothing is looked at.
-    Off,
-    /// Everything is recorded and nothing is written.
-    Shadow,
-    /// A comment and the label `possible-duplicate`.
-    Suggest,
-    /// As `suggest`, and the item is closed after the hours of grace unless anyone objects.
-    Grace,
-}
-
 /// How the threshold follows from outcomes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct LearningSettings {
     /// The rule by which the threshold moves.
-    pub rule: LearningRule,
+    pub rule: ThresholdRule,
     /// The share of suggestions that should be right, for the rule `precision-target`.
     #[schemars(range(min = 0.5, max = 0.99))]
     pub target_precision: f64,
-}
-
-/// The rule by which the threshold moves.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum LearningRule {
-    /// The lowest threshold whose suggestions are right often enough.
-    PrecisionTarget,
-    /// 100 times the mean of the Beta distribution of outcomes.
-    BetaMean,
-    /// 100 times one minus that mean.
-    BetaComplement,
 }

@@ -1,11 +1,13 @@
 //! What holds for every file and every configuration.
 
 use canonry_config::{
-    AutoSuppress, AutoSuppressThresholds, BudgetSettings, Category, CloseSettings, Effect, FeedbackSettings,
-    KnowledgeSettings, LearningRule, LearningSettings, MentionSettings, PathGlob, PathInstruction, Pattern, RepoConfig,
-    RetrievalSettings, ReviewSettings, ReviewTriggers, Reviewer, Section, Severity, SeverityFloor, SeveritySettings,
-    Suppression, TargetPolicy, TriageMode, TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
+    AutoSuppress, AutoSuppressThresholds, BudgetSettings, CloseSettings, Effect, FeedbackSettings, KnowledgeSettings,
+    LearningSettings, MentionSettings, PathGlob, PathInstruction, Pattern, RepoConfig, RetrievalSettings,
+    ReviewSettings, ReviewTriggers, Reviewer, SettingsSection, SeverityFloor, SeveritySettings, Suppression,
+    TriageSettings, config_hash, json_schema, parse, parse_bytes, to_yaml,
 };
+use canonry_domain::review::{Category, Severity};
+use canonry_domain::{TargetPolicy, ThresholdRule, TriageMode};
 use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
@@ -39,7 +41,7 @@ proptest! {
     #[test]
     fn a_broken_section_changes_no_other(
         config in repo_config(),
-        section in select(Section::ALL.to_vec()),
+        section in select(SettingsSection::ALL),
         broken in select(vec!["7", "[]", "~", "{nonsense: 1}", "text", "{a: {b: [c]}}"]),
     ) {
         let text = replace_section(&to_yaml(&config), section, broken);
@@ -52,7 +54,7 @@ proptest! {
         for problem in &parsed.problems {
             prop_assert_eq!((problem.section, problem.effect), (Some(section), Effect::SectionDefaults));
         }
-        for other in Section::ALL {
+        for other in SettingsSection::ALL.iter().copied() {
             prop_assert_eq!(parsed.fell_back(other), other == section);
         }
     }
@@ -66,7 +68,7 @@ proptest! {
 }
 
 /// The file with another value for one section; every section begins at the start of a line.
-fn replace_section(yaml: &str, section: Section, value: &str) -> String {
+fn replace_section(yaml: &str, section: SettingsSection, value: &str) -> String {
     let mut text = format!("{section}: {value}\n");
     let mut inside = false;
     for line in yaml.split_inclusive('\n') {
@@ -80,16 +82,16 @@ fn replace_section(yaml: &str, section: Section, value: &str) -> String {
     text
 }
 
-fn reset(config: &mut RepoConfig, section: Section) {
+fn reset(config: &mut RepoConfig, section: SettingsSection) {
     let defaults = RepoConfig::default();
     match section {
-        Section::Review => config.review = defaults.review,
-        Section::Feedback => config.feedback = defaults.feedback,
-        Section::Knowledge => config.knowledge = defaults.knowledge,
-        Section::Triage => config.triage = defaults.triage,
-        Section::Close => config.close = defaults.close,
-        Section::Mentions => config.mentions = defaults.mentions,
-        Section::Budget => config.budget = defaults.budget,
+        SettingsSection::Review => config.review = defaults.review,
+        SettingsSection::Feedback => config.feedback = defaults.feedback,
+        SettingsSection::Knowledge => config.knowledge = defaults.knowledge,
+        SettingsSection::Triage => config.triage = defaults.triage,
+        SettingsSection::Close => config.close = defaults.close,
+        SettingsSection::Mentions => config.mentions = defaults.mentions,
+        SettingsSection::Budget => config.budget = defaults.budget,
     }
 }
 
@@ -230,8 +232,8 @@ fn knowledge() -> impl Strategy<Value = KnowledgeSettings> {
 }
 
 fn triage() -> impl Strategy<Value = TriageSettings> {
-    let modes = vec![TriageMode::Off, TriageMode::Shadow, TriageMode::Suggest, TriageMode::Grace];
-    let rules = vec![LearningRule::PrecisionTarget, LearningRule::BetaMean, LearningRule::BetaComplement];
+    let modes = TriageMode::ALL;
+    let rules = ThresholdRule::ALL;
     let numbers = (50..=95u8, 1..=8u8, 0..=8760u32, 0.5..=0.99f64);
     (select(modes), numbers, labels(), select(rules)).prop_map(|(mode, numbers, exclude_labels, rule)| TriageSettings {
         mode,
@@ -244,7 +246,7 @@ fn triage() -> impl Strategy<Value = TriageSettings> {
 }
 
 fn close() -> impl Strategy<Value = CloseSettings> {
-    let policies = vec![TargetPolicy::CanonicalOnly, TargetPolicy::DirectFallback];
+    let policies = TargetPolicy::ALL;
     let message = prop_oneof![Just(None), text(1, 300).prop_map(Some)];
     let numbers = (0.0..=1.0f64, 0.0..=1.0f64, 1..=8760u32, 0..=1000u32);
     (numbers, select(policies), labels(), message).prop_map(|(numbers, target_policy, protected_labels, message)| {
@@ -279,7 +281,7 @@ fn path_glob() -> impl Strategy<Value = PathGlob> {
 }
 
 fn severity() -> impl Strategy<Value = Severity> {
-    select(vec![Severity::Minor, Severity::Medium, Severity::Major, Severity::Critical])
+    select(Severity::ALL)
 }
 
 fn categories() -> impl Strategy<Value = Vec<Category>> {

@@ -1,8 +1,8 @@
 //! What editors, pages and stored records rely on.
 
 use canonry_config::{
-    Effect, MAX_FILE_BYTES, RepoConfig, Section, config_hash, json_schema, parse, parse_bytes, reference_markdown,
-    to_yaml,
+    Effect, MAX_FILE_BYTES, RepoConfig, SettingsSection, config_hash, json_schema, parse, parse_bytes,
+    reference_markdown, to_yaml,
 };
 
 /// The file with every key at its default, as people see it in the documentation.
@@ -106,7 +106,7 @@ fn a_file_of_nothing_but_mistakes_stays_readable() {
     let inside: String = (0..10_000).map(|n| format!("  k{n}: 1\n")).collect();
     let parsed = parse(&format!("close:\n{inside}"));
     assert_eq!(parsed.problems.len(), 50);
-    assert!(parsed.fell_back(Section::Close));
+    assert!(parsed.fell_back(SettingsSection::Close));
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn bytes_that_are_no_text_are_placed() {
         "line 2, column 13: the file is not UTF-8 text; the whole file is ignored and every \
          setting has its default"
     );
-    for section in Section::ALL {
+    for section in SettingsSection::ALL.iter().copied() {
         assert!(parsed.fell_back(section), "{section}");
     }
 }
@@ -136,15 +136,15 @@ fn bytes_that_are_no_text_are_placed() {
 #[test]
 fn a_misspelt_or_misplaced_section_counts_as_fallen_back() {
     for (text, fallen) in [
-        ("closee: {protectedLabels: [keep]}", Some(Section::Close)),
-        ("protectedLabels: [keep]", Some(Section::Close)),
-        ("triag: {mode: off}", Some(Section::Triage)),
+        ("closee: {protectedLabels: [keep]}", Some(SettingsSection::Close)),
+        ("protectedLabels: [keep]", Some(SettingsSection::Close)),
+        ("triag: {mode: off}", Some(SettingsSection::Triage)),
         ("something: 1", None),
         ("review: {suppressions: [\"regex:(\"]}", None),
     ] {
         let parsed = parse(text);
         assert_eq!(parsed.problems.len(), 1, "{text}");
-        for section in Section::ALL {
+        for section in SettingsSection::ALL.iter().copied() {
             assert_eq!(parsed.fell_back(section), Some(section) == fallen, "{text}: {section}");
         }
     }

@@ -1,6 +1,6 @@
 //! The states of repositories, items, jobs and deliveries, each a word with a colour.
 
-use canonry_config::TriageMode;
+use canonry_domain::TriageMode;
 use canonry_domain::{CurrentThreshold, ItemState, ThresholdSource, Verdict};
 use canonry_store::{DeliveryState, ItemLine, JobState, MaintainerSource, RepoAccess};
 

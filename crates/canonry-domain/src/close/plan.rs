@@ -16,11 +16,12 @@ use crate::items::maintainers::Maintainers;
 use crate::text_enum;
 
 text_enum! {
-    /// What must be known of an item and its canonical before the item is closed. The target is the
-    /// canonical either way.
+    /// What must have been judged before a duplicate is closed in favour of its cluster's canonical item.
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum TargetPolicy: "a target policy" {
+        /// The duplicate and the canonical item themselves.
         CanonicalOnly = "canonical-only",
-        /// That, or two edges through one other item.
+        /// Those, or both with one item between them.
         DirectFallback = "direct-fallback",
     }
 }

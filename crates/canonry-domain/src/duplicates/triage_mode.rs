@@ -4,8 +4,11 @@ use crate::text_enum;
 
 text_enum! {
     /// How far Canonry goes with a new item that looks like a duplicate.
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum TriageMode: "a triage mode" {
+        /// Nothing is looked at.
         Off = "off",
+        /// Everything is recorded and nothing is written.
         Shadow = "shadow",
         /// A comment and the label `possible-duplicate`.
         Suggest = "suggest",

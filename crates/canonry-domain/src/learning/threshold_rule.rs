@@ -11,13 +11,16 @@ use crate::learning::threshold_reason::ThresholdReason;
 use crate::text_enum;
 
 text_enum! {
-    /// A rule by which a threshold follows from outcomes.
+    /// The rule by which the threshold moves.
+    #[cfg_attr(feature = "schemars", derive(schemars::JsonSchema))]
     pub enum ThresholdRule: "a learning rule" {
-        /// The lowest level that is surely right often enough; silence where no level is.
+        /// The lowest threshold whose suggestions are right often enough.
         PrecisionTarget = "precision-target",
-        /// 100 times the mean share of right predictions. It falls with every wrong one: a wrong bot becomes noisier.
+        // It falls with every wrong prediction: a wrong bot becomes noisier.
+        /// 100 times the mean of the Beta distribution of outcomes.
         BetaMean = "beta-mean",
-        /// 100 times one minus that mean. It goes the right way, but not to any wanted precision.
+        // It goes the right way, but not to any wanted precision.
+        /// 100 times one minus that mean.
         BetaComplement = "beta-complement",
     }
 }

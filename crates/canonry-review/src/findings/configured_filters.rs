@@ -1,6 +1,6 @@
 //! What a repository's settings keep from being read or shown.
 
-use canonry_config::{Category as WrittenCategory, PathGlob, ReviewSettings, Severity as WrittenSeverity, Suppression};
+use canonry_config::{PathGlob, ReviewSettings, Suppression};
 use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, Severity};
 use regex::Regex;
 
@@ -24,13 +24,12 @@ struct CompiledSuppression {
 
 impl ConfiguredFilters {
     pub fn new(settings: &ReviewSettings) -> Self {
-        let categories = |written: &[WrittenCategory]| written.iter().map(|one| category_of(*one)).collect();
         Self {
             skipped: settings.skip_paths.iter().map(PathGlob::matcher).collect(),
             suppressions: settings.suppressions.iter().map(CompiledSuppression::new).collect(),
-            focus: categories(&settings.focus_areas),
-            ignored: categories(&settings.ignored_areas),
-            least: severity_of(settings.severity.min_level),
+            focus: settings.focus_areas.clone(),
+            ignored: settings.ignored_areas.clone(),
+            least: settings.severity.min_level,
         }
     }
 
@@ -60,8 +59,8 @@ impl CompiledSuppression {
         Self {
             written: written.pattern.as_str().to_owned(),
             pattern: written.pattern.matcher(),
-            severities: written.severity.iter().map(|one| severity_of(*one)).collect(),
-            categories: written.category.iter().map(|one| category_of(*one)).collect(),
+            severities: written.severity.clone(),
+            categories: written.category.clone(),
             paths: written.paths.iter().map(PathGlob::matcher).collect(),
         }
     }
@@ -78,32 +77,11 @@ pub(crate) fn is_about(pattern: &Regex, finding: &Finding) -> bool {
     pattern.is_match(&finding.title) || pattern.is_match(&finding.message)
 }
 
-pub(crate) fn severity_of(written: WrittenSeverity) -> Severity {
-    match written {
-        WrittenSeverity::Minor => Severity::Minor,
-        WrittenSeverity::Medium => Severity::Medium,
-        WrittenSeverity::Major => Severity::Major,
-        WrittenSeverity::Critical => Severity::Critical,
-    }
-}
-
-fn category_of(written: WrittenCategory) -> Category {
-    match written {
-        WrittenCategory::Security => Category::Security,
-        WrittenCategory::Correctness => Category::Correctness,
-        WrittenCategory::Performance => Category::Performance,
-        WrittenCategory::Style => Category::Style,
-        WrittenCategory::Documentation => Category::Documentation,
-    }
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use canonry_config::{
-        Category as WrittenCategory, PathGlob, Pattern, ReviewSettings, Severity as WrittenSeverity, Suppression,
-    };
+    use canonry_config::{PathGlob, Pattern, ReviewSettings, Suppression};
     use canonry_domain::review::{Category, Finding, HiddenBy, RepoPath, ReviewerName, Severity};
 
     use super::ConfiguredFilters;
@@ -143,8 +121,8 @@ pub(crate) mod tests {
     fn suppressions_match_title_or_message_within_their_limits() {
         let one = finding("src/gen/a.rs", "Unused import of x", Severity::Minor);
         let limited = Suppression {
-            severity: vec![WrittenSeverity::Minor],
-            category: vec![WrittenCategory::Style],
+            severity: vec![Severity::Minor],
+            category: vec![Category::Style],
             paths: vec![PathGlob::new("src/*/*.rs").expect("a glob")],
             ..suppression("unused import")
         };
@@ -155,8 +133,8 @@ pub(crate) mod tests {
             (suppression("glob:unused"), None),
             (suppression("regex:^of"), None),
             (limited.clone(), Some("pattern:unused import")),
-            (Suppression { severity: vec![WrittenSeverity::Major], ..limited.clone() }, None),
-            (Suppression { category: vec![WrittenCategory::Security], ..limited.clone() }, None),
+            (Suppression { severity: vec![Severity::Major], ..limited.clone() }, None),
+            (Suppression { category: vec![Category::Security], ..limited.clone() }, None),
             (Suppression { paths: vec![PathGlob::new("src/*.rs").expect("a glob")], ..limited }, None),
         ] {
             let settings = ReviewSettings { suppressions: vec![suppression.clone()], ..ReviewSettings::default() };
@@ -169,10 +147,10 @@ pub(crate) mod tests {
         let all = ReviewSettings {
             suppressions: vec![
                 suppression("glob:*"),
-                Suppression { severity: vec![WrittenSeverity::Critical], ..suppression("x") },
+                Suppression { severity: vec![Severity::Critical], ..suppression("x") },
             ],
-            focus_areas: vec![WrittenCategory::Security],
-            ignored_areas: vec![WrittenCategory::Style],
+            focus_areas: vec![Category::Security],
+            ignored_areas: vec![Category::Style],
             skip_paths: vec![PathGlob::new("gen/**").expect("a glob")],
             ..ReviewSettings::default()
         };
@@ -188,12 +166,12 @@ pub(crate) mod tests {
         let one = |severity| finding("a.rs", "x", severity);
         let plain = ReviewSettings::default();
         assert_eq!(hides(&plain, &one(Severity::Minor)), None);
-        let focused = ReviewSettings { focus_areas: vec![WrittenCategory::Security], ..plain.clone() };
+        let focused = ReviewSettings { focus_areas: vec![Category::Security], ..plain.clone() };
         assert_eq!(hides(&focused, &one(Severity::Major)).as_deref(), Some("area"));
-        let ignored = ReviewSettings { ignored_areas: vec![WrittenCategory::Style], ..plain.clone() };
+        let ignored = ReviewSettings { ignored_areas: vec![Category::Style], ..plain.clone() };
         assert_eq!(hides(&ignored, &one(Severity::Major)).as_deref(), Some("area"));
         let mut grave = plain;
-        grave.severity.min_level = WrittenSeverity::Major;
+        grave.severity.min_level = Severity::Major;
         assert_eq!(ConfiguredFilters::new(&grave).hides(&one(Severity::Medium)), Some(HiddenBy::Severity));
         assert_eq!(hides(&grave, &one(Severity::Major)), None);
     }

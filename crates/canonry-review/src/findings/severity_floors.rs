@@ -4,7 +4,7 @@ use canonry_config::SeverityFloor;
 use canonry_domain::review::{Finding, Severity};
 use regex::Regex;
 
-use crate::findings::configured_filters::{is_about, severity_of};
+use crate::findings::configured_filters::is_about;
 
 #[derive(Debug, Clone, Default)]
 pub struct SeverityFloors {
@@ -13,7 +13,7 @@ pub struct SeverityFloors {
 
 impl SeverityFloors {
     pub fn new(floors: &[SeverityFloor]) -> Self {
-        Self { floors: floors.iter().map(|floor| (floor.pattern.matcher(), severity_of(floor.severity))).collect() }
+        Self { floors: floors.iter().map(|floor| (floor.pattern.matcher(), floor.severity)).collect() }
     }
 
     /// The severity of a finding with every floor under it; no floor lowers it.
@@ -25,7 +25,7 @@ impl SeverityFloors {
 
 #[cfg(test)]
 mod tests {
-    use canonry_config::{Pattern, Severity as Written, SeverityFloor};
+    use canonry_config::{Pattern, SeverityFloor};
     use canonry_domain::review::Severity;
 
     use super::SeverityFloors;
@@ -36,9 +36,9 @@ mod tests {
         let floor =
             |pattern: &str, severity| SeverityFloor { pattern: Pattern::new(pattern).expect("a pattern"), severity };
         let floors = SeverityFloors::new(&[
-            floor("regex:sql\\s+injection", Written::Critical),
-            floor("injection", Written::Major),
-            floor("glob:*secret*", Written::Medium),
+            floor("regex:sql\\s+injection", Severity::Critical),
+            floor("injection", Severity::Major),
+            floor("glob:*secret*", Severity::Medium),
         ]);
         for (title, message, severity, expected) in [
             ("Possible SQL  injection", "", Severity::Minor, Severity::Critical),

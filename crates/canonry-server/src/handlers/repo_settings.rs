@@ -1,7 +1,7 @@
 //! The rules that a repository sets for itself: `.canonry.yml` of its default branch, as it is now.
 
-use canonry_config::{LearningRule, Parsed, Section, TriageSettings, parse};
-use canonry_domain::{Probability, Threshold, ThresholdRule, ThresholdSettings, TriageMode};
+use canonry_config::{Parsed, SettingsSection, TriageSettings, parse};
+use canonry_domain::{Probability, Threshold, ThresholdSettings, TriageMode};
 use canonry_github::GitHubError;
 use canonry_store::{BrakeKind, Repo};
 use canonry_triage::{GraceRules, SettingsError, TriageRules, live_settings, triage_mode};
@@ -68,7 +68,7 @@ pub(crate) async fn settings_text(service: &Service, repo: &Repo) -> Result<Opti
 fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<ThresholdSettings>) {
     let parsed = parse(text.unwrap_or_default());
     let triage = &parsed.config.triage;
-    let mistaken = parsed.fell_back(Section::Triage);
+    let mistaken = parsed.fell_back(SettingsSection::Triage);
     let rules = TriageRules {
         mode: triage_mode(&parsed),
         max_candidates: usize::from(triage.max_candidates),
@@ -79,7 +79,7 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
     let own = parsed.config.budget.monthly_cost_usd;
     let monthly_cost = match operator {
         // A limit that cannot be read must not become no limit.
-        _ if parsed.fell_back(Section::Budget) => Some(0.0),
+        _ if parsed.fell_back(SettingsSection::Budget) => Some(0.0),
         Some(operator) if own > 0.0 => Some(operator.min(own)),
         None if own > 0.0 => Some(own),
         operator => operator,
@@ -90,7 +90,7 @@ fn rules_of(text: Option<&str>, operator: Option<f64>) -> (RepoRules, Option<Thr
 
 /// How duplicates are closed; none where a mistake stands in place of what somebody chose.
 fn grace_of(parsed: &Parsed) -> Option<GraceRules> {
-    if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(Section::Close) {
+    if triage_mode(parsed) != TriageMode::Grace || parsed.fell_back(SettingsSection::Close) {
         return None;
     }
     let close = &parsed.config.close;
@@ -103,13 +103,8 @@ fn grace_of(parsed: &Parsed) -> Option<GraceRules> {
 }
 
 fn thresholds_of(triage: &TriageSettings) -> Option<ThresholdSettings> {
-    let rule = match triage.learning.rule {
-        LearningRule::PrecisionTarget => ThresholdRule::PrecisionTarget,
-        LearningRule::BetaMean => ThresholdRule::BetaMean,
-        LearningRule::BetaComplement => ThresholdRule::BetaComplement,
-    };
     Some(ThresholdSettings {
-        rule,
+        rule: triage.learning.rule,
         configured: Threshold::new(triage.duplicate_threshold).ok()?,
         wanted: Probability::new(triage.learning.target_precision).ok()?,
     })

@@ -1,6 +1,6 @@
 //! What a repository wants of reviews: the settings file of its default branch, whatever a change says.
 
-use canonry_config::{RepoConfig, SETTINGS_FILE, Section, parse};
+use canonry_config::{RepoConfig, SETTINGS_FILE, SettingsSection, parse};
 use canonry_store::Repo;
 
 use crate::handlers::repo_settings::settings_text;
@@ -27,7 +27,7 @@ fn wishes_of(text: Option<&str>) -> ReviewWishes {
     let parsed = parse(text.unwrap_or_default());
     ReviewWishes {
         notes: parsed.problems.iter().map(|problem| format!("{SETTINGS_FILE}: {problem}")).collect(),
-        readable: !parsed.fell_back(Section::Review),
+        readable: !parsed.fell_back(SettingsSection::Review),
         config: parsed.config,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use canonry_config::{Parsed, Section, parse};
+use canonry_config::{Parsed, SettingsSection, parse};
 use canonry_domain::{GraceEnd, TriageMode};
 use canonry_github::GitHub;
 use canonry_github::outbox::Outbox;
@@ -171,7 +171,7 @@ async fn readable_settings(service: &Service, github: &GitHub, repo: &Repo) -> R
     match live_settings(service.store(), github, repo).await {
         Ok(text) => {
             let parsed = parse(&text.unwrap_or_default());
-            let mistaken = parsed.fell_back(Section::Triage) || parsed.fell_back(Section::Close);
+            let mistaken = parsed.fell_back(SettingsSection::Triage) || parsed.fell_back(SettingsSection::Close);
             Ok((!mistaken).then_some(parsed))
         }
         Err(SettingsError::Store(error)) => Err(error.into()),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use canonry_config::{RepoConfig, TargetPolicy as ConfiguredPolicy};
+use canonry_config::RepoConfig;
 use canonry_domain::{
     FlatRow, GraceEnd, InvalidScore, ItemNumber, ItemType, LiveItem, Login, Override, OverrideKind, PlanRules,
     Probability, RowSnapshot, SkipReason, TargetPolicy, drift,
@@ -87,13 +87,9 @@ pub enum PlanError {
 
 /// The rules of a plan by these settings; a policy that was asked for comes first.
 pub fn plan_rules(config: &RepoConfig, policy: Option<TargetPolicy>) -> Result<PlanRules, InvalidScore> {
-    let configured = match config.close.target_policy {
-        ConfiguredPolicy::CanonicalOnly => TargetPolicy::CanonicalOnly,
-        ConfiguredPolicy::DirectFallback => TargetPolicy::DirectFallback,
-    };
     Ok(PlanRules {
         min_close: Probability::new(config.close.min_close)?,
-        policy: policy.unwrap_or(configured),
+        policy: policy.unwrap_or(config.close.target_policy),
         protected_labels: config.close.protected_labels.clone(),
     })
 }

@@ -1,6 +1,6 @@
 //! A look at everything that may end a grace, right before something is written.
 
-use canonry_config::{Section, parse};
+use canonry_config::{SettingsSection, parse};
 use canonry_domain::{
     Change, GithubId, GraceBegan, GraceEnd, GraceFacts, Item, ItemNumber, ItemType, Maintainers, PLAN_LIFETIME,
     POSSIBLE_DUPLICATE, PairItem, RepoName, Rulings, TriageMode, called_off, content_hash, grace_end,
@@ -80,7 +80,7 @@ impl GraceWatch<'_> {
             Err(SettingsError::Store(error)) => return Err(error.into()),
         };
         let settings = parse(&text.unwrap_or_default());
-        if settings.fell_back(Section::Triage) || settings.fell_back(Section::Close) {
+        if settings.fell_back(SettingsSection::Triage) || settings.fell_back(SettingsSection::Close) {
             return Err(LookError::Unclear("the settings of the repository cannot be read".to_owned()));
         }
         facts.mode_changed = triage_mode(&settings) != TriageMode::Grace;

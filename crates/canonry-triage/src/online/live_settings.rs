@@ -1,6 +1,6 @@
 //! A repository's settings as they are on its default branch now.
 
-use canonry_config::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, Section, TriageMode as ConfiguredMode};
+use canonry_config::{MAX_FILE_BYTES, Parsed, SETTINGS_FILE, SettingsSection};
 use canonry_domain::TriageMode;
 use canonry_github::{GitHub, GitHubError};
 use canonry_store::{Repo, Store, StoreError};
@@ -44,13 +44,7 @@ pub async fn live_settings(store: &Store, github: &GitHub, repo: &Repo) -> Resul
 /// How far triage goes by these settings. A mistake never speaks: what was meant cannot be told, and nobody asked for
 /// comments.
 pub fn triage_mode(settings: &Parsed) -> TriageMode {
-    match settings.config.triage.mode {
-        _ if settings.fell_back(Section::Triage) => TriageMode::Shadow,
-        ConfiguredMode::Off => TriageMode::Off,
-        ConfiguredMode::Shadow => TriageMode::Shadow,
-        ConfiguredMode::Suggest => TriageMode::Suggest,
-        ConfiguredMode::Grace => TriageMode::Grace,
-    }
+    if settings.fell_back(SettingsSection::Triage) { TriageMode::Shadow } else { settings.config.triage.mode }
 }
 
 #[cfg(test)]

@@ -1,7 +1,6 @@
 //! What nothing may hide.
 
-use canonry_config::{Category, Severity};
-use canonry_domain::review::{HiddenBy, Severity as FoundSeverity, ShownAs};
+use canonry_domain::review::{Category, HiddenBy, Severity, ShownAs};
 use canonry_review::ReviewerChoice;
 use canonry_testkit::database::TestDatabase;
 use canonry_testkit::on_both_engines;
@@ -74,9 +73,9 @@ on_both_engines! {
         project.settings = canonry_config::parse(text).config;
         let report = project.review(&base).await;
         let one = the(&report, "SQL injection in query");
-        assert_eq!((one.sighting.finding.severity, one.shown), (FoundSeverity::Critical, ShownAs::Inline));
+        assert_eq!((one.sighting.finding.severity, one.shown), (Severity::Critical, ShownAs::Inline));
         let ledger = project.store.review().ledger(project.repo, &project.subject).await.expect("read");
-        assert_eq!(ledger[0].earlier.finding.severity, FoundSeverity::Critical);
+        assert_eq!(ledger[0].earlier.finding.severity, Severity::Critical);
     }
 
     async fn a_floor_counts_whoever_of_two_reviewers_says_the_words(database: TestDatabase) {
@@ -95,7 +94,7 @@ on_both_engines! {
         let report = project.review(&base).await;
         let one = the(&report, "Unsafe query text");
         assert_eq!((report.findings.len(), one.sighting.finding.witnesses.len()), (1, 2));
-        assert_eq!(one.sighting.finding.severity, FoundSeverity::Critical);
+        assert_eq!(one.sighting.finding.severity, Severity::Critical);
     }
 
     async fn two_reviewers_of_one_finding_are_two_witnesses(database: TestDatabase) {

@@ -35,8 +35,8 @@ pub(crate) struct Args {
 }
 
 fn preset(name: &str) -> Result<Preset, String> {
-    let named = Preset::ALL.into_iter().find(|preset| preset.as_str() == name);
-    named.ok_or_else(|| format!("the presets are {}", Preset::ALL.map(Preset::as_str).join(", ")))
+    let all: Vec<&str> = Preset::ALL.iter().map(|preset| preset.as_str()).collect();
+    name.parse().map_err(|_| format!("the presets are {}", all.join(", ")))
 }
 
 /// Writes a settings file; one that is there is somebody's.
