@@ -34,7 +34,7 @@ impl fmt::Display for ConfigHash {
 pub fn config_hash(config: &RepoConfig) -> ConfigHash {
     let value = serde_json::to_value(config).expect("invariant: settings are plain data");
     let digest = Sha256::digest(sorted(value).to_string().as_bytes());
-    ConfigHash(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    ConfigHash(canonry_domain::hex_digits(digest))
 }
 
 fn sorted(value: Value) -> Value {

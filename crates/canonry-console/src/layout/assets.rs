@@ -67,7 +67,7 @@ async fn show(Path(file): Path<String>) -> PageResult {
 }
 
 fn path(name: &str, ending: &str, bytes: &[u8]) -> String {
-    let hash: String = Sha256::digest(bytes).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+    let hash = canonry_domain::hex_digits(&Sha256::digest(bytes)[..6]);
     format!("/assets/{name}-{hash}.{ending}")
 }
 
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn htmx_is_the_published_file() {
-        let hash: String = Sha256::digest(HTMX.bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = canonry_domain::hex_digits(Sha256::digest(HTMX.bytes));
         assert!(include_str!("../../assets/NOTICE").contains(&hash), "{hash} is not the checksum in assets/NOTICE");
     }
 }

@@ -60,7 +60,7 @@ pub fn content_hash(item_type: ItemType, title: &str, body: &str) -> ContentHash
     let hashed = Hashed { body: &normalise_text(body), title: &normalise_text(title), item_type };
     let json = serde_json::to_vec(&hashed).expect("invariant: strings always serialise");
     let digest = Sha256::digest(&json);
-    ContentHash(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    ContentHash(crate::text::hex::hex_digits(digest))
 }
 
 /// Text with one kind of line ending and without white space around it.

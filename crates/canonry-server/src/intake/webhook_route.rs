@@ -239,7 +239,7 @@ mod tests {
     fn signature(body: &[u8]) -> String {
         let mut mac = Hmac::<Sha256>::new_from_slice(b"tide").expect("any key");
         mac.update(body);
-        let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        let digits = canonry_domain::hex_digits(mac.finalize().into_bytes());
         format!("sha256={digits}")
     }
 

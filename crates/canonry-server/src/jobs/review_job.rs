@@ -430,7 +430,7 @@ impl<'a> Reviewing<'a> {
 
     /// Says that there is no review and why; the same words once in a job.
     async fn tell(&self, publication: &Publication<'_>, head: &CommitSha, why: &str) {
-        let words: String = Sha256::digest(why).iter().take(4).map(|byte| format!("{byte:02x}")).collect();
+        let words = canonry_domain::hex_digits(&Sha256::digest(why)[..4]);
         let told = publication.could_not(head, why, &format!("{}-{words}", self.job.id)).await;
         if let Err(error) = told {
             tracing::warn!(repo = %self.repo.name, number = self.number.get(), %error, "nobody could be told that a review failed");

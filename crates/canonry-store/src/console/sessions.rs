@@ -109,7 +109,7 @@ impl ConsoleStore<'_> {
 }
 
 fn digits(hash: &[u8; 32]) -> String {
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    canonry_domain::hex_digits(hash)
 }
 
 #[derive(sqlx::FromRow)]

@@ -210,5 +210,5 @@ fn edited_comment(entry: &OutboxEntry) -> Option<String> {
 }
 
 fn fingerprint(text: &str) -> String {
-    Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    canonry_domain::hex_digits(&Sha256::digest(text)[..8])
 }

@@ -337,5 +337,5 @@ fn probability(value: f64) -> Result<Probability, GraceDelay> {
 
 fn hash_of(config: &RepoConfig) -> String {
     let text = serde_json::to_string(config).expect("invariant: plain data");
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    canonry_domain::hex_digits(Sha256::digest(text))
 }

@@ -279,5 +279,5 @@ fn case_request(case: &JudgeCase) -> ChatRequest {
 }
 
 fn digits(hash: Sha256) -> String {
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    canonry_domain::hex_digits(hash.finalize())
 }

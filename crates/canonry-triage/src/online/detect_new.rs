@@ -57,7 +57,7 @@ impl DetectOptions {
     fn rules_hash(&self) -> String {
         let OnlineThresholds { min_score, maybe, duplicate } = self.thresholds;
         let rules = format!("{} {} {min_score} {maybe} {duplicate}", self.mode, self.k);
-        Sha256::digest(rules).iter().map(|byte| format!("{byte:02x}")).collect()
+        canonry_domain::hex_digits(Sha256::digest(rules))
     }
 }
 

@@ -228,7 +228,7 @@ fn local_name(folder: &str, path: &str) -> RepoName {
     let name: String = folder.chars().take(90).map(|character| if fits(character) { character } else { '-' }).collect();
     let name = if name.chars().all(|character| character == '.') { "clone" } else { &name };
     let digest = Sha256::digest(path.as_bytes());
-    let digits: String = digest.iter().take(3).map(|byte| format!("{byte:02x}")).collect();
+    let digits = canonry_domain::hex_digits(&digest[..3]);
     format!("local/{name}-{digits}").parse().expect("invariant: made of what a name may hold")
 }
 

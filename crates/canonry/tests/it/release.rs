@@ -77,7 +77,7 @@ fn the_list_of_sums_names_every_archive_once_and_misses_none() {
     let listed = fs::read_to_string(place.path("dist/SHA256SUMS")).expect("a list");
     let mut lines: Vec<&str> = listed.lines().collect();
     lines.sort_by_key(|line| line.split("  ").nth(1));
-    let sum = |text: &str| Sha256::digest(text.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    let sum = |text: &str| canonry_domain::hex_digits(Sha256::digest(text.as_bytes()));
     assert_eq!(lines, names.iter().map(|name| format!("{}  {name}", sum(name))).collect::<Vec<_>>());
     fs::remove_file(place.path(&format!("dist/{}", names[0]))).expect("it is ours");
     assert!(!run_step("Checksums", &place.path(""), &[]).status.success(), "one is missing");

@@ -64,7 +64,7 @@ async fn a_services_log_is_json_with_ids_and_without_texts() {
     let body = body.to_string();
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any key");
     mac.update(body.as_bytes());
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = canonry_domain::hex_digits(mac.finalize().into_bytes());
     let request = Client::new().post(format!("{}/webhooks/github", served.url)).body(body);
     let request = request.header("x-github-event", "issues").header("x-github-delivery", "delivery-1");
     let answer = request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers");

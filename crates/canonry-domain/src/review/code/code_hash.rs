@@ -26,7 +26,7 @@ impl CodeHash {
             }
             hasher.update(b"\n");
         }
-        Self(hasher.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(crate::text::hex::hex_digits(&hasher.finalize()[..8]))
     }
 
     /// A hash that was stored before.

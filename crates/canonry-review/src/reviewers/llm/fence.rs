@@ -21,7 +21,7 @@ impl Fence {
         }
         let mut digest = hash.finalize();
         loop {
-            let boundary: String = digest.iter().take(BOUNDARY_DIGITS / 2).map(|byte| format!("{byte:02x}")).collect();
+            let boundary = canonry_domain::hex_digits(&digest[..BOUNDARY_DIGITS / 2]);
             if texts.iter().all(|text| !text.contains(&boundary)) {
                 return Self { boundary };
             }

@@ -348,7 +348,7 @@ async fn github_budget_and_the_token_of_the_metrics() {
 async fn post(url: &str, id: &str, body: String) -> StatusCode {
     let mut mac = Hmac::<Sha256>::new_from_slice(SECRET.as_bytes()).expect("any key");
     mac.update(body.as_bytes());
-    let digits: String = mac.finalize().into_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digits = canonry_domain::hex_digits(mac.finalize().into_bytes());
     let request = Client::new().post(format!("{url}/webhooks/github")).body(body);
     let request = request.header("x-github-event", "issues").header("x-github-delivery", id);
     request.header("x-hub-signature-256", format!("sha256={digits}")).send().await.expect("answers").status()

@@ -85,7 +85,7 @@ fn archive(place: &Place) -> Vec<u8> {
 }
 
 fn sum(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    canonry_domain::hex_digits(Sha256::digest(bytes))
 }
 
 /// A stand-in for GitHub's program that notes what it is asked, and whether it was given the token.
